@@ -1,0 +1,55 @@
+"""What an operation needs to know besides its operands, while a function is traced.
+
+The settings live in a context variable, so two functions with different
+settings can be captured in two threads at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+from collections.abc import Iterator
+
+import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class TraceSettings:
+    """Settings of the function being traced.
+
+    Parameters
+    ----------
+    default_float : {"float32", "float64"}
+        What NumPy would invent as float64 (and complex128) becomes this width.
+    device : torch.device
+        Where creation functions (``np.zeros``, ``np.arange``) put their result.
+    """
+
+    default_float: str = "float64"
+    device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def narrow(self) -> bool:
+        """Whether invented 64-bit floats become 32 bit."""
+        return self.default_float == "float32"
+
+
+_settings: contextvars.ContextVar[TraceSettings] = contextvars.ContextVar(
+    "npaccel_trace_settings", default=TraceSettings()
+)
+
+
+def settings() -> TraceSettings:
+    """Return the settings of the function being traced in this context."""
+    return _settings.get()
+
+
+@contextlib.contextmanager
+def tracing(new: TraceSettings) -> Iterator[None]:
+    """Trace with these settings until the block ends."""
+    token = _settings.set(new)
+    try:
+        yield
+    finally:
+        _settings.reset(token)

@@ -1,0 +1,134 @@
+"""The one table of NumPy functions: a row per NumPy object.
+
+Registration in capture, the tests against live NumPy and the support page are
+made from these rows. A chapter module declares its rows with `implements`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: What NumPy returns where the result has no dimensions.
+ZeroD = Literal["scalar", "array"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One NumPy object and how npaccel computes it.
+
+    Parameters
+    ----------
+    numpy : object
+        The NumPy function, ufunc or scalar type (aliases are the same object).
+    name : str
+        NumPy's public name, as in ``"numpy.linalg.norm"``; a method of ndarray
+        is ``"numpy.ndarray.sum"``, a ufunc's ``"numpy.add.reduce"``.
+    implementation : callable
+        Takes tensors where NumPy takes arrays and returns tensors.
+    zero_d : {"scalar", "array"}
+        What NumPy returns when the result has no dimensions.
+    unsupported : tuple of str
+        Names of NumPy's parameters that raise `NotImplementedError` by name.
+    data_dependent : bool
+        Whether the shape of the result depends on the data.
+    mutates : tuple of int
+        Positions of array arguments that are written in place.
+    tolerance : float or None
+        Relative tolerance against NumPy where the last bits differ, in units
+        of the result dtype's eps. None: the suite's default.
+    note : str
+        Why the tolerance is loosened, or what differs. Shown on the support page.
+    """
+
+    numpy: Any
+    name: str
+    implementation: Callable[..., Any]
+    zero_d: ZeroD = "array"
+    unsupported: tuple[str, ...] = ()
+    data_dependent: bool = False
+    mutates: tuple[int, ...] = ()
+    tolerance: float | None = None
+    note: str = ""
+
+
+_rows: dict[str, Row] = {}
+_by_object: dict[int, Row] = {}
+
+
+def add(row: Row) -> None:
+    """Enter a row; a second row for the same name is an error."""
+    if row.name in _rows:
+        raise ValueError(f"table: {row.name} has a row already; mend the first one")
+    _rows[row.name] = row
+    if row.numpy is not None:
+        _by_object[id(row.numpy)] = row
+
+
+def implements(
+    obj: Any,
+    *,
+    name: str | None = None,
+    zero_d: ZeroD = "array",
+    unsupported: tuple[str, ...] = (),
+    data_dependent: bool = False,
+    mutates: tuple[int, ...] = (),
+    tolerance: float | None = None,
+    note: str = "",
+) -> Callable[[F], F]:
+    """Declare a function as npaccel's computation of a NumPy object.
+
+    Parameters
+    ----------
+    obj : object
+        The NumPy object, or a dotted name where it has no object of its own
+        (``"numpy.ndarray.sum"``, ``"numpy.add.reduce"``).
+    name, zero_d, unsupported, data_dependent, mutates, tolerance, note
+        The fields of `Row`.
+    """
+
+    def declare(function: F) -> F:
+        by_name = isinstance(obj, str)
+        add(
+            Row(
+                numpy=None if by_name else obj,
+                name=name or (obj if by_name else public_name(obj)),
+                implementation=function,
+                zero_d=zero_d,
+                unsupported=unsupported,
+                data_dependent=data_dependent,
+                mutates=mutates,
+                tolerance=tolerance,
+                note=note,
+            )
+        )
+        return function
+
+    return declare
+
+
+def public_name(obj: Any) -> str:
+    """NumPy's public dotted name of one of its functions or types."""
+    module = "numpy" if isinstance(obj, np.ufunc) else obj.__module__
+    return f"{module}.{obj.__name__}"
+
+
+def rows() -> dict[str, Row]:
+    """Return every row by name."""
+    return dict(_rows)
+
+
+def row_of(obj: Any) -> Row | None:
+    """Return the row of a NumPy object, or None where the table has none."""
+    row = _by_object.get(id(obj))
+    return row if row is not None and row.numpy is obj else None
+
+
+def row_named(name: str) -> Row | None:
+    """Return the row with this dotted name, or None."""
+    return _rows.get(name)
