@@ -1,0 +1,45 @@
+"""What every test may ask for: a device, a backend, a cache folder of the run's own."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Set before anything imports npaccel, which reads it once. The workers of
+# pytest-xdist inherit the controller's folder: the cache is made to be shared.
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if not IS_WORKER:
+    os.environ["NPACCEL_CACHE_DIR"] = tempfile.mkdtemp(prefix="npaccel-tests-")
+os.environ.pop("NPACCEL_DISABLE", None)
+CACHE_DIR = Path(os.environ["NPACCEL_CACHE_DIR"])
+
+
+def pytest_unconfigure():
+    """Remove the run's cache folder, once all workers are done."""
+    if not IS_WORKER:
+        shutil.rmtree(CACHE_DIR, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cache_dir():
+    """Return the folder that this run's artifacts are kept in (mode 0700)."""
+    return CACHE_DIR
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def device(request):
+    """Run the test on the CPU and, where there is one, on a CUDA device."""
+    if request.param == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("torch sees no CUDA device")
+    return request.param
+
+
+@pytest.fixture(params=["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+def backend(request):
+    """Run the test with captured graphs interpreted and with them compiled."""
+    return request.param
