@@ -1,0 +1,1 @@
+"""Benchmarks of npaccel against NumPy, bare ``torch.compile``, Numba and JAX."""

@@ -1,0 +1,126 @@
+"""What is measured in a process of its own. Run as a script; prints one line of JSON.
+
+    python children.py import MODULE
+    python children.py first_result IMPLEMENTATION
+    python children.py first_call IMPLEMENTATION
+    python children.py peak_memory IMPLEMENTATION DTYPE
+
+The clock starts before anything heavy is imported, and this file imports
+nothing else first: keep it so.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+#: Points of the k-means step.
+POINTS = 2_000_000
+#: Modules that `import npaccel` must not load.
+HEAVY = ("torch._dynamo", "torch._inductor", "scipy", "sklearn")
+
+
+def import_seconds(module: str) -> dict[str, Any]:
+    """Return the seconds that an import takes and which heavy modules it loads."""
+    start = time.perf_counter()
+    __import__(module)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "loaded": [name for name in HEAVY if name in sys.modules]}
+
+
+def _compile(implementation: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the k-means step of an implementation and the maker of its inputs."""
+    from functions import kmeans, kmeans_points
+
+    call: Callable[..., Any] = kmeans
+    if implementation == "npaccel":
+        import npaccel
+
+        call = npaccel.jit(kmeans)
+    elif implementation == "torch_compile":
+        import torch
+
+        call = torch.compile(kmeans)
+    elif implementation != "numpy":
+        raise SystemExit(f"children.py: {implementation!r} has no fresh-process benchmark")
+    return call, kmeans_points
+
+
+def first_result(implementation: str) -> dict[str, Any]:
+    """Return the seconds from the first import to the first k-means result.
+
+    Making the inputs is not counted.
+    """
+    start = time.perf_counter()
+    call, make = _compile(implementation)
+    seconds = time.perf_counter() - start
+    inputs = make(POINTS, "float64")
+    start = time.perf_counter()
+    call(*inputs)
+    seconds += time.perf_counter() - start
+    return {"seconds": seconds, "loaded": [name for name in HEAVY if name in sys.modules]}
+
+
+def first_call(implementation: str) -> dict[str, Any]:
+    """Return the seconds of the first call on small inputs, imports not counted."""
+    call, make = _compile(implementation)
+    inputs = make(1000, "float64")
+    start = time.perf_counter()
+    call(*inputs)
+    return {"seconds": time.perf_counter() - start}
+
+
+def peak_memory(implementation: str, dtype: str) -> dict[str, Any]:
+    """Return how far a call raises the process's peak above inputs and output.
+
+    The peak so far, which compiling set, is made up with ballast first, so that
+    whatever the call allocates raises it.
+    """
+    import ctypes
+    import resource
+
+    import numpy as np
+
+    call, make = _compile(implementation)
+    inputs = make(POINTS, dtype)
+    for _ in range(3):
+        call(*inputs)
+    ctypes.CDLL(None).malloc_trim(0)
+
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def resident() -> int:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * resource.getpagesize()
+
+    ballast = np.ones(max(0, peak() - resident()), np.uint8)
+    before = peak()
+    result = call(*inputs)
+    extra = peak() - before - np.asarray(result).nbytes
+    return {
+        "bytes": extra,
+        "inputs": sum(array.nbytes for array in inputs),
+        "ballast": ballast.nbytes,
+    }
+
+
+def main(task: str, *arguments: str) -> None:
+    """Do one task and print its answer."""
+    tasks: dict[str, Callable[..., dict[str, Any]]] = {
+        "import": import_seconds,
+        "first_result": first_result,
+        "first_call": first_call,
+        "peak_memory": peak_memory,
+    }
+    answer = tasks[task](*arguments)
+    import json
+
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

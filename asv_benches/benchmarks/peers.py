@@ -1,0 +1,142 @@
+"""The same work for the libraries that need it written in another way.
+
+Numba gets loops by hand; JAX, whose arrays can't be written to, gets ``.at[]``.
+Both are imported when a peer is built, since they need not be installed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import functions
+
+Call = Callable[..., Any]
+
+
+def numba_kmeans() -> Call:
+    """Return k-means by hand. The root stays: without it ties fall differently."""
+    import numba
+
+    @numba.njit(parallel=True)  # type: ignore[untyped-decorator]
+    def kmeans(points: Any, means: Any) -> Any:
+        n, dimensions = points.shape
+        labels = np.empty(n, np.int64)
+        for i in numba.prange(n):
+            best, label = np.inf, 0
+            for j in range(means.shape[0]):
+                total = points[i, 0] * 0
+                for d in range(dimensions):
+                    difference = points[i, d] - means[j, d]
+                    total += difference * difference
+                distance = math.sqrt(total)
+                if distance < best:
+                    best, label = distance, j
+            labels[i] = label
+        return labels
+
+    return kmeans  # type: ignore[no-any-return]
+
+
+def numba_sine() -> Call:
+    """Return the loop in serial: starting threads for ten elements would only cost Numba."""
+    import numba
+
+    @numba.njit  # type: ignore[untyped-decorator]
+    def sine(x: Any) -> Any:
+        out = np.empty_like(x)
+        for i in range(x.size):
+            out[i] = math.sin(x[i]) + 1
+        return out
+
+    return sine  # type: ignore[no-any-return]
+
+
+def numba_stencil() -> Call:
+    """Return the stencil's loops in serial: the arrays are small."""
+    import numba
+
+    @numba.njit  # type: ignore[untyped-decorator]
+    def stencil(new: Any, old: Any) -> None:
+        rows, columns = old.shape
+        for i in range(1, rows - 1):
+            for j in range(1, columns - 1):
+                new[i, j] = 0.2 * (
+                    old[i, j] + old[i, j - 1] + old[i, j + 1] + old[i + 1, j] + old[i - 1, j]
+                )
+
+    return stencil  # type: ignore[no-any-return]
+
+
+def numba_slice_writes() -> Call:
+    """Return the three writes in one pass over the array."""
+    import numba
+
+    @numba.njit(parallel=True)  # type: ignore[untyped-decorator]
+    def slice_writes(field: Any) -> Any:
+        out = np.zeros_like(field)
+        rows, columns, layers = field.shape
+        for i in numba.prange(2, rows - 2):
+            for j in range(2, columns - 2):
+                for k in range(layers - 1):
+                    out[i, j, k] = field[i, j, k] * 2
+                for k in range(1, layers):
+                    out[i, j, k] += field[i, j, k - 1]
+        return out
+
+    return slice_writes  # type: ignore[no-any-return]
+
+
+def _jax(function: Call) -> Call:
+    """Compile with JAX in 64 bit and return NumPy arrays, which also waits for them."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    compiled = jax.jit(function)
+    return lambda *arguments: np.asarray(compiled(*arguments))
+
+
+def jax_kmeans() -> Call:
+    """Return the NumPy code with ``jax.numpy`` in NumPy's place."""
+    import jax.numpy as jnp
+
+    return _jax(
+        lambda points, means: jnp.argmin(
+            jnp.linalg.norm(points - means[:, None], axis=2), axis=0
+        ).astype(np.int64)
+    )
+
+
+def jax_sine() -> Call:
+    """Return the NumPy code with ``jax.numpy`` in NumPy's place."""
+    import jax.numpy as jnp
+
+    return _jax(lambda x: jnp.sin(x) + 1)
+
+
+def jax_slice_writes() -> Call:
+    """Return the writes in JAX's functional form."""
+    import jax.numpy as jnp
+
+    def slice_writes(field: Any) -> Any:
+        inner = field[2:-2, 2:-2, :-1]
+        out = jnp.zeros_like(field).at[2:-2, 2:-2, :-1].set(inner * 2)
+        return out.at[..., -1].set(0).at[2:-2, 2:-2, 1:].add(inner)
+
+    return _jax(slice_writes)
+
+
+#: How each peer is built, by implementation and function. JAX has no writes to
+#: its arguments, so it takes no part in the stencil.
+PEERS: dict[tuple[str, Call], Callable[[], Call]] = {
+    ("numba", functions.kmeans): numba_kmeans,
+    ("numba", functions.sine): numba_sine,
+    ("numba", functions.stencil): numba_stencil,
+    ("numba", functions.slice_writes): numba_slice_writes,
+    ("jax", functions.kmeans): jax_kmeans,
+    ("jax", functions.sine): jax_sine,
+    ("jax", functions.slice_writes): jax_slice_writes,
+}

@@ -1,0 +1,56 @@
+"""Run a task of `children.py` in a new process, with caches of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+CHILDREN = Path(__file__).with_name("children.py")
+#: Where npaccel, Inductor and Triton keep what they compiled.
+CACHES = ("NPACCEL_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+
+
+@contextlib.contextmanager
+def empty_caches() -> Iterator[dict[str, str]]:
+    """Yield the environment variables of caches that start empty and go afterwards."""
+    with tempfile.TemporaryDirectory(prefix="npaccel-bench-", ignore_cleanup_errors=True) as folder:
+        yield {name: os.path.join(folder, name.lower()) for name in CACHES}  # noqa: PTH118
+
+
+def run_child(task: str, *arguments: str, caches: dict[str, str] | None = None) -> dict[str, Any]:
+    """Run one task in a new process and return its answer.
+
+    Parameters
+    ----------
+    task : str
+        One of the tasks of `children.py`.
+    *arguments : str
+        Its arguments.
+    caches : dict, optional
+        From `empty_caches`; by default the caches that are in use here.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the child fails; its error output is on this process's stderr.
+    """
+    child = subprocess.run(
+        [sys.executable, str(CHILDREN), task, *arguments],
+        env={**os.environ, **(caches or {})},
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    )
+    answer: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
+    return answer

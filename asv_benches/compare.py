@@ -1,0 +1,265 @@
+"""Measure npaccel against NumPy and its peers, each row in one run, and print the table.
+
+    python asv_benches/compare.py                 # every row
+    python asv_benches/compare.py kmeans sine     # some of them
+    python asv_benches/compare.py --json out.json
+
+The rows use the classes of ``asv_benches/benchmarks``: same code, same inputs,
+same way of timing. What is compared by a ratio is timed in one process, in
+blocks with pauses between them, or in new processes taking turns. The answers of
+all implementations are compared with NumPy's before any time is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import json
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import overhead, steady
+from benchmarks.common import Benchmark, build, same_results, side_by_side
+from benchmarks.processes import empty_caches, run_child
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Parameters
+    ----------
+    what : str
+        What was measured.
+    asked : str
+        The bound, in words.
+    measured : str
+        The ratio it is about.
+    met : bool
+        Whether the bound is kept.
+    figures : dict
+        Everything that was measured, by name: seconds or bytes.
+    """
+
+    what: str
+    asked: str
+    measured: str
+    met: bool
+    figures: dict[str, float]
+
+
+def check_answers(benchmark: Benchmark, implementation: str, *parameters: Any) -> None:
+    """Compare one call's result and the arguments after it with NumPy's."""
+    ours, theirs = (copy.deepcopy(benchmark.arguments(*parameters)) for _ in range(2))
+    expected = type(benchmark).function(*ours)
+    actual = build(type(benchmark).function, implementation)(*theirs)
+    for left, right in zip((expected, *ours), (actual, *theirs), strict=True):
+        if left is not None and not same_results(left, right):
+            raise AssertionError(f"compare: {implementation}'s answer is not NumPy's")
+
+
+def seconds_of(
+    benchmark: Benchmark, implementations: tuple[str, ...], *parameters: Any
+) -> dict[str, float]:
+    """Return the median seconds per call of those implementations that can run it."""
+    calls: dict[str, Callable[[], Any]] = {}
+    for implementation in implementations:
+        try:
+            call = benchmark.prepare(implementation, *parameters)
+        except NotImplementedError as error:
+            print(f"  left out: {error}", file=sys.stderr)
+        else:
+            check_answers(benchmark, implementation, *parameters)
+            calls[implementation] = call
+    return side_by_side(calls)
+
+
+ALL = ("numpy", "npaccel", "torch_compile", "numba", "jax")
+
+
+def kmeans() -> list[Row]:
+    """Time the k-means step in both precisions."""
+    rows = []
+    for dtype in ("float64", "float32"):
+        taken = seconds_of(steady.KMeansStep(), ALL, dtype, "cpu")
+        ours = taken["npaccel"]
+        faster = {name: taken["numpy"] / value for name, value in taken.items()}
+        met = ours <= taken["torch_compile"] * 1.05  # 5%: two runs of the same code differ by it
+        asked = "at least as fast as bare torch.compile"
+        if dtype == "float64":
+            asked += ", within 1.3x of Numba"
+            met = met and ours <= 1.3 * taken.get("numba", ours)
+        measured = ", ".join(f"{name} {x:.1f}x" for name, x in faster.items() if name != "numpy")
+        rows.append(Row(f"k-means step, 2M x 2 {dtype}, vs NumPy", asked, measured, met, taken))
+    return rows
+
+
+def against_torch(benchmark: Benchmark, what: str, bound: float) -> list[Row]:
+    """Time a call against bare ``torch.compile``."""
+    taken = seconds_of(benchmark, ALL)
+    ratio = taken["npaccel"] / taken["torch_compile"]
+    measured = f"{ratio:.2f} of it: " + ", ".join(
+        f"{name} {value * 1e6:.1f} µs" for name, value in taken.items()
+    )
+    asked = f"<= {bound} of bare torch.compile"
+    return [Row(what, asked, measured, ratio <= bound, taken)]
+
+
+def sine() -> list[Row]:
+    """Time the smallest call."""
+    return against_torch(overhead.Sine(), "np.sin(x) + 1, 10 elements", 0.3)
+
+
+def stencil() -> list[Row]:
+    """Time the small stencil."""
+    return against_torch(overhead.SmallStencil(), "in-place 5-point stencil, 150x150", 0.45)
+
+
+def slice_writes() -> list[Row]:
+    """Time writes to slices of a new array."""
+    taken = seconds_of(steady.SliceWrites(), ALL)
+    faster = {name: taken["numpy"] / value for name, value in taken.items()}
+    measured = ", ".join(f"{name} {x:.2f}x" for name, x in faster.items() if name != "numpy")
+    met = faster["npaccel"] >= 2.5
+    return [Row("three slice writes, 80x80x26 float64, vs NumPy", ">= 2.5x", measured, met, taken)]
+
+
+def in_turn(tasks: dict[str, tuple[str, ...]], rounds: int, **options: Any) -> dict[str, float]:
+    """Run tasks in new processes that take turns and return each one's median seconds."""
+    taken: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            taken[name].append(run_child(*task, **options)["seconds"])
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def warm_start() -> list[Row]:
+    """Time the first result of a new process whose caches are warm."""
+    tasks = {
+        "import torch": ("import", "torch"),
+        "npaccel": ("first_result", "npaccel"),
+        "torch_compile": ("first_result", "torch_compile"),
+    }
+    with empty_caches() as caches:
+        in_turn(tasks, 2, caches=caches)
+        taken = in_turn(tasks, 7, caches=caches)
+    ratio = taken["npaccel"] / taken["import torch"]
+    measured = f"{ratio:.2f}: " + ", ".join(f"{n} {v:.2f} s" for n, v in taken.items())
+    what = "new process, warm cache, first import to first result"
+    return [Row(what, "<= 1.3 x import torch", measured, ratio <= 1.3, taken)]
+
+
+def importing() -> list[Row]:
+    """Time ``import npaccel`` against ``import torch``, and list what it loads."""
+    tasks = {"torch": ("import", "torch"), "npaccel": ("import", "npaccel")}
+    in_turn(tasks, 1)
+    taken = in_turn(tasks, 9)
+    ratio = taken["npaccel"] / taken["torch"]
+    loaded = run_child("import", "npaccel")["loaded"]
+    measured = f"{ratio:.2f}; loads {', '.join(loaded) or 'none of them'}"
+    asked = "<= 1.1 x import torch; loads no dynamo, inductor, scipy, sklearn"
+    return [Row("import npaccel", asked, measured, ratio <= 1.1 and not loaded, taken)]
+
+
+def cold() -> list[Row]:
+    """Time the first call with empty caches, in new processes."""
+    taken: dict[str, list[float]] = {"npaccel": [], "torch_compile": []}
+    for _ in range(3):
+        for name, values in taken.items():
+            with empty_caches() as caches:
+                values.append(run_child("first_call", name, caches=caches)["seconds"])
+    medians = {name: statistics.median(values) for name, values in taken.items()}
+    ratio = medians["npaccel"] / medians["torch_compile"]
+    measured = f"{ratio:.2f}: " + ", ".join(f"{n} {v:.1f} s" for n, v in medians.items())
+    asked = "<= 1.5 of bare torch.compile"
+    return [Row("first call, cold cache", asked, measured, ratio <= 1.5, medians)]
+
+
+def memory() -> list[Row]:
+    """Measure the peak of the k-means step above its inputs and output."""
+    rows = []
+    for dtype in ("float64", "float32"):
+        answers = {
+            name: run_child("peak_memory", name, dtype)
+            for name in ("numpy", "npaccel", "torch_compile")
+        }
+        extra = {name: max(0.0, float(answer["bytes"])) for name, answer in answers.items()}
+        share = {name: extra[name] / answers[name]["inputs"] for name in answers}
+        measured = ", ".join(f"{name} {value:.0%}" for name, value in share.items())
+        what = f"peak memory of the k-means step, {dtype}"
+        rows.append(Row(what, "<= 10% of the inputs", measured, share["npaccel"] <= 0.1, extra))
+    return rows
+
+
+ROWS: dict[str, Callable[[], list[Row]]] = {
+    "kmeans": kmeans,
+    "sine": sine,
+    "stencil": stencil,
+    "slice_writes": slice_writes,
+    "warm_start": warm_start,
+    "import": importing,
+    "cold": cold,
+    "memory": memory,
+}
+
+
+def conditions() -> dict[str, str]:
+    """Return what the figures depend on: versions, processor, cores."""
+    import numpy as np
+    import torch
+
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = [x for x in info.read_text(encoding="utf-8").splitlines() if "model name" in x]
+        cpu = models[0].partition(":")[2].strip() if models else cpu
+    return {
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "processor": cpu,
+        "cores": str(len(os.sched_getaffinity(0))),
+        "torch threads": str(torch.get_num_threads()),
+    }
+
+
+def as_table(rows: list[Row]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = ["| what | asked | measured | met |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {row.what} | {row.asked} | {row.measured} | {'yes' if row.met else 'NO'} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure the rows that are asked for, print them, and return 1 if a bound is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("rows", nargs="*", help=f"any of {', '.join(ROWS)} (default: all)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
+    options = parser.parse_args(arguments)
+    unknown = set(options.rows) - set(ROWS)
+    if unknown:
+        parser.error(f"no row is called {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+    measured: list[Row] = []
+    for name in options.rows or ROWS:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        measured += ROWS[name]()
+    around = conditions()
+    print(", ".join(f"{key} {value}" for key, value in around.items()), end="\n\n")
+    print(as_table(measured))
+    if options.json:
+        figures = {"conditions": around, "rows": [dataclasses.asdict(row) for row in measured]}
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return 0 if all(row.met for row in measured) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
