@@ -1,4 +1,4 @@
-"""The rule that one module touches torch's private parts finds what it should."""
+"""The rule that one subpackage touches torch's private parts finds what it should."""
 
 import importlib.util
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_public_uses_are_not(rule, source):
     assert rule.violations(source) == []
 
 
-def test_the_allowed_module_alone_is_exempt(rule, tmp_path, capsys):
+def test_the_allowed_subpackage_alone_is_exempt(rule, tmp_path, capsys):
     bad = tmp_path / "bad.py"
     bad.write_text("import torch._dynamo\n", encoding="utf-8")
     assert rule.main([str(tmp_path)]) == 1

@@ -1,0 +1,69 @@
+"""The examples run on small inputs, and notice a wrong answer."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quickstart_prints_times_and_agrees(dtype, capsys):
+    assert load("quickstart").main(["-n", "20_000", "--dtype", dtype, "--repeats", "3"]) == 0
+    printed = capsys.readouterr().out
+    for line in ("NumPy", "npaccel, first call", "npaccel, steady", "speed-up", "answers agree"):
+        assert line in printed
+
+
+def test_quickstart_reports_wrong_labels(monkeypatch, capsys):
+    quickstart = load("quickstart")
+    monkeypatch.setattr(
+        quickstart, "compiled", lambda points, means: 1 - quickstart.nearest_mean(points, means)
+    )
+    assert quickstart.main(["-n", "1000"]) == 1
+    assert "1,000 labels are wrong" in capsys.readouterr().out
+
+
+def test_quickstart_forgives_ties_only():
+    quickstart = load("quickstart")
+    means = np.array([[0.0, 0.0], [2.0, 0.0]])
+    points = np.array([[1.0, 5.0], [0.1, 0.0]])
+    differing, wrong = quickstart.wrong_labels(points, means, np.array([0, 0]), np.array([1, 1]))
+    assert (differing, wrong) == (2, 1)
+
+
+@pytest.mark.inductor
+def test_colour_quantisation_writes_two_pictures(tmp_path, capsys):
+    example = load("colour_quantisation")
+    arguments = ["--every", "16", "--colours", "4", "--out", str(tmp_path)]
+    assert example.main(arguments) == 0
+    assert "answers agree" in capsys.readouterr().out
+    before = np.asarray(Image.open(tmp_path / "china-before.png"))
+    after = np.asarray(Image.open(tmp_path / "china-after.png"))
+    assert before.shape == after.shape
+    assert len(np.unique(after.reshape(-1, 3), axis=0)) == 4
+    assert np.abs(before.astype(int) - after).mean() < 40
+
+
+def test_colour_quantisation_reports_a_wrong_step(monkeypatch, tmp_path, capsys):
+    example = load("colour_quantisation")
+
+    def slow_step(pixels, colours):
+        labels, moved = example.step(pixels, colours)
+        return labels, (colours + moved) / 2
+
+    monkeypatch.setattr(example, "compiled_step", slow_step)
+    arguments = ["--every", "32", "--colours", "4", "--limit", "5", "--out", str(tmp_path)]
+    assert example.main(arguments) == 1
+    assert "DIFFER" in capsys.readouterr().out
