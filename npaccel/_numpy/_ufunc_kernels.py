@@ -1,0 +1,356 @@
+"""Kernels of the ufuncs: torch computations on operands in the loop's dtypes.
+
+Each gets tensors that the engine has cast already. For the ordinary dtypes a
+kernel is one torch op; what follows the name's first branch is for the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import Any
+
+import torch
+
+from npaccel._numpy import _ufunc_integers as integers
+from npaccel._numpy._ufunc_integers import Compute, Operand, dtype_of_first, is_integral
+
+
+def in_float32(compute: Compute) -> Compute:
+    """Compute float16 in float32, as NumPy does, and round once."""
+
+    @functools.wraps(compute)
+    def kernel(*operands: torch.Tensor) -> Any:
+        if operands[0].dtype != torch.float16:
+            return compute(*operands)
+        found = compute(*(x.to(torch.float32) for x in operands))
+        if isinstance(found, tuple):
+            return tuple(x.to(torch.float16) for x in found)
+        return found.to(torch.float16) if found.dtype == torch.float32 else found
+
+    return kernel
+
+
+def integers_or(integer: Compute, floating: Compute) -> Compute:
+    """Choose between two kernels by the dtype."""
+
+    def kernel(*operands: Operand) -> Any:
+        chosen = integer if is_integral(dtype_of_first(*operands)) else floating
+        return chosen(*operands)
+
+    return kernel
+
+
+def copy(x: torch.Tensor) -> torch.Tensor:
+    """Return a copy, as NumPy does where a ufunc changes nothing."""
+    return x.clone()
+
+
+def complex_or(complex_kernel: Compute, real_kernel: Compute) -> Compute:
+    """Choose between two kernels by the dtype."""
+
+    def kernel(*operands: Operand) -> Any:
+        chosen = complex_kernel if dtype_of_first(*operands).is_complex else real_kernel
+        return chosen(*operands)
+
+    return kernel
+
+
+# Comparison and order
+
+
+def _complex_order(strict: Compute, tail: Compute) -> Compute:
+    """Order complex numbers by the real part, then the imaginary, as NumPy does."""
+
+    def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        by_real: torch.Tensor = strict(a.real, b.real) & ~torch.isnan(a.imag) & ~torch.isnan(b.imag)
+        tied: torch.Tensor = (a.real == b.real) & tail(a.imag, b.imag)
+        return by_real | tied
+
+    return kernel
+
+
+_complex_greater_equal = _complex_order(operator.gt, operator.ge)
+
+
+def comparison(op: Compute) -> Compute:
+    """Make the kernel of one of Python's six comparison operators."""
+    by_order = integers.by_order(op, result="bool")
+    if op in (operator.eq, operator.ne):
+        on_complex: Compute = op
+    else:
+        strict = operator.lt if op in (operator.lt, operator.le) else operator.gt
+        on_complex = _tensors(_complex_order(strict, op))
+
+    def kernel(a: Operand, b: Operand) -> torch.Tensor:
+        if _mixed(a, b):
+            return _MIXED[op](a, b)  # type: ignore[no-any-return]
+        if dtype_of_first(a, b).is_complex:
+            return on_complex(a, b)  # type: ignore[no-any-return]
+        return by_order(a, b)  # type: ignore[no-any-return]
+
+    return kernel
+
+
+def _tensors(compute: Compute) -> Compute:
+    """Turn a Python number among the operands into a tensor like the other one."""
+
+    def kernel(a: Operand, b: Operand) -> Any:
+        if not isinstance(a, torch.Tensor):
+            a = torch.full_like(b, a)
+        if not isinstance(b, torch.Tensor):
+            b = torch.full_like(a, b)
+        return compute(a, b)
+
+    return kernel
+
+
+def _mixed(a: Operand, b: Operand) -> bool:
+    """Whether int64 is compared with uint64."""
+    return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dtype != b.dtype
+
+
+_MIXED: dict[Compute, Compute] = {
+    operator.eq: integers.mixed_equal,
+    operator.ne: lambda a, b: ~integers.mixed_equal(a, b),
+    operator.lt: integers.mixed_less,
+    operator.le: functools.partial(integers.mixed_less, equal=True),
+    operator.gt: lambda a, b: integers.mixed_less(b, a),
+    operator.ge: lambda a, b: integers.mixed_less(b, a, equal=True),
+}
+
+
+def _choose(first: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.where(first, a, b)
+
+
+def _complex_maximum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return _choose(_complex_greater_equal(a, b) | torch.isnan(a), a, b)
+
+
+def _complex_minimum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return _choose(_complex_less_equal(a, b) | torch.isnan(a), a, b)
+
+
+def _complex_fmax(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return _choose(_complex_greater_equal(a, b) | torch.isnan(b), a, b)
+
+
+def _complex_fmin(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return _choose(_complex_less_equal(a, b) | torch.isnan(b), a, b)
+
+
+_complex_less_equal = _complex_order(operator.lt, operator.le)
+maximum = complex_or(_complex_maximum, integers.by_order(torch.maximum))
+minimum = complex_or(_complex_minimum, integers.by_order(torch.minimum))
+fmax = complex_or(_complex_fmax, integers.by_order(torch.fmax))
+fmin = complex_or(_complex_fmin, integers.by_order(torch.fmin))
+
+
+def truth(x: torch.Tensor) -> torch.Tensor:
+    """Return whether the elements are true."""
+    return x if x.dtype == torch.bool else integers.as_signed(x) != 0
+
+
+def logical(op: Compute) -> Compute:
+    """Make the kernel of a logical ufunc from one on bools."""
+
+    def kernel(*operands: torch.Tensor) -> torch.Tensor:
+        return op(*(truth(x) for x in operands))  # type: ignore[no-any-return]
+
+    return kernel
+
+
+# Arithmetic
+
+
+@in_float32
+def _float_remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the remainder with the divisor's sign, a zero's sign included."""
+    rest = torch.fmod(a, b)
+    moved = torch.where((b < 0) != (rest < 0), rest + b, rest)
+    return torch.where(rest != 0, moved, torch.copysign(torch.zeros_like(moved), b))
+
+
+@in_float32
+def _float_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Divide and floor without rounding up first (1 // 0.1 is 9, though 1 / 0.1 is 10)."""
+    rest = torch.fmod(a, b)
+    plain = a / b
+    quotient = (a - rest) / b
+    quotient = torch.where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1, quotient)
+    floor = torch.floor(quotient)
+    floor = torch.where(quotient - floor > 0.5, floor + 1, floor)
+    floor = torch.where(quotient != 0, floor, torch.copysign(torch.zeros_like(floor), plain))
+    return torch.where(b == 0, plain, floor)
+
+
+@in_float32
+def _float_divmod(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return _float_floor_divide(a, b), _float_remainder(a, b)
+
+
+floor_divide = integers_or(integers.floor_divide, _tensors(_float_floor_divide))
+remainder = integers_or(integers.remainder, _tensors(_float_remainder))
+fmod = integers_or(integers.fmod, _tensors(torch.fmod))
+divmod_ = integers_or(integers.divmod_, _tensors(_float_divmod))
+
+
+def _by_parts(op: Compute) -> Compute:
+    """Add or subtract complex tensors by parts: torch's own turns inf+0j into inf+nanj."""
+
+    def kernel(a: Operand, b: Operand) -> torch.Tensor:
+        if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
+            return op(a, b)  # type: ignore[no-any-return]
+        parts = (torch.view_as_real(torch.resolve_conj(x)) for x in (a, b))
+        return torch.view_as_complex(op(*parts))
+
+    return kernel
+
+
+add = complex_or(_by_parts(operator.add), integers.by_bits(operator.add))
+subtract = complex_or(_by_parts(operator.sub), integers.by_bits(operator.sub))
+
+
+def _complex_power(a: torch.Tensor, b: Operand) -> torch.Tensor:
+    """Raise complex numbers; the power 0 gives 1, and 0 to a positive real power is 0."""
+    found = torch.pow(a, b)
+    if not isinstance(b, torch.Tensor):
+        return found
+    found = torch.where((a == 0) & (b.real > 0), torch.zeros_like(found), found)
+    return torch.where(b == 0, torch.ones_like(found), found)
+
+
+def power(a: Operand, b: Operand) -> torch.Tensor:
+    """Raise to a power; whole numbers wrap."""
+    dtype = dtype_of_first(a, b)
+    if is_integral(dtype):
+        return integers.power(a, b)  # type: ignore[no-any-return]
+    return _complex_power(a, b) if dtype.is_complex else torch.pow(a, b)
+
+
+def _plain_square(x: torch.Tensor) -> torch.Tensor:
+    return x * x
+
+
+square = integers.by_bits(_plain_square)
+absolute = integers_or(
+    lambda x: torch.abs(x) if x.dtype.is_signed and x.dtype != torch.bool else x.clone(),
+    torch.abs,
+)
+conjugate = complex_or(torch.conj_physical, copy)
+
+
+def _float_sign(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.isnan(x), x, torch.sign(x))
+
+
+def _complex_sign(x: torch.Tensor) -> torch.Tensor:
+    """Return ``x / |x|``; 0 for 0, NaN where a part is or both are infinite."""
+    size = torch.abs(x)
+    one, zero = torch.ones_like(x.real), torch.zeros_like(x.real)
+    by_real = torch.complex(torch.copysign(one, x.real), zero)
+    by_imag = torch.complex(zero, torch.copysign(one, x.imag))
+    at_infinity = torch.where(torch.isinf(x.real), by_real, by_imag)
+    undefined = torch.isnan(size) | (torch.isinf(x.real) & torch.isinf(x.imag))
+    found = torch.where(torch.isinf(size), at_infinity, torch.sgn(x))
+    return torch.where(undefined, torch.full_like(x, complex(math.nan, math.nan)), found)
+
+
+def _integer_sign(x: torch.Tensor) -> torch.Tensor:
+    return (x != 0).to(x.dtype) if x.dtype in integers.SIGNED else torch.sign(x)
+
+
+sign = integers_or(_integer_sign, complex_or(_complex_sign, _float_sign))
+
+
+@in_float32
+def heaviside(x: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
+    """Return 0 below zero, 1 above, the second operand at zero, NaN for NaN."""
+    step = torch.where(torch.isnan(x), x, (x > 0).to(x.dtype))
+    return torch.where(x == 0, at_zero, step)
+
+
+@in_float32
+def cbrt(x: torch.Tensor) -> torch.Tensor:
+    """Return the cube root: a power, then one step of Newton's for the last bits.
+
+    The step is left out for 0, infinity and NaN.
+    """
+    size = torch.abs(x)
+    root = torch.pow(size, 1.0 / 3.0)
+    better = root - (root - size / (root * root)) / 3.0
+    normal = (size > 0) & (size < math.inf)
+    return torch.copysign(torch.where(normal, better, root), x)
+
+
+def _complex_rint(x: torch.Tensor) -> torch.Tensor:
+    return torch.complex(torch.round(x.real), torch.round(x.imag))
+
+
+rint = complex_or(_complex_rint, torch.round)
+
+
+# Parts of floats
+
+
+@in_float32
+def modf(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the fraction and the whole part, both with the operand's sign."""
+    whole = torch.trunc(x)
+    fraction = torch.where(torch.isinf(x), torch.zeros_like(x), x - whole)
+    return torch.copysign(fraction, x), whole
+
+
+def frexp(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return mantissa and exponent; the exponent of NaN and infinity is 0."""
+    if x.dtype == torch.float16:
+        mantissa, exponent = frexp(x.to(torch.float32))
+        return mantissa.to(torch.float16), exponent
+    mantissa, exponent = torch.frexp(x)
+    finite = torch.isfinite(x)
+    return torch.where(finite, mantissa, x), torch.where(finite, exponent, 0)
+
+
+def _two_to_the(exponent: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return a power of two from its bits, exactly; exponents in the normal range."""
+    if dtype == torch.float32:
+        return ((exponent.to(torch.int32) + 127) << 23).view(torch.float32)
+    return ((exponent.to(torch.int64) + 1023) << 52).view(torch.float64)
+
+
+def ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
+    """Return ``x * 2**exponent``, rounded once, even where the power overflows."""
+    if x.dtype == torch.float16:
+        return ldexp(x.to(torch.float32), exponent).to(torch.float16)
+    last = 127 if x.dtype == torch.float32 else 1023
+    mantissa, own = frexp(x)
+    total = torch.clamp(exponent.to(torch.int64), -(2**31), 2**31) + own
+    total = torch.clamp(total, -last - 60, last + 60)
+    first = torch.clamp(total, -last + 2, last)
+    scaled = mantissa * _two_to_the(first, x.dtype)
+    return scaled * _two_to_the(total - first, x.dtype)
+
+
+def spacing(x: torch.Tensor) -> torch.Tensor:
+    """Return the distance to the next float: away from 0, or upwards for float16."""
+    up = torch.full_like(x, math.inf)
+    if x.dtype != torch.float16:
+        up = torch.copysign(up, x)
+        # NumPy takes the smallest number, not its negative, for -0.0
+        up = torch.where(x == 0, torch.full_like(x, math.inf), up)
+    return torch.where(torch.isinf(x), torch.full_like(x, math.nan), torch.nextafter(x, up) - x)
+
+
+@in_float32
+def logaddexp2(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return ``log2(2**a + 2**b)``."""
+    size = torch.log1p(torch.exp2(-torch.abs(a - b))) * math.log2(math.e)
+    return torch.where(a == b, a + 1, torch.maximum(a, b) + size)
+
+
+@in_float32
+def logaddexp(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return ``log(exp(a) + exp(b))``."""
+    return torch.logaddexp(a, b)

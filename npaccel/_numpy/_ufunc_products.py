@@ -1,0 +1,205 @@
+"""The generalised ufuncs: products over core dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, dtype_of, is_scalar, to_numpy
+from npaccel._numpy._ufunc_engine import (
+    Kernel,
+    Request,
+    broadcast_shape,
+    deliver,
+    loop_dtypes,
+    named,
+    out_tuple,
+)
+from npaccel._numpy._ufunc_integers import Compute, as_signed, is_integral
+
+
+def _by_dtype(product: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Run a product where torch has one; bools are or-ed, float16 summed in float32."""
+    dtype = a.dtype
+    if dtype == torch.bool:
+        found: torch.Tensor = product(a.to(torch.float32), b.to(torch.float32)) != 0
+        return found
+    if dtype == torch.float16:
+        half: torch.Tensor = product(a.to(torch.float32), b.to(torch.float32)).to(dtype)
+        return half
+    whole: torch.Tensor = product(as_signed(a), as_signed(b))
+    return whole.to(as_signed(a).dtype).view(dtype) if is_integral(dtype) else whole
+
+
+def _matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if is_integral(a.dtype) and a.device.type != "cpu":
+        # torch multiplies integer matrices on the CPU only
+        return _sum_of_products(a, b)
+    return torch.matmul(a, b)
+
+
+def _sum_of_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    left = a.unsqueeze(0) if a.ndim == 1 else a
+    right = b.unsqueeze(1) if b.ndim == 1 else b
+    found = (left.unsqueeze(-1) * right.unsqueeze(-3)).sum(-2)
+    found = found.squeeze(-1) if b.ndim == 1 else found
+    return found.squeeze(-1 if b.ndim == 1 else -2) if a.ndim == 1 else found
+
+
+def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Multiply matrices, stacks of them, or vectors."""
+    return _by_dtype(_matmul, a, b)
+
+
+def _vecdot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return (torch.conj(a) * b).sum(-1)
+
+
+def vecdot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the dot products over the last axis, the first operand conjugated."""
+    return _by_dtype(_vecdot, a, b)
+
+
+def _matvec(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return _matmul(a, b.unsqueeze(-1)).squeeze(-1)
+
+
+def matvec(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Multiply matrices with vectors."""
+    return _by_dtype(_matvec, a, b)
+
+
+def _vecmat(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return _matmul(torch.conj(a).unsqueeze(-2), b).squeeze(-2)
+
+
+def vecmat(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Multiply conjugated vectors with matrices."""
+    return _by_dtype(_vecmat, a, b)
+
+
+def _core_names(ufunc: np.ufunc, position: int) -> list[str]:
+    """Return the core dimensions of an operand, as in ``["n?", "k"]``."""
+    text = (ufunc.signature or "").split("->")[0]
+    return text.strip("()").split("),(")[position].split(",")
+
+
+def _core(ufunc: np.ufunc, operands: Sequence[torch.Tensor]) -> list[dict[str, Any]]:
+    """Return each operand's core sizes by name, without the optional ones it lacks."""
+    found = []
+    for position, x in enumerate(operands):
+        names = _core_names(ufunc, position)
+        needed = [name for name in names if not name.endswith("?")]
+        if x.ndim < len(needed):
+            raise ValueError(
+                f"{ufunc.__name__}: Input operand {position} does not have enough dimensions "
+                f"(has {x.ndim}, gufunc core with signature {ufunc.signature} "
+                f"requires {len(needed)})"
+            )
+        kept = names if x.ndim >= len(names) else needed
+        sizes = x.shape[x.ndim - len(kept) :]
+        found.append(dict(zip([name.strip("?") for name in kept], sizes, strict=True)))
+    return found
+
+
+def check_core(ufunc: np.ufunc, operands: Sequence[torch.Tensor]) -> Any:
+    """Check the core dimensions and return the shape that the loops broadcast to.
+
+    Raises
+    ------
+    ValueError
+        If an operand has too few dimensions, or sizes don't match.
+    """
+    first, second = _core(ufunc, operands)
+    for name in first.keys() & second.keys():
+        if first[name] != second[name]:
+            raise ValueError(
+                f"{ufunc.__name__}: Input operand 1 has a mismatch in its core dimension, with "
+                f"gufunc signature {ufunc.signature} "
+                f"(size {second[name]} is different from {first[name]})"
+            )
+    loops = [x.shape[: x.ndim - len(c)] for x, c in zip(operands, (first, second), strict=True)]
+    return broadcast_shape(loops)
+
+
+def _call(
+    kernel: Kernel, operands: Sequence[Any], outs: tuple[Any, ...], request: Request
+) -> torch.Tensor:
+    tensors = [as_tensor(x) for x in operands]
+    dtypes = [dtype_of(x if is_scalar(x) else t) for x, t in zip(operands, tensors, strict=True)]
+    targets = [None if out is None else to_numpy(out.dtype) for out in outs]
+    loop = loop_dtypes(kernel.ufunc, dtypes, targets, request)
+    check_core(kernel.ufunc, tensors)
+    found = kernel.compute(*(cast(x, d) for x, d in zip(tensors, loop, strict=False)))
+    out = outs[0]
+    if out is not None and tuple(out.shape) != tuple(found.shape):
+        raise ValueError(
+            f"non-broadcastable output operand with shape {tuple(out.shape)} doesn't match "
+            f"the broadcast shape {tuple(found.shape)}"
+        )
+    return deliver(cast(found, loop[-1]), out, None)
+
+
+def _along(ufunc: np.ufunc, operands: Sequence[Any], axis: Any) -> list[Any]:
+    """Move the axis of a product of vectors to the end."""
+    if ufunc.signature != "(n),(n)->()":
+        raise TypeError(
+            f"{ufunc.__name__}: axis can only be used with a single shared core dimension, "
+            f"not with the {ufunc.signature} of this one; use np.moveaxis on the operands"
+        )
+    tensors = [as_tensor(x) for x in operands]
+    for x in tensors:
+        np.lib.array_utils.normalize_axis_index(axis, x.ndim)
+    return [torch.movedim(x, axis, -1) for x in tensors]
+
+
+def gufunc(kernel: Kernel) -> Compute:
+    """Make the table's implementation of a generalised ufunc."""
+    ufunc = kernel.ufunc
+
+    def implementation(
+        *args: Any,
+        out: Any = None,
+        casting: str = "same_kind",
+        order: str = "K",  # noqa: ARG001 - strides are the compiler's
+        dtype: Any = None,
+        subok: bool = True,  # noqa: ARG001 - no subclasses here
+        signature: Any = None,
+        axes: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        operands, positional = list(args[: ufunc.nin]), args[ufunc.nin :]
+        if len(operands) < ufunc.nin or len(positional) > ufunc.nout:
+            ufunc(*(np.empty((0, 0)) for _ in args))  # NumPy's own TypeError
+        if axes is not None:
+            raise NotImplementedError(
+                f"{ufunc.__name__}: axes= can't be compiled; use np.moveaxis on the operands"
+            )
+        outs = out_tuple(ufunc, out, positional)
+        if axis is not None:
+            operands = _along(ufunc, operands, axis)
+        request = Request(None if dtype is None else as_dtype(dtype), casting, signature)
+        if not keepdims:
+            return _call(kernel, operands, outs, request)
+        return _keeping(kernel, operands, outs, request, -1 if axis is None else axis)
+
+    return named(implementation, ufunc.__name__)
+
+
+def _keeping(
+    kernel: Kernel, operands: Sequence[Any], outs: tuple[Any, ...], request: Request, axis: int
+) -> torch.Tensor:
+    if kernel.ufunc.signature != "(n),(n)->()":
+        raise TypeError(
+            f"{kernel.ufunc.__name__} does not support keepdims: its signature "
+            f"{kernel.ufunc.signature} requires results with core dimensions; "
+            "use np.expand_dims on the result"
+        )
+    out = outs[0]
+    target = None if out is None else out.squeeze(axis)
+    found = _call(kernel, operands, (target,), request)
+    return found.unsqueeze(axis) if out is None else out

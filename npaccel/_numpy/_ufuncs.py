@@ -1,0 +1,164 @@
+"""Every ufunc of `numpy`: one list, a row per ufunc."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy import _ufunc_integers as integers
+from npaccel._numpy import _ufunc_kernels as kernels
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_engine import Kernel, elementwise
+from npaccel._numpy._ufunc_integers import Compute
+from npaccel._numpy._ufunc_products import gufunc, matmul, matvec, vecdot, vecmat
+
+_COMPLEX_NOTE = "complex results may differ in the last bits, and near infinities"
+
+KERNELS: tuple[Kernel, ...] = (
+    # arithmetic
+    Kernel(np.add, kernels.add, "both"),
+    Kernel(np.subtract, kernels.subtract, "both"),
+    Kernel(np.multiply, integers.by_bits(operator.mul), "both", 4, _COMPLEX_NOTE),
+    Kernel(np.divide, torch.div, "right", 4, _COMPLEX_NOTE),
+    Kernel(np.floor_divide, kernels.floor_divide, "right"),
+    Kernel(np.remainder, kernels.remainder, "right"),
+    Kernel(np.fmod, kernels.fmod, "right"),
+    Kernel(np.divmod, kernels.divmod_, "right"),
+    Kernel(
+        np.power,
+        kernels.power,
+        "right",
+        16,
+        "an integer array to a negative power in an array doesn't raise",
+    ),
+    Kernel(np.float_power, kernels.power, "right", 16),
+    Kernel(np.negative, integers.by_bits(torch.neg)),
+    Kernel(np.positive, kernels.copy),
+    Kernel(np.absolute, kernels.absolute, tolerance=4),
+    Kernel(np.fabs, torch.abs),
+    Kernel(np.square, kernels.square, tolerance=4),
+    Kernel(np.reciprocal, kernels.integers_or(integers.reciprocal, torch.reciprocal), tolerance=4),
+    Kernel(np.sign, kernels.sign, tolerance=4),
+    Kernel(np.conjugate, kernels.conjugate),
+    Kernel(np.heaviside, kernels.heaviside),
+    Kernel(np.hypot, kernels.in_float32(torch.hypot), tolerance=4),
+    Kernel(np.gcd, integers.gcd),
+    Kernel(np.lcm, integers.lcm),
+    # exponents, logarithms, roots
+    Kernel(np.exp, torch.exp, tolerance=16),
+    Kernel(np.exp2, torch.exp2, tolerance=16),
+    Kernel(np.expm1, torch.expm1, tolerance=16),
+    Kernel(np.log, torch.log, tolerance=16),
+    Kernel(np.log2, torch.log2, tolerance=16),
+    Kernel(np.log10, torch.log10, tolerance=16),
+    Kernel(np.log1p, torch.log1p, tolerance=16),
+    Kernel(np.logaddexp, kernels.logaddexp, tolerance=16),
+    Kernel(np.logaddexp2, kernels.logaddexp2, tolerance=16),
+    Kernel(np.sqrt, torch.sqrt, tolerance=4),
+    Kernel(np.cbrt, kernels.cbrt, tolerance=16),
+    # trigonometry
+    Kernel(np.sin, torch.sin, tolerance=16),
+    Kernel(np.cos, torch.cos, tolerance=16),
+    Kernel(np.tan, torch.tan, tolerance=16),
+    Kernel(np.arcsin, torch.asin, tolerance=16),
+    Kernel(np.arccos, torch.acos, tolerance=16),
+    Kernel(np.arctan, torch.atan, tolerance=16),
+    Kernel(np.arctan2, kernels.in_float32(torch.atan2), tolerance=16),
+    Kernel(np.sinh, torch.sinh, tolerance=16),
+    Kernel(np.cosh, torch.cosh, tolerance=16),
+    Kernel(np.tanh, torch.tanh, tolerance=16),
+    Kernel(np.arcsinh, torch.asinh, tolerance=16),
+    Kernel(np.arccosh, torch.acosh, tolerance=16),
+    Kernel(np.arctanh, torch.atanh, tolerance=16),
+    Kernel(np.degrees, torch.rad2deg, tolerance=4),
+    Kernel(np.rad2deg, torch.rad2deg, tolerance=4),
+    Kernel(np.radians, torch.deg2rad, tolerance=4),
+    Kernel(np.deg2rad, torch.deg2rad, tolerance=4),
+    # bits
+    Kernel(np.bitwise_and, integers.by_bits(operator.and_), "both"),
+    Kernel(np.bitwise_or, integers.by_bits(operator.or_), "both"),
+    Kernel(np.bitwise_xor, integers.by_bits(operator.xor), "both"),
+    Kernel(np.invert, integers.by_bits(torch.bitwise_not)),
+    Kernel(np.left_shift, integers.left_shift, "right"),
+    Kernel(np.right_shift, integers.right_shift, "right"),
+    Kernel(np.bitwise_count, integers.bitwise_count),
+    # comparison and logic
+    Kernel(np.equal, kernels.comparison(operator.eq), "both"),
+    Kernel(np.not_equal, kernels.comparison(operator.ne), "both"),
+    Kernel(np.less, kernels.comparison(operator.lt), "both"),
+    Kernel(np.less_equal, kernels.comparison(operator.le), "both"),
+    Kernel(np.greater, kernels.comparison(operator.gt), "both"),
+    Kernel(np.greater_equal, kernels.comparison(operator.ge), "both"),
+    Kernel(np.logical_and, kernels.logical(torch.logical_and)),
+    Kernel(np.logical_or, kernels.logical(torch.logical_or)),
+    Kernel(np.logical_xor, kernels.logical(torch.logical_xor)),
+    Kernel(np.logical_not, kernels.logical(torch.logical_not)),
+    Kernel(np.maximum, kernels.maximum),
+    Kernel(np.minimum, kernels.minimum),
+    Kernel(np.fmax, kernels.fmax),
+    Kernel(np.fmin, kernels.fmin),
+    Kernel(np.isfinite, torch.isfinite),
+    Kernel(np.isinf, torch.isinf),
+    Kernel(np.isnan, torch.isnan),
+    # NumPy has loops for dates only, which are refused before a kernel runs
+    Kernel(np.isnat, torch.isnan, note="refused: torch has no dates"),
+    # parts of floats
+    Kernel(np.signbit, torch.signbit),
+    Kernel(np.copysign, torch.copysign),
+    Kernel(np.nextafter, torch.nextafter),
+    Kernel(np.spacing, kernels.spacing),
+    Kernel(np.modf, kernels.modf),
+    Kernel(np.ldexp, kernels.ldexp),
+    Kernel(np.frexp, kernels.frexp),
+    Kernel(np.floor, kernels.integers_or(kernels.copy, torch.floor)),
+    Kernel(np.ceil, kernels.integers_or(kernels.copy, torch.ceil)),
+    Kernel(np.trunc, kernels.integers_or(kernels.copy, torch.trunc)),
+    Kernel(np.rint, kernels.rint),
+)
+
+#: Generalised ufuncs by name: NumPy 2.0 and 2.1 lack the last two.
+_PRODUCTS: dict[str, Compute] = {
+    "matmul": matmul,
+    "vecdot": vecdot,
+    "matvec": matvec,
+    "vecmat": vecmat,
+}
+
+PRODUCT_KERNELS: tuple[Kernel, ...] = tuple(
+    Kernel(getattr(np, name), compute, tolerance=64)
+    for name, compute in _PRODUCTS.items()
+    if hasattr(np, name)
+)
+
+BY_UFUNC: dict[np.ufunc, Kernel] = {kernel.ufunc: kernel for kernel in (*KERNELS, *PRODUCT_KERNELS)}
+IMPLEMENTATIONS: dict[np.ufunc, Compute] = {}
+
+
+def _declare(kernel: Kernel, implementation: Compute, unsupported: tuple[str, ...] = ()) -> None:
+    ufunc = kernel.ufunc
+    implements(
+        ufunc,
+        name=f"numpy.{ufunc.__name__}",
+        zero_d="scalar",
+        unsupported=unsupported,
+        mutates=tuple(range(ufunc.nin, ufunc.nin + ufunc.nout)),
+        tolerance=kernel.tolerance,
+        note=kernel.note,
+    )(implementation)
+    IMPLEMENTATIONS[ufunc] = implementation
+    globals()[ufunc.__name__] = implementation  # so that a printed graph can be imported
+
+
+for _kernel in KERNELS:
+    _declare(_kernel, elementwise(_kernel))
+for _kernel in PRODUCT_KERNELS:
+    _declare(_kernel, gufunc(_kernel), ("axes",))
+
+
+@implements(np.fix, zero_d="scalar", mutates=(1,))
+def fix(x: Any, out: Any = None) -> Any:
+    """Round to whole numbers towards zero; bools and integers stay as they are."""
+    return IMPLEMENTATIONS[np.trunc](x, out=out)
