@@ -21,6 +21,7 @@ import platform
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,30 @@ def cold() -> list[Row]:
     return [Row("first call, cold cache", asked, measured, ratio <= 1.5, medians)]
 
 
+def shapes() -> list[Row]:
+    """Time the 21st shape against code compiled for it alone, and count compilations."""
+    benchmark = steady.TwentyFirstShape()
+    arguments = benchmark.arguments()
+    calls: dict[str, Callable[..., Any]] = {
+        f"{name}{kind}": build(type(benchmark).function, name)
+        for name in ("npaccel", "torch_compile")
+        for kind in ("", " alone")
+    }
+    for name in ("npaccel", "torch_compile"):
+        benchmark.warm(calls[name])
+    taken = side_by_side({name: partial(call, *arguments) for name, call in calls.items()})
+    slower = taken["npaccel"] / taken["npaccel alone"]
+    compilations = steady.compilations(calls["npaccel"])
+    measured = (
+        f"{compilations} compilations, {slower:.2f} of the time of code compiled for shape 21 alone"
+        f" (bare torch.compile: {taken['torch_compile'] / taken['torch_compile alone']:.2f})"
+    )
+    met = compilations <= 2 and slower <= 1.25  # generic code may cost an index computation
+    asked = "<= 2 compilations, compiled speed"
+    figures = {**taken, "compilations": compilations}
+    return [Row("20 shapes, then the 21st", asked, measured, met, figures)]
+
+
 def memory() -> list[Row]:
     """Measure the peak of the k-means step above its inputs and output."""
     rows = []
@@ -205,6 +230,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "warm_start": warm_start,
     "import": importing,
     "cold": cold,
+    "shapes": shapes,
     "memory": memory,
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import functions
 from .children import POINTS
-from .common import IMPLEMENTATIONS, Benchmark
+from .common import IMPLEMENTATIONS, Benchmark, build
 
 
 class KMeansStep(Benchmark):
@@ -44,6 +44,11 @@ class SliceWrites(Benchmark):
         return (np.random.default_rng(0).random((80, 80, 26)),)
 
 
+def compilations(call: Any) -> int:
+    """Return how many graphs npaccel compiled for a function, those from disk not counted."""
+    return sum(not graph.loaded for graph in call.report().graphs)
+
+
 class TwentyFirstShape(Benchmark):
     """The k-means step on its 21st shape, after calls on 20 others."""
 
@@ -60,3 +65,18 @@ class TwentyFirstShape(Benchmark):
     def warm(self, call: Any) -> None:
         for index in range(20):
             call(*self.shape(index))
+
+
+class Compilations:
+    """How often 21 shapes are compiled, with an empty memory and no disk cache."""
+
+    unit = "compilations"
+
+    def track_compilations(self) -> int:
+        import npaccel
+
+        with npaccel.options(cache=False):
+            call = build(functions.kmeans, "npaccel")
+            for index in range(21):
+                call(*TwentyFirstShape.shape(index))
+        return compilations(call)

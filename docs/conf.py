@@ -1,0 +1,35 @@
+"""Sphinx configuration: pydata theme, numpydoc, MyST. Built with warnings as errors."""
+
+from npaccel._version import __version__
+
+project = "npaccel"
+author = "The npaccel developers"
+copyright = "2026, The npaccel developers"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+]
+exclude_patterns = ["_build"]
+# The pages are Markdown; what autosummary generates is reStructuredText.
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings give types, shapes and dtypes
+numpydoc_show_class_members = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "npaccel"
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+}
+html_sidebars = {"install": [], "changelog": [], "contributing": []}
