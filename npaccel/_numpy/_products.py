@@ -1,0 +1,361 @@
+"""Products: dot and its kin, tensordot, einsum, kron, cross and trace."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import axis_of, call, deliver
+from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, result_dtype, to_numpy
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_products import matmul
+
+
+def promoted(*operands: Any) -> list[torch.Tensor]:
+    """Return the operands as tensors of their common dtype; no scalar is weak here."""
+    tensors = [as_tensor(x) for x in operands]
+    dtype = result_dtype(*tensors)
+    return [cast(x, dtype) for x in tensors]
+
+
+def _aligned(a: torch.Tensor, b: torch.Tensor, i: int, j: int) -> None:
+    """Raise NumPy's ValueError where two contracted axes differ in length."""
+    if a.shape[i] != b.shape[j]:
+        raise ValueError(
+            f"shapes {tuple(a.shape)} and {tuple(b.shape)} not aligned: "
+            f"{a.shape[i]} (dim {i % a.ndim}) != {b.shape[j]} (dim {j % b.ndim})"
+        )
+
+
+@implements(np.dot, zero_d="scalar")
+def dot(a: Any, b: Any, out: torch.Tensor | None = None) -> torch.Tensor:
+    """`numpy.dot`, by the ranks of its operands."""
+    a, b = promoted(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return deliver(call(np.multiply, a, b), out)
+    _aligned(a, b, -1, max(b.ndim - 2, 0))
+    if a.ndim <= 2 and b.ndim <= 2:
+        return deliver(matmul(a, b), out)
+    if b.ndim == 1:
+        return deliver(_contract(a, b, [a.ndim - 1], [0]), out)
+    return deliver(_contract(a, b, [a.ndim - 1], [b.ndim - 2]), out)
+
+
+implements("numpy.ndarray.dot", zero_d="scalar")(dot)
+
+
+@implements(np.vdot, zero_d="scalar")
+def vdot(a: Any, b: Any, /) -> torch.Tensor:
+    """`numpy.vdot`: of the flattened operands, the first one conjugated."""
+    a, b = promoted(a, b)
+    a, b = a.reshape(-1), b.reshape(-1)
+    if a.shape[0] != b.shape[0]:
+        raise ValueError("cannot reshape array: vdot takes operands of one size")
+    return matmul(torch.conj_physical(a) if a.is_complex() else a, b)
+
+
+@implements(np.inner, zero_d="scalar")
+def inner(a: Any, b: Any, /) -> torch.Tensor:
+    """`numpy.inner`: over the last axes of both."""
+    a, b = promoted(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return call(np.multiply, a, b)  # type: ignore[no-any-return]
+    _aligned(a, b, -1, -1)
+    if a.ndim == 1 and b.ndim == 1:
+        return matmul(a, b)
+    return _contract(a, b, [a.ndim - 1], [b.ndim - 1])
+
+
+@implements(np.outer)
+def outer(a: Any, b: Any, out: torch.Tensor | None = None) -> torch.Tensor:
+    """`numpy.outer` of the flattened operands."""
+    left, right = as_tensor(a).reshape(-1, 1), as_tensor(b).reshape(1, -1)
+    return deliver(call(np.multiply, left, right), out)
+
+
+def _contract(
+    a: torch.Tensor, b: torch.Tensor, axes_a: list[int], axes_b: list[int]
+) -> torch.Tensor:
+    """Return the sum of products over pairs of axes, one matrix product."""
+    free_a = [i for i in range(a.ndim) if i not in axes_a]
+    free_b = [i for i in range(b.ndim) if i not in axes_b]
+    rows = [a.shape[i] for i in free_a]
+    columns = [b.shape[i] for i in free_b]
+    inside = math.prod(a.shape[i] for i in axes_a)
+    left = a.permute(free_a + axes_a).reshape(math.prod(rows), inside)
+    right = b.permute(axes_b + free_b).reshape(inside, math.prod(columns))
+    return matmul(left, right).reshape(rows + columns)
+
+
+def _axis_list(axes: Any) -> list[int]:
+    return [operator.index(i) for i in axes] if isinstance(axes, list | tuple) else [axes]
+
+
+@implements(np.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> torch.Tensor:
+    """`numpy.tensordot`.
+
+    Raises
+    ------
+    ValueError
+        If the axes to sum over differ in number or length.
+    """
+    a, b = promoted(a, b)
+    if isinstance(axes, list | tuple):
+        axes_a, axes_b = _axis_list(axes[0]), _axis_list(axes[1])
+    else:
+        axes_a, axes_b = list(range(-axes, 0)), list(range(axes))
+    if len(axes_a) != len(axes_b) or any(
+        a.shape[i] != b.shape[j] for i, j in zip(axes_a, axes_b, strict=True)
+    ):
+        raise ValueError("shape-mismatch for sum")
+    axes_a = [axis_of(i, a.ndim) for i in axes_a]
+    axes_b = [axis_of(j, b.ndim) for j in axes_b]
+    if len(set(axes_a)) != len(axes_a) or len(set(axes_b)) != len(axes_b):
+        raise ValueError("axes are repeated in tensordot; name each axis once")
+    return _contract(a, b, axes_a, axes_b)
+
+
+@implements(np.kron)
+def kron(a: Any, b: Any) -> torch.Tensor:
+    """`numpy.kron`."""
+    a, b = as_tensor(a), as_tensor(b)
+    ndim = max(a.ndim, b.ndim)
+    first = (1,) * (ndim - a.ndim) + tuple(a.shape)
+    second = (1,) * (ndim - b.ndim) + tuple(b.shape)
+    spread = call(
+        np.multiply,
+        a.reshape([n for size in first for n in (size, 1)]),
+        b.reshape([n for size in second for n in (1, size)]),
+    )
+    return spread.reshape([m * n for m, n in zip(first, second, strict=True)])  # type: ignore[no-any-return]
+
+
+@implements(np.trace, zero_d="scalar")
+@implements("numpy.ndarray.trace", zero_d="scalar")
+def trace(
+    a: Any,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """`numpy.trace`, summed as `numpy.sum` sums."""
+    x = as_tensor(a)
+    if x.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    axis1, axis2 = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
+    if axis1 == axis2:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    found = call(np.sum, torch.diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
+    return deliver(found, out)
+
+
+def _cross_parts(x: torch.Tensor, axis: int) -> tuple[list[torch.Tensor], int]:
+    x = x.movedim(axis_of(axis, x.ndim), -1)
+    length = x.shape[-1]
+    if length not in (2, 3):
+        raise ValueError(
+            "incompatible dimensions for cross product\n(dimension must be 2 or 3): "
+            f"an operand has {length}"
+        )
+    return [x[..., i] for i in range(int(length))], int(length)
+
+
+def _cross_component(a: list[torch.Tensor], b: list[torch.Tensor], i: int) -> torch.Tensor:
+    """Return one component of a cross product; a 2-D vector has no third component."""
+    j, k = (i + 1) % 3, (i + 2) % 3
+    terms = []
+    for left, right in ((j, k), (k, j)):
+        present = left < len(a) and right < len(b)
+        terms.append(call(np.multiply, a[left], b[right]) if present else None)
+    plus, minus = terms
+    if minus is None:
+        return plus  # type: ignore[return-value]
+    if plus is None:
+        return call(np.negative, minus)  # type: ignore[no-any-return]
+    return call(np.subtract, plus, minus)  # type: ignore[no-any-return]
+
+
+@implements(np.cross, zero_d="scalar")
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> torch.Tensor:
+    """`numpy.cross`, of vectors of 2 or 3 components."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    first, second = promoted(a, b)
+    if first.ndim < 1 or second.ndim < 1:
+        raise ValueError("At least one array has zero dimension")
+    parts_a, n = _cross_parts(first, axisa)
+    parts_b, m = _cross_parts(second, axisb)
+    if first.dtype == torch.bool:
+        raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
+    if n == 2 and m == 2:
+        return _cross_component(parts_a, parts_b, 2)
+    components = [_cross_component(parts_a, parts_b, i) for i in range(3)]
+    found = torch.stack(
+        list(torch.broadcast_tensors(*components)),  # type: ignore[no-untyped-call]
+        -1,
+    )
+    return found.movedim(-1, axis_of(axisc, found.ndim))
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _sublist(labels: Sequence[Any]) -> str:
+    """Return einsum's letters for its other form, lists of integers."""
+    return "".join("..." if i is Ellipsis else _LETTERS[operator.index(i)] for i in labels)
+
+
+def _einsum_arguments(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """Return the subscripts and the arrays of either form of the call."""
+    if not operands:
+        raise ValueError(
+            "must specify the einstein sum subscripts string and at least one operand, "
+            "or at least one operand and its corresponding subscripts list"
+        )
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), list(operands[1:])
+    pairs = len(operands) // 2
+    text = ",".join(_sublist(operands[2 * i + 1]) for i in range(pairs))
+    if len(operands) % 2:
+        text += "->" + _sublist(operands[-1])
+    return text, [operands[2 * i] for i in range(pairs)]
+
+
+def _spelled(term: str, ndim: int) -> tuple[list[str], int]:
+    """Return an operand's labels with the ellipsis as "0", "1", ... counted from the end."""
+    if term.count(".") not in (0, 3) or (("." in term) and "..." not in term):
+        raise ValueError("einstein sum subscripts string contains a '.' that is not part of '...'")
+    letters = term.replace("...", "")
+    for letter in letters:
+        if letter not in _LETTERS:
+            raise ValueError(
+                f"invalid subscript {letter!r} in einstein sum subscripts string, "
+                "subscripts must be letters"
+            )
+    free = ndim - len(letters)
+    if free < 0 or (free and "..." not in term):
+        raise ValueError(
+            f"einstein sum subscripts string {term!r} doesn't fit an operand of {ndim} dimensions"
+        )
+    if "..." not in term:
+        return list(letters), 0
+    before, after = term.split("...")
+    return [*before, *(str(i) for i in range(free - 1, -1, -1)), *after], free
+
+
+def _output_labels(text: str | None, terms: list[list[str]], free: int) -> list[str]:
+    """Return the labels of the result: given, or each that occurs once, in order."""
+    every = [label for term in terms for label in term if not label.isdigit()]
+    ellipsis = [str(i) for i in range(free - 1, -1, -1)]
+    if text is None:
+        return ellipsis + sorted(label for label in set(every) if every.count(label) == 1)
+    found: list[str] = []
+    letters = text.replace("...", "0" if "..." in text else "")
+    for letter in letters:
+        if letter == "0":
+            found += ellipsis
+        elif letter not in every:
+            raise ValueError(
+                f"einstein sum subscripts string included output subscript {letter!r} "
+                "which never appeared in an input"
+            )
+        elif letter in found:
+            raise ValueError(
+                f"einstein sum subscripts string includes output subscript {letter!r} "
+                "multiple times"
+            )
+        else:
+            found.append(letter)
+    if free and "..." not in text:
+        raise ValueError(
+            "output has an ellipsis missing: the operands broadcast dimensions that it lacks"
+        )
+    return found
+
+
+def _check_sizes(terms: list[list[str]], tensors: list[torch.Tensor]) -> None:
+    sizes: dict[str, Any] = {}
+    for term, tensor in zip(terms, tensors, strict=True):
+        for label, size in zip(term, tensor.shape, strict=True):
+            known = sizes.setdefault(label, size)
+            if known == 1:
+                sizes[label] = size
+            elif size not in (1, known):
+                raise ValueError(
+                    "operands could not be broadcast together with remapped shapes: "
+                    f"subscript {label!r} has lengths {known} and {size}"
+                )
+
+
+def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor]) -> torch.Tensor:
+    """Return the sum by torch.einsum, in a dtype that it has kernels for."""
+    labels = sorted({label for term in terms for label in term})
+    letter = {label: _LETTERS[i] for i, label in enumerate(labels)}
+    text = ",".join("".join(letter[i] for i in term) for term in terms)
+    text += "->" + "".join(letter[i] for i in output)
+    own = x[0].dtype
+    if own == torch.bool:
+        return torch.einsum(text, *[part.to(torch.float32) for part in x]) != 0
+    if own == torch.uint64:
+        return torch.einsum(text, *[part.view(torch.int64) for part in x]).view(own)
+    if own in (torch.uint16, torch.uint32):
+        return torch.einsum(text, *[part.to(torch.int64) for part in x]).to(own)
+    found = torch.einsum(text, *x)
+    return found if found.dtype == own else found.to(own)
+
+
+@implements(np.einsum, zero_d="scalar")
+def einsum(
+    *operands: Any,
+    out: torch.Tensor | None = None,
+    optimize: Any = False,
+    dtype: Any = None,
+    casting: str = "safe",
+    order: str = "K",
+) -> torch.Tensor:
+    """`numpy.einsum`; torch chooses the order of the products, whatever `optimize` says.
+
+    Raises
+    ------
+    ValueError
+        If the subscripts don't fit the operands.
+    TypeError
+        If the operands can't be cast to `dtype`.
+    """
+    text, arrays = _einsum_arguments(operands)
+    tensors = promoted(*arrays)
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if not np.can_cast(to_numpy(tensors[0].dtype), wanted, casting):  # type: ignore[arg-type]
+            raise TypeError(f"Cannot cast operands to {wanted!r} according to the rule {casting!r}")
+        tensors = [cast(x, wanted) for x in tensors]
+    inputs, arrow, result = text.partition("->")
+    given = inputs.split(",")
+    if len(given) != len(tensors):
+        raise ValueError(
+            f"{len(given)} terms in the einstein sum subscripts string for {len(tensors)} operands"
+        )
+    spelled = [_spelled(term, x.ndim) for term, x in zip(given, tensors, strict=True)]
+    terms = [labels for labels, _ in spelled]
+    output = _output_labels(result if arrow else None, terms, max(free for _, free in spelled))
+    _check_sizes(terms, tensors)
+    return deliver(_einsum_same(terms, output, tensors), out)
+
+
+@implements(np.einsum_path)
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
+    """Refuse `numpy.einsum_path`, which gives a plan and a text, not arrays."""
+    raise NotImplementedError(
+        "numpy.einsum_path gives a plan for people to read and can't be compiled; "
+        "call it outside the compiled function"
+    )

@@ -1,0 +1,237 @@
+"""Sets as sorted arrays: unique values, membership, union, intersection, difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import axis_of
+from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
+from npaccel._numpy._products import promoted
+from npaccel._numpy._sorting import keys_of, ordered, positions, search
+from npaccel._numpy._table import implements
+
+
+def _starts(s: torch.Tensor, equal_nan: bool) -> torch.Tensor:
+    """Return where a new value begins in a sorted 1-D tensor."""
+    new = s[1:] != s[:-1]
+    if equal_nan and (s.dtype.is_floating_point or s.is_complex()):
+        new = new & ~(torch.isnan(s[1:]) & torch.isnan(s[:-1]))
+    return torch.cat([torch.ones_like(s[:1], dtype=torch.bool), new])
+
+
+def unique_values(x: torch.Tensor, equal_nan: bool = True) -> torch.Tensor:
+    """Return the sorted distinct values of a tensor."""
+    s = ordered(x.reshape(-1), 0)
+    return s[_starts(s, equal_nan)]
+
+
+def _inverse(order: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+    """Return the index of each element's value among the distinct ones."""
+    return torch.empty_like(order).scatter(0, order, torch.cumsum(starts, 0) - 1)
+
+
+def _counts(starts: torch.Tensor) -> torch.Tensor:
+    first = torch.nonzero(starts).squeeze(-1)
+    ends = torch.cat([first[1:], first.new_full((1,), starts.shape[0])])
+    return (ends - first)[: first.shape[0]]
+
+
+#: Whether the inverse along an axis is 1-D (from NumPy 2.1 on).
+_FLAT_INVERSE = np.unique(np.zeros((2, 1)), axis=0, return_inverse=True)[1].ndim == 1
+
+
+def _unique_rows(x: torch.Tensor, axis: int, wanted: tuple[bool, bool, bool]) -> list[Any]:
+    """Return distinct subarrays along an axis, in lexicographic order."""
+    moved = x.movedim(axis, 0)
+    rows = keys_of(moved.reshape(moved.shape[0], -1))
+    _, inverse, counts = torch.unique(rows, return_inverse=True, return_counts=True, dim=0)
+    n = rows.shape[0]
+    place = torch.arange(n, device=x.device)
+    first = torch.full_like(counts, n).scatter_reduce(0, inverse, place, "amin")
+    shaped = inverse
+    if not _FLAT_INVERSE:
+        shaped = inverse.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    extra = [v for v, want in zip((first, shaped, counts), wanted, strict=True) if want]
+    return [moved[first].movedim(0, axis), *extra]
+
+
+def _unique(x: torch.Tensor, wanted: tuple[bool, bool, bool], equal_nan: bool) -> list[Any]:
+    """Return distinct values and, where wanted, their first index, inverse and counts."""
+    if not any(wanted):
+        return [unique_values(x, equal_nan)]
+    flat = x.reshape(-1)
+    order = positions(flat, 0)
+    s = flat[order]
+    starts = _starts(s, equal_nan)
+    found: list[Any] = [s[starts]]
+    if wanted[0]:
+        found.append(order[starts])
+    if wanted[1]:
+        found.append(_inverse(order, starts).reshape(x.shape))
+    if wanted[2]:
+        found.append(_counts(starts))
+    return found
+
+
+@implements(np.unique, data_dependent=True)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """`numpy.unique`; the values are sorted even where that isn't asked for."""
+    del sorted
+    x = as_tensor(ar)
+    wanted = (bool(return_index), bool(return_inverse), bool(return_counts))
+    if axis is None:
+        found = _unique(x, wanted, equal_nan)
+    else:
+        found = _unique_rows(x, axis_of(axis, x.ndim), wanted)
+    return tuple(found) if any(wanted) else found[0]
+
+
+_ONE = np.zeros(1)
+_UniqueAll: Any = type(np.unique_all(_ONE))
+_UniqueCounts: Any = type(np.unique_counts(_ONE))
+_UniqueInverse: Any = type(np.unique_inverse(_ONE))
+
+
+@implements(np.unique_all, data_dependent=True)
+def unique_all(x: Any) -> Any:
+    """`numpy.unique_all`; each NaN is a value of its own."""
+    return _UniqueAll(*_unique(as_tensor(x), (True, True, True), equal_nan=False))
+
+
+@implements(np.unique_counts, data_dependent=True)
+def unique_counts(x: Any) -> Any:
+    """`numpy.unique_counts`; each NaN is a value of its own."""
+    return _UniqueCounts(*_unique(as_tensor(x), (False, False, True), equal_nan=False))
+
+
+@implements(np.unique_inverse, data_dependent=True)
+def unique_inverse(x: Any) -> Any:
+    """`numpy.unique_inverse`; each NaN is a value of its own."""
+    return _UniqueInverse(*_unique(as_tensor(x), (False, True, False), equal_nan=False))
+
+
+@implements(np.unique_values, data_dependent=True)
+def _unique_values(x: Any) -> torch.Tensor:
+    return unique_values(as_tensor(x), equal_nan=False)
+
+
+def contains(test: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Return which elements of x are among those of a 1-D tensor of the same dtype."""
+    size: Any = test.shape[0]
+    few = isinstance(size, int) and size <= 8
+    if few or x.is_complex():  # a comparison that fuses beats a sort and a search
+        return torch.any(x.unsqueeze(-1) == test, -1)
+    s = ordered(test, 0)
+    place = torch.clamp(search(s, x, right=False), max=s.shape[0] - 1)
+    return s[place] == x
+
+
+@implements(np.isin)
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> torch.Tensor:
+    """`numpy.isin`; how it searches doesn't depend on `kind`.
+
+    Raises
+    ------
+    ValueError
+        If `kind` isn't None, "sort" or "table", or is "table" for other than integers.
+    """
+    del assume_unique
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
+    x, test = as_tensor(element), as_tensor(test_elements)
+    if kind == "table" and any(to_numpy(t.dtype).kind not in "biu" for t in (x, test)):
+        raise ValueError(
+            "The 'table' method is only supported for boolean or integer arrays. "
+            "Please select 'sort' or None for kind."
+        )
+    x, test = promoted(x, test)
+    found = contains(test.reshape(-1), x)
+    return ~found if invert else found
+
+
+def in1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> torch.Tensor:
+    """`numpy.in1d`: `isin` of the flattened array."""
+    return isin(as_tensor(ar1).reshape(-1), ar2, assume_unique, invert, kind=kind)
+
+
+_in1d = vars(np).get("in1d")
+if _in1d is not None:  # gone from NumPy 2.4 on
+    implements(_in1d)(in1d)
+
+
+@implements(np.union1d, data_dependent=True)
+def union1d(ar1: Any, ar2: Any) -> torch.Tensor:
+    """`numpy.union1d`."""
+    a, b = promoted(ar1, ar2)
+    return unique_values(torch.cat([a.reshape(-1), b.reshape(-1)]))
+
+
+def _distinct(x: torch.Tensor, assume_unique: bool) -> torch.Tensor:
+    return x.reshape(-1) if assume_unique else unique_values(x)
+
+
+@implements(np.intersect1d, data_dependent=True)
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """`numpy.intersect1d`; with `return_indices` also where the values first are."""
+    a, b = promoted(ar1, ar2)
+    if assume_unique:
+        first, second = a.reshape(-1), b.reshape(-1)
+        index_a = index_b = None
+    elif return_indices:
+        first, index_a = _unique(a, (True, False, False), equal_nan=True)
+        second, index_b = _unique(b, (True, False, False), equal_nan=True)
+    else:
+        first, second, index_a, index_b = unique_values(a), unique_values(b), None, None
+    both = torch.cat([first, second])
+    if not return_indices:
+        s = ordered(both, 0)
+        return s[:-1][s[1:] == s[:-1]]
+    order = positions(both, 0)
+    s = both[order]
+    twice = s[1:] == s[:-1]
+    left, right = order[:-1][twice], order[1:][twice] - first.shape[0]
+    left = left if index_a is None else index_a[left]
+    right = right if index_b is None else index_b[right]
+    return s[:-1][twice], left, right
+
+
+@implements(np.setdiff1d, data_dependent=True)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> torch.Tensor:
+    """`numpy.setdiff1d`."""
+    a = as_tensor(ar1)
+    own = to_numpy(a.dtype)
+    x, test = promoted(_distinct(a, assume_unique), ar2)
+    return cast(x[~contains(test.reshape(-1), x)], own)
+
+
+@implements(np.setxor1d, data_dependent=True)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> torch.Tensor:
+    """`numpy.setxor1d`."""
+    a, b = promoted(ar1, ar2)
+    s = ordered(torch.cat([_distinct(a, assume_unique), _distinct(b, assume_unique)]), 0)
+    edge = torch.ones_like(s[:1], dtype=torch.bool)
+    flag = torch.cat([edge, s[1:] != s[:-1], edge])
+    return s[flag[1 : s.shape[0] + 1] & flag[: s.shape[0]]]

@@ -1,0 +1,285 @@
+"""Sorting, searching in sorted arrays, and positions of extrema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import axis_of, deliver
+from npaccel._numpy._dtypes import INT64, as_tensor, cast, result_dtype, to_numpy
+from npaccel._numpy._table import implements
+
+_KINDS = ("quicksort", "mergesort", "heapsort", "stable")
+_NO_FIELDS = "Cannot specify order when the array has no fields."
+_WIDER = {torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
+
+
+def keys_of(x: torch.Tensor) -> torch.Tensor:
+    """Return numbers in the order of x, of a dtype that torch can search in."""
+    if x.dtype == torch.uint64:
+        return x.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    wider = _WIDER.get(x.dtype)
+    return x if wider is None else x.to(wider)
+
+
+def _check_sort(x: torch.Tensor, axis: int, kind: Any, order: Any, stable: Any = None) -> int:
+    """Check the arguments that all sorts share and return the axis."""
+    if order is not None:
+        raise ValueError(_NO_FIELDS)
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and `stable` parameters can't be provided at the same time.")
+    if kind is not None and not any(name.startswith(str(kind)[:1].lower()) for name in _KINDS):
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+    return axis_of(axis, x.ndim)
+
+
+def positions(x: torch.Tensor, axis: int) -> torch.Tensor:
+    """Return the stable order of x along an axis, NaN last (int64)."""
+    if x.is_complex():
+        real, imag = x.real, x.imag
+        group = torch.isnan(real) * 2 + torch.isnan(imag) * 1
+        return by_keys([imag, real, group], axis)
+    return torch.sort(keys_of(x), dim=axis, stable=True)[1]
+
+
+def by_keys(keys: Sequence[torch.Tensor], axis: int) -> torch.Tensor:
+    """Return the order by several keys, the last one first, as `numpy.lexsort`."""
+    order = positions(keys[0], axis)
+    for key in keys[1:]:
+        order = torch.gather(order, axis, positions(torch.gather(keys_of(key), axis, order), axis))
+    return order
+
+
+def ordered(x: torch.Tensor, axis: int) -> torch.Tensor:
+    """Return x sorted along an axis, NaN last; complex by real, then imaginary part."""
+    if x.is_complex():
+        return torch.gather(x, axis, positions(x, axis))
+    return torch.sort(x, dim=axis)[0]
+
+
+@implements(np.sort)
+def sort(
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> torch.Tensor:
+    """`numpy.sort`."""
+    x = as_tensor(a)
+    if axis is None:
+        x, axis = x.reshape(-1), -1
+    return ordered(x, _check_sort(x, axis, kind, order, stable))
+
+
+@implements("numpy.ndarray.sort", mutates=(0,))
+def sort_in_place(
+    a: torch.Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> None:
+    """`numpy.ndarray.sort`: the array itself is sorted."""
+    a.copy_(ordered(a, _check_sort(a, axis, kind, order, stable)))
+
+
+@implements(np.argsort)
+@implements("numpy.ndarray.argsort")
+def argsort(
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> torch.Tensor:
+    """`numpy.argsort`, stable whatever the kind."""
+    x = as_tensor(a)
+    if axis is None or x.ndim == 0:
+        axis = axis_of(-1 if axis is None else axis, 1)
+        x = x.reshape(-1)
+    return positions(x, _check_sort(x, axis, kind, order, stable))
+
+
+@implements(np.sort_complex)
+def sort_complex(a: Any) -> torch.Tensor:
+    """`numpy.sort_complex`: sorted along the last axis, as complex numbers."""
+    x = sort(a, axis=-1)
+    if x.is_complex():
+        return x
+    own = to_numpy(x.dtype)
+    return cast(x, result_dtype(own, np.sort_complex(np.ones(1, own)).dtype))
+
+
+def _check_kth(x: torch.Tensor, kth: Any, axis: int) -> None:
+    """Raise ValueError where a position of a partition is outside the array."""
+    n = x.shape[axis]
+    for k in kth if isinstance(kth, list | tuple) else [kth]:
+        if not isinstance(k, torch.Tensor) and not -n <= k < n:
+            raise ValueError(f"kth(={k}) out of bounds ({n})")
+
+
+_FULL_SORT = "fully sorted, which is one of the valid partitions; NumPy leaves the rest unordered"
+
+
+def _check_partition(x: torch.Tensor, kth: Any, axis: int, kind: str, order: Any) -> int:
+    if kind != "introselect":
+        raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
+    axis = _check_sort(x, axis, None, order)
+    _check_kth(x, kth, axis)
+    return axis
+
+
+@implements(np.partition, note=_FULL_SORT)
+def partition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> torch.Tensor:
+    """`numpy.partition`, by a full sort."""
+    x = as_tensor(a)
+    if axis is None:
+        x, axis = x.reshape(-1), -1
+    return ordered(x, _check_partition(x, kth, axis, kind, order))
+
+
+@implements("numpy.ndarray.partition", mutates=(0,), note=_FULL_SORT)
+def partition_in_place(
+    a: torch.Tensor, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None
+) -> None:
+    """`numpy.ndarray.partition`: the array itself is sorted."""
+    a.copy_(ordered(a, _check_partition(a, kth, axis, kind, order)))
+
+
+@implements(np.argpartition, note=_FULL_SORT)
+@implements("numpy.ndarray.argpartition", note=_FULL_SORT)
+def argpartition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> torch.Tensor:
+    """`numpy.argpartition`, by a full sort."""
+    x = as_tensor(a)
+    if axis is None or x.ndim == 0:
+        x, axis = x.reshape(-1), -1
+    return positions(x, _check_partition(x, kth, axis, kind, order))
+
+
+@implements(np.lexsort)
+def lexsort(keys: Any, axis: int = -1) -> torch.Tensor:
+    """`numpy.lexsort`: by the last key first.
+
+    Raises
+    ------
+    TypeError
+        If there are no keys.
+    ValueError
+        If the keys' shapes differ.
+    """
+    parts = list(keys.unbind(0)) if isinstance(keys, torch.Tensor) else [as_tensor(k) for k in keys]
+    if not parts:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if any(tuple(part.shape) != tuple(parts[0].shape) for part in parts[1:]):
+        raise ValueError("all keys need to be the same shape")
+    if parts[0].ndim == 0:
+        axis_of(axis, 1)
+        return torch.zeros((), dtype=torch.int64, device=parts[0].device)
+    return by_keys(parts, axis_of(axis, parts[0].ndim))
+
+
+def search(a: torch.Tensor, v: torch.Tensor, right: bool) -> torch.Tensor:
+    """Return where values fit into a sorted 1-D tensor of the same dtype, NaN last."""
+    if not a.dtype.is_floating_point:
+        return torch.searchsorted(keys_of(a), keys_of(v), right=right)
+    # torch's search is led astray by NaN, so the array's NaN count as infinity.
+    missing = torch.isnan(a)
+    numbers = torch.sum(~missing)
+    found = torch.searchsorted(torch.where(missing, float("inf"), a), v, right=right)
+    end = a.shape[0] if right else numbers
+    return torch.where(torch.isnan(v), end, torch.minimum(found, numbers))
+
+
+def _search_complex(a: torch.Tensor, v: torch.Tensor, right: bool) -> torch.Tensor:
+    """Return where complex values fit, by the places of both in one sorted order."""
+    n = a.shape[0]
+    flat = v.reshape(-1)
+    both = torch.cat([a, flat] if right else [flat, a])
+    order = positions(both, 0)
+    place = torch.empty_like(order).scatter(0, order, torch.arange(both.shape[0], device=a.device))
+    mine = place[n:] if right else place[: flat.shape[0]]
+    values_before = torch.empty_like(mine).scatter(
+        0, positions(mine, 0), torch.arange(flat.shape[0], device=a.device)
+    )
+    return (mine - values_before).reshape(v.shape)
+
+
+@implements(np.searchsorted, zero_d="scalar")
+@implements("numpy.ndarray.searchsorted", zero_d="scalar")
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> torch.Tensor:
+    """`numpy.searchsorted` in a 1-D array.
+
+    Raises
+    ------
+    ValueError
+        If the array isn't 1-D, or `side` is neither "left" nor "right".
+    """
+    a = as_tensor(a)
+    dtype = result_dtype(a, v)
+    a, values = cast(a, dtype), cast(as_tensor(v), dtype)
+    if a.ndim != 1:
+        raise ValueError(f"object of too small depth for desired array: a is {a.ndim}-d, not 1-d")
+    if not isinstance(side, str) or side[:1].lower() not in ("l", "r"):
+        raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
+    if sorter is not None:
+        sorter = as_tensor(sorter)
+        if to_numpy(sorter.dtype).kind not in "iu":
+            raise TypeError("sorter must only contain integers")
+        a = a[cast(sorter, INT64)]
+    right = side[:1].lower() == "r"
+    return (_search_complex if a.is_complex() else search)(a, values, right)
+
+
+def _first_true(mask: torch.Tensor, axis: int, keepdims: bool) -> torch.Tensor:
+    return torch.argmax(mask.to(torch.uint8), axis, keepdims)
+
+
+def _extreme_complex(x: torch.Tensor, axis: int, keepdims: bool, largest: bool) -> torch.Tensor:
+    """Return the first position of the extreme by real, then imaginary part; NaN wins."""
+    pick, worst = (torch.amax, -torch.inf) if largest else (torch.amin, torch.inf)
+    missing = torch.isnan(x)
+    real = torch.where(missing, worst, x.real)
+    tie = ~missing & (real == pick(real, axis, True))
+    imag = torch.where(tie, x.imag, worst)
+    best = tie & (imag == pick(imag, axis, True))
+    some = torch.any(missing, axis, keepdims)
+    first = _first_true(missing, axis, keepdims)
+    return torch.where(some, first, _first_true(best, axis, keepdims))
+
+
+def extreme_position(x: torch.Tensor, axis: int, keepdims: bool, largest: bool) -> torch.Tensor:
+    """Return the first position of the largest or smallest element, or of NaN."""
+    if x.is_complex():
+        return _extreme_complex(x, axis, keepdims, largest)
+    operation: Callable[..., torch.Tensor] = torch.argmax if largest else torch.argmin
+    return operation(keys_of(x), axis, keepdims)
+
+
+def _position(
+    a: Any, axis: int | None, out: torch.Tensor | None, keepdims: Any, largest: bool
+) -> torch.Tensor:
+    x = as_tensor(a)
+    of_all = axis is None or x.ndim == 0
+    flat = x.reshape(-1) if of_all else x
+    along = axis_of(0 if axis is None else axis, flat.ndim)
+    if flat.shape[along] == 0:
+        name = "argmax" if largest else "argmin"
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    found = extreme_position(flat, along, bool(keepdims) and not of_all, largest)
+    if keepdims and of_all:
+        found = found.reshape((1,) * x.ndim)
+    return deliver(found, out)
+
+
+@implements(np.argmax, zero_d="scalar")
+@implements("numpy.ndarray.argmax", zero_d="scalar")
+def argmax(
+    a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False
+) -> torch.Tensor:
+    """`numpy.argmax`: the first one; NaN is larger than any number."""
+    return _position(a, axis, out, bool(keepdims), largest=True)
+
+
+@implements(np.argmin, zero_d="scalar")
+@implements("numpy.ndarray.argmin", zero_d="scalar")
+def argmin(
+    a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False
+) -> torch.Tensor:
+    """`numpy.argmin`: the first one; NaN is smaller than any number."""
+    return _position(a, axis, out, bool(keepdims), largest=False)

@@ -1,0 +1,209 @@
+"""Sorting, searching and sets against NumPy."""
+
+import numpy as np
+import pytest
+import torch
+from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
+
+from npaccel._numpy import _sets, _sorting, _ufuncs
+
+MODULES = (_sets, _sorting, _ufuncs)  # imported for their rows
+
+SHAPES = [(0,), (1,), (7,), (3, 0), (3, 4), (2, 3, 4)]
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("function", [np.sort, np.argsort], ids=lambda f: f.__name__)
+def test_sort_and_argsort(function, dtype):
+    for shape in SHAPES:
+        x = data(shape, dtype)
+        for axis in (-1, 0, None):
+            check(function, x, axis=axis, kind="stable")
+    check(function, data((5, 6), dtype)[::2, ::2].T, stable=True)
+    check(function, data((3,), dtype), axis=2)
+
+
+@pytest.mark.parametrize("dtype", INEXACT)
+def test_nan_comes_last(dtype):
+    x = with_nan((4, 30), dtype)
+    if np.dtype(dtype).kind == "c":
+        x.imag[:, ::4] = np.nan
+    check(np.sort, x)
+    check(np.argsort, x, kind="stable")
+    check(np.argmax, x)
+    check(np.argmin, x, axis=1)
+    check(np.argmax, x, axis=0, keepdims=True)
+
+
+def test_wrong_sorts_raise():
+    x = data((3,), "d")
+    check(np.sort, x, kind="bubble")
+    check(np.sort, x, kind="stable", stable=True)
+    check(np.sort, x, order="name")
+    check(np.sort, np.float64(3))
+    check(np.partition, x, 5)
+    check(np.partition, x, 1, kind="other")
+
+
+@pytest.mark.parametrize("dtype", ["b", "L", "f", "D"])
+def test_sort_in_place(dtype):
+    x = data((4, 5), dtype)
+    for method, args in (("sort", ()), ("sort", (0,)), ("partition", (2,))):
+        mine, theirs = torch.from_numpy(x.copy()), x.copy()
+        assert implementation(f"numpy.ndarray.{method}")(mine, *args) is None
+        getattr(theirs, method)(*args)
+        theirs.sort(axis=args[0] if method == "sort" and args else -1)
+        same(mine, theirs)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_partition_puts_each_kth_in_place(dtype):
+    x = data((3, 9), dtype)
+    for kth in (0, 4, -1, [2, 5]):
+        found = implementation(np.partition)(torch.from_numpy(x), kth).numpy()
+        same(torch.from_numpy(found[:, kth]), np.partition(x, kth)[:, kth])
+        order = implementation(np.argpartition)(torch.from_numpy(x), kth).numpy()
+        np.testing.assert_array_equal(np.take_along_axis(x, order, -1), found)
+
+
+@pytest.mark.parametrize("dtype", ["?", "B", "l", "f", "d"])
+def test_lexsort(dtype):
+    keys = data((3, 8), dtype)
+    check(np.lexsort, keys)
+    check(np.lexsort, (keys[0], keys[1]))
+    check(np.lexsort, data((2, 3, 4), dtype), axis=0)
+    check(np.lexsort, (data((3,), dtype), data((4,), dtype)))
+    check(np.lexsort, ())
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted(dtype, side):
+    a = np.sort(data((9,), dtype))
+    for v in (data((2, 5), dtype, seed=1), data((), dtype), data((0,), dtype)):
+        check(np.searchsorted, a, v, side=side)
+    unsorted = data((9,), dtype)
+    check(np.searchsorted, unsorted, a, side=side, sorter=np.argsort(unsorted))
+
+
+def test_searchsorted_between_dtypes():
+    a = np.arange(5)
+    check(np.searchsorted, a, 2.5)
+    check(np.searchsorted, a, [1, 7], "right")
+    check(np.searchsorted, a.astype("f"), np.float64(2.1))
+    check(np.searchsorted, a, 2, side="middle")
+    check(np.searchsorted, a.reshape(1, -1), 2)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted_with_nan(side):
+    a = np.array([-np.inf, 0.0, 1.0, np.inf, np.inf, np.nan, np.nan])
+    check(np.searchsorted, a, np.array([np.nan, np.inf, -np.inf, 0.5, 1.0]), side=side)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("function", [np.argmax, np.argmin], ids=lambda f: f.__name__)
+def test_positions_of_extrema(function, dtype):
+    for shape in [(1,), (7,), (3, 4), (2, 3, 4), ()]:
+        x = data(shape, dtype)
+        for axis in (None, 0, -1):
+            check(function, x, axis=axis)
+            check(function, x, axis=axis, keepdims=True)
+    check(function, data((5, 6), dtype)[::2, ::2])
+    check(function, data((0,), dtype))
+    check(function, data((0, 3), dtype), axis=1)
+    check(function, data((3,), dtype), axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["b", "h", "i", "l", "L", "e", "f", "d", "D"])
+def test_sort_complex(dtype):
+    check(np.sort_complex, data((7,), dtype))
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_unique(dtype):
+    for shape in [(0,), (1,), (9,), (3, 4)]:
+        x = data(shape, dtype)
+        check(np.unique, x)
+        check(np.unique, x, return_index=True, return_inverse=True, return_counts=True)
+        check(np.unique, x, return_counts=True)
+        for function in (np.unique_all, np.unique_counts, np.unique_inverse):
+            check(function, x)
+        values = implementation(np.unique_values)(torch.from_numpy(x))
+        same(values, np.sort(np.unique_values(x)))  # in no order from NumPy 2.3 on
+
+
+@pytest.mark.parametrize("dtype", ["?", "b", "l", "d"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_unique_along_an_axis(dtype, axis):
+    x = np.concatenate([data((3, 2), dtype)] * 2)
+    check(np.unique, x, axis=axis)
+    check(np.unique, x, True, True, True, axis=axis)
+    check(np.unique, x, axis=4)
+
+
+@pytest.mark.parametrize("equal_nan", [True, False])
+def test_unique_nan(equal_nan):
+    check(np.unique, with_nan((30,), "d"), equal_nan=equal_nan)
+    check(np.unique, with_nan((30,), "f"), return_counts=True, equal_nan=equal_nan)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_membership(dtype):
+    x, few, many = data((3, 7), dtype), data((3,), dtype, 1), data((20,), dtype, 2)
+    for test in (few, many, many[:0]):
+        check(np.isin, x, test)
+        check(np.isin, x, test, invert=True)
+    check(np.isin, x, many, kind="sort")
+    check(np.isin, x, many, kind="other")
+
+
+def test_membership_between_dtypes():
+    check(np.isin, np.arange(5), [1.0, 2.5])
+    check(np.isin, np.arange(5), np.float32(3))
+    check(np.isin, data((5,), "d"), data((20,), "l"), kind="table")
+    check(np.isin, with_nan((30,), "d"), with_nan((30,), "d"))
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize(
+    "function", [np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d], ids=lambda f: f.__name__
+)
+def test_set_operations(function, dtype):
+    a, b = data((6,), dtype), data((2, 5), dtype, 1)
+    check(function, a, b)
+    check(function, a, b[:0])
+    check(function, a, data((4,), "h"))
+
+
+@pytest.mark.parametrize("dtype", ["b", "l", "d", "D"])
+def test_intersection_with_indices(dtype):
+    a, b = data((6,), dtype), data((5,), dtype, 1)
+    check(np.intersect1d, a, b, return_indices=True)
+    check(np.intersect1d, np.unique(a), np.unique(b), assume_unique=True, return_indices=True)
+
+
+X, V = data((7,), "d"), np.sort(data((9,), "d", 1))
+TRACED = [
+    (np.sort, (X,), {}),
+    (np.argsort, (X.reshape(1, 7),), {"axis": 1}),
+    (np.argmax, (X,), {}),
+    (np.argmin, (data((3, 4), "D"),), {"axis": 0}),
+    (np.searchsorted, (V, X), {}),
+    (np.lexsort, (data((2, 5), "l"),), {}),
+    (np.isin, (X, V), {}),
+    (np.unique, (X,), {"return_inverse": True, "return_counts": True, "return_index": True}),
+    (np.unique, (data((6, 2), "l"),), {"axis": 0}),
+    (np.union1d, (X, V), {}),
+    (np.intersect1d, (X, V), {}),
+    (np.intersect1d, (X, V), {"return_indices": True}),
+    (np.setdiff1d, (V, X), {}),
+    (np.setxor1d, (X, V), {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "kwargs"), TRACED, ids=lambda v: getattr(v, "__name__", "")
+)
+def test_traces_with_symbolic_sizes(function, args, kwargs):
+    traced(function, *args, **kwargs)
