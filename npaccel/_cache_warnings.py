@@ -1,0 +1,54 @@
+"""What the cache says when it can't do its work: warnings, each cause once in a process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+
+from npaccel.errors import CacheError, CacheWarning
+
+__all__ = ["describe", "warn", "warn_failure", "warn_once"]
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+_said: dict[str, object] = {}
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space or lower NPACCEL_CACHE_MAX_BYTES",
+    errno.EDQUOT: "free some space or lower NPACCEL_CACHE_MAX_BYTES",
+    errno.EFBIG: "raise the limit on file sizes (`ulimit -f`)",
+    errno.EMFILE: "close some files or raise the limit on them (`ulimit -n`)",
+}
+_REMEDY = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACHE=0"
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the user's code that led here."""
+    level, frame = 1, sys._getframe()  # noqa: SLF001 -- warnings itself counts frames so
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, CacheWarning, stacklevel=level)
+
+
+def warn_once(cause: str, text: str) -> None:
+    """Warn unless this process has warned of the same cause."""
+    token = object()
+    if _said.setdefault(cause, token) is token:  # setdefault is atomic: no lock to hold in a fork
+        warn(text)
+
+
+def describe(error: CacheError | OSError) -> str:
+    """Say what failed and what to do about it."""
+    if isinstance(error, CacheError):
+        return str(error)
+    remedy = _REMEDIES.get(error.errno or 0, _REMEDY)
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}; {remedy}"
+
+
+def warn_failure(error: CacheError | OSError) -> None:
+    """Warn that compiled artifacts aren't kept or used; once per cause."""
+    text = describe(error)
+    cause = text if isinstance(error, CacheError) else f"errno {error.errno}"
+    warn_once(cause, f"npaccel's cache is not used: {text}")

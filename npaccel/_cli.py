@@ -1,0 +1,89 @@
+"""The command ``npaccel``.
+
+A further command is a function under ``@main.command()``, a further group of commands one under
+``@main.group()``.
+"""
+
+from __future__ import annotations
+
+import click
+
+from npaccel._cache import default_cache
+from npaccel._version import __version__
+
+__all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="npaccel")
+def main() -> None:
+    """Run NumPy code as compiled C++ or CUDA."""
+
+
+@main.group()
+def cache() -> None:
+    """Look after the compiled artifacts that are kept on disk.
+
+    They are in NPACCEL_CACHE_DIR or else in the user's cache folder. Each is removed when the whole
+    is larger than NPACCEL_CACHE_MAX_BYTES (2 GiB) and it is the one least recently used.
+    NPACCEL_CACHE=0 switches the cache off.
+    """
+
+
+@cache.command("info")
+def cache_info() -> None:
+    """Show where the cache is and what it holds."""
+    info = default_cache().info()
+    state = "on" if info.enabled else "off (NPACCEL_CACHE)"
+    rows = {
+        "folder": info.path or "none",
+        "state": f"not used: {info.problem}" if info.problem else state,
+        "entries": f"{info.entries} of {_count(info.groups, 'function')}",
+        "size": f"{_size(info.bytes)} of at most {_size(info.max_bytes)}",
+        "scratch": f"{_size(info.scratch_bytes)} of the compiler's own files",
+    }
+    for name, value in rows.items():
+        click.echo(f"{name:<9}{value}")
+
+
+@cache.command("clear")
+@click.option(
+    "--scratch",
+    is_flag=True,
+    help="Remove the compiler's own files too. Not while another process is compiling.",
+)
+def cache_clear(scratch: bool) -> None:
+    """Remove all compiled artifacts; they are built again when they are needed."""
+    store = default_cache()
+    info = store.info()
+    if info.problem:
+        raise click.ClickException(f"nothing was removed: {info.problem}")
+    count = store.clear(scratch=scratch)
+    click.echo(f"removed {_count(count, 'entry', 'entries')} from {info.path}")
+
+
+@cache.command("verify")
+@click.pass_context
+def cache_verify(context: click.Context) -> None:
+    """Hash everything in the cache and remove what is damaged; exit with 1 if anything was."""
+    problems = default_cache().verify()
+    for problem in problems:
+        then = "removed" if problem.removed else "not removed"
+        click.echo(f"{problem.path}: {problem.cause} ({then})")
+    if problems:
+        context.exit(1)
+    click.echo("all entries are good")
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _size(number: float) -> str:
+    """Return a number of bytes in a unit that suits it."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GiB"

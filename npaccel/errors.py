@@ -1,0 +1,75 @@
+"""The exceptions and warnings that npaccel raises.
+
+What NumPy itself would raise for a call (`ValueError` for shapes that don't
+broadcast, `IndexError`, `numpy.linalg.LinAlgError`) keeps NumPy's class.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CacheError",
+    "CacheWarning",
+    "CompilerNotFoundError",
+    "DeviceNotFoundError",
+    "MixedDevicesError",
+    "NotCompiledError",
+    "NpaccelError",
+    "OptionError",
+    "PerformanceWarning",
+    "StaticArgumentError",
+    "UnsupportedArrayError",
+    "UnsupportedDtypeError",
+    "UnsupportedTorchError",
+]
+
+
+class NpaccelError(Exception):
+    """Base of the exceptions that npaccel raises itself."""
+
+
+class CacheError(NpaccelError):
+    """A cache folder or a cache entry can't be trusted or used."""
+
+
+class CompilerNotFoundError(NpaccelError, RuntimeError):
+    """There is no C++ compiler to build kernels with."""
+
+
+class DeviceNotFoundError(NpaccelError, ValueError):
+    """A device was asked for that torch doesn't see."""
+
+
+class MixedDevicesError(NpaccelError, ValueError):
+    """The tensors of one call lie on different devices."""
+
+
+class NotCompiledError(NpaccelError):
+    """With ``strict=True``: part of the function would run uncompiled."""
+
+
+class OptionError(NpaccelError, ValueError):
+    """An option of `npaccel.jit` has a value that it can't have."""
+
+
+class StaticArgumentError(NpaccelError, TypeError):
+    """An argument named in ``static_argnames`` can't be hashed."""
+
+
+class UnsupportedArrayError(NpaccelError, TypeError):
+    """An ndarray subclass whose operations differ from ndarray's."""
+
+
+class UnsupportedDtypeError(NpaccelError, TypeError):
+    """An array has a dtype that torch has no counterpart for."""
+
+
+class UnsupportedTorchError(NpaccelError, RuntimeError):
+    """The installed torch isn't one that npaccel was checked with."""
+
+
+class CacheWarning(UserWarning):
+    """Compiled artifacts can't be kept on disk, or a damaged one was dropped."""
+
+
+class PerformanceWarning(UserWarning):
+    """Part of a function runs, but slower than compiled code would."""
