@@ -380,9 +380,9 @@ def elementwise(kernel: Kernel) -> Compute:
         out: Any = None,
         where: Any = True,
         casting: str = "same_kind",
-        order: str = "K",  # noqa: ARG001 - strides are the compiler's
+        order: str = "K",
         dtype: Any = None,
-        subok: bool = True,  # noqa: ARG001 - no subclasses here
+        subok: bool = True,
         signature: Any = None,
     ) -> Any:
         operands, positional = args[: ufunc.nin], args[ufunc.nin :]

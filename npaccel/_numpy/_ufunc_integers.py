@@ -214,6 +214,11 @@ def _unsigned_lcm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return unsigned_divmod(a, _unsigned_gcd(a, b))[0] * b
 
 
+def absolute(x: torch.Tensor) -> torch.Tensor:
+    """Return the absolute value; that of the smallest number is itself."""
+    return torch.abs(x) if x.dtype.is_signed and x.dtype != torch.bool else x.clone()
+
+
 def _gcd(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.abs(torch.gcd(a, b))
 

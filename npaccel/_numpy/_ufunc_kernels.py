@@ -21,10 +21,11 @@ def in_float32(compute: Compute) -> Compute:
     """Compute float16 in float32, as NumPy does, and round once."""
 
     @functools.wraps(compute)
-    def kernel(*operands: torch.Tensor) -> Any:
+    def kernel(*operands: Any) -> Any:
         if operands[0].dtype != torch.float16:
             return compute(*operands)
-        found = compute(*(x.to(torch.float32) for x in operands))
+        wide = (x.to(torch.float32) if isinstance(x, torch.Tensor) else x for x in operands)
+        found = compute(*wide)
         if isinstance(found, tuple):
             return tuple(x.to(torch.float16) for x in found)
         return found.to(torch.float16) if found.dtype == torch.float32 else found
@@ -223,9 +224,17 @@ def _complex_power(a: torch.Tensor, b: Operand) -> torch.Tensor:
 
 
 def power(a: Operand, b: Operand) -> torch.Tensor:
-    """Raise to a power; whole numbers wrap."""
+    """Raise to a power; whole numbers wrap.
+
+    Raises
+    ------
+    ValueError
+        If integers are raised to a negative Python int, as in NumPy.
+    """
     dtype = dtype_of_first(a, b)
     if is_integral(dtype):
+        if isinstance(b, int) and b < 0:
+            raise ValueError("Integers to negative integer powers are not allowed.")
         return integers.power(a, b)  # type: ignore[no-any-return]
     return _complex_power(a, b) if dtype.is_complex else torch.pow(a, b)
 
@@ -235,10 +244,7 @@ def _plain_square(x: torch.Tensor) -> torch.Tensor:
 
 
 square = integers.by_bits(_plain_square)
-absolute = integers_or(
-    lambda x: torch.abs(x) if x.dtype.is_signed and x.dtype != torch.bool else x.clone(),
-    torch.abs,
-)
+absolute = integers_or(integers.absolute, torch.abs)
 conjugate = complex_or(torch.conj_physical, copy)
 
 
@@ -292,6 +298,27 @@ def _complex_rint(x: torch.Tensor) -> torch.Tensor:
 rint = complex_or(_complex_rint, torch.round)
 
 
+def _float_expm1(x: torch.Tensor) -> torch.Tensor:
+    """Return ``exp(x) - 1`` near 0 too, where Inductor's loses the last half of the digits."""
+    near = 2 * torch.exp(x / 2) * torch.sinh(x / 2)
+    return torch.where(torch.abs(x) < 1, near, torch.exp(x) - 1)
+
+
+def _float_arccosh(x: torch.Tensor) -> torch.Tensor:
+    """Return the area cosine; Inductor's overflows where the square does."""
+    return torch.where(x > 1e9, torch.log(x) + math.log(2), torch.acosh(x))
+
+
+def _float_arctanh(x: torch.Tensor) -> torch.Tensor:
+    """Return the area tangent near 0 too, where Inductor's loses its digits."""
+    return (torch.log1p(x) - torch.log1p(-x)) / 2
+
+
+arctanh = complex_or(torch.atanh, in_float32(_float_arctanh))
+expm1 = complex_or(torch.expm1, in_float32(_float_expm1))
+arccosh = complex_or(torch.acosh, in_float32(_float_arccosh))
+
+
 # Parts of floats
 
 
@@ -303,34 +330,66 @@ def modf(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.copysign(fraction, x), whole
 
 
+#: The integer dtype of a float's bits, bits of the mantissa, and the exponent's bias.
+_LAYOUT: dict[torch.dtype, tuple[torch.dtype, int, int]] = {
+    torch.float32: (torch.int32, 23, 127),
+    torch.float64: (torch.int64, 52, 1023),
+}
+
+
 def frexp(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return mantissa and exponent; the exponent of NaN and infinity is 0."""
+    """Return mantissa and exponent from the bits; the exponent of NaN and infinity is 0.
+
+    Inductor compiles `torch.frexp` of float64 to C++ that doesn't build where
+    the exponent is used further (torch 2.13).
+    """
     if x.dtype == torch.float16:
         mantissa, exponent = frexp(x.to(torch.float32))
         return mantissa.to(torch.float16), exponent
-    mantissa, exponent = torch.frexp(x)
-    finite = torch.isfinite(x)
-    return torch.where(finite, mantissa, x), torch.where(finite, exponent, 0)
+    whole, digits, bias = _LAYOUT[x.dtype]
+    # a subnormal number is scaled into the normal range first
+    small = torch.abs(x) < torch.finfo(x.dtype).tiny
+    bits = torch.where(small, x * 2.0 ** (digits + 2), x).view(whole)
+    places = 2 * bias + 1
+    exponent = ((bits >> digits) & places) - (bias - 1)
+    exponent = torch.where(small, exponent - (digits + 2), exponent)
+    mantissa = ((bits & ~(places << digits)) | ((bias - 1) << digits)).view(x.dtype)
+    ordinary = torch.isfinite(x) & (x != 0)
+    exponent = torch.where(ordinary, exponent, torch.zeros_like(exponent))
+    return torch.where(ordinary, mantissa, x), exponent.to(torch.int32)
 
 
 def _two_to_the(exponent: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Return a power of two from its bits, exactly; exponents in the normal range."""
-    if dtype == torch.float32:
-        return ((exponent.to(torch.int32) + 127) << 23).view(torch.float32)
-    return ((exponent.to(torch.int64) + 1023) << 52).view(torch.float64)
+    whole, digits, bias = _LAYOUT[dtype]
+    return ((exponent.to(whole) + bias) << digits).view(dtype)
 
 
 def ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
     """Return ``x * 2**exponent``, rounded once, even where the power overflows."""
     if x.dtype == torch.float16:
         return ldexp(x.to(torch.float32), exponent).to(torch.float16)
-    last = 127 if x.dtype == torch.float32 else 1023
+    last = _LAYOUT[x.dtype][2]
     mantissa, own = frexp(x)
     total = torch.clamp(exponent.to(torch.int64), -(2**31), 2**31) + own
     total = torch.clamp(total, -last - 60, last + 60)
     first = torch.clamp(total, -last + 2, last)
     scaled = mantissa * _two_to_the(first, x.dtype)
     return scaled * _two_to_the(total - first, x.dtype)
+
+
+def nextafter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the next float towards the second operand.
+
+    That of float16 is found from the bits: compiled code widens float16.
+    """
+    if a.dtype != torch.float16:
+        return torch.nextafter(a, b)
+    bits = a.view(torch.int16).to(torch.int32)
+    moved = torch.where((a < b) == (a > 0), bits + 1, bits - 1)
+    smallest = torch.copysign(torch.full_like(a, 2.0**-24), b)
+    found = torch.where(a == 0, smallest, moved.to(torch.int16).view(torch.float16))
+    return torch.where(a == b, b, torch.where(torch.isnan(a) | torch.isnan(b), a + b, found))
 
 
 def spacing(x: torch.Tensor) -> torch.Tensor:
@@ -340,7 +399,7 @@ def spacing(x: torch.Tensor) -> torch.Tensor:
         up = torch.copysign(up, x)
         # NumPy takes the smallest number, not its negative, for -0.0
         up = torch.where(x == 0, torch.full_like(x, math.inf), up)
-    return torch.where(torch.isinf(x), torch.full_like(x, math.nan), torch.nextafter(x, up) - x)
+    return torch.where(torch.isinf(x), torch.full_like(x, math.nan), nextafter(x, up) - x)
 
 
 @in_float32

@@ -164,9 +164,9 @@ def gufunc(kernel: Kernel) -> Compute:
         *args: Any,
         out: Any = None,
         casting: str = "same_kind",
-        order: str = "K",  # noqa: ARG001 - strides are the compiler's
+        order: str = "K",
         dtype: Any = None,
-        subok: bool = True,  # noqa: ARG001 - no subclasses here
+        subok: bool = True,
         signature: Any = None,
         axes: Any = None,
         axis: Any = None,

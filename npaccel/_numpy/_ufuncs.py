@@ -16,6 +16,7 @@ from npaccel._numpy._ufunc_integers import Compute
 from npaccel._numpy._ufunc_products import gufunc, matmul, matvec, vecdot, vecmat
 
 _COMPLEX_NOTE = "complex results may differ in the last bits, and near infinities"
+_FMOD_NOTE = "floats whose quotient overflows give NaN"
 
 KERNELS: tuple[Kernel, ...] = (
     # arithmetic
@@ -24,8 +25,8 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.multiply, integers.by_bits(operator.mul), "both", 4, _COMPLEX_NOTE),
     Kernel(np.divide, torch.div, "right", 4, _COMPLEX_NOTE),
     Kernel(np.floor_divide, kernels.floor_divide, "right"),
-    Kernel(np.remainder, kernels.remainder, "right"),
-    Kernel(np.fmod, kernels.fmod, "right"),
+    Kernel(np.remainder, kernels.remainder, "right", note=_FMOD_NOTE),
+    Kernel(np.fmod, kernels.fmod, "right", note=_FMOD_NOTE),
     Kernel(np.divmod, kernels.divmod_, "right"),
     Kernel(
         np.power,
@@ -50,7 +51,7 @@ KERNELS: tuple[Kernel, ...] = (
     # exponents, logarithms, roots
     Kernel(np.exp, torch.exp, tolerance=16),
     Kernel(np.exp2, torch.exp2, tolerance=16),
-    Kernel(np.expm1, torch.expm1, tolerance=16),
+    Kernel(np.expm1, kernels.expm1, tolerance=16),
     Kernel(np.log, torch.log, tolerance=16),
     Kernel(np.log2, torch.log2, tolerance=16),
     Kernel(np.log10, torch.log10, tolerance=16),
@@ -71,8 +72,8 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.cosh, torch.cosh, tolerance=16),
     Kernel(np.tanh, torch.tanh, tolerance=16),
     Kernel(np.arcsinh, torch.asinh, tolerance=16),
-    Kernel(np.arccosh, torch.acosh, tolerance=16),
-    Kernel(np.arctanh, torch.atanh, tolerance=16),
+    Kernel(np.arccosh, kernels.arccosh, tolerance=16),
+    Kernel(np.arctanh, kernels.arctanh, tolerance=16),
     Kernel(np.degrees, torch.rad2deg, tolerance=4),
     Kernel(np.rad2deg, torch.rad2deg, tolerance=4),
     Kernel(np.radians, torch.deg2rad, tolerance=4),
@@ -108,7 +109,7 @@ KERNELS: tuple[Kernel, ...] = (
     # parts of floats
     Kernel(np.signbit, torch.signbit),
     Kernel(np.copysign, torch.copysign),
-    Kernel(np.nextafter, torch.nextafter),
+    Kernel(np.nextafter, kernels.nextafter),
     Kernel(np.spacing, kernels.spacing),
     Kernel(np.modf, kernels.modf),
     Kernel(np.ldexp, kernels.ldexp),

@@ -1,0 +1,494 @@
+"""The methods of ufuncs: reduce, accumulate, reduceat and outer.
+
+`at` has a module of its own. As for the calls, NumPy is asked first, on
+arrays with at most one element along each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from npaccel._numpy._dtypes import (
+    INT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    full_scalar,
+    is_scalar,
+    narrow,
+    to_numpy,
+)
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_at import at
+from npaccel._numpy._ufunc_engine import (
+    broadcast_shape,
+    concrete,
+    deliver,
+    is_symbolic,
+    named,
+    out_tuple,
+)
+from npaccel._numpy._ufunc_folds import FOLDS, Fold, flattened, negated, neutral_value, with_axes
+from npaccel._numpy._ufunc_integers import Compute, absolute
+from npaccel._numpy._ufuncs import BY_UFUNC, IMPLEMENTATIONS, KERNELS
+
+
+class _NoValue:
+    """Stands for an argument that wasn't given, where None means something."""
+
+    def __repr__(self) -> str:
+        return "<no value>"
+
+
+NO_VALUE = _NoValue()
+
+
+def _given(value: Any) -> bool:
+    """Whether an argument was given; NumPy has a marker of its own for "not"."""
+    return type(value).__name__ not in ("_NoValue", "_NoValueType")
+
+
+def fold_of(ufunc: np.ufunc, method: str) -> Fold:
+    """Return how a ufunc folds.
+
+    Raises
+    ------
+    NotImplementedError
+        If torch has no way to do it without a loop over the elements.
+    """
+    fold = FOLDS.get(ufunc)
+    if fold is None:
+        raise NotImplementedError(
+            f"numpy.{ufunc.__name__}.{method} can't be compiled: it would be a loop over the "
+            f"elements; {method} works for {', '.join(sorted(u.__name__ for u in FOLDS))}"
+        )
+    return fold
+
+
+def _is_zero(size: Any) -> bool:
+    """Whether a size is known to be 0: symbolic sizes stand for 2 and more."""
+    return not is_symbolic(size) and size == 0
+
+
+def _stand_in(x: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Return an array as NumPy sees it, but with 1 for all sizes that aren't 0."""
+    shape = tuple(0 if _is_zero(n) else 1 for n in x.shape)
+    return np.ones(shape, dtype=to_numpy(x.dtype))
+
+
+def _asked(method: Any, *args: Any, **keywords: Any) -> DType:
+    """Return the dtype of NumPy's result, or let NumPy raise."""
+    with np.errstate(all="ignore"):
+        return as_dtype(np.asarray(method(*args, **keywords)).dtype)
+
+
+def _loop_dtype(
+    ufunc: np.ufunc, found: DType, x: torch.Tensor, dtype: Any, out: torch.Tensor | None
+) -> DType:
+    """Return the dtype to fold in, narrowed where NumPy would invent it."""
+    if dtype is not None:
+        return as_dtype(dtype) if ufunc not in _TO_BOOL else found
+    own = to_numpy(x.dtype)
+    if out is None:
+        return narrow(found, [own])
+    target = to_numpy(out.dtype)
+    loop = ufunc.resolve_dtypes((target, own, None), reduction=True, casting="unsafe")
+    return narrow(loop[-1], [own, target])
+
+
+#: NumPy starts at the identity of these, which takes the sign of a lone element.
+_SIGNLESS = (np.gcd, np.hypot)
+_TO_BOOL = (np.logical_and, np.logical_or, np.logical_xor)
+
+
+def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0 and axis in (0, -1):
+        return ()  # NumPy lets a scalar be reduced along its "first" axis
+    return tuple(normalize_axis_tuple(axis, ndim))
+
+
+def reduce_ufunc(
+    ufunc: np.ufunc,
+    a: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = NO_VALUE,
+    where: Any = True,
+) -> torch.Tensor:
+    """Reduce an array with a ufunc, as ``ufunc.reduce`` does.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        One of those in `FOLDS`.
+    a : tensor, or nested list of numbers
+        The array.
+    axis : int, tuple of int or None
+        Axes to fold; None: all.
+    dtype : dtype, optional
+        The dtype to fold in. None: NumPy's choice (sums of small integers are
+        int64 or uint64), narrowed.
+    out : tensor, or 1-tuple of it, optional
+        Where to write; it's returned.
+    keepdims : bool
+        Whether folded axes stay, with length 1.
+    initial : scalar, optional
+        Where to start; None: at the first element.
+    where : tensor of bool, or True
+        Which elements count.
+
+    Returns
+    -------
+    tensor
+        With the remaining axes.
+
+    Raises
+    ------
+    ValueError
+        If an empty axis is folded without an identity or `initial`, if several
+        axes are folded with a ufunc that depends on the order, or `out` has
+        the wrong shape.
+    numpy.exceptions.AxisError
+        If an axis doesn't exist.
+    TypeError
+        If NumPy has no loop for the dtype.
+    """
+    x = as_tensor(a)
+    target = out_tuple(ufunc, out)[0]
+    mask = None if where is True else as_tensor(where)
+    dtype = None if dtype is None else as_dtype(dtype)
+    found = _asked_reduce(ufunc, x, axis, dtype, target, keepdims, initial, mask)
+    loop = _loop_dtype(ufunc, found, x, dtype, target)
+    axes = _axes(axis, x.ndim)
+    start = initial if _given(initial) else None
+    result = _reduced(ufunc, cast(x, loop), axes, bool(keepdims), start, mask)
+    if target is not None and tuple(target.shape) != tuple(result.shape):
+        raise ValueError(
+            f"output parameter for reduction operation {ufunc.__name__} has the wrong shape "
+            f"{tuple(target.shape)}; pass one of shape {tuple(result.shape)}"
+        )
+    return deliver(result, target, None)
+
+
+def _asked_reduce(
+    ufunc: np.ufunc,
+    x: torch.Tensor,
+    axis: Any,
+    dtype: DType | None,
+    out: torch.Tensor | None,
+    keepdims: bool,
+    initial: Any,
+    mask: torch.Tensor | None,
+) -> DType:
+    keywords: dict[str, Any] = {"axis": axis, "dtype": dtype, "keepdims": bool(keepdims)}
+    if _given(initial):
+        keywords["initial"] = _number(initial)
+    if mask is not None:
+        keywords["where"] = _stand_in(mask)
+    if out is not None:
+        keywords["out"] = np.ones((1,) * out.ndim, dtype=to_numpy(out.dtype))
+    return _asked(ufunc.reduce, _stand_in(x), **keywords)
+
+
+def _number(initial: Any) -> Any:
+    """Return what stands for `initial` when NumPy is asked."""
+    if isinstance(initial, torch.Tensor):
+        return np.ones((), dtype=to_numpy(initial.dtype))[()]
+    return concrete(initial) if is_scalar(initial) else initial
+
+
+def _reduced(
+    ufunc: np.ufunc,
+    x: torch.Tensor,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    start: Any,
+    mask: torch.Tensor | None,
+) -> torch.Tensor:
+    """Fold a tensor that has the loop's dtype already."""
+    fold = fold_of(ufunc, "reduce")
+    first = None if start is None else _start(start, x)
+    if mask is not None:
+        x = _masked(ufunc, x, mask, first)
+    if any(_is_zero(x.shape[i]) for i in axes):
+        return _of_nothing(ufunc, x, axes, keepdims, first)
+    if first is not None and fold.ordered:
+        x, axes, result_axes = _prepended(first, x, axes), (-1,), axes
+        return with_axes(fold.reduce(x, axes, False), result_axes, keepdims)
+    result: torch.Tensor = fold.reduce(x, axes, keepdims) if axes else x.clone()
+    if first is None and ufunc in _SIGNLESS and not axes:
+        return absolute(result)
+    if first is None:
+        return result
+    return cast(BY_UFUNC[ufunc].compute(result, first), to_numpy(x.dtype))
+
+
+def _start(start: Any, x: torch.Tensor) -> torch.Tensor:
+    dtype = to_numpy(x.dtype)
+    if is_scalar(start):
+        return full_scalar(start, dtype, x.device)
+    return cast(as_tensor(start), dtype)
+
+
+def _masked(
+    ufunc: np.ufunc, x: torch.Tensor, mask: torch.Tensor, first: torch.Tensor | None
+) -> torch.Tensor:
+    """Put what changes nothing where the mask is False."""
+    identity = BY_UFUNC[ufunc].ufunc.identity
+    if identity is None and first is not None and not FOLDS[ufunc].ordered:
+        fill = first  # folding the start again changes nothing for such ufuncs
+    else:
+        dtype = to_numpy(x.dtype)
+        fill = full_scalar(neutral_value(ufunc, dtype), dtype, x.device)
+    shape = broadcast_shape([x.shape, mask.shape])
+    return torch.where(mask, x.expand(shape), fill)
+
+
+def _of_nothing(
+    ufunc: np.ufunc,
+    x: torch.Tensor,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    first: torch.Tensor | None,
+) -> torch.Tensor:
+    """Return the start or the identity, which NumPy has found to be there."""
+    shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
+    if first is not None:
+        return first.expand(shape).clone()
+    dtype = to_numpy(x.dtype)
+    # a result without elements needs no identity, nor has maximum one
+    value = 0 if ufunc.identity is None else neutral_value(ufunc, dtype)
+    return full_scalar(value, dtype, x.device, tuple(shape))
+
+
+def _prepended(first: torch.Tensor, x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    flat = flattened(x, axes) if axes else x.unsqueeze(-1)
+    return torch.cat([first.expand(*flat.shape[:-1], 1), flat], -1)
+
+
+def accumulate_ufunc(
+    ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None
+) -> torch.Tensor:
+    """Accumulate an array with a ufunc, as ``ufunc.accumulate`` does.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        One of those in `FOLDS`.
+    array : tensor, or nested list of numbers
+        The array, of one dimension at least.
+    axis, dtype, out
+        As for `reduce_ufunc`, but one axis only.
+
+    Returns
+    -------
+    tensor
+        Of the shape of `array`.
+
+    Raises
+    ------
+    TypeError
+        If the array has no dimensions, or NumPy no loop for the dtype.
+    ValueError
+        If `out` has the wrong shape.
+    """
+    x = as_tensor(array)
+    target = out_tuple(ufunc, out)[0]
+    dtype = None if dtype is None else as_dtype(dtype)
+    keywords = (
+        {} if target is None else {"out": np.empty(_stand_in(x).shape, to_numpy(target.dtype))}
+    )
+    found = _asked(ufunc.accumulate, _stand_in(x), axis=axis, dtype=dtype, **keywords)
+    loop = _loop_dtype(ufunc, found, x, dtype, target)
+    if target is not None and tuple(target.shape) != tuple(x.shape):
+        raise ValueError(
+            f"provided out has shape {tuple(target.shape)}, the result of "
+            f"{ufunc.__name__}.accumulate has shape {tuple(x.shape)}"
+        )
+    scan = fold_of(ufunc, "accumulate").accumulate
+    return deliver(scan(cast(x, loop), normalize_axis_index(axis, x.ndim)), target, None)
+
+
+def reduceat_ufunc(
+    ufunc: np.ufunc,
+    array: Any,
+    indices: Any,
+    axis: int = 0,
+    dtype: Any = None,
+    out: Any = None,
+) -> torch.Tensor:
+    """Reduce slices of an array with a ufunc, as ``ufunc.reduceat`` does.
+
+    Every slice is the whole axis under a mask, since slices may overlap: the
+    work is the number of indices times the length of the axis.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        One of those in `FOLDS`.
+    array : tensor, or nested list of numbers
+        The array.
+    indices : tensor or list of int, shape (K,)
+        Where the slices start; each ends where the next begins, or holds one
+        element where the next begins before it.
+    axis, dtype, out
+        As for `reduce_ufunc`, but one axis only.
+
+    Returns
+    -------
+    tensor
+        Of the shape of `array`, but K along the axis.
+
+    Raises
+    ------
+    IndexError
+        If an index in a list lies outside the axis.
+    """
+    x = as_tensor(array)
+    starts = as_tensor(indices)
+    target = out_tuple(ufunc, out)[0]
+    dtype = None if dtype is None else as_dtype(dtype)
+    stand_in = np.zeros((1,) * starts.ndim, dtype=to_numpy(starts.dtype))
+    found = _asked(ufunc.reduceat, _stand_in(x), stand_in, axis=axis, dtype=dtype)
+    loop = _loop_dtype(ufunc, found, x, dtype, target)
+    position = normalize_axis_index(axis, x.ndim)
+    last = torch.movedim(cast(x, loop), position, -1)
+    _check_indices(ufunc, indices, last.shape[-1])
+    result = _fold_slices(ufunc, last, cast(starts, INT64))
+    return deliver(torch.movedim(result, -1, position), target, None)
+
+
+def _check_indices(ufunc: np.ufunc, indices: Any, size: Any) -> None:
+    for index in indices if isinstance(indices, list | tuple) else ():
+        if isinstance(index, int) and isinstance(size, int) and not 0 <= index < size:
+            raise IndexError(
+                f"index {index} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
+            )
+
+
+def _fold_slices(ufunc: np.ufunc, x: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+    fold = fold_of(ufunc, "reduceat")
+    size = x.shape[-1]
+    following = torch.cat([starts[1:], torch.full_like(starts[:1], size)])
+    ends = torch.where(starts < following, following, starts + 1)
+    places = torch.arange(size, device=x.device)
+    member = (places >= starts.unsqueeze(-1)) & (places < ends.unsqueeze(-1))
+    rows = x.unsqueeze(-2)
+    if fold.ordered:
+        inverse = negated(rows) if ufunc is np.subtract else 1 / rows
+        rows = torch.where(places == starts.unsqueeze(-1), rows, inverse)
+        ufunc = np.add if ufunc is np.subtract else np.multiply
+        fold = FOLDS[ufunc]
+    dtype = to_numpy(x.dtype)
+    neutral = full_scalar(neutral_value(ufunc, dtype), dtype, x.device)
+    result: torch.Tensor = fold.reduce(torch.where(member, rows, neutral), (-1,), False)
+    if ufunc not in (np.gcd, np.lcm, np.hypot):
+        return result
+    # a lone element stays as it is, with its sign
+    return torch.where(ends - starts == 1, torch.index_select(x, -1, starts), result)
+
+
+def outer_ufunc(ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
+    """Apply a ufunc to all pairs of elements, as ``ufunc.outer`` does.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        A ufunc of two operands.
+    a, b : tensor, nested list or Python scalar
+        The operands.
+    **keywords
+        Those of the ufunc's call.
+
+    Returns
+    -------
+    tensor, or tuple of tensors
+        Of shape ``a.shape + b.shape``.
+    """
+    right = b if is_scalar(b) else as_tensor(b)
+    if not is_scalar(a) and isinstance(right, torch.Tensor):
+        left = as_tensor(a)
+        a = left.reshape(*left.shape, *(1,) * right.ndim)
+    return IMPLEMENTATIONS[ufunc](a, right, **keywords)
+
+
+def _reduce_row(ufunc: np.ufunc) -> Compute:
+    def implementation(
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = NO_VALUE,
+        where: Any = True,
+    ) -> torch.Tensor:
+        return reduce_ufunc(ufunc, array, axis, dtype, out, keepdims, initial, where)
+
+    return implementation
+
+
+def _accumulate_row(ufunc: np.ufunc) -> Compute:
+    def implementation(array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        return accumulate_ufunc(ufunc, array, axis, dtype, out)
+
+    return implementation
+
+
+def _reduceat_row(ufunc: np.ufunc) -> Compute:
+    def implementation(
+        array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+    ) -> Any:
+        return reduceat_ufunc(ufunc, array, indices, axis, dtype, out)
+
+    return implementation
+
+
+def _outer_row(ufunc: np.ufunc) -> Compute:
+    def implementation(A: Any, B: Any, /, **kwargs: Any) -> Any:
+        return outer_ufunc(ufunc, A, B, **kwargs)
+
+    return implementation
+
+
+def _at_row(ufunc: np.ufunc) -> Compute:
+    def implementation(a: torch.Tensor, indices: Any, b: Any = None, /) -> None:
+        at(ufunc, a, indices, b)
+
+    return implementation
+
+
+def _declare(ufunc: np.ufunc, method: str, make: Any, **fields: Any) -> None:
+    name = f"{ufunc.__name__}_{method}"
+    function = named(make(ufunc), name, __name__)
+    implements(f"numpy.{ufunc.__name__}.{method}", **fields)(function)
+    globals()[name] = function
+
+
+def _declare_methods(ufuncs: Sequence[np.ufunc]) -> None:
+    for ufunc in ufuncs:
+        if ufunc.nin == 2 and ufunc.nout == 1:
+            tolerance = BY_UFUNC[ufunc].tolerance or 64
+            _declare(
+                ufunc, "reduce", _reduce_row, zero_d="scalar", mutates=(3,), tolerance=tolerance
+            )
+            _declare(ufunc, "accumulate", _accumulate_row, mutates=(3,), tolerance=tolerance)
+            _declare(ufunc, "reduceat", _reduceat_row, mutates=(4,), tolerance=tolerance)
+        if ufunc.nin == 2:
+            _declare(
+                ufunc, "outer", _outer_row, zero_d="scalar", tolerance=BY_UFUNC[ufunc].tolerance
+            )
+        if ufunc.nout == 1:
+            _declare(ufunc, "at", _at_row, mutates=(0,), tolerance=64)
+
+
+_declare_methods([kernel.ufunc for kernel in KERNELS])
