@@ -1,0 +1,369 @@
+"""Classify arguments: the signature key of a call, and arrays as tensors.
+
+The key holds everything about the arguments that compiled code depends on:
+the dtype, shape and strides of arrays, the value of Python scalars and
+strings, the structure of containers. Objects of other types enter by their
+type only; what the function reads of them is guarded.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel.errors import (
+    MixedDevicesError,
+    UnsupportedArrayError,
+    UnsupportedDtypeError,
+)
+
+#: Flags of an array that compiled code depends on: ALIGNED and WRITEABLE.
+_FLAGS = 0x100 | 0x400
+_WRITEABLE = 0x400
+
+_BY_VALUE = (
+    *(type(None), bool, int, str, bytes, type(Ellipsis), type(NotImplemented), range),
+    *(type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ufunc),
+)
+
+#: Part of a signature key.
+Token = Any
+
+
+def signature_key(values: Sequence[Any]) -> tuple[Token, ...]:
+    """Return the key of a call's arguments.
+
+    Parameters
+    ----------
+    values : sequence
+        One for every parameter, in the order of the signature.
+
+    Returns
+    -------
+    tuple
+        Hashable. Equal for calls that the same compiled code serves.
+    """
+    key: list[Token] = []
+    for value in values:
+        if type(value) is np.ndarray:
+            key.append((value.dtype, value.shape, value.strides, value.flags.num & _FLAGS))
+        else:
+            key.append(token(value))
+    return tuple(key)
+
+
+def token(value: Any) -> Token:
+    """Return the part of the key for one argument.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        For an ndarray subclass other than `numpy.memmap`, and for a tensor
+        that isn't a plain strided one.
+    """
+    kind = type(value)
+    make = _TOKENS.get(kind)
+    if make is None:
+        make = _TOKENS[kind] = _make_token(kind)
+    return make(value)
+
+
+def _array_token(value: np.ndarray[Any, Any]) -> Token:
+    return (value.dtype, value.shape, value.strides, value.flags.num & _FLAGS)
+
+
+def _tensor_token(value: torch.Tensor) -> Token:
+    if value.layout is not torch.strided:
+        raise UnsupportedArrayError(
+            f"jit: a tensor has the layout {value.layout}; only strided tensors can be compiled: "
+            "pass tensor.to_dense()"
+        )
+    grad = value.requires_grad and torch.is_grad_enabled()
+    lazy = value.is_conj() or value.is_neg()
+    return (torch.Tensor, value.dtype, value.shape, value.stride(), value.device, grad, lazy)
+
+
+def _float_token(value: float) -> Token:
+    if value and value == value:  # noqa: PLR0124 (a NaN isn't equal to itself)
+        return (float, value)
+    return (float, repr(value))
+
+
+def _tuple_token(value: tuple[Any, ...]) -> Token:
+    return (type(value), *map(token, value))
+
+
+def _dict_token(value: dict[Any, Any]) -> Token:
+    return (dict, tuple(value), *map(token, value.values()))
+
+
+def _value_token(value: Any) -> Token:
+    return (type(value), value)
+
+
+def _type_token(value: Any) -> Token:
+    return ("object", type(value))
+
+
+def _slice_token(value: slice) -> Token:
+    return (slice, token(value.start), token(value.stop), token(value.step))
+
+
+def _make_token(kind: type) -> Callable[[Any], Token]:
+    """Choose how values of a type enter the key."""
+    if issubclass(kind, np.ndarray):
+        if kind is np.memmap:
+            return _array_token
+        raise UnsupportedArrayError(
+            f"jit: an argument is a {kind.__module__}.{kind.__qualname__}, whose operations may "
+            "differ from ndarray's; pass np.asarray(a) if plain ndarray operations are meant"
+        )
+    if issubclass(kind, torch.Tensor):
+        if kind in (torch.Tensor, torch.nn.Parameter):
+            return _tensor_token
+        raise UnsupportedArrayError(
+            f"jit: an argument is a {kind.__module__}.{kind.__qualname__}, a tensor subclass; "
+            "pass a plain torch.Tensor"
+        )
+    if issubclass(kind, np.generic):
+        return lambda value: ("scalar", value.dtype)
+    if kind in _BY_VALUE or issubclass(kind, enum.Enum | np.dtype):
+        return _value_token
+    if issubclass(kind, tuple) and (kind is tuple or hasattr(kind, "_fields")):
+        return _tuple_token
+    return _type_token
+
+
+_TOKENS: dict[type, Callable[[Any], Token]] = {
+    np.ndarray: _array_token,
+    float: _float_token,
+    complex: lambda value: (complex, repr(value)),
+    list: _tuple_token,
+    dict: _dict_token,
+    slice: _slice_token,
+}
+
+
+def is_container(value: Any) -> bool:
+    """Whether an argument is a container whose parts are arguments themselves."""
+    kind = type(value)
+    return kind in (tuple, list, dict) or (isinstance(value, tuple) and hasattr(kind, "_fields"))
+
+
+def is_array(value: Any) -> bool:
+    """Whether an argument is computed with: an array, NumPy scalar or tensor."""
+    return isinstance(value, np.ndarray | np.generic | torch.Tensor)
+
+
+def parts(value: Any, expression: str) -> Iterator[tuple[str, Any]]:
+    """Yield an argument and the parts of its containers, each with Python for it."""
+    yield expression, value
+    if type(value) is dict:
+        for name, part in value.items():
+            yield from parts(part, f"{expression}[{name!r}]")
+    elif is_container(value):
+        for i, part in enumerate(value):
+            yield from parts(part, f"{expression}[{i}]")
+
+
+def map_arrays(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply a function to the arrays of an argument; containers are rebuilt."""
+    if is_array(value):
+        return function(value)
+    if not is_container(value):
+        return value
+    if type(value) is dict:
+        return {name: map_arrays(part, function) for name, part in value.items()}
+    new = [map_arrays(part, function) for part in value]
+    kind = type(value)
+    if kind is list:
+        return new
+    return kind(new) if kind is tuple else kind(*new)  # type: ignore[call-arg]
+
+
+def coarse_key(values: Sequence[Any], static: frozenset[int]) -> tuple[Token, ...]:
+    """Return what calls have in common that one shape-generic artifact serves.
+
+    Sizes are left out but for 0 and 1, which compiled code treats specially,
+    and numbers are left out.
+    """
+    return tuple(
+        token(value) if i in static else _coarse(value) for i, value in enumerate(values)
+    )
+
+
+def _coarse(value: Any) -> Token:
+    if isinstance(value, np.ndarray):
+        return (value.dtype, _pattern(value.shape), _layout(value), value.flags.num & _FLAGS)
+    if isinstance(value, torch.Tensor):
+        layout = (value.is_contiguous(), value.device, value.requires_grad)
+        return (torch.Tensor, value.dtype, _pattern(value.shape), layout)
+    if type(value) is int:
+        return (int, value if value in (0, 1) else None)
+    if type(value) is float:
+        return (float, value == value and abs(value) != float("inf"))  # noqa: PLR0124
+    if is_container(value):
+        names = tuple(value) if type(value) is dict else ()
+        items = value.values() if type(value) is dict else value
+        return (type(value), names, *map(_coarse, items))
+    return token(value)
+
+
+def _pattern(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(min(n, 2) for n in shape)
+
+
+def _layout(value: np.ndarray[Any, Any]) -> Token:
+    if value.flags.c_contiguous:
+        return "C"
+    return tuple((stride > 0) - (stride < 0) for stride in value.strides)
+
+
+# ---------------------------------------------------------------------------
+# Arrays as tensors
+
+_TORCH_DTYPES = frozenset(
+    np.dtype(name)
+    for name in (
+        *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+        *("float16", "float32", "float64", "complex64", "complex128"),
+    )
+)
+
+
+def check_dtype(value: np.ndarray[Any, Any] | np.generic) -> None:
+    """Refuse an array whose elements torch can't compute with.
+
+    Raises
+    ------
+    UnsupportedDtypeError
+    """
+    dtype = value.dtype
+    if dtype in _TORCH_DTYPES or dtype.newbyteorder("=") in _TORCH_DTYPES:
+        return
+    raise UnsupportedDtypeError(
+        f"jit: an argument has dtype {dtype}, which can't be compiled (bool, integers, and floats "
+        "and complex numbers of up to 64 bit a part can); convert it before the call, "
+        f"as in a.astype(np.float64), or call the plain function: fn.__wrapped__"
+    )
+
+
+def direct(value: np.ndarray[Any, Any]) -> torch.Tensor:
+    """The array's own memory as a tensor."""
+    return torch.from_numpy(value)
+
+
+def readonly(value: np.ndarray[Any, Any]) -> torch.Tensor:
+    """The memory of a read-only array as a tensor, which nothing writes to.
+
+    `torch.from_numpy` warns about such arrays; a writeable alias avoids that.
+    """
+    memory = value.__array_interface__ | {"data": (value.__array_interface__["data"][0], False)}
+    return torch.from_numpy(np.asarray(_Alias(memory, value)))
+
+
+class _Alias:
+    """The memory of an array under other flags; keeps the array alive."""
+
+    def __init__(self, interface: dict[str, Any], owner: np.ndarray[Any, Any]) -> None:
+        self.__array_interface__ = interface
+        self._owner = owner
+
+
+def copied(value: np.ndarray[Any, Any]) -> torch.Tensor:
+    """A copy of the array that torch can take: native, aligned, strides >= 0."""
+    native = value.dtype.newbyteorder("=")
+    return torch.from_numpy(np.array(value, dtype=native, order="C", subok=False))
+
+
+def scalar(value: np.generic) -> torch.Tensor:
+    """A NumPy scalar as a tensor without dimensions."""
+    return torch.from_numpy(np.array(value))
+
+
+def resolved(value: torch.Tensor) -> torch.Tensor:
+    """A tensor whose conjugation or negation is still to be done, done."""
+    return value.resolve_conj().resolve_neg()
+
+
+def tensor(value: torch.Tensor) -> torch.Tensor:
+    """The tensor itself."""
+    return value
+
+
+def plain(value: np.ndarray[Any, Any]) -> torch.Tensor:
+    """The memory of a `numpy.memmap` as a tensor."""
+    return torch.from_numpy(value.view(np.ndarray))
+
+
+def to_tensor(value: Any) -> torch.Tensor:
+    """An array, NumPy scalar or tensor as a tensor, without a copy where possible."""
+    return CONVERTERS[how_converted(value)](value)
+
+
+#: How an array becomes a tensor, by name.
+CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
+    "any": to_tensor,
+    "copied": copied,
+    "direct": direct,
+    "plain": plain,
+    "readonly": readonly,
+    "resolved": resolved,
+    "scalar": scalar,
+    "tensor": tensor,
+}
+
+
+def how_converted(value: Any) -> str:
+    """Choose how arrays like this one become tensors: a key of `CONVERTERS`.
+
+    Raises
+    ------
+    UnsupportedDtypeError
+    """
+    if isinstance(value, torch.Tensor):
+        return "resolved" if value.is_conj() or value.is_neg() else "tensor"
+    check_dtype(value)
+    if isinstance(value, np.generic):
+        return "scalar"
+    if not value.dtype.isnative or not value.flags.aligned:
+        return "copied"
+    if any(stride < 0 or stride % value.itemsize for stride in value.strides):
+        return "copied"
+    if not value.flags.writeable:
+        return "readonly"
+    return "direct" if type(value) is np.ndarray else "plain"
+
+
+def device_of(values: Sequence[Any]) -> torch.device | None:
+    """Return the device of the tensors among the arguments, None without any.
+
+    A CPU tensor without dimensions may go with tensors of any device.
+
+    Raises
+    ------
+    MixedDevicesError
+    """
+    devices: dict[torch.device, None] = {}
+    zero_d = False
+    for i, value in enumerate(values):
+        for _, part in parts(value, str(i)):
+            if isinstance(part, torch.Tensor):
+                if part.ndim == 0 and part.device.type == "cpu":
+                    zero_d = True
+                else:
+                    devices[part.device] = None
+    if len(devices) > 1:
+        first, second = list(devices)[:2]
+        raise MixedDevicesError(
+            f"jit: the tensors of one call lie on {first} and {second}; move them to one device "
+            f"first, as in t.to({str(first)!r})"
+        )
+    if devices:
+        return next(iter(devices))
+    return torch.device("cpu") if zero_d else None

@@ -1,0 +1,260 @@
+"""Compiled signatures on disk: what is kept, under which key, how it's loaded.
+
+A group of the cache is one function in one environment; its entries are the
+signatures it was compiled for. The key holds whatever can change the answer:
+source, options, the versions of Python, torch, NumPy and npaccel, compiler,
+processor. What the function captures is kept as conditions (`_guards`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from npaccel import _guards, _results
+from npaccel._cache import DiskCache, Entry, cache_key
+from npaccel._guards import Condition, NotKeepableError, Scope
+from npaccel._options import Options
+from npaccel._runner import InputPlan, Plan
+from npaccel._torch_internals.loader import NotPortableError, load_module, portable_source
+from npaccel._version import __version__
+
+if TYPE_CHECKING:
+    from npaccel._compile import Compiled
+
+_CODE = "code.py"
+
+
+def group_key(scope: Scope, options: Options) -> str:
+    """Return the cache's key of a function under options, in this environment."""
+    function = scope.function
+    relevant = dataclasses.replace(options, strict=False, cache=True, verify=False)
+    return cache_key(
+        function.__module__ or "",
+        function.__qualname__,
+        _guards.code_digest(function.__code__),
+        repr(dataclasses.astuple(relevant)),
+        *environment(),
+    )
+
+
+@functools.cache
+def environment() -> tuple[str, ...]:
+    """What of the machine and its software compiled code depends on."""
+    return (
+        __version__,
+        sys.implementation.cache_tag or platform.python_version(),
+        torch.__version__,
+        np.__version__,
+        platform.machine(),
+        torch.backends.cpu.get_cpu_capability(),
+        _processor(),
+        str(torch.get_num_threads()),
+        _compiler(),
+    )
+
+
+def _processor() -> str:
+    """Hash the processor's model and flags, which the compiler optimises for."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    wanted = ("model name", "flags", "Features", "CPU part")
+    kept = sorted({line for line in lines if line.startswith(wanted)})
+    return hashlib.sha256("\n".join(kept).encode()).hexdigest()
+
+
+def _compiler() -> str:
+    """Name the compiler's program, its size and its time, without running it."""
+    program = shutil.which(os.environ.get("CXX") or "g++") or shutil.which("clang++")
+    if program is None:
+        return ""
+    real = Path(program).resolve()
+    state = real.stat()
+    return f"{real}:{state.st_size}:{state.st_mtime_ns}"
+
+
+def key_text(key: Any) -> str:
+    """Return a signature key as text that is the same in every process.
+
+    Raises
+    ------
+    NotKeepableError
+        If the key holds something that only this process knows.
+    """
+    if isinstance(key, tuple):
+        return "(" + ",".join(map(key_text, key)) + ")"
+    if isinstance(key, np.dtype):
+        return f"dtype {key.str}"
+    if isinstance(key, torch.Size):
+        return key_text(tuple(key))
+    if isinstance(key, torch.dtype | torch.device):
+        return str(key)
+    if isinstance(key, type):
+        return f"type {key.__module__}.{key.__qualname__}"
+    if key is None or isinstance(key, bool | int | float | complex | str | bytes):
+        return repr(key)
+    raise NotKeepableError(f"an argument of type {type(key).__qualname__}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """A signature found on disk and valid here.
+
+    Parameters
+    ----------
+    plan : Plan
+    conditions : list of Condition
+    call : callable
+    entry : Entry
+    source : str
+        The generated code.
+    """
+
+    plan: Plan
+    conditions: list[Condition]
+    call: Any
+    entry: Entry
+    source: str
+
+
+def store(cache: DiskCache, group: str, key: str, compiled: Compiled) -> Entry | None:
+    """Keep a compiled signature.
+
+    Parameters
+    ----------
+    cache : DiskCache
+    group : str
+        As `group_key` returns it.
+    key : str
+        The signature key, or the coarse one, as text.
+    compiled : Compiled
+
+    Raises
+    ------
+    NotKeepableError, NotPortableError
+        If another process couldn't use it.
+    """
+    encoded = [_guards.encode(condition) for condition in compiled.conditions]
+    metadata = {
+        "key": key,
+        "plan": _encode_plan(compiled.plan),
+        "conditions": encoded,
+        "files": compiled.files,
+        "kernels": len(compiled.kernels),
+    }
+    payload: dict[str, bytes | os.PathLike[str]] = {
+        _CODE: portable_source(compiled.source).encode()
+    }
+    payload |= {f"kernel{i}.so": path for i, path in enumerate(compiled.kernels)}
+    variant = cache_key(key, repr(encoded), compiled.plan.shape_guard or "")
+    return cache.store(variant, payload, metadata, group=group)
+
+
+def find(
+    entries: Sequence[Entry], key: str, scope: Scope, arguments: Mapping[str, Any]
+) -> Kept | None:
+    """Load the first kept signature that is valid for a call.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        A group of the cache.
+    key : str
+        The call's key as text.
+    scope : Scope
+    arguments : mapping
+    """
+    for entry in entries:
+        metadata = entry.metadata
+        if metadata["key"] != key or not _guards.files_unchanged(metadata["files"]):
+            continue
+        conditions = _decode_conditions(metadata["conditions"], scope, arguments)
+        if conditions is None or _guards.failed(conditions, scope, arguments) is not None:
+            continue
+        if not entry.verify():
+            continue
+        source = entry.read(_CODE).decode()
+        paths = [entry.path(f"kernel{i}.so") for i in range(metadata["kernels"])]
+        call = load_module(source, paths)
+        return Kept(_decode_plan(metadata["plan"]), conditions, call, entry, source)
+    return None
+
+
+def _decode_conditions(
+    items: Sequence[Any], scope: Scope, arguments: Mapping[str, Any]
+) -> list[Condition] | None:
+    conditions = []
+    for item in items:
+        condition = _guards.decode(item, scope, arguments)
+        if condition is None:
+            return None
+        conditions.append(condition)
+    return conditions
+
+
+def _encode_plan(plan: Plan) -> dict[str, Any]:
+    return {
+        "inputs": [list(dataclasses.astuple(item)) for item in plan.inputs],
+        "result": _encode_template(plan.result),
+        "written": list(plan.written),
+        "read_only": sorted(plan.read_only),
+        "tensors": plan.tensors,
+        "device": plan.device,
+        "shape_guard": plan.shape_guard,
+        "boxed": plan.boxed,
+    }
+
+
+def _decode_plan(item: Mapping[str, Any]) -> Plan:
+    return Plan(
+        inputs=tuple(InputPlan(*part) for part in item["inputs"]),
+        result=_decode_template(item["result"]),
+        written=tuple(item["written"]),
+        read_only=frozenset(item["read_only"]),
+        tensors=item["tensors"],
+        device=item["device"],
+        shape_guard=item["shape_guard"],
+        boxed=item["boxed"],
+    )
+
+
+def _encode_template(part: _results.Template) -> list[Any]:
+    if isinstance(part, _results.Output):
+        return ["output", part.index, part.is_scalar]
+    if isinstance(part, _results.Argument):
+        return ["argument", part.expression]
+    if isinstance(part, _results.Constant):
+        return ["constant", _guards.encode_value(part.value)]
+    kinds = {tuple: "tuple", list: "list", dict: "dict"}
+    if part.kind not in kinds:
+        raise NotKeepableError(f"a result of type {part.kind.__qualname__}")
+    names = [_guards.encode_value(name) for name in part.names]
+    return [kinds[part.kind], names, [_encode_template(item) for item in part.items]]
+
+
+def _decode_template(item: Sequence[Any]) -> _results.Template:
+    if item[0] == "output":
+        return _results.Output(item[1], item[2])
+    if item[0] == "argument":
+        return _results.Argument(item[1])
+    if item[0] == "constant":
+        return _results.Constant(_guards.decode_value(item[1]))
+    kind = {"tuple": tuple, "list": list, "dict": dict}[item[0]]
+    names = tuple(_guards.decode_value(name) for name in item[1])
+    return _results.Container(kind, names, tuple(_decode_template(part) for part in item[2]))
+
+
+__all__ = ["Kept", "NotKeepableError", "NotPortableError", "find", "group_key", "store"]

@@ -1,0 +1,426 @@
+"""The way of one call: classify arguments, key, artifact, run, restore results.
+
+An `Engine` serves one function under one set of options. A signature that was
+seen before takes its runner; a new one is looked up on disk, or captured and
+compiled. What can't be captured as one graph runs in pieces or in NumPy, and
+the log says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from npaccel import _arguments, _artifact, _binding
+from npaccel._artifact import Kept
+from npaccel._guards import NotKeepableError, Scope, failed, readable
+from npaccel._options import Options
+from npaccel._remedies import remedy
+from npaccel._report import Fallback, Graph, Log
+from npaccel._runner import MISS, OVERLAP, Runner, make_runner
+from npaccel._torch_internals.loader import NotPortableError
+from npaccel.errors import (
+    DeviceNotFoundError,
+    NotCompiledError,
+    PerformanceWarning,
+    StaticArgumentError,
+)
+
+if TYPE_CHECKING:
+    from npaccel._compile import Compiled
+
+#: So many signatures of one kind are compiled; later ones run in NumPy.
+MAX_CAPTURES = 32
+
+Key = tuple[Any, ...]
+
+
+class Engine:
+    """Compile and run one function under one set of options.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    options : Options
+    log : Log
+        Where the report comes from.
+    """
+
+    def __init__(self, function: FunctionType, options: Options, log: Log) -> None:
+        self.function = function
+        self.options = options
+        self.log = log
+        self.binding = _binding.Binding(function)
+        self.scope = Scope(function, self.binding.names)
+        self.arity = self.binding.arity
+        self.runners: dict[Key, list[Runner]] = {}
+        self.static = self._static_positions()
+        self._generic: dict[Key, list[Compiled | Kept]] = {}
+        self._histories: dict[Key, Any] = {}
+        self._captures: dict[Key, int] = {}
+        self._lock = threading.RLock()
+
+    def _static_positions(self) -> frozenset[int]:
+        names = self.options.static_argnames
+        unknown = [name for name in names if name not in self.binding.names]
+        if unknown:
+            raise TypeError(
+                f"jit: `static_argnames` has {unknown[0]!r}, which isn't a parameter of "
+                f"{self.function.__qualname__}; its parameters are {', '.join(self.binding.names)}"
+            )
+        return frozenset(self.binding.names.index(name) for name in names)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function."""
+        values: Sequence[Any] = args
+        if kwargs or len(args) != self.arity:
+            values = self.binding.bind(args, kwargs)
+        key = self._key(values) if self.static else _arguments.signature_key(values)
+        for runner in self.runners.get(key, ()):
+            result = self._run(runner, values)
+            if result is not MISS:
+                return result
+        return self._slow(values, key)
+
+    def _key(self, values: Sequence[Any]) -> Key:
+        parts: list[Any] = []
+        for i, value in enumerate(values):
+            if i not in self.static:
+                parts.append(_arguments.token(value))
+                continue
+            try:
+                hash(value)
+            except TypeError as error:
+                raise StaticArgumentError(
+                    f"jit: argument {self.binding.names[i]!r} is static, but a "
+                    f"{type(value).__qualname__} can't be hashed; pass a tuple or another "
+                    "hashable value, or take its name out of `static_argnames`"
+                ) from error
+            parts.append(("static", type(value), value))
+        return tuple(parts)
+
+    def _run(self, runner: Runner, values: Sequence[Any]) -> Any:
+        try:
+            result = runner(values)
+        except RuntimeError as error:
+            return self._failed_at_run_time(error, values)
+        if result is OVERLAP:
+            return self._overlapping(values)
+        return result
+
+    # -- Without compiled code ------------------------------------------------
+
+    def plain(self, values: Sequence[Any]) -> Any:
+        """Run the function itself, in NumPy; tensors go through the host."""
+        if not self._has_tensors(values):
+            return self.binding.call(values)
+        from npaccel import _host
+
+        return _host.through_host(self.binding.call, values, self.log)
+
+    def _has_tensors(self, values: Sequence[Any]) -> bool:
+        return _arguments.device_of(values) is not None
+
+    def _failed_at_run_time(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+        """Let NumPy raise its own error, at the user's line, where it does."""
+        from npaccel._results import as_numpy_error
+
+        translated = as_numpy_error(error)
+        if translated is None:
+            raise error
+        with contextlib.suppress(NotImplementedError):
+            self.plain([_arguments.map_arrays(value, _copy) for value in values])
+        raise translated from error
+
+    def _overlapping(self, values: Sequence[Any]) -> Any:
+        self.fall_back(
+            "arrays that the function writes to share memory with other arguments, so this call "
+            "runs in NumPy",
+            "pass copies of the arrays that overlap",
+        )
+        return self.plain(values)
+
+    def fall_back(
+        self, cause: str, advice: str = "", *, file: str = "", line: int = 0, text: str = ""
+    ) -> None:
+        """Note that something runs uncompiled: warn once per cause, or raise.
+
+        Raises
+        ------
+        NotCompiledError
+            With ``strict=True``.
+        """
+        code = self.function.__code__
+        fallback = Fallback(
+            file or code.co_filename,
+            line or code.co_firstlineno,
+            text,
+            cause,
+            advice or remedy(cause, text),
+        )
+        message = f"{self.function.__qualname__}: {fallback}"
+        if self.options.strict:
+            raise NotCompiledError(message)
+        if self.log.add_fallback(fallback):
+            warnings.warn_explicit(
+                message, PerformanceWarning, fallback.file, fallback.line, registry={}
+            )
+
+    # -- A new signature ------------------------------------------------------
+
+    def _slow(self, values: Sequence[Any], key: Key) -> Any:
+        device = self._device(values)
+        with self._lock:
+            for runner in self.runners.get(key, ()):  # Another thread may have been faster.
+                result = self._run(runner, values)
+                if result is not MISS:
+                    return result
+            coarse = _arguments.coarse_key(values, self.static)
+            result = self._generic_runner(values, key, coarse)
+            if result is not MISS:
+                return result
+            kept = self._from_disk(values, key, coarse)
+            if kept is not MISS:
+                return kept
+            return self._compile_and_run(values, key, coarse, device)
+
+    def _device(self, values: Sequence[Any]) -> torch.device:
+        """Return where a call is computed.
+
+        Raises
+        ------
+        MixedDevicesError, DeviceNotFoundError
+        """
+        of_tensors = _arguments.device_of(values)
+        if of_tensors is not None:
+            return of_tensors
+        return device_named(self.options.device)
+
+    def _generic_runner(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
+        for found in self._generic.get(coarse, ()):
+            runner = self._bind(found)
+            result = self._run(runner, values)
+            if result is not MISS:
+                self._remember(key, runner)
+                return result
+        return MISS
+
+    def _remember(self, key: Key, runner: Runner) -> None:
+        if len(self.runners) > 4096:  # So many shapes of one function aren't worth keeping.
+            self.runners.clear()
+        self.runners.setdefault(key, []).insert(0, runner)
+
+    def _bind(self, found: Compiled | Kept) -> Runner:
+        return make_runner(found.plan, found.call, found.conditions, self.scope)
+
+    # -- Disk -----------------------------------------------------------------
+
+    @functools.cached_property
+    def _group(self) -> str:
+        return _artifact.group_key(self.scope, self.options)
+
+    def _texts(self, key: Key, coarse: Key) -> list[str]:
+        grad = torch.is_grad_enabled()
+        if self.options.dynamic is True:
+            return [_artifact.key_text(("generic", coarse, grad))]
+        return [
+            _artifact.key_text(("fixed", key, grad)),
+            _artifact.key_text(("generic", coarse, grad)),
+        ]
+
+    def _keeps(self) -> bool:
+        return self.options.cache and self.options.backend == "inductor"
+
+    def _from_disk(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
+        if not self._keeps():
+            return MISS
+        from npaccel._cache import default_cache
+
+        start = time.perf_counter()
+        try:
+            texts = self._texts(key, coarse)
+            entries = default_cache().load_group(self._group)
+        except NotKeepableError:
+            return MISS
+        arguments = dict(zip(self.binding.names, values, strict=True))
+        for text in texts:
+            try:
+                kept = _artifact.find(entries, text, self.scope, arguments)
+            except (NotPortableError, OSError, ImportError) as error:
+                self.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
+                continue
+            if kept is None:
+                continue
+            runner = self._bind(kept)
+            result = self._run(runner, values)
+            if result is MISS:
+                continue
+            self._remember(key, runner)
+            if kept.plan.shape_guard is not None:
+                self._generic.setdefault(coarse, []).append(kept)
+            self.log.add_graph(
+                Graph(
+                    signature=describe(values, self.binding.names),
+                    generic=kept.plan.shape_guard is not None,
+                    backend=self.options.backend,
+                    seconds=time.perf_counter() - start,
+                    loaded=True,
+                    artifact=str(kept.entry.folder),
+                    source=kept.source,
+                )
+            )
+            return result
+        return MISS
+
+    def _store(
+        self, compiled: Compiled, key: Key, coarse: Key
+    ) -> tuple[str | None, str]:
+        """Keep a compiled signature; returns where, or why not."""
+        if not self._keeps():
+            return None, ""
+        if compiled.not_kept:
+            return None, compiled.not_kept
+        from npaccel._cache import default_cache
+
+        try:
+            texts = self._texts(key, coarse)
+            generic = compiled.plan.shape_guard is not None
+            entry = _artifact.store(
+                default_cache(), self._group, texts[-1] if generic else texts[0], compiled
+            )
+        except (NotKeepableError, NotPortableError) as error:
+            return None, str(error)
+        return (None, "the cache folder can't be used") if entry is None else (str(entry.folder), "")
+
+    # -- Capture and compilation ----------------------------------------------
+
+    def _compile_and_run(
+        self, values: Sequence[Any], key: Key, coarse: Key, device: torch.device
+    ) -> Any:
+        count = self._captures.get(coarse, 0)
+        if count >= MAX_CAPTURES:
+            self.fall_back(
+                f"{count} signatures of one kind were compiled already, so new ones run in NumPy",
+                "pass what changes as an array instead of a Python number, "
+                "or keep it in static_argnames only if it has few values",
+            )
+            return self.plain(values)
+        from npaccel import _compile
+
+        start = time.perf_counter()
+        cause = self._cause(key, coarse, values)
+        history = self._histories.get(coarse)
+        if history is None:
+            history = self._histories[coarse] = _compile.new_history()
+        self._captures[coarse] = count + 1
+        outcome = _compile.compile_call(self, values, history, device)
+        if isinstance(outcome, _compile.Uncompiled):
+            self._remember(key, outcome.runner)
+            return outcome.runner(values)
+        seconds = time.perf_counter() - start
+        result = outcome.result
+        artifact: str | None = None
+        not_kept = outcome.not_kept
+        if outcome.compiled is not None:
+            runner = self._bind(outcome.compiled)
+            self._remember(key, runner)
+            if outcome.compiled.plan.shape_guard is not None:
+                self._generic.setdefault(coarse, []).append(outcome.compiled)
+            artifact, not_kept = self._store(outcome.compiled, key, coarse)
+        else:
+            self._remember(key, outcome.runner)
+        self.log.add_graph(
+            Graph(
+                signature=describe(values, self.binding.names),
+                generic=outcome.generic,
+                backend=self.options.backend,
+                seconds=seconds,
+                artifact=artifact,
+                not_kept=not_kept,
+                cause=cause,
+                source=outcome.source,
+            )
+        )
+        return result
+
+    def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> str:
+        """Say why there is no runner yet, where there are others of this kind."""
+        if key in self.runners:
+            return "what the function reads besides its arguments changed"
+        if coarse in self._captures:
+            return "shapes or numbers differ from those of the earlier calls"
+        if self.runners:
+            return "dtypes, dimensions, layout or structure of the arguments differ"
+        return ""
+
+
+def device_named(name: str | None) -> torch.device:
+    """Return the device of the option ``device``.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        If torch doesn't see it.
+    """
+    if name is None or name == "cpu":
+        return torch.device("cpu")
+    count = torch.cuda.device_count()
+    if name == "auto":
+        return torch.device("cuda:0" if count else "cpu")
+    device = torch.device(name)
+    index = device.index or 0
+    if index < count:
+        return torch.device("cuda", index)
+    seen = ", ".join(f"cuda:{i}" for i in range(count))
+    devices = "device" if count == 1 else "devices"
+    advice = f'pass device="{seen.split(",")[0]}"' if count else 'pass device="cpu"'
+    raise DeviceNotFoundError(
+        f'jit: `device="{name}"` was asked for, but torch sees {count} CUDA {devices}'
+        + (f" ({seen})" if count else "")
+        + f"; {advice}"
+    )
+
+
+def describe(values: Sequence[Any], names: Sequence[str]) -> str:
+    """Return a call's arguments as text for reports."""
+    return ", ".join(
+        f"{name}: {_describe(value)}" for name, value in zip(names, values, strict=True)
+    )
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        return f"{value.device.type} {dtype}[{', '.join(map(str, value.shape))}]"
+    if isinstance(value, bool | int | float | complex | str) or value is None:
+        text = repr(value)
+        return text if len(text) <= 24 else text[:21] + "..."
+    return type(value).__name__
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    return value.copy()
+
+
+def failed_condition(
+    conditions: Sequence[Any], scope: Scope, arguments: dict[str, Any]
+) -> str:
+    """Name the first condition that doesn't hold, as the user would write it."""
+    condition = failed(conditions, scope, arguments)
+    return "" if condition is None else readable(condition.expression)
+
+
+__all__ = ["Callable", "Engine", "device_named"]

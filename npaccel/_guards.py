@@ -1,0 +1,491 @@
+"""Conditions under which a captured function may be called again.
+
+Dynamo says what a capture depends on: globals, closure cells, attributes,
+defaults, helper functions. Here each of its guards becomes a condition that is
+checked in plain Python, without Dynamo, and that can be kept on disk.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import hashlib
+import importlib
+import math
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+#: A condition as JSON.
+Json = dict[str, Any]
+
+
+class UnknownGuardError(Exception):
+    """A guard that has no form here; Dynamo has to check it itself."""
+
+
+class NotKeepableError(Exception):
+    """A condition that only this process can check."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """One condition on one object.
+
+    Parameters
+    ----------
+    expression : str
+        Python for the object. Parameters are ``a_NAME``, closure cells
+        ``C['NAME']``, globals ``G['NAME']``, builtins ``B['NAME']``, modules
+        ``M['NAME']``.
+    kind : str
+        One of the keys of `_CHECKS`.
+    expected : object
+        What the check compares with.
+    """
+
+    expression: str
+    kind: str
+    expected: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """The function whose conditions are made or checked.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    parameters : tuple of str
+        In the order of the signature.
+    """
+
+    function: types.FunctionType
+    parameters: tuple[str, ...]
+
+    def expression(self, text: str, imports: Mapping[str, str]) -> str:
+        """Rewrite an expression of Dynamo over ``L`` and ``G`` for `names`."""
+        cells = self.function.__code__.co_freevars
+
+        def local(match: re.Match[str]) -> str:
+            name = match[1]
+            return f"C['{name}'].cell_contents" if name in cells else f"a_{name}"
+
+        def global_(match: re.Match[str]) -> str:
+            name = match[1]
+            if name.startswith("__builtins_dict__"):
+                return "B"
+            if name in imports:
+                return f"M['{imports[name]}']"
+            return match[0]
+
+        text = re.sub(r"L\['(\w+)'\]", local, text)
+        return re.sub(r"G\['(\w+)'\]", global_, text)
+
+    def names(self) -> dict[str, Any]:
+        """What the expressions refer to, besides the parameters."""
+        cells = zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True)
+        return {
+            "G": self.function.__globals__,
+            "C": dict(cells),
+            "B": builtins.__dict__,
+            "M": sys.modules,
+            "__builtins__": builtins.__dict__,
+        }
+
+    def evaluate(self, expression: str, arguments: Mapping[str, Any]) -> Any:
+        """Return the object of an expression."""
+        local = {f"a_{name}": value for name, value in arguments.items()}
+        return eval(expression, {**self.names(), **local})
+
+
+# What each check compares, as a Python expression: {x} is the object's
+# expression, {c} the name of the expected value.
+_CHECKS = {
+    "is": "{x} is {c}",
+    "code": "getattr({x}, '__code__', None) is {c}",
+    "equals": "same({x}, {c})",
+    "type": "type({x}) is {c}",
+    "length": "len({x}) == {c}",
+    "keys": "list(dict.keys({x})) == {c}",
+    "contains": "({c}[0] in {x}) is {c}[1]",
+    "hasattr": "hasattr({x}, {c}[0]) is {c}[1]",
+    "not_in_dict": "{c} not in {x}.__dict__",
+    "not_none": "{x} is not None",
+    "array": "array_like({x}, {c})",
+    "alias": "{x} is {other}",
+}
+
+_IDENTITY = frozenset(
+    {
+        *("ID_MATCH", "MODULE_MATCH", "FUNCTION_MATCH", "BUILTIN_MATCH", "CLASS_MATCH"),
+        *("NONE_MATCH", "BOOL_MATCH", "TRUE_MATCH", "FALSE_MATCH", "NAME_MATCH"),
+    }
+)
+_SIMPLE: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "CONSTANT_MATCH": ("equals", lambda x: x),
+    "EQUALS_MATCH": ("equals", lambda x: x),
+    "TYPE_MATCH": ("type", type),
+    "SEQUENCE_LENGTH": ("length", len),
+    "LIST_LENGTH": ("length", len),
+    "TUPLE_LENGTH": ("length", len),
+    "DICT_KEYS": ("keys", lambda x: list(dict.keys(x))),
+    "DICT_KEYS_MATCH": ("keys", lambda x: list(dict.keys(x))),
+    "DICT_CONST_KEYS": ("keys", lambda x: list(dict.keys(x))),
+    "NOT_NONE_MATCH": ("not_none", lambda x: None),
+}
+
+
+def same(value: Any, expected: Any) -> bool:
+    """Whether two constants are the same: type, value, sign of zero, NaN."""
+    if value is expected:
+        return True
+    if type(value) is not type(expected):
+        return False
+    if type(value) is float:
+        if math.isnan(value) or math.isnan(expected):
+            return math.isnan(value) and math.isnan(expected)
+        return value == expected and math.copysign(1.0, value) == math.copysign(1.0, expected)
+    return bool(value == expected)
+
+
+def array_token(value: Any) -> tuple[Any, ...]:
+    """What a captured array's kind is made of: type, dtype, shape, strides."""
+    if isinstance(value, torch.Tensor):
+        layout = (tuple(value.shape), tuple(value.stride()), str(value.device))
+        return ("tensor", str(value.dtype), *layout, value.requires_grad)
+    if isinstance(value, np.generic):
+        return ("scalar", value.dtype.str, (), ())
+    return (type(value).__name__, value.dtype.str, value.shape, value.strides)
+
+
+def array_like(value: Any, expected: tuple[Any, ...]) -> bool:
+    """Whether a captured array is of the expected kind."""
+    try:
+        return array_token(value) == expected
+    except AttributeError:
+        return False
+
+
+def make_conditions(
+    records: Iterable[Any],
+    scope: Scope,
+    arguments: Mapping[str, Any],
+    *,
+    imports: Mapping[str, str],
+    in_key: Callable[[str, Any], bool],
+) -> list[Condition]:
+    """Turn a capture's guards into conditions.
+
+    Parameters
+    ----------
+    records : iterable of GuardRecord
+    scope : Scope
+    arguments : mapping
+        The values that the capture was made with.
+    imports : mapping
+        Module names by the aliases that Dynamo gave them.
+    in_key : callable
+        Says of an expression and its object whether the signature key holds
+        it already.
+
+    Raises
+    ------
+    UnknownGuardError
+        If a guard has no form here.
+    """
+    conditions: dict[tuple[str, str], Condition] = {}
+    for record in records:
+        expression = scope.expression(_strip(record.expression), imports)
+        try:
+            value = scope.evaluate(expression, arguments)
+        except Exception as error:
+            raise UnknownGuardError(f"{record.kind} on {record.expression}: {error}") from error
+        if in_key(expression, value) and record.kind != "DUPLICATE_INPUT":
+            continue
+        condition = _condition(record, expression, value, scope, imports)
+        conditions.setdefault((expression, condition.kind + repr(record.arguments)), condition)
+    return list(conditions.values())
+
+
+def _strip(expression: str) -> str:
+    prefix = "___from_numpy("
+    while expression.startswith(prefix) and expression.endswith(")"):
+        expression = expression[len(prefix) : -1]
+    return expression
+
+
+def _condition(
+    record: Any, expression: str, value: Any, scope: Scope, imports: Mapping[str, str]
+) -> Condition:
+    kind, arguments = record.kind, record.arguments
+    if kind in _IDENTITY:
+        return Condition(expression, "is", value)
+    if kind == "CLOSURE_MATCH":
+        if isinstance(value, types.FunctionType):
+            return Condition(expression, "code", value.__code__)
+        return Condition(expression, "is", value)
+    if kind in _SIMPLE:
+        name, expected = _SIMPLE[kind]
+        if name == "equals" and isinstance(value, np.ndarray | torch.Tensor):
+            raise UnknownGuardError(f"{kind} on an array at {record.expression}")
+        return Condition(expression, name, expected(value))
+    if kind == "TENSOR_MATCH" and isinstance(value, np.ndarray | np.generic | torch.Tensor):
+        return Condition(expression, "array", array_token(value))
+    if kind == "DICT_CONTAINS" and len(arguments) == 2:
+        return Condition(expression, "contains", (arguments[0], not arguments[1]))
+    if kind == "HASATTR" and len(arguments) == 1:
+        return Condition(expression, "hasattr", (arguments[0], hasattr(value, arguments[0])))
+    if kind == "NOT_PRESENT_IN_GENERIC_DICT" and len(arguments) == 1:
+        return Condition(expression, "not_in_dict", arguments[0])
+    if kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING") and arguments:
+        other = _strip(str(arguments[0].name))
+        return Condition(expression, "alias", scope.expression(other, imports))
+    raise UnknownGuardError(f"{kind} on {record.expression}")
+
+
+def check_code(
+    conditions: Sequence[Condition], prefix: str = "_c"
+) -> tuple[str, dict[str, Any]]:
+    """Return the conditions as one Python expression and the names it needs.
+
+    Attributes of modules are looked up in the module's dict, which is twice as
+    fast and sees a rebinding as well.
+    """
+    names: dict[str, Any] = {"same": same, "array_like": array_like}
+    modules = {
+        c.expression: c.expected
+        for c in conditions
+        if c.kind == "is" and isinstance(c.expected, types.ModuleType)
+    }
+    parts = []
+    for i, condition in enumerate(_roots_first(conditions)):
+        constant = f"{prefix}{i}"
+        expression = condition.expression
+        owner, _, attribute = expression.rpartition(".")
+        if owner in modules and attribute.isidentifier():
+            owned = f"{prefix}m{i}"
+            names[owned] = modules[owner].__dict__
+            expression = f"{owned}[{attribute!r}]"
+        names[constant] = condition.expected
+        template = _CHECKS[condition.kind]
+        parts.append(template.format(x=expression, c=constant, other=condition.expected))
+    return " and ".join(parts) or "True", names
+
+
+def _roots_first(conditions: Sequence[Condition]) -> list[Condition]:
+    return sorted(conditions, key=lambda c: len(c.expression))
+
+
+def failed(
+    conditions: Sequence[Condition], scope: Scope, arguments: Mapping[str, Any]
+) -> Condition | None:
+    """Return the first condition that doesn't hold, for reports."""
+    for condition in _roots_first(conditions):
+        code, names = check_code([condition])
+        local = {f"a_{name}": value for name, value in arguments.items()}
+        try:
+            holds = eval(code, {**scope.names(), **names, **local})
+        except (AttributeError, KeyError, IndexError, TypeError):
+            holds = False
+        if not holds:
+            return condition
+    return None
+
+
+def readable(expression: str) -> str:
+    """An expression as the user would write it, for reports."""
+    text = re.sub(r"a_(\w+)", r"\1", expression)
+    text = re.sub(r"[GB]\['(\w+)'\]", r"\1", text)
+    return re.sub(r"C\['(\w+)'\]\.cell_contents", r"\1", text)
+
+
+# ---------------------------------------------------------------------------
+# On disk
+
+
+def code_digest(code: types.CodeType) -> str:
+    """Hash what a code object does, not where it stands."""
+    digest = hashlib.sha256()
+
+    def add(part: Any) -> None:
+        if isinstance(part, types.CodeType):
+            fields = (
+                *(part.co_code, part.co_names, part.co_varnames, part.co_freevars),
+                *(part.co_cellvars, part.co_argcount, part.co_kwonlyargcount, part.co_flags),
+                *(part.co_posonlyargcount, part.co_name, getattr(part, "co_exceptiontable", b"")),
+            )
+            digest.update(repr(fields).encode())
+            for constant in part.co_consts:
+                add(constant)
+        elif isinstance(part, frozenset):
+            digest.update(f"frozenset{sorted(map(repr, part))};".encode())
+        else:
+            digest.update(f"{type(part).__name__}:{part!r};".encode())
+
+    add(code)
+    return digest.hexdigest()
+
+
+def encode(condition: Condition) -> Json:
+    """Return a condition as JSON.
+
+    Raises
+    ------
+    NotKeepableError
+        If another process couldn't check it.
+    """
+    if condition.kind == "code":
+        expected: Any = code_digest(condition.expected)
+    elif condition.kind in ("is", "type"):
+        expected = _encode_object(condition.expected)
+    else:
+        expected = encode_value(condition.expected)
+    return {"x": condition.expression, "kind": condition.kind, "expected": expected}
+
+
+def decode(item: Json, scope: Scope, arguments: Mapping[str, Any]) -> Condition | None:
+    """Return a kept condition, tied to this process's objects.
+
+    Returns
+    -------
+    Condition or None
+        None where it doesn't hold here.
+    """
+    expression, kind = item["x"], item["kind"]
+    if kind == "code":
+        try:
+            value = scope.evaluate(expression, arguments)
+        except (AttributeError, KeyError, IndexError, TypeError, NameError):
+            return None
+        code = getattr(value, "__code__", None)
+        if code is None or code_digest(code) != item["expected"]:
+            return None
+        return Condition(expression, kind, code)
+    if kind in ("is", "type"):
+        return _decode_identity(expression, kind, item["expected"])
+    return Condition(expression, kind, decode_value(item["expected"]))
+
+
+def _decode_identity(expression: str, kind: str, expected: Any) -> Condition | None:
+    try:
+        return Condition(expression, kind, _decode_object(expected))
+    except (ImportError, AttributeError, KeyError):
+        return None
+
+
+def _encode_object(obj: Any) -> Any:
+    if obj is None or isinstance(obj, bool):
+        return ["value", obj]
+    if isinstance(obj, types.ModuleType):
+        if sys.modules.get(obj.__name__) is not obj:
+            raise NotKeepableError(f"module {obj.__name__!r} isn't the imported one")
+        return ["module", obj.__name__]
+    if isinstance(obj, types.FunctionType):
+        raise NotKeepableError(f"function {obj.__qualname__!r} is held by identity")
+    module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
+    if isinstance(obj, np.ufunc):
+        module, name = "numpy", obj.__name__
+    if module is None and name is not None:
+        module = "builtins"
+    reference = ["object", module, name]
+    try:
+        found = module is not None and _decode_object(reference) is obj
+    except (ImportError, AttributeError, KeyError, TypeError):
+        found = False
+    if not found:
+        raise NotKeepableError(f"{obj!r} can't be found again by a name")
+    return reference
+
+
+def _decode_object(reference: Sequence[Any]) -> Any:
+    if reference[0] == "value":
+        return reference[1]
+    if reference[0] == "module":
+        return sys.modules[reference[1]]
+    module = sys.modules.get(reference[1]) or importlib.import_module(reference[1])
+    found: Any = module
+    for part in reference[2].split("."):
+        found = getattr(found, part)
+    return found
+
+
+def encode_value(value: Any) -> Any:
+    """Return a constant as JSON; the inverse of `decode_value`.
+
+    Raises
+    ------
+    NotKeepableError
+        If it isn't a plain constant.
+    """
+    if value is None or type(value) in (bool, int, str):
+        return ["v", value]
+    if type(value) is float:
+        return ["f", value.hex()]
+    if type(value) is complex:
+        return ["c", value.real.hex(), value.imag.hex()]
+    if type(value) is bytes:
+        return ["b", value.hex()]
+    if type(value) in (tuple, list):
+        return ["t" if type(value) is tuple else "l", [encode_value(item) for item in value]]
+    if isinstance(value, np.dtype) and not value.hasobject and value.names is None:
+        return ["d", value.str]
+    raise NotKeepableError(f"a constant of type {type(value).__qualname__}")
+
+
+def decode_value(item: Sequence[Any]) -> Any:
+    """Return the constant that `encode_value` encoded."""
+    kind = item[0]
+    if kind == "v":
+        return item[1]
+    if kind == "f":
+        return float.fromhex(item[1])
+    if kind == "c":
+        return complex(float.fromhex(item[1]), float.fromhex(item[2]))
+    if kind == "b":
+        return bytes.fromhex(item[1])
+    if kind == "d":
+        return np.dtype(item[1])
+    parts = [decode_value(part) for part in item[1]]
+    return tuple(parts) if kind == "t" else parts
+
+
+def uncovered_files(
+    traced: Sequence[types.CodeType], root: types.CodeType, conditions: Sequence[Condition]
+) -> list[list[Any]]:
+    """Return the files of inlined code that no condition covers: path, size, time.
+
+    Raises
+    ------
+    NotKeepableError
+        If such code has no file.
+    """
+    covered = {root, *(c.expected for c in conditions if c.kind == "code")}
+    files = []
+    for code in traced:
+        if code in covered or "/torch/" in code.co_filename:
+            continue
+        try:
+            state = Path(code.co_filename).stat()
+        except OSError as error:
+            raise NotKeepableError(f"the code of {code.co_name!r} has no file") from error
+        files.append([code.co_filename, state.st_size, state.st_mtime_ns])
+    return files
+
+
+def files_unchanged(files: Iterable[Sequence[Any]]) -> bool:
+    """Whether files are as `uncovered_files` found them."""
+    for path, size, time in files:
+        try:
+            state = Path(path).stat()
+        except OSError:
+            return False
+        if (state.st_size, state.st_mtime_ns) != (size, time):
+            return False
+    return True

@@ -1,0 +1,275 @@
+"""`npaccel.jit`: the decorator and the object that it makes."""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from npaccel import _options
+from npaccel._engine import Engine
+from npaccel._options import Options, Scope
+from npaccel._report import Log, Report
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Jitted(Generic[P, R]):
+    """A compiled function; `npaccel.jit` makes it.
+
+    Called like the function that it wraps, which stays available as
+    ``__wrapped__``. Name, docstring and signature are the function's.
+    """
+
+    _npaccel_jitted = True
+
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, function: Callable[P, R], explicit: dict[str, Any]) -> None:
+        self._explicit = explicit
+        self._target, self._prefix, self._keywords = _unwrap(function)
+        self._log = Log()
+        self._engines: dict[Scope, Engine | None] = {}
+        _take_over(self, function)
+        if "static_argnames" in explicit:
+            Engine(self._target, _options.resolve(explicit, _options.current()), Log())
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the compiled function."""
+        scope = _options._scope.get() or _options.config._scope
+        engine = self._engines.get(scope)
+        if engine is None:
+            engine = self._engine(scope)
+            if engine is None:
+                return self.__wrapped__(*args, **kwargs)
+        if self._prefix or self._keywords:
+            return engine(self._prefix + args, {**self._keywords, **kwargs})  # type: ignore[no-any-return]
+        return engine(args, kwargs)  # type: ignore[no-any-return]
+
+    def _engine(self, scope: Scope) -> Engine | None:
+        """Return the engine of a scope; None where compilation is off."""
+        if scope.disabled:
+            return None
+        options = _options.resolve(self._explicit, scope)
+        for engine in list(self._engines.values()):
+            if engine is not None and engine.options == options:
+                self._engines[scope] = engine
+                return engine
+        return self._engines.setdefault(scope, Engine(self._target, options, self._log))
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Jitted[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> Any:
+        """Bind a method to its object."""
+        return self if instance is None else types.MethodType(self, instance)
+
+    def report(self) -> Report:
+        """Tell what was compiled, what wasn't, why, and at which line.
+
+        Returns
+        -------
+        Report
+            ``str()`` of it is a readable table.
+        """
+        return Report(self._name(), self._log)
+
+    def source(self) -> str:
+        """Return the generated C++ or Triton code of every graph.
+
+        Returns
+        -------
+        str
+            Empty before the first call.
+        """
+        with self._log.lock:
+            graphs = list(self._log.graphs)
+        return "\n\n".join(
+            f"# {self._name()}({graph.signature})\n{graph.source}" for graph in graphs
+        )
+
+    def _name(self) -> str:
+        return getattr(self.__wrapped__, "__qualname__", type(self.__wrapped__).__qualname__)
+
+    def __repr__(self) -> str:
+        return f"<npaccel.jit of {self._name()}>"
+
+    def __reduce__(self) -> Any:
+        """Pickle by the function's name where that leads back here, else by value."""
+        module, name = self.__wrapped__.__module__, self._name()
+        if _found_by_name(self, module, name):
+            return _by_name, (module, name)
+        import cloudpickle
+
+        return _by_value, (cloudpickle.dumps((self.__wrapped__, self._explicit)),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted[P, R]:
+        """Return a new object around the same function, with nothing compiled."""
+        return Jitted(self.__wrapped__, self._explicit)
+
+    __copy__ = functools.partialmethod(__deepcopy__, {})
+
+
+def _found_by_name(jitted: Any, module: str | None, name: str) -> bool:
+    if module is None or module == "__main__" or "<" in name:
+        return False
+    try:
+        return _by_name(module, name) is jitted
+    except (ImportError, AttributeError):
+        return False
+
+
+def _by_name(module: str, name: str) -> Any:
+    import importlib
+
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = inspect.getattr_static(found, part)
+    return found
+
+
+def _by_value(data: bytes) -> Jitted[..., Any]:
+    import cloudpickle
+
+    function, explicit = cloudpickle.loads(data)
+    return Jitted(function, explicit)
+
+
+copyreg.pickle(Jitted, Jitted.__reduce__)  # type: ignore[type-var, arg-type]
+
+
+def _take_over(jitted: Jitted[P, R], function: Callable[P, R]) -> None:
+    for name in (*functools.WRAPPER_ASSIGNMENTS, "__defaults__", "__kwdefaults__"):
+        with_value = getattr(function, name, None)
+        if with_value is not None and name not in ("__defaults__", "__kwdefaults__"):
+            setattr(jitted, name, with_value)
+    jitted.__wrapped__ = function
+
+
+def _unwrap(
+    function: Callable[..., Any],
+) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:
+    """Return the Python function behind a callable, and what it is called with first.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    if isinstance(function, types.FunctionType):
+        return function, (), {}
+    if isinstance(function, functools.partial):
+        target, prefix, keywords = _unwrap(function.func)
+        return target, prefix + function.args, {**keywords, **function.keywords}
+    if isinstance(function, types.MethodType):
+        target, prefix, keywords = _unwrap(function.__func__)
+        return target, (*prefix, function.__self__), keywords
+    if isinstance(function, Jitted):
+        return function._target, function._prefix, function._keywords
+    if isinstance(function, type) or not callable(function):
+        raise TypeError(
+            f"jit: {function!r} is a {type(function).__qualname__}, not a function; "
+            "put @npaccel.jit on a function or a method"
+        )
+    if isinstance(type(function).__call__, types.FunctionType):
+        return type(function).__call__, (function,), {}
+    return _calling(function), (), {}
+
+
+def _calling(function: Callable[..., Any]) -> types.FunctionType:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+@overload
+def jit(function: Callable[P, R], /, **options: Any) -> Jitted[P, R]: ...
+@overload
+def jit(**options: Any) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Compile a NumPy function.
+
+    The result equals what plain NumPy gives: value, shape, dtype (but for
+    ``default_float``), scalar or array, mutated arguments, exception class.
+    ndarrays go in and out as ndarrays, tensors as tensors on their device.
+
+    Parameters
+    ----------
+    function : callable
+        A function, method, lambda or `functools.partial` that computes on
+        arrays.
+    device : str, optional
+        Where ndarray arguments are computed: ``"cpu"``, ``"cuda"``,
+        ``"cuda:1"``, ``"auto"``. Tensors stay where they are.
+    default_float : {"float32", "float64"}, default "float32"
+        The dtype of what NumPy would invent as float64: creation functions
+        without ``dtype``, integers promoted to floats. Arrays that are
+        float64 stay float64. ``"float64"`` gives exactly NumPy's dtypes.
+    narrow_inputs : bool, default False
+        Also cast float64 and complex128 arguments to 32 bit a part.
+    strict : bool, default False
+        Raise `errors.NotCompiledError` where part of the function would run
+        uncompiled, instead of warning once per cause.
+    dynamic : bool, optional
+        None: the first shape is compiled for itself, the second one for all
+        shapes. True or False: always or never for all shapes.
+    loops : {"auto"}
+        How Python loops over arrays run.
+    rng : {"numpy"}
+        Where random numbers come from.
+    verify : bool, default False
+        Compare the first call per signature with plain NumPy.
+    cache : bool, default True
+        Keep artifacts on disk, so that a new process starts warm.
+    backend : {"inductor", "aot_eager", "eager"}, default "inductor"
+        Who compiles; the others are fast to build and slow to run.
+    static_argnames : str or sequence of str
+        Parameters whose values the compiled code may rely on.
+
+    Returns
+    -------
+    Jitted
+        Called like the function; also has ``report()`` and ``source()``.
+
+    Raises
+    ------
+    TypeError
+        For an unknown option, or if `function` isn't a function.
+    OptionError
+        For a value that an option can't have.
+    NotImplementedError
+        For an option that this release doesn't offer yet, by name.
+
+    Notes
+    -----
+    Capture is TorchDynamo's and compilation TorchInductor's [1]_.
+
+    References
+    ----------
+    .. [1] J. Ansel et al., "PyTorch 2: Faster Machine Learning Through Dynamic
+       Python Bytecode Transformation and Graph Compilation", ASPLOS 2024.
+
+    Examples
+    --------
+    >>> import numpy as np, npaccel
+    >>> @npaccel.jit
+    ... def nearest(points, means):
+    ...     distances = np.linalg.norm(points - means[:, None], axis=2)
+    ...     return np.argmin(distances, axis=0)
+    >>> points = np.array([[0.0, 0.1], [4.0, 4.2], [0.2, 0.0]])
+    >>> nearest(points, np.array([[0.0, 0.0], [4.0, 4.0]]))
+    array([0, 1, 0])
+    """
+    explicit = _options.checked(options)
+    if function is None:
+        return functools.partial(Jitted, explicit=explicit)
+    return Jitted(function, explicit)
+
+
+__all__ = ["Jitted", "Options", "jit"]

@@ -1,0 +1,266 @@
+"""The options of `jit`, and the three places where they can be set.
+
+An option given to `jit` itself wins over one of an enclosing
+``with npaccel.options(...)``, which wins over `npaccel.config`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from npaccel.errors import OptionError
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How a function is compiled and run.
+
+    Parameters
+    ----------
+    device : str or None
+        Where ndarray arguments are computed: ``"cpu"``, ``"cuda"``,
+        ``"cuda:1"``, ``"auto"`` (CUDA where there is one). None: on the CPU.
+        Tensors stay where they are.
+    default_float : {"float32", "float64"}
+        What NumPy would invent as float64 has this dtype: creation functions
+        without ``dtype``, integers promoted to floats. Arrays that are float64
+        stay so. ``"float64"`` gives exactly NumPy's dtypes.
+    narrow_inputs : bool
+        Cast float64 and complex128 arguments to 32 bit a part.
+    strict : bool
+        Raise `NotCompiledError` where part of the function would run
+        uncompiled, instead of a `PerformanceWarning`.
+    dynamic : bool or None
+        None: the first shape gets its own artifact, the second and all later
+        ones share a shape-generic one. True, False: always, never generic.
+    loops : {"auto"}
+        How Python loops over arrays run.
+    rng : {"numpy"}
+        Where random numbers come from.
+    verify : bool
+        Compare the first call per signature with plain NumPy.
+    cache : bool
+        Keep artifacts on disk, so that a new process starts warm.
+    backend : {"inductor", "aot_eager", "eager"}
+        Who compiles. The latter two run uncompiled kernels; for debugging.
+    static_argnames : tuple of str
+        Parameters whose values, not arrays, the compiled code may rely on. A
+        new value compiles anew.
+    """
+
+    device: str | None = None
+    default_float: Literal["float32", "float64"] = "float32"
+    narrow_inputs: bool = False
+    strict: bool = False
+    dynamic: bool | None = None
+    loops: str = "auto"
+    rng: str = "numpy"
+    verify: bool | str = False
+    cache: bool = True
+    backend: str = "inductor"
+    static_argnames: tuple[str, ...] = ()
+
+
+_DEFAULTS = Options()
+_NAMES = tuple(field.name for field in dataclasses.fields(Options))
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "default_float": ("float32", "float64"),
+    "narrow_inputs": (True, False),
+    "strict": (True, False),
+    "dynamic": (None, True, False),
+    "loops": ("auto", "compile", "numba", "unroll", "python"),
+    "rng": ("numpy", "device"),
+    "verify": (False, True, "warn"),
+    "cache": (True, False),
+    "backend": ("inductor", "aot_eager", "eager"),
+}
+_LATER = {"loops": "auto", "rng": "numpy", "verify": False}
+
+
+def checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Check the names and values of options; normalise ``static_argnames``.
+
+    Raises
+    ------
+    TypeError
+        For a name that isn't an option.
+    OptionError
+        For a value that an option can't have.
+    NotImplementedError
+        For a value that this release doesn't offer yet.
+    """
+    result = dict(options)
+    for name, value in options.items():
+        if name not in _NAMES:
+            raise TypeError(f"jit: there is no option {name!r}; the options are {', '.join(_NAMES)}")
+        choices = _CHOICES.get(name)
+        if choices is not None and not any(value is c or value == c for c in choices):
+            allowed = ", ".join(map(repr, choices))
+            raise OptionError(f"jit: `{name}={value!r}` was given; it can be {allowed}")
+        if name in _LATER and value != _LATER[name]:
+            raise NotImplementedError(
+                f"jit: `{name}={value!r}` isn't available in this release; "
+                f"leave the option out, or pass {name}={_LATER[name]!r}"
+            )
+    if "static_argnames" in result:
+        names = result["static_argnames"]
+        result["static_argnames"] = (names,) if isinstance(names, str) else tuple(names)
+    if result.get("device") is not None:
+        check_device_name(result["device"])
+    return result
+
+
+def check_device_name(device: Any) -> None:
+    """Refuse what can't be the name of a device; says nothing on whether it exists."""
+    if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise OptionError(
+            f"jit: `device={device!r}` was given; it can be None, 'cpu', 'cuda', 'cuda:N' or 'auto'"
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scope:
+    """What `config` and the enclosing context managers say at one place.
+
+    There is one object per content, so that scopes compare by identity.
+    """
+
+    options: dict[str, Any]
+    disabled: bool
+
+
+_scopes: dict[Any, Scope] = {}
+_is_off = os.environ.get("NPACCEL_DISABLE", "") not in ("", "0")
+
+
+def _scope_of(options: dict[str, Any], disabled: bool) -> Scope:
+    key = (tuple(sorted(options.items())), disabled)
+    return _scopes.setdefault(key, Scope(options, disabled))
+
+
+class Config:
+    """Options for every function that doesn't set them itself.
+
+    Each attribute is an option of `npaccel.jit`. Reading gives the value in
+    force, setting one changes it for the whole process.
+
+    Examples
+    --------
+    >>> import npaccel
+    >>> npaccel.config.default_float
+    'float32'
+    >>> npaccel.config.default_float = "float64"
+    >>> npaccel.config.reset()
+    >>> npaccel.config.default_float
+    'float32'
+    """
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_scope", _scope_of({}, _is_off))
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _NAMES:
+            raise AttributeError(
+                f"config: there is no option {name!r}; the options are {', '.join(_NAMES)}"
+            )
+        return current().options.get(name, getattr(_DEFAULTS, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        new = checked({name: value})
+        object.__setattr__(self, "_scope", _scope_of({**self._scope.options, **new}, _is_off))
+
+    def __repr__(self) -> str:
+        return "config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES) + ")"
+
+    def __dir__(self) -> list[str]:
+        return [*_NAMES, "reset"]
+
+    def reset(self) -> None:
+        """Set every option back to its default."""
+        object.__setattr__(self, "_scope", _scope_of({}, _is_off))
+
+
+config = Config()
+
+#: The scope that the enclosing context managers make; None outside of any.
+_scope: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("npaccel_scope", default=None)
+
+
+def current() -> Scope:
+    """Return the scope in force here."""
+    scope: Scope = _scope.get() or config._scope
+    return scope
+
+
+@contextlib.contextmanager
+def options(**changes: Any) -> Iterator[None]:
+    """Set options for the calls inside a ``with`` block.
+
+    Options given to `jit` itself stay in force. Other threads aren't affected.
+
+    Parameters
+    ----------
+    **changes
+        Options of `npaccel.jit`.
+
+    Raises
+    ------
+    TypeError
+        For a name that isn't an option.
+    OptionError
+        For a value that an option can't have.
+
+    Examples
+    --------
+    >>> import numpy as np, npaccel
+    >>> @npaccel.jit(backend="eager")
+    ... def half(n):
+    ...     return n / 2
+    >>> half(np.arange(3)).dtype
+    dtype('float32')
+    >>> with npaccel.options(default_float="float64"):
+    ...     half(np.arange(3)).dtype
+    dtype('float64')
+    """
+    new = checked(changes)
+    outer = current()
+    token = _scope.set(_scope_of({**outer.options, **new}, outer.disabled))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+@contextlib.contextmanager
+def disabled() -> Iterator[None]:
+    """Run plain NumPy functions instead of compiled ones in a ``with`` block.
+
+    The environment variable ``NPACCEL_DISABLE=1`` does so for a whole process.
+    With tensors as arguments the plain function gets the tensors as they are.
+
+    Examples
+    --------
+    >>> import numpy as np, npaccel
+    >>> @npaccel.jit
+    ... def double(x):
+    ...     return 2 * x
+    >>> with npaccel.disabled():
+    ...     double(np.ones(2))
+    array([2., 2.])
+    """
+    token = _scope.set(_scope_of(current().options, True))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+def resolve(explicit: dict[str, Any], scope: Scope) -> Options:
+    """Return the options of one function in one scope."""
+    return dataclasses.replace(_DEFAULTS, **{**scope.options, **explicit})

@@ -1,0 +1,115 @@
+"""Run a function in pieces, where it doesn't fit into one graph.
+
+Dynamo compiles what is before and after a graph break, and Python runs the
+line between. Every break is noted in the log, with file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from npaccel import _arguments, _results
+from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._runner import Runner
+from npaccel._torch_internals import capture as dynamo
+from npaccel._torch_internals import inductor, pieces
+from npaccel._torch_internals.capture import Capture, CaptureError
+
+if TYPE_CHECKING:
+    from npaccel._engine import Engine
+
+
+def in_pieces(engine: Engine, error: CaptureError) -> Runner:
+    """Return a runner that compiles the parts around graph breaks.
+
+    Parameters
+    ----------
+    engine : Engine
+    error : CaptureError
+        The first break. Later ones are noted as they are met.
+
+    Raises
+    ------
+    NotCompiledError
+        With ``strict=True``.
+    """
+    _note(engine, error)
+    settings = TraceSettings(engine.options.default_float, torch.device("cpu"))
+    compile_piece = _PieceCompiler(engine, settings)
+    run = pieces.compiled_in_pieces(
+        engine.function, compile_piece, lambda later: _note(engine, later)
+    )
+
+    def on_host(values: Sequence[Any]) -> Any:
+        with tracing(settings):
+            return engine.binding.call(values, run)
+
+    def runner(values: Sequence[Any]) -> Any:
+        if _has_read_only(values):
+            return engine.plain(values)  # A piece can't refuse to write as NumPy does.
+        if _arguments.device_of(values) is None:
+            result = on_host(values)
+        else:
+            from npaccel import _host
+
+            result = _host.through_host(on_host, values, engine.log)
+        if not compile_piece.count:
+            engine.fall_back(
+                "nothing in it could be compiled around the lines named before, so all of it "
+                "runs in NumPy"
+            )
+        return result
+
+    return runner
+
+
+def _note(engine: Engine, error: CaptureError) -> None:
+    frame = error.stack[-1]
+    engine.fall_back(
+        error.reason, file=frame.filename, line=frame.lineno or 0, text=frame.line or ""
+    )
+
+
+def _has_read_only(values: Sequence[Any]) -> bool:
+    return any(
+        isinstance(part, np.ndarray) and not part.flags.writeable
+        for value in values
+        for _, part in _arguments.parts(value, "")
+    )
+
+
+class _PieceCompiler:
+    """The backend that compiles each piece."""
+
+    def __init__(self, engine: Engine, settings: TraceSettings) -> None:
+        self.engine = engine
+        self.settings = settings
+        self.count = 0
+
+    def __call__(self, piece: Capture) -> Callable[..., Any]:
+        from npaccel._compile import scratch_folder
+
+        self.count += 1
+        interpreted = pieces.copy_of(piece)
+        with dynamo.lock, tracing(self.settings):
+            compiled = inductor.compile_graph(
+                piece, self.engine.options.backend, scratch_folder()
+            )
+
+        def call(*inputs: Any) -> Any:
+            tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+            positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
+            written = [positions.index(i) for i in compiled.mutated]
+            with tracing(self.settings):
+                if written and _results.has_overlap(tensors, written):
+                    outputs = interpreted(*inputs)
+                else:
+                    outputs = compiled.full(*inputs)
+            _results.note_scalars(outputs, piece.scalar_outputs)
+            return outputs
+
+        return call

@@ -1,0 +1,39 @@
+"""What to write instead of a line that can't be compiled."""
+
+from __future__ import annotations
+
+import re
+
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    (
+        r"[Dd]ata.dependent (branching|jump)|jump.*data|dynamic control flow",
+        "write a branch on array values as np.where(condition, a, b), or take it out of the "
+        "function",
+    ),
+    (r"[Tt]ensor\.item|\.item\(\)|to a (Python )?scalar|Python scalar|data.dependent", 
+     "keep the value an array (x.sum() instead of float(x.sum())), or take it out of the function"),
+    (r"print|logging|warnings\.warn", "move the output behind the call"),
+    (r"generator|yield", "return arrays instead of yielding them"),
+    (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
+    (r"raise|[Ee]xception|assert", "check the arguments before the call"),
+    (r"import", "import at the top of the module"),
+    (r"string|format", "format text outside of the function"),
+)
+_DEFAULT = "take this line out of the function, and compile what is before and after it"
+
+
+def remedy(cause: str, text: str = "") -> str:
+    """Return what to do about a cause.
+
+    Parameters
+    ----------
+    cause : str
+        Why the line can't be compiled.
+    text : str
+        The line itself.
+    """
+    for where in (cause, text):
+        for pattern, answer in _REMEDIES:
+            if where and re.search(pattern, where):
+                return answer
+    return _DEFAULT

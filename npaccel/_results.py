@@ -1,0 +1,254 @@
+"""Give results back as the caller's kind: arrays, NumPy scalars or tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._arguments import is_container
+
+
+class Run:
+    """One run of a captured frame: which outputs of the graph left it, and how.
+
+    Parameters
+    ----------
+    scalars : sequence of bool
+        Which outputs NumPy returns as scalars.
+    tensors : bool
+        Whether results are given as tensors.
+    """
+
+    def __init__(self, scalars: Sequence[bool], tensors: bool) -> None:
+        self.scalars = scalars
+        self.tensors = tensors
+        self.outputs: list[Any] = []
+        self.left: dict[int, tuple[int, Any]] = {}
+        self.wrapped: dict[int, Any] = {}
+
+    def leave(self, value: Any) -> Any:
+        """Convert one output of the graph for the caller."""
+        if id(value) in self.wrapped:
+            return self.wrapped[id(value)]
+        for i, output in enumerate(self.outputs):
+            if output is value:
+                scalar = i < len(self.scalars) and self.scalars[i]
+                result = restore(value, scalar=scalar, tensors=self.tensors)
+                self.left[id(result)] = (i, result)
+                return result
+        return restore(value, scalar=False, tensors=self.tensors)
+
+
+class _Current(threading.local):
+    run: Run | None = None
+
+    def __init__(self) -> None:
+        self.scalars: dict[int, Any] = {}
+
+
+_current = _Current()
+
+
+def running(run: Run, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Run a captured frame with `leave` bound to this run."""
+    before = _current.run
+    _current.run = run
+    try:
+        return function(*args)
+    finally:
+        _current.run = before
+
+
+def leave(value: Any) -> Any:
+    """Convert an array that leaves a captured frame; called by the frame itself."""
+    run = _current.run
+    if run is not None:
+        return run.leave(value)
+    if isinstance(value, torch.Tensor):
+        scalar = _current.scalars.pop(id(value), None) is value
+        return restore(value, scalar=scalar, tensors=False)
+    return value
+
+
+def note_scalars(outputs: Sequence[Any], scalars: Sequence[bool]) -> None:
+    """Remember which outputs of a piece are NumPy scalars, until they leave it."""
+    _current.scalars = {
+        id(value): value for value, scalar in zip(outputs, scalars, strict=False) if scalar
+    }
+
+
+def restore(value: Any, *, scalar: bool, tensors: bool) -> Any:
+    """A tensor as an ndarray, a NumPy scalar, or itself."""
+    if tensors or not isinstance(value, torch.Tensor):
+        return value
+    array = value.detach().cpu().resolve_conj().resolve_neg().numpy()
+    return array[()] if scalar and array.ndim == 0 else array
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """A part of the result that is an output of the graph."""
+
+    index: int
+    is_scalar: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """A part of the result that is (a part of) an argument itself."""
+
+    expression: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """A part of the result that no argument decides."""
+
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Container:
+    """A container of results: tuple, list, dict or a named tuple."""
+
+    kind: type
+    names: tuple[Any, ...]
+    items: tuple[Any, ...]
+
+
+#: How a result is made.
+Template = Output | Argument | Constant | Container
+
+CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
+
+
+def template(
+    result: Any, run: Run, arguments: Mapping[int, str], *, constants: bool
+) -> Template | None:
+    """Describe a result, so that later calls can make theirs without the frame.
+
+    Parameters
+    ----------
+    result : object
+        What the frame returned.
+    run : Run
+    arguments : mapping
+        Python for every part of the arguments, by its id.
+    constants : bool
+        Whether a Python constant in the result is one for every call.
+
+    Returns
+    -------
+    Template or None
+        None where only the frame itself can make the result.
+    """
+    if id(result) in run.left:
+        index = run.left[id(result)][0]
+        return Output(index, bool(run.scalars[index]))
+    is_simple = type(result) in CONSTANTS
+    if id(result) in arguments and not is_simple:
+        return Argument(arguments[id(result)])
+    if is_container(result):
+        names = tuple(result) if type(result) is dict else ()
+        items = result.values() if type(result) is dict else result
+        made = [template(item, run, arguments, constants=constants) for item in items]
+        if any(item is None for item in made):
+            return None
+        return Container(type(result), names, tuple(item for item in made if item is not None))
+    if is_simple and constants:
+        return Constant(result)
+    return None
+
+
+def outputs_of(part: Template) -> list[Output]:
+    """The outputs of the graph in a template."""
+    if isinstance(part, Output):
+        return [part]
+    if isinstance(part, Container):
+        return [output for item in part.items for output in outputs_of(item)]
+    return []
+
+
+def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
+    """Return Python that makes the result; ``o`` holds the graph's outputs.
+
+    Parameters
+    ----------
+    names : dict
+        Filled with the constants that the code refers to.
+    """
+    if isinstance(part, Output):
+        if tensors:
+            return f"o[{part.index}]"
+        return f"o[{part.index}].numpy()" + ("[()]" if part.is_scalar else "")
+    if isinstance(part, Argument):
+        return part.expression
+    if isinstance(part, Constant):
+        name = f"_k{len(names)}"
+        names[name] = part.value
+        return name
+    items = [template_code(item, tensors, names) for item in part.items]
+    if part.kind is dict:
+        name = f"_k{len(names)}"
+        names[name] = part.names
+        pairs = ", ".join(f"{name}[{i}]: {item}" for i, item in enumerate(items))
+        return "{" + pairs + "}"
+    if part.kind is list:
+        return "[" + ", ".join(items) + "]"
+    if part.kind is tuple:
+        return "(" + "".join(item + ", " for item in items) + ")"
+    name = f"_k{len(names)}"
+    names[name] = part.kind
+    return f"{name}({', '.join(items)})"
+
+
+def has_overlap(tensors: Sequence[torch.Tensor], written: Sequence[int]) -> bool:
+    """Whether a tensor that is written shares memory with another one.
+
+    Compares the ranges of memory, so that interleaved views count as well.
+    """
+    spans = [_span(t) if t.numel() else None for t in tensors]
+    for i in written:
+        own = spans[i]
+        if own is None:
+            continue
+        for j, other in enumerate(spans):
+            if j != i and other is not None and own[0] < other[1] and other[0] < own[1]:
+                return True
+    return False
+
+
+def _span(t: torch.Tensor) -> tuple[int, int]:
+    start = t.data_ptr()
+    if t.is_contiguous():
+        return start, start + t.nbytes
+    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
+    return start, start + (last + 1) * t.element_size()
+
+
+def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
+    """Return which input an output shares its memory with, None where none."""
+    if not output.numel():
+        return None
+    memory = output.untyped_storage().data_ptr()
+    for i, value in enumerate(inputs):
+        if isinstance(value, torch.Tensor) and value.numel():
+            start, stop = _span(value)
+            if memory == value.untyped_storage().data_ptr() or start <= output.data_ptr() < stop:
+                return i
+    return None
+
+
+def as_numpy_error(error: Exception) -> Exception | None:
+    """Translate an error of a compiled kernel into the one NumPy raises."""
+    if isinstance(error, torch.linalg.LinAlgError):
+        text = "Singular matrix" if "singular" in str(error) else str(error)
+        return np.linalg.LinAlgError(text)
+    if "out of bounds" in str(error):
+        return IndexError(str(error).splitlines()[0])
+    return None

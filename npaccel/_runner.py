@@ -1,0 +1,265 @@
+"""The fast path: a signature seen before, run without Dynamo.
+
+For each captured and compiled signature one small Python function is
+generated. It checks what the capture depends on, hands the arguments' memory to
+the compiled code, and gives the results back as the caller's kind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._arguments import CONVERTERS
+from npaccel._guards import Condition, Scope, check_code
+from npaccel._results import Template, has_overlap, template_code
+
+#: What a runner returns when it isn't the one for a call.
+MISS = object()
+#: What a runner returns when arrays that it writes to share memory.
+OVERLAP = object()
+
+#: A runner takes the values of the parameters.
+Runner = Callable[[Sequence[Any]], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class InputPlan:
+    """How one input of the graph is made.
+
+    Parameters
+    ----------
+    expression : str
+        Python for the object, in the names of `Scope`.
+    how : str
+        A key of `CONVERTERS` ("any" for an array that isn't an argument), or
+        "symbol" for a size or number.
+    narrow : bool
+        Whether it is cast to 32 bit a part.
+    """
+
+    expression: str
+    how: str
+    narrow: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Everything that a runner does.
+
+    Parameters
+    ----------
+    inputs : tuple of InputPlan
+    result : Template
+    written : tuple of int
+        The inputs that the compiled code writes to.
+    read_only : tuple of int
+        The outputs that are views of read-only arrays.
+    tensors : bool
+        Whether results are given as tensors.
+    device : str
+        Where it is computed.
+    shape_guard : str or None
+        Python over ``L['t0']``, ...; None for a plan of one shape.
+    boxed : bool
+        Whether the call takes one list, which it empties.
+    """
+
+    inputs: tuple[InputPlan, ...]
+    result: Template
+    written: tuple[int, ...]
+    read_only: frozenset[int]
+    tensors: bool
+    device: str
+    shape_guard: str | None
+    boxed: bool
+
+
+def make_runner(
+    plan: Plan,
+    call: Callable[..., Any],
+    conditions: Sequence[Condition],
+    scope: Scope,
+) -> Runner:
+    """Generate the runner of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    call : callable
+        The compiled code.
+    conditions : sequence of Condition
+    scope : Scope
+    """
+    check, names = check_code(conditions)
+    names |= scope.names() | {"MISS": MISS, "OVERLAP": OVERLAP, "call": call}
+    names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
+    names |= {"has_overlap": has_overlap, "float64": torch.float64, "copy_back": copy_back}
+    names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
+    names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
+    names |= shape_functions()
+    lines = [*_unpack(scope), *_guard(check), *_inputs(plan), *_shape(plan), *_overlap(plan)]
+    lines += [*_call(plan), *_write_back(plan), *_result(plan, names)]
+    source = "def run(args):\n" + "\n".join("    " + line for line in lines)
+    exec(compile(source, f"<npaccel runner of {scope.function.__qualname__}>", "exec"), names)
+    runner: Runner = names["run"]
+    return runner
+
+
+def make_check(conditions: Sequence[Condition], scope: Scope) -> Callable[[Sequence[Any]], bool]:
+    """Generate a check of conditions on the values of the parameters."""
+    code, names = check_code(conditions)
+    names |= scope.names() | {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
+    lines = [*_unpack(scope), "try:", f"    return {code}", "except GUARD_ERRORS:"]
+    lines.append("    return False")
+    source = "def check(args):\n" + "\n".join("    " + line for line in lines)
+    exec(compile(source, f"<npaccel guards of {scope.function.__qualname__}>", "exec"), names)
+    check: Callable[[Sequence[Any]], bool] = names["check"]
+    return check
+
+
+def _unpack(scope: Scope) -> list[str]:
+    if not scope.parameters:
+        return []
+    return ["".join(f"a_{name}, " for name in scope.parameters) + "= args"]
+
+
+def _guard(check: str) -> list[str]:
+    if check == "True":
+        return []
+    return [
+        "try:",
+        f"    if not ({check}):",
+        "        return MISS",
+        "except GUARD_ERRORS:",
+        "    return MISS",
+    ]
+
+
+def _inputs(plan: Plan) -> list[str]:
+    lines = []
+    for i, item in enumerate(plan.inputs):
+        if item.how == "symbol":
+            continue
+        value = item.expression if item.how == "tensor" else f"as_{item.how}({item.expression})"
+        if item.narrow:
+            value = f"narrowed({value})"
+        if plan.device != "cpu" and not (plan.tensors and item.how == "tensor"):
+            value = f"{value}.to(device)"
+        lines.append(f"t{i} = {value}")
+    symbols = [
+        f"t{i} = {_symbol(item.expression, plan)}"
+        for i, item in enumerate(plan.inputs)
+        if item.how == "symbol"
+    ]
+    return lines + symbols
+
+
+def _symbol(expression: str, plan: Plan) -> str:
+    """A size of an input is read off its tensor, not off the array."""
+    for i, item in enumerate(plan.inputs):
+        if item.how != "symbol" and expression.startswith(item.expression + "."):
+            return f"t{i}" + expression[len(item.expression) :]
+    return expression
+
+
+def _shape(plan: Plan) -> list[str]:
+    if plan.shape_guard is None:
+        return []
+    used = ", ".join(f"'t{i}': t{i}" for i in range(len(plan.inputs)))
+    return [f"L = {{{used}}}", f"if not ({plan.shape_guard}):", "    return MISS"]
+
+
+def _overlap(plan: Plan) -> list[str]:
+    tensors = [i for i, item in enumerate(plan.inputs) if item.how != "symbol"]
+    if not plan.written or len(tensors) < 2:
+        return []
+    written = [tensors.index(i) for i in plan.written]
+    if len(tensors) == 2 and len(written) == 1:
+        first, second = f"t{tensors[0]}", f"t{tensors[1]}"
+        return [
+            f"p, q = {first}.data_ptr(), {second}.data_ptr()",
+            f"if p == q or ((p < q < p + {first}.untyped_storage().nbytes() or "
+            f"q < p < q + {second}.untyped_storage().nbytes())"
+            f" and has_overlap(({first}, {second}), ({written[0]},))):",
+            "    return OVERLAP",
+        ]
+    names = "".join(f"t{i}, " for i in tensors)
+    return [f"if has_overlap(({names}), {tuple(written)}):", "    return OVERLAP"]
+
+
+def _call(plan: Plan) -> list[str]:
+    names = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
+    return [f"o = call([{names}])" if plan.boxed else f"o = call({names})"]
+
+
+def _write_back(plan: Plan) -> list[str]:
+    lines = []
+    for i in plan.written:
+        item = plan.inputs[i]
+        if needs_write_back(item, plan):
+            lines.append(f"copy_back({item.expression}, t{i})")
+    return lines
+
+
+def needs_write_back(item: InputPlan, plan: Plan) -> bool:
+    """Whether the compiled code works on a copy of an input."""
+    if item.how == "copied" or item.narrow:
+        return True
+    return plan.device != "cpu" and not (plan.tensors and item.how == "tensor")
+
+
+def _result(plan: Plan, names: dict[str, Any]) -> list[str]:
+    constants: dict[str, Any] = {}
+    code = template_code(plan.result, plan.tensors, constants)
+    if plan.device != "cpu" and not plan.tensors:
+        code = code.replace("].numpy()", "].cpu().numpy()")
+    names.update(constants)
+    lines = [f"r{i} = read_only(o[{i}].numpy())" for i in sorted(plan.read_only)]
+    for i in plan.read_only:
+        code = code.replace(f"o[{i}].numpy()", f"r{i}")
+    return [*lines, f"return {code}"]
+
+
+def narrowed(value: torch.Tensor) -> torch.Tensor:
+    """Cast a 64-bit float or 128-bit complex tensor to half of it."""
+    if value.dtype is torch.float64:
+        return value.to(torch.float32)
+    return value.to(torch.complex64) if value.dtype is torch.complex128 else value
+
+
+def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Forbid writing to an array."""
+    array.flags.writeable = False
+    return array
+
+
+def copy_back(target: Any, source: torch.Tensor) -> None:
+    """Write what compiled code computed on a copy to the caller's array."""
+    if isinstance(target, torch.Tensor):
+        target.copy_(source)
+    else:
+        np.copyto(target, source.detach().cpu().numpy(), casting="unsafe")
+
+
+def shape_functions() -> dict[str, Any]:
+    """What the conditions on shapes call."""
+    return {
+        "FloorDiv": lambda a, b: a // b,
+        "CleanDiv": lambda a, b: a // b,
+        "CeilDiv": lambda a, b: -(-a // b),
+        "Mod": lambda a, b: a % b,
+        "PythonMod": lambda a, b: a % b,
+        "Max": max,
+        "Min": min,
+        "Eq": lambda a, b: a == b,
+        "Ne": lambda a, b: a != b,
+        "ToFloat": float,
+        "IntTrueDiv": lambda a, b: a / b,
+        "FloatTrueDiv": lambda a, b: a / b,
+    }
+

@@ -1,0 +1,420 @@
+"""Capture a Python function as one graph with Dynamo.
+
+Dynamo is asked directly, without its frame hook: npaccel decides itself when a
+capture may be used again. Everything a later call needs is in `Capture`.
+
+Read from torch/_dynamo/{convert_frame,aot_compile,pgo,guards,output_graph}.py
+of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import dataclasses
+import functools
+import traceback
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch._dynamo.config as dynamo_config
+import torch._dynamo.pgo as dynamo_pgo
+from torch._dynamo import convert_frame
+from torch._dynamo.exc import TorchDynamoException, UncapturedHigherOrderOpError
+from torch._dynamo.guards import CheckFunctionManager
+from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
+from torch._dynamo.utils import dynamo_timed, get_metrics_context
+from torch._guards import CompileContext, TracingContext, compile_context
+
+from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
+
+#: Guards on settings of torch itself. Calls with tensors that require
+#: gradients have the grad mode in their key; nothing else here changes what
+#: NumPy code computes.
+_TORCH_STATE_GUARDS = frozenset(
+    {
+        "AUTOGRAD_SAVED_TENSORS_HOOKS",
+        "DEFAULT_DEVICE",
+        "DETERMINISTIC_ALGORITHMS",
+        "FSDP_TRAINING_STATE",
+        "GLOBAL_STATE",
+        "GRAD_MODE",
+        "TORCH_FUNCTION_STATE",
+    }
+)
+
+
+class CaptureError(Exception):
+    """Dynamo couldn't make one graph of the function.
+
+    Parameters
+    ----------
+    reason : str
+        What stopped it, in one line.
+    category : str
+        Dynamo's own name of the cause.
+    stack : list of traceback.FrameSummary
+        The user's frames, innermost last.
+    is_break : bool
+        Whether the parts around the cause can be captured by themselves.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        category: str,
+        stack: list[traceback.FrameSummary],
+        is_break: bool,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.category = category
+        self.stack = stack
+        self.is_break = is_break
+
+
+@dataclasses.dataclass(frozen=True)
+class GuardRecord:
+    """One condition under which a capture is valid.
+
+    Parameters
+    ----------
+    expression : str
+        Python for the guarded object, over ``L`` (locals) and ``G`` (globals).
+    kind : str
+        Name of Dynamo's guard.
+    arguments : tuple
+        What the guard was made with besides the object.
+    """
+
+    expression: str
+    kind: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphInput:
+    """Where one input of the graph comes from.
+
+    Parameters
+    ----------
+    name : str
+        Name of its placeholder.
+    expression : str
+        Python for it, over ``L`` and ``G``.
+    is_array : bool
+        Whether the expression gives an ndarray that is still to be wrapped.
+    is_symbol : bool
+        Whether the input is a size or a number, not a tensor.
+    """
+
+    name: str
+    expression: str
+    is_array: bool
+    is_symbol: bool
+
+
+@dataclasses.dataclass
+class Capture:
+    """A function captured as one graph.
+
+    Parameters
+    ----------
+    code : types.CodeType
+        The code that was captured.
+    bytecode : types.CodeType
+        Dynamo's rewritten frame: it calls the graph and rebuilds the result.
+    backend_name : str
+        The global by which the bytecode calls the graph.
+    graph : torch.fx.GraphModule or None
+        None where the function computes nothing on arrays.
+    inputs : list of GraphInput
+        In the order in which the graph takes them.
+    guards : list of GuardRecord
+        Without those on torch's own settings and on shapes.
+    shape_guard : str or None
+        Python over ``L['t0']``, ``L['t1']``, ...: the graph's inputs.
+    has_side_effects : bool
+        Whether objects of the caller change besides arrays.
+    scalar_outputs : list of bool
+        Which outputs NumPy returns as scalars.
+    traced_code : list of types.CodeType
+        The function and what was inlined into it.
+    imports : dict
+        Module names by the aliases that expressions use.
+    has_symbols : bool
+        Whether a size or number is symbolic.
+    build_check : callable
+        Makes Dynamo's own check of the guards, on a dict of locals.
+    """
+
+    code: types.CodeType
+    bytecode: types.CodeType
+    backend_name: str
+    graph: torch.fx.GraphModule | None
+    example_inputs: list[Any]
+    fake_mode: Any
+    tensor_to_context: Any
+    inputs: list[GraphInput]
+    guards: list[GuardRecord]
+    shape_guard: str | None
+    has_side_effects: bool
+    scalar_outputs: list[bool]
+    traced_code: list[types.CodeType]
+    imports: dict[str, str]
+    has_symbols: bool
+    build_check: Callable[[], Callable[[dict[str, Any]], bool]]
+
+
+class SizeHistory:
+    """The sizes and numbers that earlier captures saw, by source.
+
+    What differs between two captures is symbolic from the second one on.
+    """
+
+    def __init__(self) -> None:
+        self._state: Any = dynamo_pgo.CodeState()
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Make Dynamo read and write this history instead of its own."""
+        original = dynamo_pgo.get_code_state
+        states = _OneState(self._state)
+        dynamo_pgo.get_code_state = lambda: states
+        try:
+            yield
+        finally:
+            dynamo_pgo.get_code_state = original
+
+
+class _OneState(dict[Any, Any]):
+    """A mapping from any code to the same state."""
+
+    def __init__(self, state: Any) -> None:
+        super().__init__()
+        self._state = state
+
+    def __missing__(self, key: Any) -> Any:
+        return self._state
+
+
+#: Dynamo captures one function at a time in a process.
+lock = convert_frame.compile_lock
+
+
+def capture(
+    function: types.FunctionType,
+    local_values: Mapping[str, Any],
+    *,
+    history: SizeHistory,
+    dynamic: bool | None,
+    scalar_names: Callable[[str], bool],
+) -> Capture:
+    """Capture a function for the given arguments.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    local_values : mapping
+        The value of every parameter and free variable, by name. Arrays among
+        the arguments are tensors already.
+    history : SizeHistory
+        Of the earlier captures of this kind of call.
+    dynamic : bool or None
+        As in `npaccel.jit`.
+    scalar_names : callable
+        Says of an input's expression whether it's a NumPy scalar.
+
+    Raises
+    ------
+    CaptureError
+        If it doesn't fit into one graph.
+    """
+    found: list[tuple[torch.fx.GraphModule, list[Any], Any, Any, list[GraphInput]]] = []
+
+    def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
+        context = TracingContext.get()
+        inputs = [_graph_input(node) for node in graph.graph.find_nodes(op="placeholder")]
+        found.append(
+            (graph, example_inputs, context.fake_mode, context.tensor_to_context, inputs)
+        )
+        return graph
+
+    with numpy_traced(), history.used(), _configured(dynamic), _contexts():
+        output = _compile_frame(function, local_values, backend)
+    return _describe(function.__code__, output, found[0] if found else None, scalar_names)
+
+
+@contextlib.contextmanager
+def _contexts() -> Iterator[None]:
+    identity = convert_frame.get_compile_id({})
+    with (
+        get_metrics_context(),
+        dynamo_timed("npaccel_capture"),
+        compile_context(CompileContext(identity)),
+    ):
+        yield
+
+
+def _configured(dynamic: bool | None) -> Any:
+    changes: dict[str, Any] = {
+        "automatic_dynamic_shapes": dynamic is not False,
+        "assume_static_by_default": dynamic is not True,
+        "capture_dynamic_output_shape_ops": True,
+        "specialize_float": dynamic is False,
+        "verbose": False,
+    }
+    if hasattr(dynamo_config, "automatic_dynamic_exclusion_guard"):
+        changes["automatic_dynamic_exclusion_guard"] = False
+    return dynamo_config.patch(changes)
+
+
+def _compile_frame(
+    function: types.FunctionType, local_values: Mapping[str, Any], backend: Any
+) -> Any:
+    try:
+        return convert_frame.compile_frame(
+            function.__code__,
+            function.__globals__,
+            dict(local_values),
+            builtins.__dict__,
+            function.__closure__ or (),  # type: ignore[arg-type]
+            compiler_fn=backend,
+            one_graph=True,
+            restart_reasons=set(),
+        )
+    except (TorchDynamoException, UncapturedHigherOrderOpError) as error:
+        raise _capture_error(error, function) from error
+
+
+def _capture_error(error: Exception, function: types.FunctionType) -> CaptureError:
+    stack = list(getattr(error, "real_stack", None) or [])
+    user = [frame for frame in stack if not is_internal(frame.filename)]
+    if not user:
+        code = function.__code__
+        user = [traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name)]
+    category = getattr(error, "gb_type", None) or type(error).__name__
+    text = str(getattr(error, "msg", None) or error)
+    return CaptureError(first_lines(text), category, user, _is_break(error))
+
+
+def _is_break(error: Exception) -> bool:
+    names = {"Unsupported", "UserError", "SkipFrame", "UncapturedHigherOrderOpError"}
+    return bool(names & {kind.__name__ for kind in type(error).__mro__})
+
+
+def is_internal(filename: str) -> bool:
+    return "/torch/_" in filename or "/npaccel/_" in filename
+
+
+def first_lines(text: str) -> str:
+    """The headline and the explanation of a message of Dynamo."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    explanation = [line for line in lines if line.startswith("Explanation:")]
+    if explanation:
+        return explanation[0].removeprefix("Explanation:").strip()
+    return lines[0] if lines else text
+
+
+def _graph_input(node: torch.fx.Node) -> GraphInput:
+    argument = node.meta["grapharg"]
+    expression = argument.source.name
+    if callable(expression):  # A method up to torch 2.9.
+        expression = expression()
+    symbol = not isinstance(node.meta["example_value"], torch.Tensor)
+    return GraphInput(
+        node.name, _plain(expression), bool(argument.pass_arg_as_tensor), symbol
+    )
+
+
+def _plain(expression: str) -> str:
+    """Drop Dynamo's wrapping of an ndarray from an expression."""
+    prefix = "___from_numpy("
+    while expression.startswith(prefix) and expression.endswith(")"):
+        expression = expression[len(prefix) : -1]
+    return expression
+
+
+def _describe(
+    code: types.CodeType,
+    output: Any,
+    found: tuple[torch.fx.GraphModule, list[Any], Any, Any, list[GraphInput]] | None,
+    scalar_names: Callable[[str], bool],
+) -> Capture:
+    graph_state = output.tracer_output.output_graph
+    guards = [
+        _record(guard)
+        for guard in sorted(graph_state.guards)
+        if guard.create_fn_name() not in _TORCH_STATE_GUARDS
+    ]
+    common: dict[str, Any] = {
+        "code": code,
+        "bytecode": output.bytecode,
+        "guards": [guard for guard in guards if guard.kind != "SHAPE_ENV"],
+        "has_side_effects": _has_side_effects(graph_state.side_effects),
+        "traced_code": list(graph_state.traced_code),
+        "imports": dict(graph_state.import_sources),
+        "build_check": functools.partial(_build_check, output, code),
+    }
+    if found is None:
+        return Capture(
+            backend_name="", graph=None, example_inputs=[], fake_mode=None,
+            tensor_to_context=None, inputs=[], shape_guard=None, scalar_outputs=[],
+            has_symbols=False, **common,
+        )  # fmt: skip
+    graph, example_inputs, fake_mode, tensor_to_context, inputs = found
+    has_symbols = _has_symbols(example_inputs)
+    scalar_inputs = {item.name for item in inputs if scalar_names(item.expression)}
+    return Capture(
+        backend_name=graph.meta["backend_id"] if "backend_id" in graph.meta else "",
+        graph=graph,
+        example_inputs=example_inputs,
+        fake_mode=fake_mode,
+        tensor_to_context=tensor_to_context,
+        inputs=inputs,
+        shape_guard=_shape_guard(graph_state.shape_env, example_inputs) if has_symbols else None,
+        scalar_outputs=scalar_results(graph.graph, scalar_inputs),
+        has_symbols=has_symbols,
+        **common,
+    )
+
+
+def _record(guard: Any) -> GuardRecord:
+    made_with = guard.create_fn
+    arguments: tuple[Any, ...] = ()
+    if isinstance(made_with, functools.partial):
+        arguments = (*made_with.args, *made_with.keywords.values())
+    expression = guard.name() if callable(guard.name) else guard.name
+    return GuardRecord(expression, guard.create_fn_name(), arguments)
+
+
+def _has_side_effects(side_effects: Any) -> bool:
+    existing = (AttributeMutationExisting, ValueMutationExisting)
+    return bool(side_effects.tensor_hooks) or any(
+        isinstance(variable.mutation_type, existing) and side_effects.is_modified(variable)
+        for variable in side_effects.id_to_variable.values()
+    )
+
+
+def _has_symbols(example_inputs: Sequence[Any]) -> bool:
+    for value in example_inputs:
+        if not isinstance(value, torch.Tensor):
+            return True
+        if any(isinstance(n, torch.SymInt) for n in (*value.shape, *value.stride())):
+            return True
+    return False
+
+
+def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> str | None:
+    guard: str | None = shape_env.produce_guards_expression(example_inputs, ignore_static=False)
+    return guard
+
+
+def _build_check(output: Any, code: types.CodeType) -> Callable[[dict[str, Any]], bool]:
+    """Let Dynamo check its own guards, where npaccel has no form of one of them."""
+    manager: CheckFunctionManager = output.build_guards(code)
+    check: Callable[[dict[str, Any]], bool] = manager.guard_manager.check
+    return check

@@ -1,0 +1,235 @@
+"""Compile a captured graph with AOTAutograd and Inductor.
+
+Read from torch/_inductor/{compile_fx,output_code,codecache}.py,
+torch/_inductor/fx_passes/reinplace.py and torch/_functorch/_aot_autograd of
+2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._guards
+import torch._inductor.config as inductor_config
+import torch._inductor.fx_passes.reinplace as reinplace
+from torch._functorch._aot_autograd.schemas import OutputType
+from torch._inductor import compile_fx
+from torch._inductor.exc import InvalidCxxCompiler
+
+from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.loader import NotPortableError, kernel_paths
+from npaccel.errors import CompilerNotFoundError
+
+
+_VIEWS = (OutputType.alias_of_input, OutputType.is_input)
+
+
+@dataclasses.dataclass
+class CompiledGraph:
+    """A graph, compiled.
+
+    Parameters
+    ----------
+    full : callable
+        Takes the graph's inputs as arguments and treats gradients, mutated
+        inputs and outputs that are views of inputs. Right for every call.
+    inner : callable or None
+        Takes a list of the inputs, which it empties. None where only `full`
+        gives the right answer.
+    source : str
+        The generated code.
+    kernels : list of Path or None
+        The libraries of its kernels; None where the code can't run without
+        the compiler's modules.
+    not_portable : str
+        Why `kernels` is None.
+    mutated : tuple of int
+        The inputs that are written.
+    views : tuple of int
+        The outputs that are views of inputs.
+    """
+
+    full: Callable[..., Any]
+    inner: Callable[[list[Any]], Any] | None = None
+    source: str = ""
+    kernels: list[Path] | None = None
+    not_portable: str = ""
+    mutated: tuple[int, ...] = ()
+    views: tuple[int, ...] = ()
+
+
+def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGraph:
+    """Compile a captured graph.
+
+    Parameters
+    ----------
+    capture : Capture
+        Its graph is used up.
+    backend : {"inductor", "aot_eager", "eager"}
+    scratch : Path
+        Where the compiler puts its files. Only this user may write there.
+
+    Raises
+    ------
+    CompilerNotFoundError
+        If there is no C++ compiler.
+    """
+    graph = capture.graph
+    if graph is None:
+        raise ValueError("a capture without a graph has nothing to compile")
+    context = torch._guards.TracingContext(capture.fake_mode)
+    context.tensor_to_context = capture.tensor_to_context
+    with torch._guards.tracing(context):
+        if backend == "eager":
+            return _interpreted(graph)
+        if backend == "aot_eager":
+            return _aot_eager(capture)
+        return _inductor(capture, scratch)
+
+
+def _interpreted(graph: torch.fx.GraphModule) -> CompiledGraph:
+    return CompiledGraph(full=graph.forward, source=graph.code)
+
+
+def _aot_eager(capture: Capture) -> CompiledGraph:
+    from torch._dynamo.backends.debugging import aot_eager
+
+    assert capture.graph is not None
+    source = capture.graph.code
+    return CompiledGraph(full=aot_eager(capture.graph, capture.example_inputs), source=source)
+
+
+def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
+    inner: list[tuple[Any, Any]] = []
+
+    def inner_compile(*args: Any, **kwargs: Any) -> Any:
+        code = compile_fx.compile_fx_inner(*args, **kwargs)
+        if not kwargs.get("is_backward"):
+            inner.append((code, torch._guards.TracingContext.get().fw_metadata))
+        return code
+
+    needs_grad = any(
+        isinstance(value, torch.Tensor) and value.requires_grad for value in capture.example_inputs
+    )
+    grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()
+    try:
+        with _configured(scratch), grad_mode:
+            full = compile_fx.compile_fx(
+                capture.graph, capture.example_inputs, inner_compile=inner_compile
+            )
+    except Exception as error:
+        if _is_missing_compiler(error):
+            raise CompilerNotFoundError(
+                "jit: there is no working C++ compiler (g++ or clang++) to build CPU kernels with; "
+                "install one (on Debian: apt-get install g++) or set CXX to its path, "
+                'or pass backend="aot_eager" to run without one'
+            ) from error
+        raise
+    if len(inner) != 1 or needs_grad:
+        source = inner[0][0].source_code if inner else ""
+        return CompiledGraph(full=full, source=source, not_portable="gradients")
+    return _unwrapped(full, *inner[0])
+
+
+def _is_missing_compiler(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, InvalidCxxCompiler) or type(error).__name__ == "InvalidCxxCompiler":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGraph:
+    """Take AOTAutograd's wrappers off, where they do nothing that is needed."""
+    compiled = CompiledGraph(full=full, source=code.source_code)
+    mutated = tuple(i for i, info in enumerate(metadata.input_info) if info.mutates_data)
+    compiled.mutated = mutated
+    compiled.views = tuple(
+        i for i, info in enumerate(metadata.output_info) if info.output_type in _VIEWS
+    )
+    if not _is_plain(metadata, set(mutated)):
+        compiled.not_portable = "an output is a view of an array that the function writes to"
+        return compiled
+    call = code.current_callable
+    compiled.inner = call
+    scope = getattr(getattr(call, "__func__", call), "__globals__", {})
+    try:
+        compiled.kernels = kernel_paths(scope, code.source_code)
+    except NotPortableError as error:
+        compiled.not_portable = str(error)
+    return compiled
+
+
+def _is_plain(metadata: Any, mutated: set[int]) -> bool:
+    """Whether the compiled code's outputs are the function's, as they are."""
+    if metadata.tokens or metadata.num_intermediate_bases or metadata.num_graphsafe_rng_states:
+        return False
+    for info in metadata.input_info:
+        if info.mutates_metadata or info.mutates_storage_metadata:
+            return False
+        if info.mutates_data and not info.keep_input_mutations:
+            return False
+    for info in metadata.output_info:
+        kind = info.output_type
+        if kind in _VIEWS:
+            if mutated:
+                return False
+        elif kind not in (OutputType.non_alias, OutputType.unsafe_view_alias):
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _configured(scratch: Path) -> Iterator[None]:
+    """Set Inductor up for npaccel while one graph compiles."""
+    with (
+        _environment("TORCHINDUCTOR_CACHE_DIR", str(scratch)),
+        inductor_config.patch(
+            {
+                "fx_graph_cache": False,
+                "fx_graph_remote_cache": False,
+                "autotune_local_cache": False,
+                "size_asserts": False,
+                "alignment_asserts": False,
+            }
+        ),
+        _writes_in_place(),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+@contextlib.contextmanager
+def _writes_in_place() -> Iterator[None]:
+    """Turn slice writes into stores of the slice.
+
+    Inductor's default selects over the whole array for each of them. The pass
+    still decides by itself where a copy is needed.
+    """
+    names = ("scatter_always_uses_mutation", "should_reinplace_scatter")
+    before = {name: getattr(reinplace, name) for name in names}
+    for name in names:
+        setattr(reinplace, name, lambda node: True)
+    try:
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(reinplace, name, function)

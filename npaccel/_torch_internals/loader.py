@@ -1,0 +1,208 @@
+"""Run Inductor's compiled output with `torch` alone imported.
+
+Inductor writes a Python module that allocates buffers and calls the kernels.
+Its imports of dynamo and inductor serve the compiler only. Here the module is
+run without them: kernels come from shared libraries that are compiled already.
+
+Read from torch/_inductor/codegen/wrapper.py and torch/_inductor/codecache.py
+(CppPythonBindingsCodeCache) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+#: Names that the generated module imports from dynamo and inductor, and what
+#: stands for them here.
+_COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
+_init_lock = threading.Lock()
+
+
+class NotPortableError(Exception):
+    """Generated code needs the compiler's own modules at run time."""
+
+
+def _align(nbytes: int) -> int:
+    """Round a number of bytes up to 64, as Inductor's memory planning does."""
+    return (nbytes + 63) & -64
+
+
+class _ExternKernels:
+    """Library calls of the generated code, by torch's public names."""
+
+    addmm = staticmethod(torch.addmm)
+    baddbmm = staticmethod(torch.baddbmm)
+    bmm = staticmethod(torch.bmm)
+    mm = staticmethod(torch.mm)
+    convolution = staticmethod(torch.convolution)
+
+
+_STAND_INS: dict[str, Any] = {
+    "run_intermediate_hooks": lambda name, value: None,
+    "maybe_profile": None,
+    "align": _align,
+    "extern_kernels": _ExternKernels,
+}
+
+
+def load_kernel(path: Path) -> Callable[..., None]:
+    """Load the kernel of one shared library that Inductor compiled.
+
+    Parameters
+    ----------
+    path : Path
+        The library. It is native code: the caller has checked where it's from.
+    """
+    with _init_lock:
+        os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(
+            torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
+        )
+        name = f"npaccel_kernel_{path.parent.name}_{path.stem}.kernel"
+        loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+        if spec is None:
+            raise NotPortableError(f"{path.name} isn't an extension module")
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    kernel: Callable[..., None] = module.kernel
+    return kernel
+
+
+class _Kernels:
+    """Hand out compiled kernels in the order in which the module asks for them."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = list(paths)
+
+    def cpp_pybinding(self, argtypes: list[str], source: str, **options: Any) -> Callable[..., None]:
+        if not self._paths:
+            raise NotPortableError("the generated code asks for more kernels than were kept")
+        return load_kernel(self._paths.pop(0))
+
+    def wait(self, scope: dict[str, Any]) -> None:
+        if self._paths:
+            raise NotPortableError("the generated code asks for fewer kernels than were kept")
+
+
+def portable_source(source: str) -> str:
+    """Take the compiler's imports out of a generated module.
+
+    Raises
+    ------
+    NotPortableError
+        If it imports something that has no stand-in, or calls a library
+        function that isn't known here.
+    """
+    tree = ast.parse(source)
+    kept: list[ast.stmt] = []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_COMPILER_MODULES):
+            _check_stand_ins(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom) and _is_foreign(node):
+            raise NotPortableError(f"the generated code has `{ast.unparse(node)}`")
+        elif not _is_main_block(node):
+            kept.append(node)
+    _check_extern_kernels(tree)
+    tree.body = [node for node in kept if not _is_unneeded_function(node)]
+    return ast.unparse(tree)
+
+
+def _check_stand_ins(node: ast.ImportFrom) -> None:
+    for alias in node.names:
+        name = alias.asname or alias.name
+        if name != "AsyncCompile" and name not in _STAND_INS:
+            raise NotPortableError(f"the generated code has `{ast.unparse(node)}`")
+
+
+def _is_foreign(node: ast.Import | ast.ImportFrom) -> bool:
+    plain = {"torch", "math", "random", "os", "tempfile", "ctypes", "cmath"}
+    if isinstance(node, ast.ImportFrom):
+        return node.module not in plain
+    return any(alias.name not in plain for alias in node.names)
+
+
+def _is_main_block(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).startswith("__name__")
+
+
+def _is_unneeded_function(node: ast.stmt) -> bool:
+    unneeded = {"benchmark_compiled_module", "get_args"}
+    return isinstance(node, ast.FunctionDef) and node.name in unneeded
+
+
+def _check_extern_kernels(tree: ast.AST) -> None:
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "extern_kernels"
+            and not hasattr(_ExternKernels, node.attr)
+        ):
+            raise NotPortableError(f"the generated code calls extern_kernels.{node.attr}")
+
+
+def load_module(source: str, kernels: Sequence[Path]) -> Callable[[list[Any]], Any]:
+    """Return the callable of a generated module.
+
+    Parameters
+    ----------
+    source : str
+        As `portable_source` returns it.
+    kernels : sequence of Path
+        The shared libraries of its kernels, in the order of the source.
+
+    Returns
+    -------
+    callable
+        Takes a list of tensors (and sizes), which it empties, and returns the
+        outputs.
+    """
+    scope: dict[str, Any] = dict(_STAND_INS)
+    scope["AsyncCompile"] = lambda: _Kernels(kernels)
+    scope["__name__"] = "npaccel_generated"
+    exec(compile(source, "<npaccel generated code>", "exec"), scope)
+    call: Callable[[list[Any]], Any] = scope["call"]
+    return call
+
+
+def kernel_paths(scope: SimpleNamespace | dict[str, Any], source: str) -> list[Path]:
+    """Return the libraries behind the kernels of a module that Inductor loaded.
+
+    Parameters
+    ----------
+    scope : dict
+        The module's names.
+    source : str
+        Its source, which gives the kernels' order.
+
+    Raises
+    ------
+    NotPortableError
+        If a kernel isn't a C++ one of its own library.
+    """
+    names = vars(scope) if isinstance(scope, SimpleNamespace) else scope
+    paths = []
+    for node in ast.parse(source).body:
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        call = ast.unparse(node.value.func)
+        if not call.startswith("async_compile."):
+            continue
+        if call != "async_compile.cpp_pybinding" or not isinstance(node.targets[0], ast.Name):
+            raise NotPortableError(f"a kernel is made by {call}")
+        library = getattr(names[node.targets[0].id], "__self__", None)
+        file = getattr(library, "__file__", None)
+        if file is None:
+            raise NotPortableError(f"{node.targets[0].id} has no library file")
+        paths.append(Path(file))
+    return paths

@@ -1,0 +1,366 @@
+"""Make Dynamo trace NumPy calls into npaccel's table instead of `torch._numpy`.
+
+Dynamo's own classes are patched once. A patch acts only in a thread that is
+capturing for npaccel, so `torch.compile` used directly stays as it is.
+
+Read from torch/_dynamo/variables/{misc,tensor,builtin,builder}.py,
+torch/_dynamo/utils.py and torch/_dynamo/codegen.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import torch._dynamo.codegen as dynamo_codegen
+import torch._dynamo.utils as dynamo_utils
+import torch._dynamo.variables.builder as dynamo_builder
+import torch._dynamo.variables.builtin as dynamo_builtin
+from torch._dynamo.exc import unimplemented
+from torch._dynamo.utils import proxy_args_kwargs
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.builder import VariableBuilder
+from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
+from torch._dynamo.source import AttrSource
+
+from npaccel import _numpy
+from npaccel._numpy import _operators, _table
+from npaccel._numpy._indexing import getitem, setitem
+from npaccel._numpy._methods import attribute
+
+#: Attributes of ndarray that are constants of a trace.
+_CONSTANT_ATTRIBUTES = frozenset(
+    {"dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"}
+)
+#: NumPy functions whose result is a constant of the trace, not an array.
+_CONSTANT_FUNCTIONS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("broadcast_shapes", "can_cast", "common_type", "iscomplexobj", "isdtype", "isrealobj"),
+        *("isscalar", "issubdtype", "min_scalar_type", "ndim", "promote_types", "result_type"),
+        *("shape", "size"),
+    )
+)
+#: Methods of a NumPy scalar that give an array all the same.
+_ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat", "reshape"})
+
+
+class _Active(threading.local):
+    depth = 0
+
+
+_active = _Active()
+_install_lock = threading.Lock()
+_installed = False
+
+
+@contextlib.contextmanager
+def numpy_traced() -> Iterator[None]:
+    """Trace NumPy through npaccel's table in this thread until the block ends."""
+    install()
+    _active.depth += 1
+    try:
+        yield
+    finally:
+        _active.depth -= 1
+
+
+class Operation:
+    """The target of a graph node: one NumPy call.
+
+    Parameters
+    ----------
+    name : str
+        NumPy's name of it, for graphs and reports.
+    function : callable
+        npaccel's computation on tensors.
+    zero_d : callable
+        Given whether each argument is a NumPy scalar, says whether a result
+        without dimensions is one.
+    """
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], zero_d: Callable[..., bool]
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.zero_d = zero_d
+        self.__name__ = "numpy_" + name.removeprefix("numpy.").replace(".", "_")
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def scalar_results(graph: torch.fx.Graph, scalar_inputs: set[str]) -> list[bool]:
+    """Say for each output of a captured graph whether NumPy has a scalar there.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        As Dynamo captured it.
+    scalar_inputs : set of str
+        Names of the placeholders that stand for NumPy scalars.
+    """
+    scalar: dict[torch.fx.Node, bool] = {}
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            scalar[node] = node.name in scalar_inputs
+        elif isinstance(node.target, Operation):
+            flags = [isinstance(a, torch.fx.Node) and scalar.get(a, False) for a in node.args]
+            scalar[node] = node.target.zero_d(node, flags)
+        elif node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
+            scalar[node] = scalar[node.args[0]]
+        else:
+            scalar[node] = False
+    outputs = next(node for node in graph.nodes if node.op == "output").args[0]
+    return [isinstance(out, torch.fx.Node) and scalar[out] for out in outputs]
+
+
+def _row_operation(row: _table.Row) -> Operation:
+    always = row.zero_d == "scalar"
+    return Operation(row.name, row.implementation, lambda node, flags: always)
+
+
+def _method_operation(row: _table.Row, name: str) -> Operation:
+    def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+        if row.zero_d == "scalar":
+            return True
+        return bool(flags and flags[0]) and name not in _ARRAY_FROM_SCALAR
+
+    return Operation(row.name, row.implementation, zero_d)
+
+
+def _getitem_zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+    key = node.args[1]
+    parts = key if isinstance(key, tuple) else (key,)
+    return not any(part is Ellipsis for part in parts)
+
+
+def _inplace_zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+    return flags[0]
+
+
+@functools.cache
+def operator_operation(op: Callable[..., Any]) -> Operation | None:
+    """Return the operation behind a function of Python's `operator` module."""
+    name = f"operator.{op.__name__}"
+    if op is operator.getitem:
+        return Operation(name, getitem, _getitem_zero_d)
+    if op is operator.setitem:
+        return Operation(name, setitem, lambda node, flags: False)
+    if op in _operators.INPLACE:
+        return Operation(name, functools.partial(_inplace, op), _inplace_zero_d)
+    if op in _operators.UNARY:
+        return Operation(name, functools.partial(_operators.unary, op), lambda node, flags: True)
+    if op in _operators.BINARY:
+        return Operation(name, functools.partial(_operators.binary, op), lambda node, flags: True)
+    return None
+
+
+def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:
+    """``a op= b``; a NumPy scalar or a Python number on the left is rebound."""
+    if not isinstance(a, torch.Tensor):
+        return _operators.binary(_operators.INPLACE[op], a, b)
+    return _operators.inplace(op, a, b)
+
+
+def _refuse(what: str, detail: str) -> None:
+    unimplemented(
+        gb_type="NumPy call without a compiled form",
+        context=detail,
+        explanation=f"{what} has no compiled form in npaccel.",
+        hints=[],
+    )
+
+
+def _emit(tx: Any, operation: Operation, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
+    return NumpyNdarrayVariable.create(tx, proxy)
+
+
+def _example(variable: Any) -> Any:
+    """The value of a variable as far as a trace knows it: fake tensors, constants."""
+    if isinstance(variable, TensorVariable):
+        return variable.as_proxy().node.meta["example_value"]
+    return variable.as_python_constant()
+
+
+def _build_constant(tx: Any, value: Any) -> Any:
+    if isinstance(value, np.dtype):
+        return NumpyDTypeVariable(value)
+    if isinstance(value, tuple):
+        value = tuple(value)
+    return VariableTracker.build(tx, value)
+
+
+def _call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if row.name in _CONSTANT_FUNCTIONS:
+        values = [_example(arg) for arg in args]
+        return _build_constant(
+            tx, row.implementation(*values, **{k: _example(v) for k, v in kwargs.items()})
+        )
+    return _emit(tx, _row_operation(row), list(args), kwargs)
+
+
+def install() -> None:
+    """Patch Dynamo's NumPy classes, once per process."""
+    global _installed
+    with _install_lock:
+        if _installed:
+            return
+        _numpy.load()
+        _patch_functions()
+        _patch_arrays()
+        _patch_operators()
+        _patch_inputs()
+        _patch_outputs()
+        _installed = True
+
+
+def _patch_functions() -> None:
+    """`np.f(...)` and `np.add.reduce(...)`: variables/misc.py, NumpyVariable."""
+    original_call = NumpyVariable.call_function
+    original_method = NumpyVariable.call_method
+
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if not _active.depth:
+            return original_call(self, tx, args, kwargs)
+        row = _table.row_of(self.value)
+        if row is not None:
+            return _call_row(tx, row, args, kwargs)
+        if self.value in (np.dtype, np.finfo, np.iinfo):
+            return original_call(self, tx, args, kwargs)
+        name = getattr(self.value, "__name__", repr(self.value))
+        module = getattr(self.value, "__module__", None) or "numpy"
+        return _refuse(f"{module}.{name}", f"args: {args}, kwargs: {kwargs}")
+
+    def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
+        if not _active.depth:
+            return original_method(self, tx, name, args, kwargs)
+        full = f"numpy.{getattr(self.value, '__name__', '?')}.{name}"
+        row = _table.row_named(full)
+        if row is None:
+            return _refuse(full, f"args: {args}, kwargs: {kwargs}")
+        return _call_row(tx, row, args, kwargs)
+
+    NumpyVariable.call_function = call_function
+    NumpyVariable.call_method = call_method
+
+
+_DUNDERS: dict[str, Callable[..., Any]] = {
+    "__getitem__": operator.getitem,
+    "__setitem__": operator.setitem,
+} | {
+    f"__{name}__": getattr(operator, name if name not in ("and", "or") else name + "_")
+    for name in (
+        *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift"),
+        *("and", "or", "xor", "lt", "le", "eq", "ne", "gt", "ge", "neg", "pos", "abs", "invert"),
+        *("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ilshift"),
+        *("irshift", "iand", "ior", "ixor"),
+    )
+}
+
+
+def _patch_arrays() -> None:
+    """Methods and attributes of arrays: variables/tensor.py, NumpyNdarrayVariable."""
+    original_method = NumpyNdarrayVariable.call_method
+    original_getattr = NumpyNdarrayVariable.var_getattr
+
+    def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
+        if not _active.depth:
+            return original_method(self, tx, name, args, kwargs)
+        if name in _DUNDERS:
+            operation = operator_operation(_DUNDERS[name])
+            if operation is not None:
+                return _emit(tx, operation, [self, *args], kwargs)
+        row = _table.row_named(f"numpy.ndarray.{name}")
+        if row is not None:
+            return _emit(tx, _method_operation(row, name), [self, *args], kwargs)
+        if name in ("__len__", "__iter__", "tolist"):
+            return original_method(self, tx, name, args, kwargs)
+        return _refuse(f"ndarray.{name}", f"args: {args}, kwargs: {kwargs}")
+
+    def var_getattr(self: Any, tx: Any, name: str) -> Any:
+        if not _active.depth:
+            return original_getattr(self, tx, name)
+        if name in _CONSTANT_ATTRIBUTES:
+            return _attribute(self, tx, name)
+        row = _table.row_named(f"numpy.ndarray.{name}")
+        if row is not None and name in ("T", "mT", "real", "imag", "flat"):
+            return _emit(tx, _method_operation(row, name), [self], {})
+        if row is not None or name in _DUNDERS:
+            raise NotImplementedError  # Dynamo then builds a bound method.
+        return _refuse(f"ndarray.{name}", "")
+
+    NumpyNdarrayVariable.call_method = call_method
+    NumpyNdarrayVariable.var_getattr = var_getattr
+
+
+def _attribute(self: Any, tx: Any, name: str) -> Any:
+    example = _example(self)
+    value = attribute(example, name)
+    parts = value if isinstance(value, tuple) else (value,)
+    if not any(isinstance(part, torch.SymInt) for part in parts):
+        return _build_constant(tx, value)
+    proxy = tx.output.create_proxy("call_function", attribute, (self.as_proxy(), name), {})
+    return dynamo_builder.wrap_fx_proxy(tx, proxy)
+
+
+def _patch_operators() -> None:
+    """`a + b`, `abs(a)`, `a[i]`: variables/builtin.py and variables/tensor.py."""
+    original = dynamo_utils.numpy_operator_wrapper
+
+    def operator_wrapper(op: Callable[..., Any]) -> Any:
+        if not _active.depth:
+            return original(op)
+        operation = operator_operation(op)
+        if operation is None:
+            return _refuse(f"`{getattr(op, '__name__', op)}` of arrays", "")
+        return operation
+
+    dynamo_utils.numpy_operator_wrapper = operator_wrapper
+    dynamo_builtin.numpy_operator_wrapper = operator_wrapper
+
+
+def _patch_inputs() -> None:
+    """Tensors are traced as arrays; jitted functions as what they wrap."""
+    original_tensor = VariableBuilder.wrap_tensor
+    original_wrap = VariableBuilder._wrap
+
+    def wrap_tensor(self: Any, value: torch.Tensor) -> Any:
+        variable = original_tensor(self, value)
+        if not _active.depth or type(variable) is not TensorVariable:
+            return variable
+        return NumpyNdarrayVariable(**dict(variable.__dict__))
+
+    def wrap(self: Any, value: Any) -> Any:
+        if _active.depth and getattr(type(value), "_npaccel_jitted", False):
+            self.install_guards(dynamo_builder.GuardBuilder.ID_MATCH)
+            source = AttrSource(self.source, "__wrapped__")
+            return VariableBuilder(self.tx, source)(value.__wrapped__)
+        return original_wrap(self, value)
+
+    VariableBuilder.wrap_tensor = wrap_tensor
+    VariableBuilder._wrap = wrap
+
+
+def _patch_outputs() -> None:
+    """Arrays leave a compiled frame through `npaccel._results.leave`: codegen.py."""
+    original = dynamo_codegen.PyCodegen.load_import_from
+
+    def load_import_from(self: Any, module_name: str, object_name: str) -> None:
+        if _active.depth and object_name == "to_numpy_helper":
+            module_name, object_name = "npaccel._results", "leave"
+        original(self, module_name, object_name)
+
+    dynamo_codegen.PyCodegen.load_import_from = load_import_from

@@ -1,0 +1,133 @@
+"""Compile a function around its graph breaks with Dynamo's frame hook.
+
+Read from torch/_dynamo/{eval_frame,symbolic_convert,output_graph}.py of 2.11
+and 2.13.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch._dynamo.config as dynamo_config
+from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+from torch._guards import TracingContext
+
+from npaccel._torch_internals.capture import (
+    Capture,
+    CaptureError,
+    first_lines,
+    is_internal,
+)
+from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
+
+
+class _Listener(threading.local):
+    on_break: Callable[[CaptureError], None] | None = None
+
+
+_listener = _Listener()
+_patch_lock = threading.Lock()
+
+
+def compiled_in_pieces(
+    function: FunctionType,
+    compile_piece: Callable[[Capture], Callable[..., Any]],
+    on_break: Callable[[CaptureError], None],
+) -> Callable[..., Any]:
+    """Return the function, compiled around its graph breaks.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    compile_piece : callable
+        Compiles one captured piece.
+    on_break : callable
+        Is told of every break.
+    """
+    _listen_to_breaks()
+
+    def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+        return compile_piece(_piece(graph, example_inputs))
+
+    compiled = torch._dynamo.optimize(backend=backend)(function)
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with numpy_traced(), _listening(on_break), _configured():
+            return compiled(*args, **kwargs)
+
+    return run
+
+
+def _configured() -> Any:
+    changes: dict[str, Any] = {"capture_dynamic_output_shape_ops": True, "recompile_limit": 64}
+    return dynamo_config.patch(changes)
+
+
+def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
+    context = TracingContext.get()
+    none: Any = None
+    return Capture(
+        code=none, bytecode=none, backend_name="", graph=graph, example_inputs=example_inputs,
+        fake_mode=context.fake_mode, tensor_to_context=context.tensor_to_context, inputs=[],
+        guards=[], shape_guard=None, has_side_effects=False,
+        scalar_outputs=scalar_results(graph.graph, set()), traced_code=[], imports={},
+        has_symbols=False, build_check=none,
+    )  # fmt: skip
+
+
+def copy_of(piece: Capture) -> Callable[..., Any]:
+    """Return a piece's graph as an interpreted function; compiling uses up the original."""
+    graph = piece.graph
+    assert graph is not None
+    forward: Callable[..., Any] = torch.fx.GraphModule(graph, copy.copy(graph.graph)).forward
+    return forward
+
+
+@contextmanager
+def _listening(on_break: Callable[[CaptureError], None]) -> Iterator[None]:
+    before = _listener.on_break
+    _listener.on_break = on_break
+    try:
+        yield
+    finally:
+        _listener.on_break = before
+
+
+def _listen_to_breaks() -> None:
+    """Hear of every graph break: symbolic_convert.py, log_graph_break."""
+    with _patch_lock:
+        original = InstructionTranslatorBase.log_graph_break
+        if getattr(original, "_npaccel", False):
+            return
+
+        @functools.wraps(original)
+        def log_graph_break(self: Any, code_options: Any, reason: str = "", *rest: Any,
+                            **named: Any) -> Any:  # fmt: skip
+            if _listener.on_break is not None:
+                _tell(self, reason, [*rest, *named.values()])
+            return original(self, code_options, reason, *rest, **named)
+
+        log_graph_break._npaccel = True  # type: ignore[attr-defined]
+        InstructionTranslatorBase.log_graph_break = log_graph_break
+
+
+def _tell(translator: Any, reason: str, rest: list[Any]) -> None:
+    error = next((value for value in rest if isinstance(value, BaseException)), None)
+    stacks = [value for value in rest if isinstance(value, traceback.StackSummary)]
+    stack = list(getattr(error, "real_stack", None) or (stacks[0] if stacks else []))
+    user = [frame for frame in stack if not is_internal(frame.filename)]
+    user = user or [translator.frame_summary()]
+    assert _listener.on_break is not None
+    category = getattr(error, "gb_type", None) or "graph break"
+    text = first_lines(str(getattr(error, "msg", None) or reason))
+    _listener.on_break(CaptureError(text, category, user, True))
