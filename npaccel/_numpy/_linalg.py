@@ -1,0 +1,485 @@
+"""`numpy.linalg`: decompositions, solvers and matrix functions.
+
+A singular matrix raises `torch.linalg.LinAlgError` when the compiled code runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.linalg import LinAlgError
+
+from npaccel._numpy._axes import NO_VALUE, axis_of, call, deliver
+from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, narrow, to_numpy
+from npaccel._numpy._norms import check_float, norm
+from npaccel._numpy._products import promoted, tensordot, trace
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_products import matmul
+
+_SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
+_EigResult: Any = type(np.linalg.eig(np.eye(1)))
+_EighResult: Any = type(np.linalg.eigh(np.eye(1)))
+_QRResult: Any = type(np.linalg.qr(np.eye(1)))
+_SVDResult: Any = type(np.linalg.svd(np.eye(1)))
+
+_AT_RUN_TIME = "a singular matrix raises torch.linalg.LinAlgError when the code runs"
+_SIGNS = "vectors may differ from NumPy's by a sign (complex: by a phase), as between BLAS builds"
+
+
+def _linalg_dtype(*tensors: torch.Tensor) -> DType:
+    """Return the dtype that LAPACK computes in: integers count as float64."""
+    own = [to_numpy(check_float(x).dtype) for x in tensors]
+    wide = [d if d.kind in "fc" else np.dtype(np.float64) for d in own]
+    return narrow(as_dtype(np.result_type(*wide)), own)
+
+
+def prepared(*operands: Any) -> list[torch.Tensor]:
+    """Return the operands in the dtype that LAPACK computes in.
+
+    Raises
+    ------
+    TypeError
+        If one is float16.
+    """
+    tensors = [as_tensor(x) for x in operands]
+    dtype = _linalg_dtype(*tensors)
+    return [cast(x, dtype) for x in tensors]
+
+
+def _check_stacked(a: torch.Tensor) -> None:
+    if a.ndim < 2:
+        raise LinAlgError(
+            f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
+        )
+
+
+def _check_square(a: torch.Tensor) -> None:
+    _check_stacked(a)
+    if a.shape[-2] != a.shape[-1]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+
+
+def _square(a: Any) -> torch.Tensor:
+    """Return a stack of square matrices in LAPACK's dtype."""
+    (x,) = prepared(a)
+    _check_square(x)
+    return x
+
+
+def _transposed(x: torch.Tensor) -> torch.Tensor:
+    return x.transpose(-2, -1)
+
+
+@implements(np.linalg.solve, note=_AT_RUN_TIME)
+def solve(a: Any, b: Any) -> torch.Tensor:
+    """`numpy.linalg.solve`; only a 1-D `b` is a vector."""
+    x, y = prepared(a, b)
+    _check_square(x)
+    vector = y.ndim == 1
+    if vector:
+        y = y.unsqueeze(-1)
+    if y.ndim < 2 or y.shape[-2] != x.shape[-1]:
+        raise ValueError(
+            f"solve: `b` of shape {tuple(as_tensor(b).shape)} doesn't fit `a` of shape "
+            f"{tuple(x.shape)}: core dimension 0 differs"
+        )
+    # With as many dimensions as `a`, torch can't take a stack of vectors for a matrix.
+    found: torch.Tensor = torch.linalg.solve(
+        x, y.reshape((1,) * (x.ndim - y.ndim) + tuple(y.shape))
+    )
+    return found.squeeze(-1) if vector else found
+
+
+@implements(np.linalg.inv, note=_AT_RUN_TIME)
+def inv(a: Any) -> torch.Tensor:
+    """`numpy.linalg.inv`."""
+    found: torch.Tensor = torch.linalg.inv(_square(a))
+    return found
+
+
+@implements(np.linalg.det, zero_d="scalar")
+def det(a: Any) -> torch.Tensor:
+    """`numpy.linalg.det`."""
+    found: torch.Tensor = torch.linalg.det(_square(a))
+    return found
+
+
+@implements(np.linalg.slogdet, zero_d="scalar")
+def slogdet(a: Any) -> Any:
+    """`numpy.linalg.slogdet`."""
+    sign, logarithm = torch.linalg.slogdet(_square(a))
+    return _SlogdetResult(sign, logarithm)
+
+
+_REAL_OR_COMPLEX = (
+    "numpy.linalg.{name} of a real matrix gives real or complex numbers depending on the values, "
+    "so its dtype can't be compiled; pass a.astype(complex), or use numpy.linalg.{symmetric} "
+    "for a symmetric matrix"
+)
+
+
+def _complex_square(a: Any, name: str, symmetric: str) -> torch.Tensor:
+    x = _square(a)
+    if not x.is_complex():
+        raise NotImplementedError(_REAL_OR_COMPLEX.format(name=name, symmetric=symmetric))
+    return x
+
+
+@implements(np.linalg.eig, note="real matrices are refused: NumPy's dtype depends on the values")
+def eig(a: Any) -> Any:
+    """`numpy.linalg.eig` of complex matrices."""
+    values, vectors = torch.linalg.eig(_complex_square(a, "eig", "eigh"))
+    return _EigResult(values, vectors)
+
+
+@implements(
+    np.linalg.eigvals, note="real matrices are refused: NumPy's dtype depends on the values"
+)
+def eigvals(a: Any) -> torch.Tensor:
+    """`numpy.linalg.eigvals` of complex matrices."""
+    found: torch.Tensor = torch.linalg.eigvals(_complex_square(a, "eigvals", "eigvalsh"))
+    return found
+
+
+def _triangle(uplo: Any) -> str:
+    if not isinstance(uplo, str) or uplo.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return uplo.upper()
+
+
+@implements(np.linalg.eigh, note=_SIGNS)
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """`numpy.linalg.eigh`, ascending eigenvalues."""
+    triangle = _triangle(UPLO)
+    values, vectors = torch.linalg.eigh(_square(a), UPLO=triangle)
+    return _EighResult(values, vectors)
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> torch.Tensor:
+    """`numpy.linalg.eigvalsh`, ascending."""
+    triangle = _triangle(UPLO)
+    found: torch.Tensor = torch.linalg.eigvalsh(_square(a), UPLO=triangle)
+    return found
+
+
+def _conjugate(x: torch.Tensor) -> torch.Tensor:
+    return torch.conj_physical(x) if x.is_complex() else x
+
+
+def _hermitian_values(x: torch.Tensor) -> torch.Tensor:
+    """Return the singular values of Hermitian matrices, descending."""
+    _check_square(x)
+    return torch.sort(torch.abs(torch.linalg.eigvalsh(x)), dim=-1, descending=True)[0]
+
+
+def _hermitian_svd(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    _check_square(x)
+    values, vectors = torch.linalg.eigh(x)
+    size, order = torch.sort(torch.abs(values), dim=-1, descending=True)
+    sign = torch.gather(torch.sign(values), -1, order)
+    vectors = torch.gather(vectors, -1, order.unsqueeze(-2).expand(vectors.shape))
+    return vectors, size, _conjugate(_transposed(vectors * sign.unsqueeze(-2)))
+
+
+@implements(np.linalg.svd, note=_SIGNS)
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """`numpy.linalg.svd`."""
+    (x,) = prepared(a)
+    _check_stacked(x)
+    if hermitian:
+        return _SVDResult(*_hermitian_svd(x)) if compute_uv else _hermitian_values(x)
+    if not compute_uv:
+        return torch.linalg.svdvals(x)
+    left, values, right = torch.linalg.svd(x, full_matrices=bool(full_matrices))
+    return _SVDResult(left, values, right)
+
+
+@implements(np.linalg.svdvals)
+def svdvals(x: Any, /) -> torch.Tensor:
+    """`numpy.linalg.svdvals`, descending."""
+    return svd(x, compute_uv=False)  # type: ignore[no-any-return]
+
+
+@implements(np.linalg.qr)
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """`numpy.linalg.qr` with modes "reduced", "complete", "r" and "raw"."""
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"Unrecognized mode '{mode}'")
+    (x,) = prepared(a)
+    _check_stacked(x)
+    if mode == "raw":
+        reflectors, scales = torch.geqrf(x)
+        return _transposed(reflectors), scales
+    q, r = torch.linalg.qr(x, mode=mode)
+    return r if mode == "r" else _QRResult(q, r)
+
+
+@implements(np.linalg.cholesky, note=_AT_RUN_TIME)
+def cholesky(a: Any, /, *, upper: bool = False) -> torch.Tensor:
+    """`numpy.linalg.cholesky`."""
+    found: torch.Tensor = torch.linalg.cholesky(_square(a), upper=bool(upper))
+    return found
+
+
+def _eps(x: torch.Tensor) -> float:
+    eps: float = torch.finfo(x.dtype).eps
+    return eps
+
+
+def _cutoff(tolerance: Any, values: torch.Tensor) -> torch.Tensor:
+    """Return the least singular value that counts, per matrix, with a last axis of one."""
+    largest = torch.amax(values, -1, True)
+    if isinstance(tolerance, torch.Tensor):
+        return tolerance.to(values.dtype).unsqueeze(-1) * largest
+    return tolerance * largest
+
+
+@implements(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
+    """`numpy.linalg.pinv`, by the singular values above `rcond` times the largest."""
+    (x,) = prepared(a)
+    _check_stacked(x)
+    if rcond is not None and rtol is not NO_VALUE:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    if rcond is None:
+        rcond = 1e-15 if rtol is NO_VALUE else rtol
+        if rcond is None:
+            rcond = max(x.shape[-2:]) * _eps(x)
+    if x.shape[-1] == 0 or x.shape[-2] == 0:
+        return x.new_zeros([*x.shape[:-2], x.shape[-1], x.shape[-2]])
+    left, values, right = svd(x, full_matrices=False, hermitian=hermitian)
+    large = values > _cutoff(rcond, values)
+    inverse = torch.where(large, 1 / torch.where(large, values, 1), 0).unsqueeze(-2)
+    right, left = _conjugate(_transposed(right)), _conjugate(_transposed(left))
+    return torch.matmul(right * inverse, left)
+
+
+@implements(np.linalg.matrix_rank, zero_d="scalar")
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """`numpy.linalg.matrix_rank`."""
+    if rtol is not None and tol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    x = as_tensor(A)
+    if x.ndim < 2:
+        return torch.any(x != 0).to(torch.int64)
+    values = svd(x, compute_uv=False, hermitian=hermitian)
+    if tol is None:
+        rtol = max(x.shape[-2:]) * _eps(values) if rtol is None else rtol
+        least = _cutoff(rtol, values)
+    else:
+        least = tol.unsqueeze(-1) if isinstance(tol, torch.Tensor) else tol
+    return torch.sum(values > least, -1)
+
+
+def _inverse_or_inf(x: torch.Tensor) -> torch.Tensor:
+    """Return the inverse; infinities where there is none."""
+    inverse, failed = torch.linalg.inv_ex(x)
+    return torch.where(failed[..., None, None] != 0, torch.inf, inverse)
+
+
+@implements(np.linalg.cond, zero_d="scalar")
+def cond(x: Any, p: Any = None) -> torch.Tensor:
+    """`numpy.linalg.cond`; infinite for a singular matrix."""
+    (a,) = prepared(x)
+    if a.numel() == 0:
+        raise LinAlgError("cond is not defined on empty arrays")
+    if p is None or p in (2, -2):
+        values = svd(a, compute_uv=False)
+        first, last = values[..., 0], values[..., -1]
+        found = last / first if p == -2 else first / last
+    else:
+        _check_square(a)
+        found = norm(a, p, (-2, -1)) * norm(_inverse_or_inf(a), p, (-2, -1))
+    clean = ~torch.any(torch.isnan(a).flatten(-2), -1)
+    return torch.where(torch.isnan(found) & clean, torch.inf, found)
+
+
+@implements(np.linalg.lstsq, data_dependent=True)
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """`numpy.linalg.lstsq`, by singular values.
+
+    Returns
+    -------
+    tuple of tensors
+        Solution, residuals (none unless the rank is full and there are more
+        rows than columns), rank, and singular values.
+    """
+    x, y = prepared(a, b)
+    if x.ndim != 2:
+        raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
+    vector = y.ndim == 1
+    if vector:
+        y = y.unsqueeze(-1)
+    if y.ndim != 2:
+        raise LinAlgError(f"{y.ndim}-dimensional array given. Array must be two-dimensional")
+    m, n = x.shape
+    if m != y.shape[0]:
+        raise LinAlgError("Incompatible dimensions")
+    if rcond is None:
+        rcond = _eps(x) * max(n, m)
+    elif not isinstance(rcond, torch.Tensor) and rcond < 0:
+        rcond = _eps(x)  # LAPACK's reading of a negative bound
+    left, values, right = torch.linalg.svd(x, full_matrices=False)
+    large = values > rcond * values[:1]
+    inverse = torch.where(large, 1 / torch.where(large, values, 1), 0)
+    parts = torch.matmul(_conjugate(_transposed(left)), y) * inverse.unsqueeze(-1)
+    solution = torch.matmul(_conjugate(_transposed(right)), parts)
+    rank = torch.sum(large)
+    residuals = _residuals(x, y, solution, rank)
+    return solution.squeeze(-1) if vector else solution, residuals, rank, values
+
+
+def _residuals(
+    x: torch.Tensor, y: torch.Tensor, solution: torch.Tensor, rank: torch.Tensor
+) -> torch.Tensor:
+    """Return the sums of squared errors: none where the rank isn't full."""
+    m, n = x.shape
+    if m <= n:
+        return values_of(x).new_zeros((0,))
+    error = torch.abs(y - torch.matmul(x, solution))
+    sums = torch.sum(error * error, 0)
+    return sums[(rank == n).expand(sums.shape)]
+
+
+def values_of(x: torch.Tensor) -> torch.Tensor:
+    """Return the real part, which has the dtype of singular values."""
+    return x.real if x.is_complex() else x
+
+
+@implements(np.linalg.matrix_power, note=_AT_RUN_TIME)
+def matrix_power(a: Any, n: int) -> torch.Tensor:
+    """`numpy.linalg.matrix_power` by repeated squaring."""
+    x = as_tensor(a)
+    _check_square(x)
+    try:
+        n = operator.index(n)
+    except TypeError as error:
+        raise TypeError("exponent must be an integer") from error
+    if n < 0:
+        x, n = inv(x), -n
+    if n == 0:
+        eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+        return eye.expand(x.shape).clone()
+    found, square = None, x
+    while n > 0:
+        if n & 1:
+            found = square if found is None else matmul(found, square)
+        n >>= 1
+        square = matmul(square, square) if n else square
+    assert found is not None
+    return found.clone() if found is x else found
+
+
+@implements(np.linalg.multi_dot, zero_d="scalar")
+def multi_dot(arrays: Any, *, out: torch.Tensor | None = None) -> torch.Tensor:
+    """`numpy.linalg.multi_dot`, in the cheapest order."""
+    tensors = promoted(*(arrays.unbind(0) if isinstance(arrays, torch.Tensor) else arrays))
+    if len(tensors) < 2:
+        raise ValueError("Expecting at least two arrays.")
+    for i, x in enumerate(tensors):
+        if x.ndim != 2 and (x.ndim != 1 or 0 < i < len(tensors) - 1):
+            raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
+    for x, y in itertools.pairwise(tensors):
+        if x.shape[-1] != y.shape[0]:
+            raise ValueError(f"shapes {tuple(x.shape)} and {tuple(y.shape)} not aligned")
+    if tensors[0].dtype.is_floating_point or tensors[0].is_complex():
+        return deliver(torch.linalg.multi_dot(tensors), out)
+    found = tensors[0]
+    for x in tensors[1:]:
+        found = matmul(found, x)
+    return deliver(found, out)
+
+
+@implements(np.linalg.tensorsolve, note=_AT_RUN_TIME)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> torch.Tensor:
+    """`numpy.linalg.tensorsolve`."""
+    x, y = as_tensor(a), as_tensor(b)
+    if axes is not None:
+        moved = [axis_of(i, x.ndim) for i in axes]
+        x = x.permute([i for i in range(x.ndim) if i not in moved] + moved)
+    rest = x.shape[y.ndim :]
+    size = math.prod(rest)
+    if math.prod(x.shape[: y.ndim]) != size:
+        raise LinAlgError(
+            "Input arrays must satisfy the requirement "
+            "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    return solve(x.reshape(size, size), y.reshape(-1)).reshape(rest)
+
+
+@implements(np.linalg.tensorinv, note=_AT_RUN_TIME)
+def tensorinv(a: Any, ind: int = 2) -> torch.Tensor:
+    """`numpy.linalg.tensorinv`."""
+    x = as_tensor(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    rows = math.prod(x.shape[ind:])
+    shape = list(x.shape[ind:]) + list(x.shape[:ind])
+    return inv(x.reshape(rows, -1)).reshape(shape)
+
+
+@implements(np.linalg.matmul, zero_d="scalar")
+def _matmul(x1: Any, x2: Any, /) -> torch.Tensor:
+    return call(np.matmul, x1, x2)  # type: ignore[no-any-return]
+
+
+@implements(np.linalg.tensordot)
+def _tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> torch.Tensor:
+    return tensordot(x1, x2, axes)
+
+
+@implements(np.linalg.vecdot, zero_d="scalar")
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> torch.Tensor:
+    """`numpy.linalg.vecdot`: the first operand is conjugated."""
+    return call(np.vecdot, x1, x2, axis=axis)  # type: ignore[no-any-return]
+
+
+@implements(np.linalg.outer)
+def _outer(x1: Any, x2: Any, /) -> torch.Tensor:
+    a, b = as_tensor(x1), as_tensor(x2)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(
+            "Input arrays must be one-dimensional, but they are "
+            f"x1.ndim={a.ndim} and x2.ndim={b.ndim}."
+        )
+    return call(np.outer, a, b)  # type: ignore[no-any-return]
+
+
+@implements(np.linalg.cross)
+def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> torch.Tensor:
+    a, b = as_tensor(x1), as_tensor(x2)
+    if a.shape[axis_of(axis, a.ndim)] != 3 or b.shape[axis_of(axis, b.ndim)] != 3:
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
+            f"{a.shape[axis]} and {b.shape[axis]} dimensional instead."
+        )
+    return call(np.cross, a, b, axis=axis)  # type: ignore[no-any-return]
+
+
+@implements(np.linalg.diagonal, note="the view can be written to; NumPy's is read-only")
+def _diagonal(x: Any, /, *, offset: int = 0) -> torch.Tensor:
+    a = as_tensor(x)
+    if a.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    return torch.diagonal(a, offset, -2, -1)
+
+
+@implements(np.linalg.trace, zero_d="scalar")
+def _trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> torch.Tensor:
+    return trace(x, offset, -2, -1, dtype)
+
+
+@implements(np.linalg.matrix_transpose)
+def _matrix_transpose(x: Any, /) -> torch.Tensor:
+    a = as_tensor(x)
+    if a.ndim < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {a.ndim}")
+    return _transposed(a)

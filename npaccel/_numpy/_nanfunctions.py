@@ -1,0 +1,168 @@
+"""Reductions that leave NaN out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import NO_VALUE, Axis, axes_of, call, deliver, given, masked, over_axes
+from npaccel._numpy._cumulative import cumprod, cumsum
+from npaccel._numpy._dtypes import BOOL, as_tensor, cast
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_engine import named
+
+_ALL_NAN = "a slice of nothing but NaN gives 0, not ValueError: values aren't known while tracing"
+
+
+def _missing(x: torch.Tensor) -> torch.Tensor | None:
+    """Return where x is NaN, or None where it can't be."""
+    return torch.isnan(x) if x.dtype.is_floating_point or x.is_complex() else None
+
+
+def _filled(x: torch.Tensor, value: float) -> torch.Tensor:
+    missing = _missing(x)
+    return x if missing is None else torch.where(missing, value, x)
+
+
+@implements(np.nansum, zero_d="scalar")
+def nansum(
+    a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, **keywords: Any
+) -> torch.Tensor:
+    """`numpy.nansum`: NaN counts as 0."""
+    x = _filled(as_tensor(a), 0)
+    return call(np.sum, x, axis, dtype, out, **given(keywords))  # type: ignore[no-any-return]
+
+
+@implements(np.nanprod, zero_d="scalar")
+def nanprod(
+    a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, **keywords: Any
+) -> torch.Tensor:
+    """`numpy.nanprod`: NaN counts as 1."""
+    x = _filled(as_tensor(a), 1)
+    return call(np.prod, x, axis, dtype, out, **given(keywords))  # type: ignore[no-any-return]
+
+
+@implements(np.nancumsum)
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> torch.Tensor:
+    """`numpy.nancumsum`: NaN counts as 0."""
+    return cumsum(_filled(as_tensor(a), 0), axis, dtype, out)
+
+
+@implements(np.nancumprod)
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> torch.Tensor:
+    """`numpy.nancumprod`: NaN counts as 1."""
+    return cumprod(_filled(as_tensor(a), 1), axis, dtype, out)
+
+
+def _extreme(a: Any, axis: Axis, out: Any, keywords: dict[str, Any], largest: bool) -> torch.Tensor:
+    function = np.max if largest else np.min
+    x = as_tensor(a)
+    missing = _missing(x)
+    if missing is None:
+        return call(function, x, axis, out=out, **given(keywords))  # type: ignore[no-any-return]
+    found = call(
+        function, _filled(x, -torch.inf if largest else torch.inf), axis, **given(keywords)
+    )
+    keepdims = bool(given(keywords).get("keepdims", False))
+    nothing = over_axes(torch.all, missing, axes_of(axis, x.ndim), keepdims)
+    return deliver(torch.where(nothing, torch.nan, found), out)
+
+
+@implements(np.nanmax, zero_d="scalar")
+def nanmax(a: Any, axis: Axis = None, out: Any = None, **keywords: Any) -> torch.Tensor:
+    """`numpy.nanmax`; NaN where there is nothing else."""
+    return _extreme(a, axis, out, keywords, largest=True)
+
+
+@implements(np.nanmin, zero_d="scalar")
+def nanmin(a: Any, axis: Axis = None, out: Any = None, **keywords: Any) -> torch.Tensor:
+    """`numpy.nanmin`; NaN where there is nothing else."""
+    return _extreme(a, axis, out, keywords, largest=False)
+
+
+def _number(x: torch.Tensor, where: Any) -> Any:
+    """Return a mask of the numbers that a mean is taken of: True where that is all."""
+    missing = _missing(x)
+    if missing is None:
+        return where
+    if where is True or where is NO_VALUE:
+        return ~missing
+    return ~missing & cast(as_tensor(where), BOOL)
+
+
+@implements(np.nanmean, zero_d="scalar")
+def nanmean(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+) -> torch.Tensor:
+    """`numpy.nanmean`; NaN where there is nothing else."""
+    x = as_tensor(a)
+    keepdims = keepdims is not NO_VALUE and bool(keepdims)
+    where = _number(x, where)
+    return call(np.mean, x, axis, dtype, out, keepdims, where=where)  # type: ignore[no-any-return]
+
+
+def _spread(function: Any, a: Any, axis: Axis, where: Any, ddof: Any, **keywords: Any) -> Any:
+    x = as_tensor(a)
+    keep = _number(x, where)
+    out = keywords.pop("out")
+    found = call(function, x, axis, ddof=ddof, where=keep, **given(keywords))
+    if keep is True or not isinstance(keep, torch.Tensor):
+        return deliver(found, out)
+    _, mask = masked(x, keep, 0)
+    keepdims = bool(given(keywords).get("keepdims", False))
+    count = over_axes(torch.sum, mask, axes_of(axis, x.ndim), keepdims)
+    return deliver(torch.where(count > ddof, found, torch.nan), out)
+
+
+def _nanvar(function: Any, name: str) -> Any:
+    def computed(
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        mean: Any = None,
+        correction: Any = None,
+    ) -> torch.Tensor:
+        """The spread of what isn't NaN; NaN where too little is left."""
+        if correction is not None and correction is not NO_VALUE:
+            if ddof != 0:
+                raise ValueError("ddof and correction can't be provided simultaneously.")
+            ddof = correction
+        found: torch.Tensor = _spread(
+            function, a, axis, where, ddof, dtype=dtype, out=out, keepdims=keepdims, mean=mean
+        )
+        return found
+
+    return named(computed, name, __name__)  # so that a printed graph can be imported
+
+
+nanvar = implements(np.nanvar, zero_d="scalar")(_nanvar(np.var, "nanvar"))
+nanstd = implements(np.nanstd, zero_d="scalar")(_nanvar(np.std, "nanstd"))
+
+
+@implements(np.nanargmax, zero_d="scalar", note=_ALL_NAN)
+def nanargmax(
+    a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False
+) -> torch.Tensor:
+    """`numpy.nanargmax`."""
+    return call(np.argmax, _filled(as_tensor(a), -torch.inf), axis, out, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+@implements(np.nanargmin, zero_d="scalar", note=_ALL_NAN)
+def nanargmin(
+    a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False
+) -> torch.Tensor:
+    """`numpy.nanargmin`."""
+    return call(np.argmin, _filled(as_tensor(a), torch.inf), axis, out, keepdims=keepdims)  # type: ignore[no-any-return]

@@ -1,0 +1,325 @@
+"""Medians, quantiles and percentiles, also of data with NaN left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import Axis, axes_of, deliver, probe
+from npaccel._numpy._dtypes import (
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    is_scalar,
+    narrow,
+    to_numpy,
+)
+from npaccel._numpy._sorting import ordered, positions
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_engine import named
+
+
+def gathered(x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    """Return x with the axes to reduce made one, and put first."""
+    rest = [i for i in range(x.ndim) if i not in axes]
+    if not axes:
+        return x.unsqueeze(0)
+    moved = x.permute([*axes, *rest])
+    return moved.flatten(0, len(axes) - 1) if len(axes) > 1 else moved
+
+
+def restored(found: torch.Tensor, axes: tuple[int, ...], before: int = 0) -> torch.Tensor:
+    """Return a reduced tensor with axes of one put back, `before` more being in front."""
+    for axis in sorted(axes):
+        found = found.unsqueeze(axis + before)
+    return found
+
+
+def _halfway(s: torch.Tensor, n: Any) -> torch.Tensor:
+    """Return the mean of the two middle elements of n sorted ones."""
+    if isinstance(n, torch.Tensor):
+        low = torch.gather(s, 0, torch.clamp((n - 1) // 2, min=0).unsqueeze(0))[0]
+        high = torch.gather(s, 0, torch.clamp(n // 2, max=s.shape[0] - 1).unsqueeze(0))[0]
+    else:
+        low, high = s[(n - 1) // 2], s[n // 2]
+    # An odd number has one middle element: no rounding or overflow from halving a sum.
+    return torch.where(low == high, low, (low + high) / 2)
+
+
+def _median_dtypes(x: torch.Tensor) -> tuple[DType, DType]:
+    """Return the dtype that the two middle elements are added in, and the result's."""
+    own = to_numpy(x.dtype)
+    result = narrow(np.median(probe(x)).dtype, [own])
+    return (np.dtype(np.float32) if own == np.float16 else result), result
+
+
+def _median(x: torch.Tensor, axes: tuple[int, ...], skip_nan: bool) -> torch.Tensor:
+    acc, result = _median_dtypes(x)
+    data = gathered(x, axes)
+    if data.shape[0] == 0:
+        shape = tuple(data.shape[1:])
+        nan = torch.full((), float("nan"), device=x.device)
+        return cast(nan, result).expand(shape).clone()
+    s = ordered(data, 0)
+    wide = cast(s, acc)
+    if not (s.dtype.is_floating_point or s.is_complex()):
+        return cast(_halfway(wide, s.shape[0]), result)
+    if skip_nan:
+        count = torch.sum(~torch.isnan(s), 0)
+        found = torch.where(count == 0, wide[-1], _halfway(wide, count))
+    else:
+        found = torch.where(torch.isnan(s[-1]), wide[-1], _halfway(wide, s.shape[0]))
+    return cast(found, result)
+
+
+@implements(np.median, zero_d="scalar")
+def median(
+    a: Any,
+    axis: Axis = None,
+    out: torch.Tensor | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> torch.Tensor:
+    """`numpy.median`, by a sort; NaN where there is one."""
+    del overwrite_input  # a permission to spoil the input, which isn't needed
+    x = as_tensor(a)
+    axes = axes_of(axis, x.ndim)
+    found = _median(x, axes, skip_nan=False)
+    return deliver(restored(found, axes) if keepdims else found, out)
+
+
+@implements(np.nanmedian, zero_d="scalar")
+def nanmedian(
+    a: Any,
+    axis: Axis = None,
+    out: torch.Tensor | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> torch.Tensor:
+    """`numpy.nanmedian`; NaN where nothing is left."""
+    del overwrite_input
+    x = as_tensor(a)
+    axes = axes_of(axis, x.ndim)
+    found = _median(x, axes, skip_nan=True)
+    return deliver(restored(found, axes) if keepdims else found, out)
+
+
+def _at(alpha: float, beta: float) -> Callable[[Any, torch.Tensor], torch.Tensor]:
+    """Return Hyndman and Fan's position in the sorted data for a continuous method."""
+    return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+def _closest(n: Any, q: torch.Tensor) -> torch.Tensor:
+    place = n * q - 1.5
+    whole = torch.floor(place)
+    stays = (place == whole) & (torch.remainder(whole, 2) == 1)
+    return torch.clamp(torch.where(stays, whole, whole + 1), min=0)
+
+
+def _inverted(n: Any, q: torch.Tensor) -> torch.Tensor:
+    place = n * q - 1
+    whole = torch.floor(place)
+    return torch.clamp(torch.where(place == whole, whole, whole + 1), min=0)
+
+
+def _midpoint(n: Any, q: torch.Tensor) -> torch.Tensor:
+    place = (n - 1) * q
+    return 0.5 * (torch.floor(place) + torch.ceil(place))
+
+
+#: Where a quantile is in the sorted data, counted from 0, by method.
+_PLACES: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
+    "inverted_cdf": _inverted,
+    "averaged_inverted_cdf": lambda n, q: n * q - 1,
+    "closest_observation": _closest,
+    "interpolated_inverted_cdf": _at(0, 1),
+    "hazen": _at(0.5, 0.5),
+    "weibull": _at(0, 0),
+    "linear": lambda n, q: (n - 1) * q,
+    "median_unbiased": _at(1 / 3.0, 1 / 3.0),
+    "normal_unbiased": _at(3 / 8.0, 3 / 8.0),
+    "lower": lambda n, q: torch.floor((n - 1) * q),
+    "higher": lambda n, q: torch.ceil((n - 1) * q),
+    "midpoint": _midpoint,
+    "nearest": lambda n, q: torch.round((n - 1) * q),
+}
+#: Methods whose place is always a whole number: the element itself, nothing between.
+_WHOLE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+
+
+def _weight(method: str, place: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
+    """Return how much of the next element a quantile takes."""
+    part = place - whole
+    if method == "averaged_inverted_cdf":
+        return torch.where(part == 0, 0.5, 1.0).to(part.dtype)
+    if method == "midpoint":
+        return torch.where(torch.remainder(place, 1) == 0, 0.0, 0.5).to(part.dtype)
+    return part
+
+
+def _interpolated(low: torch.Tensor, high: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    apart = high - low
+    return torch.where(t >= 0.5, high - apart * (1 - t), low + apart * t)
+
+
+def _elements(s: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Return the elements at positions along axis 0: (q, ...) of (n, ...)."""
+    if s.ndim == 1 or all(n == 1 for n in index.shape[1:]):
+        return s[index.reshape(-1)]
+    return torch.gather(s, 0, index.expand(index.shape[0], *s.shape[1:]))
+
+
+def _of_sorted(
+    s: torch.Tensor, q: torch.Tensor, n: Any, method: str, result: DType
+) -> torch.Tensor:
+    """Return quantiles of sorted data: q.shape[0] of them along a new first axis."""
+    levels = q.reshape([-1] + [1] * (s.ndim - 1))
+    place = _PLACES[method](n, levels)
+    last = torch.as_tensor(n - 1, device=s.device)
+    whole = torch.floor(place)
+    index = torch.minimum(torch.clamp(whole.to(torch.int64), min=0), torch.clamp(last, min=0))
+    if method in _WHOLE:
+        return _elements(s, index)
+    after = torch.minimum(torch.clamp(whole.to(torch.int64) + 1, min=0), torch.clamp(last, min=0))
+    weight = torch.where(place < 0, 0, _weight(method, place, whole))
+    weight = torch.where(place >= last, 0, weight)
+    low, high = (cast(_elements(s, i), result) for i in (index, after))
+    return _interpolated(low, high, cast(weight, result))
+
+
+def _quantile_result(x: torch.Tensor, q: Any, method: str) -> DType:
+    """Return NumPy's result dtype, asked of NumPy itself."""
+    own = to_numpy(x.dtype)
+    level = 0.5 if is_scalar(q) else np.full((1,) * min(as_tensor(q).ndim, 1), 0.5, dtype_of(q))
+    ask: Any = np.quantile  # whose stubs name the methods
+    answer = ask(probe(x), level, method=method)
+    return narrow(as_dtype(np.asarray(answer).dtype), [own, dtype_of(q)])
+
+
+def _levels(q: Any, scale: int) -> torch.Tensor:
+    """Return q between 0 and 1 in float64; values that are known are checked."""
+    levels = cast(as_tensor(q), np.dtype(np.float64)) / scale
+    if levels.ndim > 2:
+        raise ValueError("q must be a scalar or 1d")
+    known = None if _contains_tensor(q) else np.asarray(q)
+    if known is not None and not np.all((known >= 0) & (known <= scale)):
+        name = "Quantiles" if scale == 1 else "Percentiles"
+        raise ValueError(f"{name} must be in the range [0, {scale}]")
+    return levels
+
+
+def _contains_tensor(q: Any) -> bool:
+    if isinstance(q, list | tuple):
+        return any(_contains_tensor(item) for item in q)
+    return isinstance(q, torch.Tensor | torch.SymFloat | torch.SymInt)
+
+
+def _weighted(
+    data: torch.Tensor, weights: torch.Tensor, levels: torch.Tensor, skip_nan: bool
+) -> torch.Tensor:
+    """Return the first elements whose share of the weight reaches each level."""
+    if skip_nan:
+        weights = torch.where(torch.isnan(data), 0, weights)
+    order = positions(data, 0)
+    s = torch.gather(data, 0, order)
+    share = torch.cumsum(torch.gather(weights, 0, order), 0, dtype=torch.float64)
+    share = share / share[-1:]
+    share = torch.where(share == 0, -1.0, share).movedim(0, -1).contiguous()
+    at = levels.reshape(-1).expand(*share.shape[:-1], -1).contiguous()
+    index = torch.clamp(torch.searchsorted(share, at), max=s.shape[0] - 1).movedim(-1, 0)
+    return torch.gather(s, 0, index)
+
+
+def _check_method(method: str, weights: Any) -> None:
+    if weights is not None and method != "inverted_cdf":
+        raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+    if method not in _PLACES:
+        raise ValueError(f"{method!r} is not a valid method. Use one of: {_PLACES.keys()}")
+
+
+def shaped_weights(
+    weights: Any, x: torch.Tensor, axes: tuple[int, ...], all_axes: bool
+) -> torch.Tensor:
+    """Return weights in the shape of the data."""
+    w = as_tensor(weights)
+    if tuple(w.shape) == tuple(x.shape):
+        return w
+    if all_axes:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    if tuple(w.shape) != tuple(x.shape[i] for i in axes):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
+    w = w.permute(sorted(range(len(axes)), key=lambda i: axes[i]))
+    shape = [x.shape[i] if i in axes else 1 for i in range(x.ndim)]
+    return w.reshape(shape).expand(x.shape)
+
+
+def _quantiles(
+    a: Any, q: Any, axis: Axis, method: str, keepdims: bool, weights: Any, scale: int, skip: bool
+) -> torch.Tensor:
+    x = as_tensor(a)
+    if x.is_complex():
+        raise TypeError("a must be an array of real numbers")
+    levels = _levels(q, scale)
+    _check_method(method, weights)
+    axes = axes_of(axis, x.ndim)
+    data = gathered(x, axes)
+    skip = skip and x.dtype.is_floating_point
+    if data.shape[0] == 0:
+        if not skip:
+            raise IndexError(f"index -1 is out of bounds for axis 0 with size {data.shape[0]}")
+        nan = torch.full((), float("nan"), dtype=x.dtype, device=x.device)
+        found = nan.expand(levels.numel(), *data.shape[1:]).clone()
+    elif weights is not None:
+        spread = gathered(shaped_weights(weights, x, axes, axis is None), axes)
+        found = _weighted(data, spread, levels, skip)
+        found = _with_nan(found, ordered(data, 0), skip)
+    else:
+        s = ordered(data, 0)
+        n: Any = torch.sum(~torch.isnan(s), 0) if skip else s.shape[0]
+        found = _of_sorted(s, levels, n, method, _quantile_result(x, q, method))
+        found = _with_nan(found, s, skip)
+    found = found.reshape([*levels.shape, *found.shape[1:]])
+    return restored(found, axes, levels.ndim) if keepdims else found
+
+
+def _with_nan(found: torch.Tensor, s: torch.Tensor, skip: bool) -> torch.Tensor:
+    """Return quantiles with NaN where the data have one (skip: have nothing else)."""
+    if not s.dtype.is_floating_point:
+        return found
+    missing = torch.isnan(s[0] if skip else s[-1])
+    return torch.where(missing, float("nan"), found)
+
+
+def _declare(name: str, scale: int, skip: bool) -> None:
+    def function(
+        a: Any,
+        q: Any,
+        axis: Axis = None,
+        out: torch.Tensor | None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: Any = None,
+    ) -> torch.Tensor:
+        """Quantiles by NumPy's 13 methods, of sorted data; NaN where there is one."""
+        del overwrite_input
+        found = _quantiles(a, q, axis, method, bool(keepdims), weights, scale, skip)
+        return deliver(found, out)
+
+    globals()[name] = implements(getattr(np, name), zero_d="scalar")(
+        named(function, name, __name__)  # so that a printed graph can be imported
+    )
+
+
+_declare("quantile", scale=1, skip=False)
+_declare("percentile", scale=100, skip=False)
+_declare("nanquantile", scale=1, skip=True)
+_declare("nanpercentile", scale=100, skip=True)
