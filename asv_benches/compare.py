@@ -184,8 +184,11 @@ def cold() -> list[Row]:
 
 def shapes() -> list[Row]:
     """Time the 21st shape against code compiled for it alone, and count compilations."""
+    import npaccel
+
     benchmark = steady.TwentyFirstShape()
     arguments = benchmark.arguments()
+    npaccel.config.cache = False  # what an earlier run left on disk would not be compiled again
     calls: dict[str, Callable[..., Any]] = {
         f"{name}{kind}": build(type(benchmark).function, name)
         for name in ("npaccel", "torch_compile")
@@ -194,6 +197,7 @@ def shapes() -> list[Row]:
     for name in ("npaccel", "torch_compile"):
         benchmark.warm(calls[name])
     taken = side_by_side({name: partial(call, *arguments) for name, call in calls.items()})
+    npaccel.config.reset()
     slower = taken["npaccel"] / taken["npaccel alone"]
     compilations = steady.compilations(calls["npaccel"])
     measured = (

@@ -91,7 +91,7 @@ class Page:
         code = compile("\n" * block.line + block.code, str(self.path), "exec")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-            warnings.filterwarnings("always", category=npaccel.PerformanceWarning)
+            warnings.filterwarnings("always", category=npaccel.errors.PerformanceWarning)
             warnings.showwarning = lambda message, category, *_: print(
                 f"{category.__name__}: {message}"
             )
