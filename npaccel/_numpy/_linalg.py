@@ -66,9 +66,8 @@ def _check_square(a: torch.Tensor) -> None:
 
 def _square(a: Any) -> torch.Tensor:
     """Return a stack of square matrices in LAPACK's dtype."""
-    (x,) = prepared(a)
-    _check_square(x)
-    return x
+    _check_square(as_tensor(a))
+    return prepared(a)[0]
 
 
 def _transposed(x: torch.Tensor) -> torch.Tensor:
@@ -78,8 +77,8 @@ def _transposed(x: torch.Tensor) -> torch.Tensor:
 @implements(np.linalg.solve, note=_AT_RUN_TIME)
 def solve(a: Any, b: Any) -> torch.Tensor:
     """`numpy.linalg.solve`; only a 1-D `b` is a vector."""
+    _check_square(as_tensor(a))
     x, y = prepared(a, b)
-    _check_square(x)
     vector = y.ndim == 1
     if vector:
         y = y.unsqueeze(-1)
@@ -192,8 +191,8 @@ def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
     """`numpy.linalg.svd`."""
+    _check_stacked(as_tensor(a))
     (x,) = prepared(a)
-    _check_stacked(x)
     if hermitian:
         return _SVDResult(*_hermitian_svd(x)) if compute_uv else _hermitian_values(x)
     if not compute_uv:
@@ -213,8 +212,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """`numpy.linalg.qr` with modes "reduced", "complete", "r" and "raw"."""
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"Unrecognized mode '{mode}'")
+    _check_stacked(as_tensor(a))
     (x,) = prepared(a)
-    _check_stacked(x)
     if mode == "raw":
         reflectors, scales = torch.geqrf(x)
         return _transposed(reflectors), scales
@@ -242,19 +241,26 @@ def _cutoff(tolerance: Any, values: torch.Tensor) -> torch.Tensor:
     return tolerance * largest
 
 
+def _check_inexact(a: torch.Tensor) -> None:
+    if to_numpy(a.dtype).kind not in "fc":
+        raise ValueError(f"data type {to_numpy(a.dtype)} not inexact; pass rtol as a number")
+
+
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
     """`numpy.linalg.pinv`, by the singular values above `rcond` times the largest."""
-    (x,) = prepared(a)
-    _check_stacked(x)
+    given = as_tensor(a)
+    _check_stacked(given)
+    (x,) = prepared(given)
     if rcond is not None and rtol is not NO_VALUE:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     if rcond is None:
         rcond = 1e-15 if rtol is NO_VALUE else rtol
         if rcond is None:
+            _check_inexact(given)
             rcond = max(x.shape[-2:]) * _eps(x)
     if x.shape[-1] == 0 or x.shape[-2] == 0:
-        return x.new_zeros([*x.shape[:-2], x.shape[-1], x.shape[-2]])
+        return given.new_zeros([*x.shape[:-2], x.shape[-1], x.shape[-2]])
     left, values, right = svd(x, full_matrices=False, hermitian=hermitian)
     large = values > _cutoff(rcond, values)
     inverse = torch.where(large, 1 / torch.where(large, values, 1), 0).unsqueeze(-2)
@@ -271,6 +277,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     if x.ndim < 2:
         return torch.any(x != 0).to(torch.int64)
     values = svd(x, compute_uv=False, hermitian=hermitian)
+    if values.shape[-1] == 0:
+        return torch.zeros(values.shape[:-1], dtype=torch.int64, device=values.device)
     if tol is None:
         rtol = max(x.shape[-2:]) * _eps(values) if rtol is None else rtol
         least = _cutoff(rtol, values)
@@ -334,7 +342,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     solution = torch.matmul(_conjugate(_transposed(right)), parts)
     rank = torch.sum(large)
     residuals = _residuals(x, y, solution, rank)
-    return solution.squeeze(-1) if vector else solution, residuals, rank, values
+    return solution.squeeze(-1) if vector else solution, residuals, rank.to(torch.int32), values
 
 
 def _residuals(

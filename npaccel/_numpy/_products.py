@@ -304,14 +304,15 @@ def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor
     text = ",".join("".join(letter[i] for i in term) for term in terms)
     text += "->" + "".join(letter[i] for i in output)
     own = x[0].dtype
-    if own == torch.bool:
+    if own == torch.bool:  # counts of True, none of which can cancel another
         return torch.einsum(text, *[part.to(torch.float32) for part in x]) != 0
     if own == torch.uint64:
         return torch.einsum(text, *[part.view(torch.int64) for part in x]).view(own)
-    if own in (torch.uint16, torch.uint32):
-        return torch.einsum(text, *[part.to(torch.int64) for part in x]).to(own)
-    found = torch.einsum(text, *x)
-    return found if found.dtype == own else found.to(own)
+    if own.is_floating_point or own.is_complex or own == torch.int64 or len(x) == 1:
+        found = torch.einsum(text, *x)
+        return found if found.dtype == own else found.to(own)
+    # torch sums other integers in int64, and lacks products of most of them
+    return torch.einsum(text, *[part.to(torch.int64) for part in x]).to(own)
 
 
 @implements(np.einsum, zero_d="scalar")
