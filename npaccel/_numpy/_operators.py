@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._dtypes import as_tensor, is_scalar
+from npaccel._numpy._dtypes import as_tensor, is_scalar, to_numpy
 from npaccel._numpy._ufunc_engine import is_symbolic
 from npaccel._numpy._ufuncs import IMPLEMENTATIONS
 
@@ -153,12 +153,14 @@ def inplace(op: Operator, a: Any, b: Any) -> Any:
         return binary(plain, a, b)
     if plain is operator.pow:
         return _power(a, b, a)
-    if plain is operator.matmul and (a.ndim < 1 or as_tensor(b).ndim < 2):
-        raise ValueError(
-            "inplace matrix multiplication requires the first operand to have at least one and "
-            f"the second at least two dimensions, not {a.ndim} and {as_tensor(b).ndim}"
-        )
+    if plain is operator.matmul:
+        op(_stand_in(a), b if is_scalar(b) else _stand_in(as_tensor(b)))
     return IMPLEMENTATIONS[BINARY[plain]](a, b, out=a)
+
+
+def _stand_in(x: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Return an array of one element to let NumPy raise for its dtype and dimensions."""
+    return np.ones((1,) * x.ndim, dtype=to_numpy(x.dtype))
 
 
 def _power(a: Any, b: Any, out: torch.Tensor | None) -> Any:
@@ -169,8 +171,11 @@ def _power(a: Any, b: Any, out: torch.Tensor | None) -> Any:
     """
     fast = _POWERS.get(b) if _is_plain_number(b) else None
     if fast is not None and isinstance(a, torch.Tensor) and a.ndim > 0:
-        whole = not (a.dtype.is_floating_point or a.dtype.is_complex)
-        if not whole or (fast is np.square and isinstance(b, int) and a.dtype != torch.bool):
+        known = np.ones(1, dtype=to_numpy(a.dtype))
+        # integers have the path for squares only; NumPy's bools become int8 by it
+        if known.dtype.kind in "fc" or (
+            fast is np.square and (known**b).dtype == np.square(known).dtype
+        ):
             return IMPLEMENTATIONS[fast](a, out=out)
     return IMPLEMENTATIONS[np.power](a, b, out=out)
 

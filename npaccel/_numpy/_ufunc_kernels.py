@@ -6,6 +6,7 @@ kernel is one torch op; what follows the name's first branch is for the others.
 
 from __future__ import annotations
 
+import cmath
 import functools
 import math
 import operator
@@ -202,7 +203,10 @@ def _by_parts(op: Compute) -> Compute:
     """Add or subtract complex tensors by parts: torch's own turns inf+0j into inf+nanj."""
 
     def kernel(a: Operand, b: Operand) -> torch.Tensor:
-        if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
+        number = next((x for x in (a, b) if not isinstance(x, torch.Tensor)), None)
+        if isinstance(number, int | float | complex) and not cmath.isfinite(number):
+            return _tensors(kernel)(a, b)  # type: ignore[no-any-return]
+        if number is not None:
             return op(a, b)  # type: ignore[no-any-return]
         parts = (torch.view_as_real(torch.resolve_conj(x)) for x in (a, b))
         return torch.view_as_complex(op(*parts))
@@ -236,7 +240,12 @@ def power(a: Operand, b: Operand) -> torch.Tensor:
         if isinstance(b, int) and b < 0:
             raise ValueError("Integers to negative integer powers are not allowed.")
         return integers.power(a, b)  # type: ignore[no-any-return]
-    return _complex_power(a, b) if dtype.is_complex else torch.pow(a, b)
+    if dtype.is_complex:
+        return _complex_power(a, b)
+    if isinstance(b, float) and abs(b) == 0.5:
+        # torch's root of -inf is NaN, and of -0.0 it is -0.0: not so the power
+        b = torch.full_like(a, b)
+    return torch.pow(a, b)
 
 
 def _plain_square(x: torch.Tensor) -> torch.Tensor:
@@ -389,7 +398,7 @@ def nextafter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     moved = torch.where((a < b) == (a > 0), bits + 1, bits - 1)
     smallest = torch.copysign(torch.full_like(a, 2.0**-24), b)
     found = torch.where(a == 0, smallest, moved.to(torch.int16).view(torch.float16))
-    return torch.where(a == b, b, torch.where(torch.isnan(a) | torch.isnan(b), a + b, found))
+    return torch.where(a == b, a, torch.where(torch.isnan(a) | torch.isnan(b), a + b, found))
 
 
 def spacing(x: torch.Tensor) -> torch.Tensor:
