@@ -37,6 +37,7 @@ __all__ = [
 
 _POSIX = hasattr(os, "geteuid")
 _BLOCK = 1 << 20
+_ATTEMPTS = 3
 _MAX_LINKS = 40  # as Linux
 
 # O_NONBLOCK: opening a pipe that somebody put in a file's place must not wait for a writer.
@@ -297,11 +298,12 @@ def remove_tree(path: str) -> bool:
     """Remove a file, a link or a folder with all in it; return whether it's gone."""
     import shutil
 
-    try:
-        if stat.S_ISDIR(os.lstat(path).st_mode):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            os.unlink(path)
-    except OSError:  # gone already, or not ours to remove: the next line tells which
-        return not os.path.lexists(path)
+    for _ in range(_ATTEMPTS):  # another process may be putting something in
+        try:
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)
+        except OSError:  # gone already, or not ours to remove: the next line tells which
+            break
     return not os.path.lexists(path)
