@@ -1,0 +1,277 @@
+"""Creation: arrays of a shape, arrays of what is given, and NumPy's scalar types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._context import settings
+from npaccel._numpy._dtypes import (
+    DType,
+    as_dtype,
+    as_tensor,
+    default_float,
+    full_scalar,
+    is_scalar,
+    to_numpy,
+)
+from npaccel._numpy._indexing import fitted, value_for
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_engine import is_symbolic
+
+#: A shape argument: one size or several; a size may be symbolic.
+Shape = Any
+_EMPTY_NOTE = "filled with zeros"
+
+
+def shape_of(shape: Shape) -> tuple[Any, ...]:
+    """Return a shape argument as a tuple of sizes.
+
+    Raises
+    ------
+    TypeError
+        If a size is no integer.
+    ValueError
+        If a size is negative.
+    """
+    if isinstance(shape, torch.Tensor):
+        raise NotImplementedError(
+            "a shape that is computed from array values can't be compiled; pass Python integers"
+        )
+    sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    for size in sizes:
+        if isinstance(size, torch.Tensor):
+            shape_of(size)
+        elif not isinstance(size, int | np.integer | torch.SymInt):
+            raise TypeError(f"'{type(size).__name__}' object cannot be interpreted as an integer")
+        elif isinstance(size, int | np.integer) and size < 0:
+            raise ValueError("negative dimensions are not allowed")
+    return tuple(int(size) if isinstance(size, np.integer) else size for size in sizes)
+
+
+def filled(shape: Shape, value: Any, dtype: DType, device: torch.device | None) -> torch.Tensor:
+    """Return a new array with one value everywhere."""
+    where = settings().device if device is None else device
+    sizes = shape_of(shape)
+    if is_scalar(value):
+        found = full_scalar(cast_scalar(value, dtype), dtype, where, sizes)
+        return found if found.is_contiguous() else found.clone()
+    source = value_for(value, dtype, where)
+    return fitted(source, sizes).expand(sizes).clone()
+
+
+def cast_scalar(value: Any, dtype: DType) -> Any:
+    """Return a Python number cast without a check, as `numpy.full` and `copyto` do.
+
+    Raises
+    ------
+    OverflowError
+        If a Python int doesn't fit.
+    """
+    if is_symbolic(value):
+        return value
+    with np.errstate(all="ignore"):
+        return np.full((), value, dtype).item()
+
+
+def _of_shape(value: int) -> Callable[..., torch.Tensor]:
+    def create(
+        shape: Shape,
+        dtype: Any = None,
+        order: str = "C",
+        *,
+        device: str | None = None,
+        like: Any = None,
+    ) -> torch.Tensor:
+        kind = default_float() if dtype is None else as_dtype(dtype)
+        return filled(shape, value, kind, None)
+
+    return create
+
+
+zeros = implements(np.zeros)(_of_shape(0))
+ones = implements(np.ones)(_of_shape(1))
+empty = implements(np.empty, note=_EMPTY_NOTE)(_of_shape(0))
+
+
+@implements(np.full)
+def full(
+    shape: Shape,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "C",
+    *,
+    device: str | None = None,
+    like: Any = None,
+) -> torch.Tensor:
+    """`numpy.full`; a Python float makes an array of the default float."""
+    if dtype is None:
+        kind = to_numpy(as_tensor(fill_value).dtype)
+    else:
+        kind = as_dtype(dtype)
+    return filled(shape, fill_value, kind, None)
+
+
+def _like(a: Any, dtype: Any, shape: Shape) -> tuple[Any, DType, torch.device | None]:
+    """Return shape, dtype and device of what a ``*_like`` function creates."""
+    prototype = as_tensor(a)
+    kind = to_numpy(prototype.dtype) if dtype is None else as_dtype(dtype)
+    device = prototype.device if isinstance(a, torch.Tensor) else None
+    return (prototype.shape if shape is None else shape), kind, device
+
+
+def _like_shape(value: int) -> Callable[..., torch.Tensor]:
+    def create(
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Shape = None,
+        *,
+        device: str | None = None,
+    ) -> torch.Tensor:
+        sizes, kind, where = _like(a, dtype, shape)
+        return filled(sizes, value, kind, where)
+
+    return create
+
+
+def _empty_like(prototype: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+    return zeros_like(prototype, *args, **kwargs)
+
+
+zeros_like = implements(np.zeros_like)(_like_shape(0))
+ones_like = implements(np.ones_like)(_like_shape(1))
+empty_like = implements(np.empty_like, note=_EMPTY_NOTE)(_empty_like)
+
+
+@implements(np.full_like)
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Shape = None,
+    *,
+    device: str | None = None,
+) -> torch.Tensor:
+    """`numpy.full_like`."""
+    sizes, kind, where = _like(a, dtype, shape)
+    return filled(sizes, fill_value, kind, where)
+
+
+# -- arrays of what is given
+
+
+@implements(np.array)
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    like: Any = None,
+    ndmax: int = 0,
+) -> torch.Tensor:
+    """`numpy.array`: a copy, unless `copy` is None or False."""
+    found = as_tensor(object, None if dtype is None else as_dtype(dtype))
+    if found is object:
+        found = found.clone() if copy else found
+    elif copy is False:
+        raise ValueError(
+            "Unable to avoid copy while creating an array as requested; "
+            "use `np.asarray(obj)` to allow a copy when needed"
+        )
+    if ndmin > found.ndim:
+        found = found.reshape((1,) * (ndmin - found.ndim) + tuple(found.shape))
+    return found
+
+
+def _as_array(ndmin: int = 0) -> Callable[..., torch.Tensor]:
+    def convert(
+        a: Any,
+        dtype: Any = None,
+        order: Any = None,
+        *,
+        device: str | None = None,
+        copy: bool | None = None,
+        like: Any = None,
+    ) -> torch.Tensor:
+        return array(a, dtype, copy=copy, ndmin=ndmin)
+
+    return convert
+
+
+asarray = implements(np.asarray)(_as_array())
+asanyarray = implements(np.asanyarray)(_as_array())
+implements(np.asfortranarray, note="strides stay as they are")(_as_array())
+
+
+@implements(np.ascontiguousarray)
+def ascontiguousarray(
+    a: Any,
+    dtype: Any = None,
+    *,
+    like: Any = None,
+) -> torch.Tensor:
+    """`numpy.ascontiguousarray`: at least one axis."""
+    return array(a, dtype, copy=None, ndmin=1).contiguous()
+
+
+@implements(np.require, note="strides stay as they are")
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    """`numpy.require`: only the dtype and the request for a copy are heeded."""
+    flags = {str(flag).upper() for flag in requirements or ()}
+    owned = bool(flags & {"O", "OWNDATA"})
+    return array(a, dtype, copy=True if owned else None)
+
+
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> torch.Tensor:
+    """`numpy.copy`."""
+    return array(a)
+
+
+def _refused(function: Any, reason: str) -> None:
+    """Enter a row that raises, and says why."""
+    text = f"numpy.{function.__name__} can't be compiled: {reason}"
+
+    @implements(function, note=reason)
+    def refuse(*_args: Any, **_kwargs: Any) -> None:
+        raise NotImplementedError(text)
+
+
+_refused(np.asarray_chkfinite, "it raises depending on array values; use numpy.asarray")
+_refused(np.frombuffer, "it reads bytes of the host; call it outside the function")
+
+
+# -- scalar types
+
+
+def _scalar_type(scalar: type[np.generic]) -> None:
+    dtype = as_dtype(scalar)
+
+    @implements(scalar, name=f"numpy.{scalar.__name__}", zero_d="scalar")
+    def construct(x: Any = 0, /) -> torch.Tensor:
+        """Return what the scalar type makes of x: a scalar, or an array of x's shape."""
+        if isinstance(x, torch.Tensor):
+            return array(x, dtype)
+        if not is_scalar(x) or isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return as_tensor(x, dtype)
+        number = scalar(x)  # overflow and NaN raise here
+        return full_scalar(number.item(), dtype)
+
+
+def _scalar_types() -> list[type[np.generic]]:
+    found: set[Any] = set(np.sctypeDict.values())
+    return [t for t in found if np.dtype(t).kind in "biufc" and np.dtype(t).char not in "gG"]
+
+
+for _type in sorted(_scalar_types(), key=lambda scalar: scalar.__name__):
+    _scalar_type(_type)

@@ -1,0 +1,262 @@
+"""Indexing: ``a[key]`` and ``a[key] = value`` with NumPy's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+from npaccel._numpy._dtypes import (
+    DType,
+    as_tensor,
+    cast,
+    dtype_of,
+    full_scalar,
+    is_scalar,
+    strong,
+    to_numpy,
+)
+from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
+from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
+
+#: torch has no masked scatter or gather for these; the bits are the same.
+_SAME_BITS = {
+    torch.uint16: torch.int16,
+    torch.uint32: torch.int32,
+    torch.uint64: torch.int64,
+}
+
+
+def same_bits(x: torch.Tensor) -> torch.Tensor:
+    """Return unsigned integers reinterpreted as signed; others as they are."""
+    signed = _SAME_BITS.get(x.dtype)
+    return x if signed is None else x.view(signed)
+
+
+def flipped(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    """Return a copy that runs backwards along some axes (torch has no negative strides)."""
+    if not axes:
+        return x
+    return torch.flip(same_bits(x), tuple(axes)).view(x.dtype)
+
+
+def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
+    """Return ``a[key]``.
+
+    Parameters
+    ----------
+    a : tensor
+        The array.
+    key : object
+        Whatever NumPy takes: int, slice, None, Ellipsis, tensor of integers or
+        bools, nested list, or a tuple of those.
+
+    Returns
+    -------
+    tensor
+        A view where NumPy returns one, but for slices with a negative step and
+        for 0-d integer tensors, which give copies.
+
+    Raises
+    ------
+    IndexError
+        If there are too many indices, an int is out of bounds, an index is no
+        integer, or a mask has the wrong shape.
+    """
+    selection = select(a, key)
+    view = flipped(selection.view, selection.flips)
+    if not selection.gathers:
+        return view
+    check_broadcast(selection)
+    found = torch.ops.aten.index.Tensor(view, selection.indices)
+    return moved(found, *places(selection), width(selection))
+
+
+def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
+    """Do ``a[key] = value``.
+
+    Parameters
+    ----------
+    a : tensor
+        Written in place.
+    key : object
+        As for `getitem`.
+    value : tensor, Python scalar or nested list
+        Cast to the dtype of `a` without a check, as NumPy does, and broadcast.
+
+    Raises
+    ------
+    IndexError
+        As for `getitem`.
+    ValueError
+        If the value doesn't broadcast to the selection.
+    OverflowError
+        If a Python int doesn't fit the dtype.
+
+    Notes
+    -----
+    Where an index occurs twice, NumPy keeps the last value. So does torch in
+    small arrays; where the scatter runs in parallel, any of the values may stay.
+    A mask with an array of as many values as it has True elements takes the
+    values in order; that their number is right isn't checked beforehand.
+    """
+    selection = select(a, key)
+    source = value_for(value, to_numpy(a.dtype), a.device)
+    mask = _only_mask(selection)
+    _check_rank(selection, mask, source)
+    if not selection.gathers:
+        _assign(selection.view, source, selection.flips)
+    elif mask is not None:
+        _assign_masked(selection, mask, source)
+    else:
+        _scatter(selection, source)
+
+
+def _check_rank(selection: Selection, mask: torch.Tensor | None, value: torch.Tensor) -> None:
+    """Refuse values of more axes than NumPy takes here."""
+    if selection.element and value.ndim:
+        if any(guard_or_false(size != 1) for size in value.shape):
+            raise ValueError("setting an array element with a sequence.")
+        np.zeros(1)[0] = np.zeros((1,) * value.ndim)  # deprecated, then refused: ask NumPy
+    if mask is not None and selection.alone and mask.ndim == selection.view.ndim and value.ndim > 1:
+        raise TypeError(
+            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, "
+            f"input has {value.ndim} dimensions"
+        )
+
+
+def value_for(value: Any, dtype: DType, device: torch.device) -> torch.Tensor:
+    """Return a value to be stored, as a tensor of the array's dtype."""
+    if value is None or is_scalar(value):
+        # Storing it in a NumPy element raises what NumPy raises.
+        value = value if is_symbolic(value) else _stored(value, dtype)
+        return full_scalar(value, dtype, device)
+    if isinstance(value, torch.Tensor):
+        found = cast(value, dtype)
+    elif strong(dtype_of(value)).kind in "iub" and dtype.kind in "iub":
+        found = as_tensor(value, dtype)  # checks that the numbers fit
+    else:
+        found = cast(as_tensor(value, strong(dtype_of(value))), dtype)
+    return found.to(device) if found.ndim else found
+
+
+def _stored(value: Any, dtype: DType) -> Any:
+    cell = np.empty((), dtype)
+    cell[()] = value
+    return cell.item()
+
+
+def fitted(value: torch.Tensor, shape: Any) -> torch.Tensor:
+    """Return a value that broadcasts to a shape, without leading axes of length one.
+
+    Raises
+    ------
+    ValueError
+        If it doesn't broadcast.
+    """
+    fits = value
+    while fits.ndim > len(shape) and guard_or_false(fits.shape[0] == 1):
+        fits = fits.squeeze(0)
+    own = tuple(reversed(fits.shape))
+    pairs = zip(own, reversed(shape), strict=False)
+    if fits.ndim > len(shape) or any(
+        guard_or_false(size != 1) and guard_or_false(size != target) for size, target in pairs
+    ):
+        raise ValueError(
+            f"could not broadcast input array from shape {_text(value.shape)} into shape "
+            f"{_text(shape)}"
+        )
+    return fits
+
+
+def _text(shape: Any) -> str:
+    return str(tuple(shape)).replace(" ", "")
+
+
+def _assign(view: torch.Tensor, value: torch.Tensor, flips: list[int]) -> None:
+    value = fitted(value, view.shape)
+    if value.ndim:
+        # The value may be another part of the same memory; compilers drop the copy.
+        value = value.clone()
+    if flips and value.ndim:
+        value = flipped(value.expand(view.shape), flips)
+    view.copy_(value)
+
+
+def _only_mask(selection: Selection) -> torch.Tensor | None:
+    """Return the mask, where one mask is all that gathers."""
+    indices = [index for index in selection.indices if index is not None]
+    if len(indices) == 1 and indices[0].dtype == torch.bool:
+        return indices[0]
+    return None
+
+
+def _assign_masked(selection: Selection, mask: torch.Tensor, value: torch.Tensor) -> None:
+    """Store under a mask, without a size that depends on the data."""
+    source, place = places(selection)
+    view = torch.movedim(
+        selection.view,
+        tuple(range(source, source + mask.ndim)),
+        tuple(range(mask.ndim)),
+    )
+    rest = view.shape[mask.ndim :]
+    wide = mask.reshape(mask.shape + (1,) * len(rest))
+    aligned = _aligned(value, len(rest) + 1, place, 0)
+    flips = [axis - (axis > source) * mask.ndim for axis in selection.flips]
+    if guard_or_false(aligned.shape[0] == 1):
+        each = fitted(aligned.squeeze(0), rest)
+        each = flipped(each.expand(rest), flips) if flips else each
+        view.copy_(torch.where(wide, each, view))
+        return
+    each = fitted(aligned, (aligned.shape[0], *rest)).expand(aligned.shape[0], *rest)
+    each = flipped(each, [axis + 1 for axis in flips])
+    same_bits(view).masked_scatter_(wide.expand(view.shape), same_bits(each.contiguous()))
+
+
+def _aligned(value: torch.Tensor, ndim: int, source: int, target: int) -> torch.Tensor:
+    """Give a value as many axes as the result has, one of them moved."""
+    while value.ndim > ndim and guard_or_false(value.shape[0] == 1):
+        value = value.squeeze(0)
+    if value.ndim > ndim:
+        raise ValueError(
+            f"shape mismatch: value array of shape {_text(value.shape)} could not be broadcast "
+            "to indexing result"
+        )
+    return moved(value.reshape((1,) * (ndim - value.ndim) + tuple(value.shape)), source, target, 1)
+
+
+def _scatter(selection: Selection, value: torch.Tensor) -> None:
+    check_broadcast(selection)
+    indices = _integer_indices(selection)
+    view = selection.view
+    source, place = places(selection)
+    gathered = broadcast_shape([index.shape for index in indices if index is not None])
+    rest = [size for size, index in zip(view.shape, indices, strict=True) if index is None]
+    shape = (*rest[:place], *gathered, *rest[place:])
+    value = fitted(value, shape)
+    if value.ndim:
+        # torch broadcasts by its own order of the axes, and refuses shared memory.
+        value = moved(value.expand(shape), place, source, len(gathered)).clone()
+        flips = [_after(axis, indices, source, len(gathered)) for axis in selection.flips]
+        value = flipped(value, flips)
+    torch.ops.aten.index_put_.default(same_bits(view), indices, same_bits(value))
+
+
+def _integer_indices(selection: Selection) -> list[torch.Tensor | None]:
+    """Return one entry per axis of the view: masks as the positions of their True elements."""
+    indices: list[torch.Tensor | None] = []
+    for index in selection.indices:
+        if index is not None and index.dtype == torch.bool:
+            indices += torch.nonzero(index).unbind(1)
+        else:
+            indices.append(index)
+    return indices + [None] * (selection.view.ndim - len(indices))
+
+
+def _after(axis: int, indices: list[torch.Tensor | None], source: int, width: int) -> int:
+    """Return where an axis of the view that isn't gathered is in torch's result."""
+    position = sum(index is None for index in indices[:axis])
+    return position if position < source else position + width
