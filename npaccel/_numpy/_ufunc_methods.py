@@ -355,7 +355,8 @@ def reduceat_ufunc(
         If an index in a list lies outside the axis.
     """
     x = as_tensor(array)
-    starts = as_tensor(indices)
+    # NumPy cuts a list of floats to integers, but refuses an array of them
+    starts = as_tensor(indices, INT64 if isinstance(indices, list | tuple) else None)
     target = out_tuple(ufunc, out)[0]
     dtype = None if dtype is None else as_dtype(dtype)
     stand_in = np.zeros((1,) * starts.ndim, dtype=to_numpy(starts.dtype))
@@ -391,7 +392,7 @@ def _fold_slices(ufunc: np.ufunc, x: torch.Tensor, starts: torch.Tensor) -> torc
         fold = FOLDS[ufunc]
     dtype = to_numpy(x.dtype)
     neutral = full_scalar(neutral_value(ufunc, dtype), dtype, x.device)
-    result: torch.Tensor = fold.reduce(torch.where(member, rows, neutral), (-1,), False)
+    result: torch.Tensor = fold.reduce(torch.where(member, rows, neutral), (rows.ndim - 1,), False)
     if ufunc not in (np.gcd, np.lcm, np.hypot):
         return result
     # a lone element stays as it is, with its sign
@@ -415,11 +416,9 @@ def outer_ufunc(ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
     tensor, or tuple of tensors
         Of shape ``a.shape + b.shape``.
     """
-    right = b if is_scalar(b) else as_tensor(b)
-    if not is_scalar(a) and isinstance(right, torch.Tensor):
-        left = as_tensor(a)
-        a = left.reshape(*left.shape, *(1,) * right.ndim)
-    return IMPLEMENTATIONS[ufunc](a, right, **keywords)
+    left, right = as_tensor(a), as_tensor(b)  # here NumPy knows no weak scalars
+    left = left.reshape((*left.shape, *(1,) * right.ndim))
+    return IMPLEMENTATIONS[ufunc](left, right, **keywords)
 
 
 def _reduce_row(ufunc: np.ufunc) -> Compute:
