@@ -10,13 +10,14 @@ import torch
 
 from npaccel._numpy._axes import Axis, axes_of, deliver, probe
 from npaccel._numpy._dtypes import (
+    FLOAT64,
     DType,
     as_dtype,
     as_tensor,
     cast,
     dtype_of,
-    is_scalar,
     narrow,
+    strong,
     to_numpy,
 )
 from npaccel._numpy._sorting import ordered, positions
@@ -175,7 +176,7 @@ def _elements(s: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 
 
 def _of_sorted(
-    s: torch.Tensor, q: torch.Tensor, n: Any, method: str, result: DType
+    s: torch.Tensor, q: torch.Tensor, n: Any, method: str, is_whole: bool, result: DType
 ) -> torch.Tensor:
     """Return quantiles of sorted data: q.shape[0] of them along a new first axis."""
     levels = q.reshape([-1] + [1] * (s.ndim - 1))
@@ -183,7 +184,7 @@ def _of_sorted(
     last = torch.as_tensor(n - 1, device=s.device)
     whole = torch.floor(place)
     index = torch.minimum(torch.clamp(whole.to(torch.int64), min=0), torch.clamp(last, min=0))
-    if method in _WHOLE:
+    if is_whole:
         return _elements(s, index)
     after = torch.minimum(torch.clamp(whole.to(torch.int64) + 1, min=0), torch.clamp(last, min=0))
     weight = torch.where(place < 0, 0, _weight(method, place, whole))
@@ -192,10 +193,17 @@ def _of_sorted(
     return _interpolated(low, high, cast(weight, result))
 
 
-def _quantile_result(x: torch.Tensor, q: Any, method: str) -> DType:
+def _is_whole(q: Any) -> bool:
+    return strong(dtype_of(q)).kind in "biu"
+
+
+def _quantile_result(x: torch.Tensor, q: Any, method: str, scale: int) -> DType:
     """Return NumPy's result dtype, asked of NumPy itself."""
     own = to_numpy(x.dtype)
-    level = 0.5 if is_scalar(q) else np.full((1,) * min(as_tensor(q).ndim, 1), 0.5, dtype_of(q))
+    kind: Any = dtype_of(q)
+    if scale != 1 and _is_whole(q):
+        kind = FLOAT64 if isinstance(kind, np.dtype) else float
+    level = kind(0) if isinstance(kind, type) else np.zeros((1,) * min(as_tensor(q).ndim, 1), kind)
     ask: Any = np.quantile  # whose stubs name the methods
     answer = ask(probe(x), level, method=method)
     return narrow(as_dtype(np.asarray(answer).dtype), [own, dtype_of(q)])
@@ -203,7 +211,7 @@ def _quantile_result(x: torch.Tensor, q: Any, method: str) -> DType:
 
 def _levels(q: Any, scale: int) -> torch.Tensor:
     """Return q between 0 and 1 in float64; values that are known are checked."""
-    levels = cast(as_tensor(q), np.dtype(np.float64)) / scale
+    levels = cast(as_tensor(q), FLOAT64) / scale
     if levels.ndim > 2:
         raise ValueError("q must be a scalar or 1d")
     known = None if _contains_tensor(q) else np.asarray(q)
@@ -283,7 +291,8 @@ def _quantiles(
     else:
         s = ordered(data, 0)
         n: Any = torch.sum(~torch.isnan(s), 0) if skip else s.shape[0]
-        found = _of_sorted(s, levels, n, method, _quantile_result(x, q, method))
+        whole = method in _WHOLE or (method == "linear" and scale == 1 and _is_whole(q))
+        found = _of_sorted(s, levels, n, method, whole, _quantile_result(x, q, method, scale))
         found = _with_nan(found, s, skip)
     found = found.reshape([*levels.shape, *found.shape[1:]])
     return restored(found, axes, levels.ndim) if keepdims else found

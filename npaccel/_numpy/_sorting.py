@@ -11,18 +11,15 @@ import torch
 from npaccel._numpy._axes import axis_of, deliver
 from npaccel._numpy._dtypes import INT64, as_tensor, cast, result_dtype, to_numpy
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_integers import ordered as in_signed_order
 
 _KINDS = ("quicksort", "mergesort", "heapsort", "stable")
 _NO_FIELDS = "Cannot specify order when the array has no fields."
-_WIDER = {torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
 
 
 def keys_of(x: torch.Tensor) -> torch.Tensor:
     """Return numbers in the order of x, of a dtype that torch can search in."""
-    if x.dtype == torch.uint64:
-        return x.view(torch.int64) ^ torch.iinfo(torch.int64).min
-    wider = _WIDER.get(x.dtype)
-    return x if wider is None else x.to(wider)
+    return x.to(torch.uint8) if x.dtype == torch.bool else in_signed_order(x)
 
 
 def _check_sort(x: torch.Tensor, axis: int, kind: Any, order: Any, stable: Any = None) -> int:
@@ -177,11 +174,11 @@ def lexsort(keys: Any, axis: int = -1) -> torch.Tensor:
 def search(a: torch.Tensor, v: torch.Tensor, right: bool) -> torch.Tensor:
     """Return where values fit into a sorted 1-D tensor of the same dtype, NaN last."""
     if not a.dtype.is_floating_point:
-        return torch.searchsorted(keys_of(a), keys_of(v), right=right)
+        return torch.searchsorted(keys_of(a), keys_of(v).contiguous(), right=right)
     # torch's search is led astray by NaN, so the array's NaN count as infinity.
     missing = torch.isnan(a)
     numbers = torch.sum(~missing)
-    found = torch.searchsorted(torch.where(missing, float("inf"), a), v, right=right)
+    found = torch.searchsorted(torch.where(missing, float("inf"), a), v.contiguous(), right=right)
     end = a.shape[0] if right else numbers
     return torch.where(torch.isnan(v), end, torch.minimum(found, numbers))
 

@@ -1,0 +1,148 @@
+"""Evaluation in numpy.polynomial: power, Chebyshev, Legendre, Hermite and Laguerre series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
+
+from npaccel._numpy._dtypes import (
+    FLOAT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    is_scalar,
+    narrow,
+    to_numpy,
+)
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_engine import named
+
+Value = Callable[..., torch.Tensor]
+#: One step of Clenshaw's recurrence: (coefficient, c0, c1, x, degree) -> new (c0, c1).
+Step = Callable[[Any, Any, Any, Any, int], tuple[Any, Any]]
+
+
+def _dtype(c: torch.Tensor, x: Any) -> DType:
+    own = to_numpy(c.dtype)
+    wide = own if own.kind in "fc" else FLOAT64
+    other = dtype_of(x)
+    weak = other if isinstance(other, np.dtype) else other(0)
+    return narrow(as_dtype(np.result_type(wide, weak)), [own, other])
+
+
+def _prepared(x: Any, c: Any, tensor: bool) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Return the points in the result's dtype, and the coefficients, lowest degree first."""
+    coefficients = as_tensor(c)
+    coefficients = coefficients.reshape(1) if coefficients.ndim == 0 else coefficients
+    dtype = _dtype(coefficients, x)
+    at = as_tensor(x, dtype)
+    # The coefficients keep their precision until they meet x, as NumPy's do.
+    if not (coefficients.dtype.is_floating_point or coefficients.is_complex()):
+        coefficients = cast(coefficients, narrow(FLOAT64, [to_numpy(coefficients.dtype)]))
+    if tensor and not is_scalar(x):
+        coefficients = coefficients.reshape([*coefficients.shape, *([1] * at.ndim)])
+    return at, list(coefficients.unbind(0))
+
+
+def _clenshaw(step: Step, last: Callable[[Any, Any, Any], Any]) -> Value:
+    """Make a series' evaluation from one step and the sum at the end."""
+
+    def value(x: Any, c: Any, tensor: bool = True) -> torch.Tensor:
+        """Evaluate a series by Clenshaw's recurrence."""
+        at, parts = _prepared(x, c, tensor)
+        if len(parts) == 1:
+            c0, c1 = parts[0], torch.zeros_like(parts[0])
+        else:
+            c0, c1 = parts[-2], parts[-1]
+        degree = len(parts)
+        for coefficient in reversed(parts[:-2]):
+            degree -= 1
+            c0, c1 = step(coefficient, c0, c1, at, degree)
+        return last(c0, c1, at)  # type: ignore[no-any-return]
+
+    return value
+
+
+def _power(x: Any, c: Any, tensor: bool = True) -> torch.Tensor:
+    """Evaluate a power series by Horner's rule."""
+    at, parts = _prepared(x, c, tensor)
+    found = parts[-1] + at * 0
+    for coefficient in reversed(parts[:-1]):
+        found = coefficient + found * at
+    return found
+
+
+def _one_more(c0: Any, c1: Any, x: Any) -> Any:
+    return c0 + c1 * x
+
+
+_chebyshev = _clenshaw(lambda c, c0, c1, x, _: (c - c1, c0 + c1 * (2 * x)), _one_more)
+_legendre = _clenshaw(
+    lambda c, c0, c1, x, n: (c - c1 * ((n - 1) / n), c0 + c1 * x * ((2 * n - 1) / n)), _one_more
+)
+_hermite = _clenshaw(
+    lambda c, c0, c1, x, n: (c - c1 * (2 * (n - 1)), c0 + c1 * (x * 2)),
+    lambda c0, c1, x: c0 + c1 * (x * 2),
+)
+_hermite_e = _clenshaw(lambda c, c0, c1, x, n: (c - c1 * (n - 1), c0 + c1 * x), _one_more)
+_laguerre = _clenshaw(
+    lambda c, c0, c1, x, n: (c - (c1 * (n - 1)) / n, c0 + (c1 * ((2 * n - 1) - x)) / n),
+    lambda c0, c1, x: c0 + c1 * (1 - x),
+)
+
+
+def _check_points(points: tuple[Any, ...]) -> list[torch.Tensor]:
+    found = [as_tensor(x) for x in points]
+    if any(tuple(x.shape) != tuple(found[0].shape) for x in found[1:]):
+        raise ValueError(f"{', '.join('xyz'[: len(points)])} are incompatible")
+    return found
+
+
+def _at_points(value: Value) -> Callable[..., torch.Tensor]:
+    def evaluate(points: tuple[Any, ...], c: Any) -> torch.Tensor:
+        first, *others = _check_points(points)
+        found = value(first, c)
+        for x in others:
+            found = value(x, found, tensor=False)
+        return found
+
+    return evaluate
+
+
+def _on_grid(value: Value) -> Callable[..., torch.Tensor]:
+    def evaluate(points: tuple[Any, ...], c: Any) -> torch.Tensor:
+        for x in points:
+            c = value(x, c)
+        return c  # type: ignore[no-any-return]
+
+    return evaluate
+
+
+def _declare(module: Any, prefix: str, value: Value) -> None:
+    """Enter a family: at points in 1 to 3 dimensions, and on grids in 2 and 3."""
+    points, grid = _at_points(value), _on_grid(value)
+    family: dict[str, Value] = {
+        "val": value,
+        "val2d": lambda x, y, c: points((x, y), c),
+        "val3d": lambda x, y, z, c: points((x, y, z), c),
+        "grid2d": lambda x, y, c: grid((x, y), c),
+        "grid3d": lambda x, y, z, c: grid((x, y, z), c),
+    }
+    for suffix, function in family.items():
+        name = prefix + suffix
+        # The name under which a printed graph can be imported.
+        globals()[name] = implements(getattr(module, name))(named(function, name, __name__))
+
+
+_declare(polynomial, "poly", _power)
+_declare(chebyshev, "cheb", _chebyshev)
+_declare(legendre, "leg", _legendre)
+_declare(hermite, "herm", _hermite)
+_declare(hermite_e, "herme", _hermite_e)
+_declare(laguerre, "lag", _laguerre)

@@ -1,0 +1,205 @@
+"""Convolution, interpolation, phase unwrapping, and the functions sinc and i0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import axis_of
+from npaccel._numpy._cumulative import diff, sliced
+from npaccel._numpy._dtypes import (
+    COMPLEX128,
+    FLOAT64,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    narrow,
+    result_dtype,
+    to_numpy,
+    to_torch,
+)
+from npaccel._numpy._norms import as_inexact
+from npaccel._numpy._products import promoted
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_integers import as_signed
+
+
+def _windows(a: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Return the sums of products of v with every window of a as long as v."""
+    if a.dtype.is_floating_point or a.is_complex():
+        return torch.nn.functional.conv1d(a[None, None], v[None, None])[0, 0]
+    windows = a.unfold(0, v.shape[0], 1)
+    if a.dtype == torch.bool:
+        return torch.any(windows & v, -1)
+    return torch.sum(windows * v, -1, dtype=a.dtype)
+
+
+def _padding(mode: Any, m: int) -> tuple[int, int]:
+    """Return how far the window reaches over each end of the array."""
+    names = {0: "valid", 1: "same", 2: "full"}
+    mode = names.get(mode, mode) if isinstance(mode, int) else mode
+    if mode == "valid":
+        return 0, 0
+    if mode == "same":
+        return m // 2, m - m // 2 - 1
+    if mode == "full":
+        return m - 1, m - 1
+    raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+
+
+def _slid(a: torch.Tensor, v: torch.Tensor, mode: Any) -> torch.Tensor:
+    before, after = _padding(mode, v.shape[0])
+    if isinstance(before, int) and before == 0 and after == 0:
+        return _windows(a, v)
+    zeros = [a.new_zeros((before,)), a, a.new_zeros((after,))]
+    return _windows(torch.cat(zeros), v)
+
+
+def _vectors(a: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    x, y = promoted(a, v)
+    if x.ndim > 1 or y.ndim > 1:
+        raise ValueError("object too deep for desired array: the operands must be 1-d")
+    # Unsigned numbers are counted as signed ones of their width, which wraps alike.
+    return as_signed(x.reshape(-1)), as_signed(y.reshape(-1))
+
+
+@implements(np.convolve)
+def convolve(a: Any, v: Any, mode: Any = "full") -> torch.Tensor:
+    """`numpy.convolve` of two 1-D arrays."""
+    x, y = _vectors(a, v)
+    if y.shape[0] > x.shape[0]:
+        x, y = y, x
+    if y.shape[0] == 0:
+        raise ValueError("a cannot be empty" if as_tensor(a).shape[0] == 0 else "v cannot be empty")
+    return _slid(x, y.flip(0), mode).view(to_torch(result_dtype(as_tensor(a), as_tensor(v))))
+
+
+@implements(np.correlate)
+def correlate(a: Any, v: Any, mode: Any = "valid") -> torch.Tensor:
+    """`numpy.correlate` of two 1-D arrays; the second one is conjugated."""
+    x, y = _vectors(a, v)
+    if y.is_complex():
+        y = torch.conj_physical(y)
+    swapped = y.shape[0] > x.shape[0]
+    if swapped:
+        x, y = y, x
+    if y.shape[0] == 0:
+        name = "first" if as_tensor(a).numel() == 0 else "second"
+        raise ValueError(f"{name} array argument cannot be empty")
+    found = _slid(x, y, mode)
+    found = found.flip(0) if swapped else found
+    return found.view(to_torch(result_dtype(as_tensor(a), as_tensor(v))))
+
+
+def _periodic(
+    x: torch.Tensor, xp: torch.Tensor, fp: torch.Tensor, period: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return positions within one period, and the samples sorted and wrapped around."""
+    if not isinstance(period, torch.Tensor) and period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = abs(period)
+    x, xp = torch.remainder(x, period), torch.remainder(xp, period)
+    order = torch.sort(xp, stable=True)[1]
+    xp, fp = xp[order], fp[order]
+    xp = torch.cat([xp[-1:] - period, xp, xp[:1] + period])
+    return x, xp, torch.cat([fp[-1:], fp, fp[:1]])
+
+
+def _between(x: torch.Tensor, xp: torch.Tensor, fp: torch.Tensor) -> torch.Tensor:
+    """Return the linear interpolation, at positions that aren't outside the samples."""
+    last = xp.shape[0] - 2
+    j = torch.clamp(torch.searchsorted(xp, x.contiguous(), right=True) - 1, 0, last)
+    x0, x1, y0, y1 = xp[j], xp[j + 1], fp[j], fp[j + 1]
+    slope = (y1 - y0) / (x1 - x0)
+    found = slope * (x - x0) + y0
+    again = slope * (x - x1) + y1
+    again = torch.where(torch.isnan(again) & (y0 == y1), y0, again)
+    found = torch.where(torch.isnan(found), again, found)
+    found = torch.where(x == x0, y0, found)
+    return torch.where(x == x1, y1, found)
+
+
+@implements(np.interp, zero_d="scalar")
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> torch.Tensor:
+    """`numpy.interp` in float64 (narrow: float32), or complex.
+
+    Raises
+    ------
+    ValueError
+        If the samples are empty, not 1-D or of two lengths, or the period is zero.
+    """
+    dtypes = [dtype_of(operand) for operand in (x, xp, fp)]
+    real = narrow(FLOAT64, dtypes)
+    is_complex = np.result_type(dtypes[2] if isinstance(dtypes[2], np.dtype) else 0.0).kind == "c"
+    at, places = cast(as_tensor(x), real), cast(as_tensor(xp), real)
+    values = cast(as_tensor(fp), narrow(COMPLEX128, dtypes) if is_complex else real)
+    if places.ndim != 1 or values.ndim != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if places.shape[0] != values.shape[0]:
+        raise ValueError("fp and xp are not of the same length.")
+    if places.shape[0] == 0:
+        raise ValueError("array of sample points is empty")
+    if period is not None:
+        at, places, values = _periodic(at, places, values, period)
+        left = right = None
+    if places.shape[0] == 1:
+        found = values[0].expand(at.shape)
+    else:
+        found = torch.where(torch.isnan(at), at, _between(at, places, values))
+    own = to_numpy(values.dtype)
+    low = values[0] if left is None else cast(as_tensor(left), own)
+    high = values[-1] if right is None else cast(as_tensor(right), own)
+    return torch.where(at < places[0], low, torch.where(at > places[-1], high, found))
+
+
+@implements(np.unwrap)
+def unwrap(
+    p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi
+) -> torch.Tensor:
+    """`numpy.unwrap`: jumps of more than half a period become small ones."""
+    x = as_tensor(p)
+    axis = axis_of(axis, x.ndim)
+    steps = diff(x, axis=axis)
+    if discont is None:
+        discont = period / 2
+    dtype = result_dtype(steps, period)
+    steps = cast(steps, dtype)
+    if dtype.kind in "iu":
+        high, ambiguous = period // 2, period % 2 == 0
+    else:
+        high, ambiguous = period / 2, True
+    wrapped = torch.remainder(steps + high, period) - high
+    if ambiguous:
+        wrapped = torch.where((wrapped == -high) & (steps > 0), high, wrapped)
+    correction = torch.where(torch.abs(steps) < discont, 0, wrapped - steps)
+    x = cast(x, dtype)
+    moved = sliced(x, axis, 1, None) + torch.cumsum(correction, axis, dtype=x.dtype)
+    return torch.cat([sliced(x, axis, None, 1), moved], axis)
+
+
+def _at_least_float32(x: torch.Tensor) -> torch.Tensor:
+    return x.to(torch.float32) if x.dtype == torch.float16 else x
+
+
+@implements(np.sinc, zero_d="scalar")
+def sinc(x: Any) -> torch.Tensor:
+    """`numpy.sinc`, sin(pi x) / (pi x)."""
+    given = as_inexact(x)
+    wide = _at_least_float32(given) * math.pi
+    at = torch.where(wide == 0, 1, wide)
+    return cast(torch.where(wide == 0, 1, torch.sin(at) / at), to_numpy(given.dtype))
+
+
+@implements(np.i0)
+def i0(x: Any) -> torch.Tensor:
+    """`numpy.i0`, the modified Bessel function of order 0."""
+    given = as_inexact(x)
+    if given.is_complex():
+        raise TypeError("i0 not supported for complex values")
+    return cast(torch.special.i0(_at_least_float32(given)), as_dtype(to_numpy(given.dtype)))
