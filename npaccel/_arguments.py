@@ -286,6 +286,11 @@ def scalar(value: np.generic) -> torch.Tensor:
     return torch.from_numpy(np.array(value))
 
 
+def number(value: float) -> torch.Tensor:
+    """A Python float as a tensor without dimensions."""
+    return torch.tensor(value, dtype=torch.float64)
+
+
 def resolved(value: torch.Tensor) -> torch.Tensor:
     """A tensor whose conjugation or negation is still to be done, done."""
     return value.resolve_conj().resolve_neg()
@@ -311,6 +316,7 @@ CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "any": to_tensor,
     "copied": copied,
     "direct": direct,
+    "number": number,
     "plain": plain,
     "readonly": readonly,
     "resolved": resolved,

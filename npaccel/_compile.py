@@ -6,6 +6,7 @@ Imported when something is compiled: it brings in dynamo and inductor.
 from __future__ import annotations
 
 import dataclasses
+import dis
 import functools
 import tempfile
 import types
@@ -126,20 +127,33 @@ def compile_call(
     settings = TraceSettings(engine.options.default_float, device)
     with dynamo.lock, tracing(settings):
         try:
-            capture = call.capture(history, engine.options.dynamic)
-            if capture.has_symbols and capture.has_side_effects:
-                capture = call.capture(dynamo.SizeHistory(), False)
+            capture, compiled = _captured_and_compiled(call, history)
         except CaptureError as error:
             return _uncaptured(engine, error)
-        compiled = None
-        if capture.graph is not None:
-            try:
-                compiled = inductor.compile_graph(capture, engine.options.backend, scratch_folder())
-            except CompilerNotFoundError:
-                raise
-            except Exception as error:
-                return _not_compiled(engine, error)
+        except CompilerNotFoundError:
+            raise
+        except Exception as error:
+            return _not_compiled(engine, error)
     return _Frame(call, capture, compiled, settings).first_run()
+
+
+def _captured_and_compiled(call: _Call, history: Any) -> tuple[Capture, CompiledGraph | None]:
+    options = call.engine.options
+    try:
+        while True:
+            capture = call.capture(history, options.dynamic)
+            if capture.has_symbols and capture.has_side_effects:
+                capture = call.capture(dynamo.SizeHistory(), False)
+            if capture.graph is None:
+                return capture, None
+            try:
+                return capture, inductor.compile_graph(
+                    capture, options.backend, scratch_folder()
+                )
+            except dynamo.RestartError:
+                continue
+    finally:
+        dynamo.forget_restarts()
 
 
 def _uncaptured(engine: Engine, error: CaptureError) -> Uncompiled:
@@ -246,12 +260,12 @@ class _Call:
             return False
         return isinstance(value, np.generic)
 
-    def in_key(self, expression: str, value: Any) -> bool:
+    def in_key(self, expression: str, kind: str) -> bool:
         """Whether the signature key holds what a guard would check."""
-        if expression not in self.known:
+        if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
             return False
-        part = self.known[expression]
-        return _arguments.token(part)[:1] != ("object",) or isinstance(value, type(part))
+        is_opaque = _arguments.token(self.known[expression])[:1] == ("object",)
+        return kind == "TYPE_MATCH" or not is_opaque
 
 
 class OverlapError(Exception):
@@ -304,6 +318,8 @@ class _Frame:
             known = self.call.known.get(expression)
             if item.is_symbol:
                 plans.append(InputPlan(expression, "symbol"))
+            elif isinstance(self._value(expression), float):
+                plans.append(InputPlan(expression, "number"))
             elif expression in self.call.hows:
                 plans.append(
                     InputPlan(expression, self.call.hows[expression], self.call.narrows(known))
@@ -311,6 +327,9 @@ class _Frame:
             else:
                 plans.append(InputPlan(expression, "any"))
         return tuple(plans)
+
+    def _value(self, expression: str) -> Any:
+        return self.engine.scope.evaluate(expression, self.call.arguments)
 
     def first_run(self) -> Outcome | Uncompiled:
         """Run the frame, and plan how later calls do without it."""
@@ -373,7 +392,7 @@ class _Frame:
         compiled, run = self.compiled, self.run
         assert compiled is not None and run is not None
         tensors = [
-            value if plan.how == "symbol" else self._input(value, run)
+            value if plan.how in ("symbol", "number") else self._input(value, run)
             for value, plan in zip(inputs, self.inputs, strict=True)
         ]
         only_tensors = [t for t in tensors if isinstance(t, torch.Tensor)]
@@ -383,6 +402,9 @@ class _Frame:
             raise OverlapError
         outputs = self._compute(compiled, tensors)
         run.outputs = list(outputs)
+        run.read_only = [
+            t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
+        ]
         self.last_inputs = tensors
         self._write_back(inputs, tensors)
         return outputs
@@ -429,6 +451,13 @@ class _Frame:
                 self.call.arguments,
                 imports=self.capture.imports,
                 in_key=self.call.in_key,
+            )
+            self.conditions += _guards.method_conditions(
+                self.capture.guards,
+                self.capture.traced_code,
+                scope,
+                self.call.arguments,
+                self.capture.imports,
             )
         except UnknownGuardError as error:
             self.unknown = str(error)
@@ -555,20 +584,18 @@ class _Frame:
 
 def _constants_are_fixed(capture: Capture) -> bool:
     """Whether the frame takes the constants of its result from nowhere but its code."""
-    import dis
-
+    own = ("__import_", "__compiled_fn", "___module_")
     started = False
     for instruction in dis.get_instructions(capture.bytecode):
         name = str(instruction.argval)
-        if instruction.opname == "LOAD_GLOBAL":
-            if name == capture.backend_name:
-                started = True
-            elif started and not name.startswith(("__import_", "__compiled_fn")):
-                return False
-        elif started and instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"):
-            if name not in ("leave", "record_pregraph_bytecode_enter",
-                            "record_pregraph_bytecode_exit"):  # fmt: skip
-                return False
+        if instruction.opname == "STORE_FAST" and name.startswith("graph_out"):
+            started = True
+        elif not started:
+            continue
+        elif instruction.opname == "LOAD_GLOBAL" and not name.startswith(own):
+            return False
+        elif instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD") and name != "leave":
+            return False
     return True
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import functools
 import hashlib
 import importlib
 import math
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ def make_conditions(
     arguments: Mapping[str, Any],
     *,
     imports: Mapping[str, str],
-    in_key: Callable[[str, Any], bool],
+    in_key: Callable[[str, str], bool],
 ) -> list[Condition]:
     """Turn a capture's guards into conditions.
 
@@ -192,8 +193,8 @@ def make_conditions(
     imports : mapping
         Module names by the aliases that Dynamo gave them.
     in_key : callable
-        Says of an expression and its object whether the signature key holds
-        it already.
+        Says of an expression and a guard's kind whether the signature key
+        holds it already.
 
     Raises
     ------
@@ -207,11 +208,72 @@ def make_conditions(
             value = scope.evaluate(expression, arguments)
         except Exception as error:
             raise UnknownGuardError(f"{record.kind} on {record.expression}: {error}") from error
-        if in_key(expression, value) and record.kind != "DUPLICATE_INPUT":
+        if in_key(expression, record.kind):
             continue
         condition = _condition(record, expression, value, scope, imports)
         conditions.setdefault((expression, condition.kind + repr(record.arguments)), condition)
     return list(conditions.values())
+
+
+def method_conditions(
+    records: Iterable[Any],
+    traced: Sequence[types.CodeType],
+    scope: Scope,
+    arguments: Mapping[str, Any],
+    imports: Mapping[str, str],
+) -> list[Condition]:
+    """Make conditions on the methods that were inlined; Dynamo has no guards on those.
+
+    Parameters
+    ----------
+    records : iterable of GuardRecord
+        Those on objects and classes tell where methods may have come from.
+    traced : sequence of types.CodeType
+        The inlined code.
+    scope, arguments, imports
+        As of `make_conditions`.
+    """
+    inlined = set(traced)
+    found: dict[str, Condition] = {}
+    for record in records:
+        if record.kind not in ("TYPE_MATCH", "ID_MATCH", "CLASS_MATCH"):
+            continue
+        expression = scope.expression(_strip(record.expression), imports)
+        value = scope.evaluate(expression, arguments)
+        if isinstance(value, type):
+            kind, owner = value, expression
+        else:
+            kind, owner = type(value), f"type({expression})"
+        if kind.__flags__ & _HEAP_TYPE:
+            for condition in _methods_of(kind, owner, inlined):
+                found[condition.expression + condition.kind] = condition
+    return list(found.values())
+
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by Python code.
+_FUNCTIONS = {
+    staticmethod: "__func__",
+    classmethod: "__func__",
+    property: "fget",
+    functools.cached_property: "func",
+}
+
+
+def _methods_of(
+    kind: type, owner: str, inlined: set[types.CodeType]
+) -> Iterator[Condition]:
+    """Yield conditions on a class's methods of which the code was inlined."""
+    for i, base in enumerate(kind.__mro__):
+        for name, member in list(vars(base).items()):
+            attribute = _FUNCTIONS.get(type(member))
+            function = getattr(member, attribute) if attribute else member
+            code = getattr(function, "__code__", None)
+            if not isinstance(code, types.CodeType) or code not in inlined:
+                continue
+            place = f"{owner}.__mro__[{i}].__dict__[{name!r}]"
+            yield Condition(place + (f".{attribute}" if attribute else ""), "code", code)
+            for j in range(i):
+                yield Condition(f"{owner}.__mro__[{j}]", "not_in_dict", name)
 
 
 def _strip(expression: str) -> str:

@@ -30,6 +30,7 @@ class Run:
         self.outputs: list[Any] = []
         self.left: dict[int, tuple[int, Any]] = {}
         self.wrapped: dict[int, Any] = {}
+        self.read_only: list[torch.Tensor] = []
 
     def leave(self, value: Any) -> Any:
         """Convert one output of the graph for the caller."""
@@ -39,6 +40,8 @@ class Run:
             if output is value:
                 scalar = i < len(self.scalars) and self.scalars[i]
                 result = restore(value, scalar=scalar, tensors=self.tensors)
+                if isinstance(result, np.ndarray) and is_view_of(value, self.read_only) is not None:
+                    result.flags.writeable = False
                 self.left[id(result)] = (i, result)
                 return result
         return restore(value, scalar=False, tensors=self.tensors)

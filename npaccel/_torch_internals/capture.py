@@ -23,10 +23,15 @@ import torch._dynamo
 import torch._dynamo.config as dynamo_config
 import torch._dynamo.pgo as dynamo_pgo
 from torch._dynamo import convert_frame
-from torch._dynamo.exc import TorchDynamoException, UncapturedHigherOrderOpError
+from torch._dynamo.exc import (
+    TensorifyScalarRestartAnalysis,
+    TorchDynamoException,
+    UncapturedHigherOrderOpError,
+)
 from torch._dynamo.guards import CheckFunctionManager
 from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
 from torch._dynamo.utils import dynamo_timed, get_metrics_context
+from torch._dynamo.symbolic_convert import TensorifyState
 from torch._guards import CompileContext, TracingContext, compile_context
 
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
@@ -105,15 +110,13 @@ class GraphInput:
         Name of its placeholder.
     expression : str
         Python for it, over ``L`` and ``G``.
-    is_array : bool
-        Whether the expression gives an ndarray that is still to be wrapped.
     is_symbol : bool
-        Whether the input is a size or a number, not a tensor.
+        Whether it is a size or an integer, passed as it is. Anything else is
+        passed as a tensor, also a float.
     """
 
     name: str
     expression: str
-    is_array: bool
     is_symbol: bool
 
 
@@ -167,6 +170,16 @@ class Capture:
     imports: dict[str, str]
     has_symbols: bool
     build_check: Callable[[], Callable[[dict[str, Any]], bool]]
+
+
+#: Raised while a graph compiles, where a float has to be a constant after all.
+#: Capturing once more then makes it one.
+RestartError = TensorifyScalarRestartAnalysis
+
+
+def forget_restarts() -> None:
+    """Forget which floats were made constants for a graph."""
+    TensorifyState.clear()
 
 
 class SizeHistory:
@@ -324,17 +337,21 @@ def _graph_input(node: torch.fx.Node) -> GraphInput:
     expression = argument.source.name
     if callable(expression):  # A method up to torch 2.9.
         expression = expression()
-    symbol = not isinstance(node.meta["example_value"], torch.Tensor)
-    return GraphInput(
-        node.name, _plain(expression), bool(argument.pass_arg_as_tensor), symbol
-    )
+    is_symbol = not isinstance(node.meta["example_value"], torch.Tensor)
+    return GraphInput(node.name, _plain(expression), is_symbol)
 
 
 def _plain(expression: str) -> str:
     """Drop Dynamo's wrapping of an ndarray from an expression."""
     prefix = "___from_numpy("
-    while expression.startswith(prefix) and expression.endswith(")"):
-        expression = expression[len(prefix) : -1]
+    while expression.startswith(prefix):
+        inner = expression[len(prefix) :]
+        depth = 1
+        for end, letter in enumerate(inner):  # noqa: B007 (used after the loop)
+            depth += (letter == "(") - (letter == ")")
+            if not depth:
+                break
+        expression = inner[:end] + inner[end + 1 :]
     return expression
 
 
@@ -415,6 +432,7 @@ def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> str | None:
 
 def _build_check(output: Any, code: types.CodeType) -> Callable[[dict[str, Any]], bool]:
     """Let Dynamo check its own guards, where npaccel has no form of one of them."""
-    manager: CheckFunctionManager = output.build_guards(code)
+    with _contexts():
+        manager: CheckFunctionManager = output.build_guards(code)
     check: Callable[[dict[str, Any]], bool] = manager.guard_manager.check
     return check

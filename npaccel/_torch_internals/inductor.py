@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,8 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     )
     grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()
     try:
-        with _configured(scratch), grad_mode:
+        with _configured(scratch), grad_mode, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
             full = compile_fx.compile_fx(
                 capture.graph, capture.example_inputs, inner_compile=inner_compile
             )
@@ -132,7 +134,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
             ) from error
         raise
     if len(inner) != 1 or needs_grad:
-        source = inner[0][0].source_code if inner else ""
+        source = getattr(inner[0][0], "source_code", "") if inner else ""
         return CompiledGraph(full=full, source=source, not_portable="gradients")
     return _unwrapped(full, *inner[0])
 
@@ -147,7 +149,7 @@ def _is_missing_compiler(error: BaseException | None) -> bool:
 
 def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGraph:
     """Take AOTAutograd's wrappers off, where they do nothing that is needed."""
-    compiled = CompiledGraph(full=full, source=code.source_code)
+    compiled = CompiledGraph(full=full, source=getattr(code, "source_code", ""))
     mutated = tuple(i for i, info in enumerate(metadata.input_info) if info.mutates_data)
     compiled.mutated = mutated
     compiled.views = tuple(
@@ -155,6 +157,9 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     )
     if not _is_plain(metadata, set(mutated)):
         compiled.not_portable = "an output is a view of an array that the function writes to"
+        return compiled
+    if not compiled.source:
+        compiled.not_portable = "it computes nothing"
         return compiled
     call = code.current_callable
     compiled.inner = call
