@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _artifact, _binding
+from npaccel import _arguments, _artifact, _binding, _fork
 from npaccel._artifact import Kept
 from npaccel._guards import NotKeepableError, Scope, failed, readable
 from npaccel._options import Options
@@ -68,6 +68,12 @@ class Engine:
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
         self._lock = threading.RLock()
+        _fork.renew(self)
+
+    def renew_locks(self) -> None:
+        """Free what another thread held when this process was forked."""
+        self._lock = threading.RLock()
+        self.log.lock = threading.Lock()
 
     def _static_positions(self) -> frozenset[int]:
         names = self.options.static_argnames

@@ -34,6 +34,7 @@ from torch._dynamo.utils import dynamo_timed, get_metrics_context
 from torch._dynamo.symbolic_convert import TensorifyState
 from torch._guards import CompileContext, TracingContext, compile_context
 
+from npaccel import _fork
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -216,6 +217,7 @@ class _OneState(dict[Any, Any]):
 
 #: Dynamo captures one function at a time in a process.
 lock = convert_frame.compile_lock
+_fork.hold(lock)
 
 
 def capture(

@@ -22,10 +22,13 @@ from typing import Any
 
 import torch
 
+from npaccel import _fork
+
 #: Names that the generated module imports from dynamo and inductor, and what
 #: stands for them here.
 _COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
 _init_lock = threading.Lock()
+_fork.hold(_init_lock)
 
 
 class NotPortableError(Exception):
