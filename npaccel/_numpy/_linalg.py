@@ -1,4 +1,4 @@
-"""`numpy.linalg`: decompositions, solvers and matrix functions.
+"""`numpy.linalg`: solvers, matrix functions, and its names of the products.
 
 A singular matrix raises `torch.linalg.LinAlgError` when the compiled code runs.
 """
@@ -15,69 +15,29 @@ import torch
 from numpy.linalg import LinAlgError
 
 from npaccel._numpy._axes import NO_VALUE, axis_of, call, deliver
-from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, narrow, to_numpy
-from npaccel._numpy._norms import check_float, norm
+from npaccel._numpy._decompositions import (
+    AT_RUN_TIME,
+    check_square,
+    check_stacked,
+    conjugate,
+    prepared,
+    square,
+    svd,
+    transposed,
+)
+from npaccel._numpy._dtypes import as_tensor, to_numpy
+from npaccel._numpy._norms import norm
 from npaccel._numpy._products import promoted, tensordot, trace
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_products import matmul
 
 _SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
-_EigResult: Any = type(np.linalg.eig(np.eye(1)))
-_EighResult: Any = type(np.linalg.eigh(np.eye(1)))
-_QRResult: Any = type(np.linalg.qr(np.eye(1)))
-_SVDResult: Any = type(np.linalg.svd(np.eye(1)))
-
-_AT_RUN_TIME = "a singular matrix raises torch.linalg.LinAlgError when the code runs"
-_SIGNS = "vectors may differ from NumPy's by a sign (complex: by a phase), as between BLAS builds"
 
 
-def _linalg_dtype(*tensors: torch.Tensor) -> DType:
-    """Return the dtype that LAPACK computes in: integers count as float64."""
-    own = [to_numpy(check_float(x).dtype) for x in tensors]
-    wide = [d if d.kind in "fc" else np.dtype(np.float64) for d in own]
-    return narrow(as_dtype(np.result_type(*wide)), own)
-
-
-def prepared(*operands: Any) -> list[torch.Tensor]:
-    """Return the operands in the dtype that LAPACK computes in.
-
-    Raises
-    ------
-    TypeError
-        If one is float16.
-    """
-    tensors = [as_tensor(x) for x in operands]
-    dtype = _linalg_dtype(*tensors)
-    return [cast(x, dtype) for x in tensors]
-
-
-def _check_stacked(a: torch.Tensor) -> None:
-    if a.ndim < 2:
-        raise LinAlgError(
-            f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
-        )
-
-
-def _check_square(a: torch.Tensor) -> None:
-    _check_stacked(a)
-    if a.shape[-2] != a.shape[-1]:
-        raise LinAlgError("Last 2 dimensions of the array must be square")
-
-
-def _square(a: Any) -> torch.Tensor:
-    """Return a stack of square matrices in LAPACK's dtype."""
-    _check_square(as_tensor(a))
-    return prepared(a)[0]
-
-
-def _transposed(x: torch.Tensor) -> torch.Tensor:
-    return x.transpose(-2, -1)
-
-
-@implements(np.linalg.solve, note=_AT_RUN_TIME)
+@implements(np.linalg.solve, note=AT_RUN_TIME)
 def solve(a: Any, b: Any) -> torch.Tensor:
     """`numpy.linalg.solve`; only a 1-D `b` is a vector."""
-    _check_square(as_tensor(a))
+    check_square(as_tensor(a))
     x, y = prepared(a, b)
     vector = y.ndim == 1
     if vector:
@@ -94,151 +54,38 @@ def solve(a: Any, b: Any) -> torch.Tensor:
     return found.squeeze(-1) if vector else found
 
 
-@implements(np.linalg.inv, note=_AT_RUN_TIME)
+@implements(np.linalg.inv, note=AT_RUN_TIME)
 def inv(a: Any) -> torch.Tensor:
     """`numpy.linalg.inv`."""
-    found: torch.Tensor = torch.linalg.inv(_square(a))
+    found: torch.Tensor = torch.linalg.inv(square(a))
     return found
 
 
 @implements(np.linalg.det, zero_d="scalar")
 def det(a: Any) -> torch.Tensor:
     """`numpy.linalg.det`."""
-    found: torch.Tensor = torch.linalg.det(_square(a))
+    found: torch.Tensor = torch.linalg.det(square(a))
     return found
 
 
 @implements(np.linalg.slogdet, zero_d="scalar")
 def slogdet(a: Any) -> Any:
     """`numpy.linalg.slogdet`."""
-    sign, logarithm = torch.linalg.slogdet(_square(a))
+    sign, logarithm = torch.linalg.slogdet(square(a))
     return _SlogdetResult(sign, logarithm)
 
 
-_REAL_OR_COMPLEX = (
-    "numpy.linalg.{name} of a real matrix gives real or complex numbers depending on the values, "
-    "so its dtype can't be compiled; pass a.astype(complex), or use numpy.linalg.{symmetric} "
-    "for a symmetric matrix"
-)
-
-
-def _complex_square(a: Any, name: str, symmetric: str) -> torch.Tensor:
-    x = _square(a)
-    if not x.is_complex():
-        raise NotImplementedError(_REAL_OR_COMPLEX.format(name=name, symmetric=symmetric))
-    return x
-
-
-@implements(np.linalg.eig, note="real matrices are refused: NumPy's dtype depends on the values")
-def eig(a: Any) -> Any:
-    """`numpy.linalg.eig` of complex matrices."""
-    values, vectors = torch.linalg.eig(_complex_square(a, "eig", "eigh"))
-    return _EigResult(values, vectors)
-
-
-@implements(
-    np.linalg.eigvals, note="real matrices are refused: NumPy's dtype depends on the values"
-)
-def eigvals(a: Any) -> torch.Tensor:
-    """`numpy.linalg.eigvals` of complex matrices."""
-    found: torch.Tensor = torch.linalg.eigvals(_complex_square(a, "eigvals", "eigvalsh"))
-    return found
-
-
-def _triangle(uplo: Any) -> str:
-    if not isinstance(uplo, str) or uplo.upper() not in ("L", "U"):
-        raise ValueError("UPLO argument must be 'L' or 'U'")
-    return uplo.upper()
-
-
-@implements(np.linalg.eigh, note=_SIGNS)
-def eigh(a: Any, UPLO: str = "L") -> Any:
-    """`numpy.linalg.eigh`, ascending eigenvalues."""
-    triangle = _triangle(UPLO)
-    values, vectors = torch.linalg.eigh(_square(a), UPLO=triangle)
-    return _EighResult(values, vectors)
-
-
-@implements(np.linalg.eigvalsh)
-def eigvalsh(a: Any, UPLO: str = "L") -> torch.Tensor:
-    """`numpy.linalg.eigvalsh`, ascending."""
-    triangle = _triangle(UPLO)
-    found: torch.Tensor = torch.linalg.eigvalsh(_square(a), UPLO=triangle)
-    return found
-
-
-def _conjugate(x: torch.Tensor) -> torch.Tensor:
-    return torch.conj_physical(x) if x.is_complex() else x
-
-
-def _hermitian_values(x: torch.Tensor) -> torch.Tensor:
-    """Return the singular values of Hermitian matrices, descending."""
-    _check_square(x)
-    return torch.sort(torch.abs(torch.linalg.eigvalsh(x)), dim=-1, descending=True)[0]
-
-
-def _hermitian_svd(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    _check_square(x)
-    values, vectors = torch.linalg.eigh(x)
-    size, order = torch.sort(torch.abs(values), dim=-1, descending=True)
-    sign = torch.gather(torch.sign(values), -1, order)
-    vectors = torch.gather(vectors, -1, order.unsqueeze(-2).expand(vectors.shape))
-    return vectors, size, _conjugate(_transposed(vectors * sign.unsqueeze(-2)))
-
-
-@implements(np.linalg.svd, note=_SIGNS)
-def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
-    """`numpy.linalg.svd`."""
-    _check_stacked(as_tensor(a))
-    (x,) = prepared(a)
-    if hermitian:
-        return _SVDResult(*_hermitian_svd(x)) if compute_uv else _hermitian_values(x)
-    if not compute_uv:
-        return torch.linalg.svdvals(x)
-    left, values, right = torch.linalg.svd(x, full_matrices=bool(full_matrices))
-    return _SVDResult(left, values, right)
-
-
-@implements(np.linalg.svdvals)
-def svdvals(x: Any, /) -> torch.Tensor:
-    """`numpy.linalg.svdvals`, descending."""
-    return svd(x, compute_uv=False)  # type: ignore[no-any-return]
-
-
-@implements(np.linalg.qr)
-def qr(a: Any, mode: str = "reduced") -> Any:
-    """`numpy.linalg.qr` with modes "reduced", "complete", "r" and "raw"."""
-    if mode not in ("reduced", "complete", "r", "raw"):
-        raise ValueError(f"Unrecognized mode '{mode}'")
-    _check_stacked(as_tensor(a))
-    (x,) = prepared(a)
-    if mode == "raw":
-        reflectors, scales = torch.geqrf(x)
-        return _transposed(reflectors), scales
-    q, r = torch.linalg.qr(x, mode=mode)
-    return r if mode == "r" else _QRResult(q, r)
-
-
-@implements(np.linalg.cholesky, note=_AT_RUN_TIME)
-def cholesky(a: Any, /, *, upper: bool = False) -> torch.Tensor:
-    """`numpy.linalg.cholesky`."""
-    found: torch.Tensor = torch.linalg.cholesky(_square(a), upper=bool(upper))
-    return found
-
-
 def _eps(x: torch.Tensor) -> float:
-    eps: float = torch.finfo(x.dtype).eps
-    return eps
+    return float(torch.finfo(x.dtype).eps)
 
 
 def _cutoff(tolerance: Any, values: torch.Tensor) -> torch.Tensor:
     """Return the least singular value that counts, per matrix, with a last axis of one."""
     largest = torch.amax(values, -1, True)
     if isinstance(tolerance, torch.Tensor):
-        return tolerance.to(values.dtype).unsqueeze(-1) * largest
-    return tolerance * largest
+        tolerance = tolerance.to(values.dtype).unsqueeze(-1)
+    least: torch.Tensor = tolerance * largest
+    return least
 
 
 def _check_inexact(a: torch.Tensor) -> None:
@@ -250,7 +97,7 @@ def _check_inexact(a: torch.Tensor) -> None:
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
     """`numpy.linalg.pinv`, by the singular values above `rcond` times the largest."""
     given = as_tensor(a)
-    _check_stacked(given)
+    check_stacked(given)
     (x,) = prepared(given)
     if rcond is not None and rtol is not NO_VALUE:
         raise ValueError("`rtol` and `rcond` can't be both set.")
@@ -264,7 +111,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
     left, values, right = svd(x, full_matrices=False, hermitian=hermitian)
     large = values > _cutoff(rcond, values)
     inverse = torch.where(large, 1 / torch.where(large, values, 1), 0).unsqueeze(-2)
-    right, left = _conjugate(_transposed(right)), _conjugate(_transposed(left))
+    right, left = conjugate(transposed(right)), conjugate(transposed(left))
     return torch.matmul(right * inverse, left)
 
 
@@ -304,7 +151,7 @@ def cond(x: Any, p: Any = None) -> torch.Tensor:
         first, last = values[..., 0], values[..., -1]
         found = last / first if p == -2 else first / last
     else:
-        _check_square(a)
+        check_square(a)
         found = norm(a, p, (-2, -1)) * norm(_inverse_or_inf(a), p, (-2, -1))
     clean = ~torch.any(torch.isnan(a).flatten(-2), -1)
     return torch.where(torch.isnan(found) & clean, torch.inf, found)
@@ -338,8 +185,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     left, values, right = torch.linalg.svd(x, full_matrices=False)
     large = values > rcond * values[:1]
     inverse = torch.where(large, 1 / torch.where(large, values, 1), 0)
-    parts = torch.matmul(_conjugate(_transposed(left)), y) * inverse.unsqueeze(-1)
-    solution = torch.matmul(_conjugate(_transposed(right)), parts)
+    parts = torch.matmul(conjugate(transposed(left)), y) * inverse.unsqueeze(-1)
+    solution = torch.matmul(conjugate(transposed(right)), parts)
     rank = torch.sum(large)
     residuals = _residuals(x, y, solution, rank)
     return solution.squeeze(-1) if vector else solution, residuals, rank.to(torch.int32), values
@@ -362,11 +209,11 @@ def values_of(x: torch.Tensor) -> torch.Tensor:
     return x.real if x.is_complex() else x
 
 
-@implements(np.linalg.matrix_power, note=_AT_RUN_TIME)
+@implements(np.linalg.matrix_power, note=AT_RUN_TIME)
 def matrix_power(a: Any, n: int) -> torch.Tensor:
     """`numpy.linalg.matrix_power` by repeated squaring."""
     x = as_tensor(a)
-    _check_square(x)
+    check_square(x)
     try:
         n = operator.index(n)
     except TypeError as error:
@@ -376,12 +223,12 @@ def matrix_power(a: Any, n: int) -> torch.Tensor:
     if n == 0:
         eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
         return eye.expand(x.shape).clone()
-    found, square = None, x
+    found, doubled = None, x
     while n > 0:
         if n & 1:
-            found = square if found is None else matmul(found, square)
+            found = doubled if found is None else matmul(found, doubled)
         n >>= 1
-        square = matmul(square, square) if n else square
+        doubled = matmul(doubled, doubled) if n else doubled
     assert found is not None
     return found.clone() if found is x else found
 
@@ -406,7 +253,7 @@ def multi_dot(arrays: Any, *, out: torch.Tensor | None = None) -> torch.Tensor:
     return deliver(found, out)
 
 
-@implements(np.linalg.tensorsolve, note=_AT_RUN_TIME)
+@implements(np.linalg.tensorsolve, note=AT_RUN_TIME)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> torch.Tensor:
     """`numpy.linalg.tensorsolve`."""
     x, y = as_tensor(a), as_tensor(b)
@@ -423,7 +270,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> torch.Tensor:
     return solve(x.reshape(size, size), y.reshape(-1)).reshape(rest)
 
 
-@implements(np.linalg.tensorinv, note=_AT_RUN_TIME)
+@implements(np.linalg.tensorinv, note=AT_RUN_TIME)
 def tensorinv(a: Any, ind: int = 2) -> torch.Tensor:
     """`numpy.linalg.tensorinv`."""
     x = as_tensor(a)
@@ -490,4 +337,4 @@ def _matrix_transpose(x: Any, /) -> torch.Tensor:
     a = as_tensor(x)
     if a.ndim < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {a.ndim}")
-    return _transposed(a)
+    return transposed(a)

@@ -5,10 +5,26 @@ import pytest
 import torch
 from chapter import ALL, LAPACK, check, data, implementation, same, tensors, traced
 
-from npaccel._numpy import _linalg, _norms, _products, _reductions, _ufuncs
+from npaccel._numpy import (
+    _decompositions,
+    _einsum,
+    _linalg,
+    _norms,
+    _products,
+    _reductions,
+    _ufuncs,
+)
 from npaccel._numpy._context import TraceSettings, tracing
 
-MODULES = (_linalg, _norms, _products, _reductions, _ufuncs)  # imported for their rows
+MODULES = (
+    _decompositions,
+    _einsum,
+    _linalg,
+    _norms,
+    _products,
+    _reductions,
+    _ufuncs,
+)  # imported for their rows
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
 RANKS = [(), (3,), (2, 3), (3, 2), (3, 3), (2, 4, 3), (2, 3, 2), (0,), (3, 0)]
