@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import dis
 import functools
+import os
+import shutil
 import tempfile
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _guards, _results
+from npaccel import _arguments, _fork, _guards, _results
 from npaccel._cache import default_cache
+from npaccel._cache_security import resolve_folder
 from npaccel._guards import Condition, NotKeepableError, UnknownGuardError
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._pieces import in_pieces
@@ -37,7 +40,7 @@ from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
 from npaccel._torch_internals.capture import Capture, CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
-from npaccel.errors import CompilerNotFoundError
+from npaccel.errors import CacheError, CompilerNotFoundError
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -99,11 +102,23 @@ def new_history() -> Any:
 
 @functools.cache
 def scratch_folder() -> Path:
-    """Return the folder for the compiler's files, which nobody else can write to."""
+    """Return the folder for the compiler's files, which nobody else can write to.
+
+    It's in the cache. Where there is none, torch's own folder will do, if it's safe: what the
+    compiler finds out about the machine costs tens of seconds and is kept there.
+    """
     kept = default_cache().scratch_dir("inductor")
-    if kept is not None:
+    if kept is not None and os.access(kept, os.W_OK):
         return kept
-    return Path(tempfile.mkdtemp(prefix="npaccel-"))
+    try:
+        folder = resolve_folder(inductor.default_folder(), create=True)
+    except (CacheError, OSError):
+        folder = ""
+    if folder and os.access(folder, os.W_OK):
+        return Path(folder)
+    own = tempfile.mkdtemp(prefix="npaccel-")
+    _fork.at_exit(shutil.rmtree, own, True)
+    return Path(own)
 
 
 def compile_call(

@@ -1,6 +1,6 @@
 """Compile a captured graph with AOTAutograd and Inductor.
 
-Read from torch/_inductor/{compile_fx,output_code,codecache}.py,
+Read from torch/_inductor/{compile_fx,output_code,codecache,cpp_builder}.py,
 torch/_inductor/fx_passes/reinplace.py and torch/_functorch/_aot_autograd of
 2.11 and 2.13.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +21,9 @@ import torch._guards
 import torch._inductor.config as inductor_config
 import torch._inductor.fx_passes.reinplace as reinplace
 from torch._functorch._aot_autograd.schemas import OutputType
-from torch._inductor import compile_fx
+from torch._inductor import codecache, compile_fx, cpp_builder
 from torch._inductor.exc import InvalidCxxCompiler
+from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
@@ -204,6 +206,8 @@ def _configured(scratch: Path) -> Iterator[None]:
                 "alignment_asserts": False,
             }
         ),
+        _headers_in(scratch / "precompiled_headers"),
+        _whole_files(),
         _writes_in_place(),
     ):
         yield
@@ -220,6 +224,57 @@ def _environment(name: str, value: str) -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
+
+
+def default_folder() -> str:
+    """Return the folder that Inductor uses by itself."""
+    return cache_dir()
+
+
+@contextlib.contextmanager
+def _headers_in(folder: Path) -> Iterator[None]:
+    """Keep precompiled headers, which become part of every kernel, in a safe folder.
+
+    Inductor has them in a folder of a known name below /tmp.
+    """
+    before = codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR
+    codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR = str(folder), str(folder / "locks")
+    try:
+        yield
+    finally:
+        codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR = before
+
+
+@contextlib.contextmanager
+def _whole_files() -> Iterator[None]:
+    """Let the compiler's files appear whole or not at all.
+
+    Inductor takes a file that exists for a finished one, while the compiler
+    writes to the final name and may be killed meanwhile: a precompiled header
+    that was cut off makes every later compilation fail.
+    """
+    original = cpp_builder.CppBuilder.build
+
+    def build(self: Any) -> None:
+        target, output = self._target_file, self._output
+        draft = f"{target}.{os.getpid()}.{threading.get_ident()}"
+        if self._use_relative_path or not output.endswith(target):  # Windows, remote builds
+            return original(self)
+        self._output = output.removesuffix(target) + draft
+        try:
+            original(self)
+            os.replace(draft, target)
+        finally:
+            self._output = output
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)
+        return None
+
+    cpp_builder.CppBuilder.build = build  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        cpp_builder.CppBuilder.build = original  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager
