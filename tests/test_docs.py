@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import doctest
 import io
+import itertools
 import linecache
 import os
 import re
@@ -99,34 +100,44 @@ class Page:
         return printed.getvalue()
 
 
+def without_seconds(text):
+    """Replace the seconds of a report, which differ from run to run, and the rules as wide."""
+    text = re.sub(r"[\d.]+ s compiling", "# s compiling", text)
+    text = re.sub(r"\d+\.\d{3}(?=  +\w+$)", "#", text, flags=re.MULTILINE)
+    return re.sub(r"-{2,}", "--", text)
+
+
 def check_output(expected, printed, where):
-    same = doctest.OutputChecker().check_output(expected, printed, COMPARE)
+    same = doctest.OutputChecker().check_output(
+        without_seconds(expected), without_seconds(printed), COMPARE
+    )
     assert same, f"{where} says\n\n{expected}\nand prints\n\n{printed}"
 
 
 def run_page(page, folder, *, cuda):
     """Run a page's Python blocks, those that need a GPU or the others, and check their output."""
     document = Page(page, folder)
-    ran, printed = False, ""
-    for block in blocks(page):
-        if block.language == "python":
-            ran = (block.mark == NEEDS_CUDA) == cuda
-            printed = document.run(block) if ran else ""
-        elif block.language == "text" and ran:
-            check_output(block.code, printed, f"{name_of(page)}:{block.line + 1}")
+    todo = [block for block in blocks(page) if block.language in {"python", "text"}]
+    for block, following in itertools.zip_longest(todo, todo[1:]):
+        if block.language == "python" and (block.mark == NEEDS_CUDA) == cuda:
+            printed = document.run(block)
+            expected = following.code if following and following.language == "text" else ""
+            check_output(expected, printed, f"{name_of(page)}:{block.line + 1}")
 
 
 @pytest.mark.inductor
 @pytest.mark.parametrize("page", pages_with("python"), ids=name_of)
-def test_python_blocks_print_what_the_page_says(page, tmp_path):
+def test_python_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path / "cache"))  # reports say what is new
     run_page(page, tmp_path, cuda=False)
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("page", pages_with("python", NEEDS_CUDA), ids=name_of)
-def test_blocks_for_a_gpu_print_what_the_page_says(page, tmp_path):
+def test_blocks_for_a_gpu_print_what_the_page_says(page, tmp_path, monkeypatch):
     import torch
 
+    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path / "cache"))
     if not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device")
     run_page(page, tmp_path, cuda=True)
