@@ -207,6 +207,7 @@ class _Call:
         self.tensors = _arguments.device_of(values) is not None
         self.hows: dict[str, str] = {}
         self.known: dict[str, Any] = {}
+        self.scalars: list[torch.Tensor] = []
         names = engine.binding.names
         self.arguments = dict(zip(names, values, strict=True))
         for name, value in self.arguments.items():
@@ -237,6 +238,8 @@ class _Call:
     def convert(self, value: Any) -> torch.Tensor:
         """An argument as a tensor on the device of the call."""
         result = _arguments.CONVERTERS[self.how(value)](value)
+        if isinstance(value, np.generic):
+            self.scalars.append(result)
         if self.narrows(value):
             self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
             result = narrowed(result)
@@ -263,23 +266,20 @@ class _Call:
             local_values,
             history=history,
             dynamic=dynamic,
-            scalar_names=self.is_numpy_scalar,
+            scalars=self.scalars,
         )
 
-    def is_numpy_scalar(self, expression: str) -> bool:
-        """Whether an input of the graph is a NumPy scalar."""
-        scope = self.engine.scope
-        try:
-            value = scope.evaluate(scope.expression(expression, {}), self.arguments)
-        except (AttributeError, KeyError, IndexError, TypeError, NameError):
-            return False
-        return isinstance(value, np.generic)
+    def in_key(self, generic: bool, expression: str, kind: str) -> bool:
+        """Whether the signature key holds what a guard would check.
 
-    def in_key(self, expression: str, kind: str) -> bool:
-        """Whether the signature key holds what a guard would check."""
+        The key of a generic signature has no numbers in it.
+        """
         if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
             return False
-        is_opaque = _arguments.token(self.known[expression])[:1] == ("object",)
+        part = self.known[expression]
+        if generic and type(part) in (int, float):
+            return False
+        is_opaque = _arguments.token(part)[:1] == ("object",)
         return kind == "TYPE_MATCH" or not is_opaque
 
 
@@ -333,7 +333,7 @@ class _Frame:
             known = self.call.known.get(expression)
             if item.is_symbol:
                 plans.append(InputPlan(expression, "symbol"))
-            elif isinstance(self._value(expression), float):
+            elif item.is_number:
                 plans.append(InputPlan(expression, "number"))
             elif expression in self.call.hows:
                 plans.append(
@@ -342,9 +342,6 @@ class _Frame:
             else:
                 plans.append(InputPlan(expression, "any"))
         return tuple(plans)
-
-    def _value(self, expression: str) -> Any:
-        return self.engine.scope.evaluate(expression, self.call.arguments)
 
     def first_run(self) -> Outcome | Uncompiled:
         """Run the frame, and plan how later calls do without it."""
@@ -465,7 +462,7 @@ class _Frame:
                 scope,
                 self.call.arguments,
                 imports=self.capture.imports,
-                in_key=self.call.in_key,
+                in_key=functools.partial(self.call.in_key, self.capture.has_symbols),
             )
             self.conditions += _guards.method_conditions(
                 self.capture.guards,

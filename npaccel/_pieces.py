@@ -58,9 +58,8 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
 
             result = _host.through_host(on_host, values, engine.log)
         if not compile_piece.count:
-            engine.fall_back(
-                "nothing in it could be compiled around the lines named before, so all of it "
-                "runs in NumPy"
+            engine.log.add_note(
+                "nothing could be compiled around the uncompiled lines: all of it runs in NumPy"
             )
         return result
 

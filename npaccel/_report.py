@@ -84,7 +84,7 @@ class Log:
 
     def add_fallback(self, fallback: Fallback) -> bool:
         """Note something uncompiled; says whether it's new."""
-        key = (fallback.file, fallback.line, fallback.cause)
+        key = (fallback.file, fallback.line, fallback.text or fallback.cause)
         with self.lock:
             is_new = key not in self.fallbacks
             self.fallbacks.setdefault(key, fallback)

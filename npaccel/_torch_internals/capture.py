@@ -112,13 +112,15 @@ class GraphInput:
     expression : str
         Python for it, over ``L`` and ``G``.
     is_symbol : bool
-        Whether it is a size or an integer, passed as it is. Anything else is
-        passed as a tensor, also a float.
+        Whether it is a size or an integer, passed as it is.
+    is_number : bool
+        Whether it is a Python float, passed as a tensor.
     """
 
     name: str
     expression: str
     is_symbol: bool
+    is_number: bool
 
 
 @dataclasses.dataclass
@@ -150,7 +152,7 @@ class Capture:
     imports : dict
         Module names by the aliases that expressions use.
     has_symbols : bool
-        Whether a size or number is symbolic.
+        Whether a size or number is an input, so that later calls may differ.
     build_check : callable
         Makes Dynamo's own check of the guards, on a dict of locals.
     """
@@ -226,7 +228,7 @@ def capture(
     *,
     history: SizeHistory,
     dynamic: bool | None,
-    scalar_names: Callable[[str], bool],
+    scalars: Sequence[torch.Tensor],
 ) -> Capture:
     """Capture a function for the given arguments.
 
@@ -240,27 +242,38 @@ def capture(
         Of the earlier captures of this kind of call.
     dynamic : bool or None
         As in `npaccel.jit`.
-    scalar_names : callable
-        Says of an input's expression whether it's a NumPy scalar.
+    scalars : sequence of torch.Tensor
+        The arguments that stand for NumPy scalars.
 
     Raises
     ------
     CaptureError
         If it doesn't fit into one graph.
     """
-    found: list[tuple[torch.fx.GraphModule, list[Any], Any, Any, list[GraphInput]]] = []
+    found: list[_Found] = []
 
     def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
         context = TracingContext.get()
-        inputs = [_graph_input(node) for node in graph.graph.find_nodes(op="placeholder")]
-        found.append(
-            (graph, example_inputs, context.fake_mode, context.tensor_to_context, inputs)
-        )
+        nodes = list(graph.graph.find_nodes(op="placeholder"))
+        inputs = [_graph_input(node) for node in nodes]
+        fakes = [node.meta["example_value"] for node in nodes]
+        found.append(_Found(graph, example_inputs, context, inputs, fakes))
         return graph
 
-    with numpy_traced(), history.used(), _configured(dynamic), _contexts():
+    with numpy_traced(scalars), history.used(), _configured(dynamic), _contexts():
         output = _compile_frame(function, local_values, backend)
-    return _describe(function.__code__, output, found[0] if found else None, scalar_names)
+    return _describe(function.__code__, output, found[0] if found else None)
+
+
+@dataclasses.dataclass
+class _Found:
+    """What Dynamo hands to its backend."""
+
+    graph: torch.fx.GraphModule
+    example_inputs: list[Any]
+    context: Any
+    inputs: list[GraphInput]
+    fakes: list[Any]
 
 
 @contextlib.contextmanager
@@ -317,6 +330,8 @@ def _capture_error(error: Exception, function: types.FunctionType) -> CaptureErr
 
 
 def _is_break(error: Exception) -> bool:
+    if getattr(error, "gb_type", None) == "Observed exception":
+        return False  # The user's code raises; it does so in NumPy as well.
     names = {"Unsupported", "UserError", "SkipFrame", "UncapturedHigherOrderOpError"}
     return bool(names & {kind.__name__ for kind in type(error).__mro__})
 
@@ -340,7 +355,8 @@ def _graph_input(node: torch.fx.Node) -> GraphInput:
     if callable(expression):  # A method up to torch 2.9.
         expression = expression()
     is_symbol = not isinstance(node.meta["example_value"], torch.Tensor)
-    return GraphInput(node.name, _plain(expression), is_symbol)
+    is_number = not is_symbol and not argument.is_tensor
+    return GraphInput(node.name, _plain(expression), is_symbol, is_number)
 
 
 def _plain(expression: str) -> str:
@@ -360,8 +376,7 @@ def _plain(expression: str) -> str:
 def _describe(
     code: types.CodeType,
     output: Any,
-    found: tuple[torch.fx.GraphModule, list[Any], Any, Any, list[GraphInput]] | None,
-    scalar_names: Callable[[str], bool],
+    found: _Found | None,
 ) -> Capture:
     graph_state = output.tracer_output.output_graph
     guards = [
@@ -384,19 +399,18 @@ def _describe(
             tensor_to_context=None, inputs=[], shape_guard=None, scalar_outputs=[],
             has_symbols=False, **common,
         )  # fmt: skip
-    graph, example_inputs, fake_mode, tensor_to_context, inputs = found
-    has_symbols = _has_symbols(example_inputs)
-    scalar_inputs = {item.name for item in inputs if scalar_names(item.expression)}
+    graph = found.graph
+    is_generic = _has_symbols(found.fakes) or any(item.is_number for item in found.inputs)
     return Capture(
         backend_name=graph.meta["backend_id"] if "backend_id" in graph.meta else "",
         graph=graph,
-        example_inputs=example_inputs,
-        fake_mode=fake_mode,
-        tensor_to_context=tensor_to_context,
-        inputs=inputs,
-        shape_guard=_shape_guard(graph_state.shape_env, example_inputs) if has_symbols else None,
-        scalar_outputs=scalar_results(graph.graph, scalar_inputs),
-        has_symbols=has_symbols,
+        example_inputs=found.example_inputs,
+        fake_mode=found.context.fake_mode,
+        tensor_to_context=found.context.tensor_to_context,
+        inputs=found.inputs,
+        shape_guard=_shape_guard(graph_state.shape_env, found.fakes) if is_generic else None,
+        scalar_outputs=scalar_results(graph.graph),
+        has_symbols=is_generic,
         **common,
     )
 

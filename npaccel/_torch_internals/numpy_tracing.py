@@ -13,7 +13,7 @@ import contextlib
 import functools
 import operator
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 from torch._dynamo.source import AttrSource
 
 from npaccel import _numpy
+from npaccel._arguments import to_tensor
 from npaccel._numpy import _operators, _table
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
@@ -52,8 +53,13 @@ _CONSTANT_FUNCTIONS = frozenset(
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat", "reshape"})
 
 
+#: In a node's meta: whether NumPy has a scalar there, not an array.
+_SCALAR = "numpy_scalar"
+
+
 class _Active(threading.local):
     depth = 0
+    scalars: frozenset[int] = frozenset()
 
 
 _active = _Active()
@@ -62,14 +68,23 @@ _installed = False
 
 
 @contextlib.contextmanager
-def numpy_traced() -> Iterator[None]:
-    """Trace NumPy through npaccel's table in this thread until the block ends."""
+def numpy_traced(scalars: Iterable[torch.Tensor] = ()) -> Iterator[None]:
+    """Trace NumPy through npaccel's table in this thread until the block ends.
+
+    Parameters
+    ----------
+    scalars : iterable of torch.Tensor
+        The tensors that stand for NumPy scalars.
+    """
     install()
+    before = _active.scalars
     _active.depth += 1
+    _active.scalars = frozenset(map(id, scalars))
     try:
         yield
     finally:
         _active.depth -= 1
+        _active.scalars = before
 
 
 class Operation:
@@ -101,29 +116,25 @@ class Operation:
         return self.function(*args, **kwargs)
 
 
-def scalar_results(graph: torch.fx.Graph, scalar_inputs: set[str]) -> list[bool]:
-    """Say for each output of a captured graph whether NumPy has a scalar there.
-
-    Parameters
-    ----------
-    graph : torch.fx.Graph
-        As Dynamo captured it.
-    scalar_inputs : set of str
-        Names of the placeholders that stand for NumPy scalars.
-    """
-    scalar: dict[torch.fx.Node, bool] = {}
-    for node in graph.nodes:
-        if node.op == "placeholder":
-            scalar[node] = node.name in scalar_inputs
-        elif isinstance(node.target, Operation):
-            flags = [isinstance(a, torch.fx.Node) and scalar.get(a, False) for a in node.args]
-            scalar[node] = node.target.zero_d(node, flags)
+def is_scalar(node: torch.fx.Node) -> bool:
+    """Whether NumPy has a scalar where a graph has this node."""
+    known = node.meta.get(_SCALAR)
+    if known is None:
+        if isinstance(node.target, Operation):
+            flags = [isinstance(a, torch.fx.Node) and is_scalar(a) for a in node.args]
+            known = node.target.zero_d(node, flags)
         elif node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
-            scalar[node] = scalar[node.args[0]]
+            known = is_scalar(node.args[0])
         else:
-            scalar[node] = False
+            known = False
+        node.meta[_SCALAR] = known
+    return bool(known)
+
+
+def scalar_results(graph: torch.fx.Graph) -> list[bool]:
+    """Say for each output of a captured graph whether NumPy has a scalar there."""
     outputs = next(node for node in graph.nodes if node.op == "output").args[0]
-    return [isinstance(out, torch.fx.Node) and scalar[out] for out in outputs]
+    return [isinstance(out, torch.fx.Node) and is_scalar(out) for out in outputs]
 
 
 def _row_operation(row: _table.Row) -> Operation:
@@ -302,6 +313,13 @@ def _patch_arrays() -> None:
             raise NotImplementedError  # Dynamo then builds a bound method.
         return _refuse(f"ndarray.{name}", "")
 
+    def python_type(self: Any) -> type:
+        if _active.depth and is_scalar(self.as_proxy().node):
+            scalar: type = attribute(_example(self), "dtype").type
+            return scalar
+        return np.ndarray
+
+    NumpyNdarrayVariable.python_type = python_type
     NumpyNdarrayVariable.call_method = call_method
     NumpyNdarrayVariable.var_getattr = var_getattr
 
@@ -336,21 +354,34 @@ def _patch_inputs() -> None:
     """Tensors are traced as arrays; jitted functions as what they wrap."""
     original_tensor = VariableBuilder.wrap_tensor
     original_wrap = VariableBuilder._wrap
+    original_ndarray = VariableBuilder.wrap_numpy_ndarray
 
     def wrap_tensor(self: Any, value: torch.Tensor) -> Any:
         variable = original_tensor(self, value)
         if not _active.depth or type(variable) is not TensorVariable:
             return variable
+        variable.as_proxy().node.meta[_SCALAR] = id(value) in _active.scalars
         return NumpyNdarrayVariable(**dict(variable.__dict__))
+
+    def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
+        if not _active.depth:
+            return original_ndarray(self, value)
+        if not value.flags.writeable or any(stride < 0 for stride in value.strides):
+            value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
+        return original_ndarray(self, value)
 
     def wrap(self: Any, value: Any) -> Any:
         if _active.depth and getattr(type(value), "_npaccel_jitted", False):
             self.install_guards(dynamo_builder.GuardBuilder.ID_MATCH)
             source = AttrSource(self.source, "__wrapped__")
             return VariableBuilder(self.tx, source)(value.__wrapped__)
-        return original_wrap(self, value)
+        variable = original_wrap(self, value)
+        if _active.depth and isinstance(value, np.generic):
+            variable.as_proxy().node.meta[_SCALAR] = True
+        return variable
 
     VariableBuilder.wrap_tensor = wrap_tensor
+    VariableBuilder.wrap_numpy_ndarray = wrap_numpy_ndarray
     VariableBuilder._wrap = wrap
 
 

@@ -80,7 +80,7 @@ def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
         code=none, bytecode=none, backend_name="", graph=graph, example_inputs=example_inputs,
         fake_mode=context.fake_mode, tensor_to_context=context.tensor_to_context, inputs=[],
         guards=[], shape_guard=None, has_side_effects=False,
-        scalar_outputs=scalar_results(graph.graph, set()), traced_code=[], imports={},
+        scalar_outputs=scalar_results(graph.graph), traced_code=[], imports={},
         has_symbols=False, build_check=none,
     )  # fmt: skip
 

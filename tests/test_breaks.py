@@ -1,0 +1,204 @@
+"""What doesn't fit into one graph: it runs in pieces or in NumPy, and says so."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from comparing import assert_same
+
+import npaccel
+from npaccel import errors
+
+X = np.arange(6.0)
+
+
+def branch(x):
+    y = x * 2
+    if y.sum() > 10:
+        return y - 1
+    return y + 1
+
+
+def prints(x):
+    y = x + 1
+    print("half way")
+    return y * 2
+
+
+def reads_a_number(x):
+    total = float(x.sum())
+    return x / total
+
+
+def loop_with_a_break(x):
+    for _ in range(3):
+        x = x + 1
+        print("step")
+    return x
+
+
+def quiet(function, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        return function(*args)
+
+
+@pytest.mark.parametrize("function", [branch, prints, reads_a_number, loop_with_a_break])
+def test_results_are_right(function, backend, capsys):
+    f = npaccel.jit(function, backend=backend, default_float="float64")
+    for x in (X, X + 1, X * 0, X[:3], np.ones((2, 2))):
+        if function is reads_a_number and not x.sum():
+            continue
+        assert_same(quiet(f, x), function(x))
+
+
+@pytest.mark.parametrize("function", [branch, prints, reads_a_number])
+def test_warns_once_per_cause_with_the_line(function):
+    f = npaccel.jit(function, backend="eager")
+    with pytest.warns(errors.PerformanceWarning) as caught:
+        f(X)
+        f(X)
+        f(X + 1)
+    assert len(caught) == 1
+    fallback = f.report().fallbacks[0]
+    assert fallback.file == __file__
+    start = function.__code__.co_firstlineno
+    assert start < fallback.line <= start + 4
+    assert fallback.remedy
+    assert caught[0].filename == __file__
+    assert f"{__file__}:{fallback.line}" in str(caught[0].message)
+
+
+def test_the_line_is_that_of_the_helper():
+    def helper(x):
+        return float(x.sum())  # the line
+
+    def f(x):
+        return x * helper(x)
+
+    jitted = npaccel.jit(f, backend="eager")
+    quiet(jitted, X)
+    assert jitted.report().fallbacks[0].line == helper.__code__.co_firstlineno + 1
+    assert "float(x.sum())" in jitted.report().fallbacks[0].text
+
+
+@pytest.mark.parametrize("function", [branch, prints, reads_a_number, loop_with_a_break])
+def test_strict_raises(function):
+    f = npaccel.jit(function, strict=True, backend="eager")
+    for _ in range(2):
+        with pytest.raises(errors.NotCompiledError, match="test_breaks.py"):
+            f(X)
+
+
+def test_scalars_stay_scalars_across_a_break(capsys):
+    def f(x):
+        total = x.sum()
+        print(type(total).__name__, isinstance(total, float))
+        return total, x[0], x[..., 0]
+
+    jitted = npaccel.jit(f, backend="eager")
+    for _ in range(2):
+        got = quiet(jitted, X)
+        printed = capsys.readouterr().out
+        wanted = f(X)
+        assert_same(got, wanted)
+        assert printed == capsys.readouterr().out
+
+
+def test_writes_across_a_break(backend):
+    def f(x, y):
+        x[1:] = 7
+        print()
+        y += x
+        return x
+
+    for a, b in [(np.zeros(4), np.ones(4))] * 2:
+        x, y = a.copy(), b.copy()
+        jitted = npaccel.jit(f, backend=backend)
+        assert quiet(jitted, x, y) is x
+        wanted_x, wanted_y = a.copy(), b.copy()
+        f(wanted_x, wanted_y)
+        assert_same((x, y), (wanted_x, wanted_y))
+
+
+def test_overlap_across_a_break(backend):
+    def f(x, y):
+        print()
+        x[1:] = y[:-1] + 1
+        return y * 2
+
+    jitted = npaccel.jit(f, backend=backend)
+    for make in (lambda: (np.zeros(4), np.ones(4)), lambda: overlapping()):
+        args, wanted_args = make(), make()
+        assert_same(quiet(jitted, *args), f(*wanted_args))
+        assert_same(args, wanted_args)
+
+
+def overlapping():
+    base = np.arange(5.0)
+    return base[1:], base[:-1]
+
+
+def test_tensors_go_through_the_host():
+    f = npaccel.jit(branch, backend="eager")
+    x = torch.arange(6.0)
+    got = quiet(f, x)
+    assert isinstance(got, torch.Tensor)
+    assert_same(got.numpy(), branch(x.numpy()))
+    with pytest.raises(errors.NotCompiledError, match="requires gradients"):
+        quiet(f, x.requires_grad_())
+
+
+def test_unknown_numpy_function_is_named():
+    f = npaccel.jit(lambda x: np.array2string(x), backend="eager")
+    with pytest.warns(errors.PerformanceWarning, match="array2string"):
+        assert f(X) == np.array2string(X)
+
+
+def test_exceptions_of_the_user():
+    def f(x, n):
+        if n > 2:
+            raise KeyError("n is too large")
+        return x[n]
+
+    jitted = npaccel.jit(f, backend="eager")
+    assert_same(jitted(X, 1), X[1])
+    with pytest.raises(KeyError, match="n is too large"):
+        jitted(X, 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda x: x[10], IndexError),
+        (lambda x: x.reshape(4, 4), ValueError),
+        (lambda x: x @ np.ones((2, 2)), ValueError),
+        (lambda x: np.sum(x, axis=3), np.exceptions.AxisError),
+        (lambda x: np.concatenate([x, np.ones((2, 2))]), ValueError),
+        (lambda x: x.nothing, AttributeError),
+        (lambda x: np.linalg.inv(np.zeros((2, 2)) * x[0]), np.linalg.LinAlgError),
+        (lambda x: x[np.array([1, 99])], IndexError),
+        (lambda x: np.int8(1) + 300 + x, OverflowError),
+    ],
+)
+def test_errors_of_numpy(function, error, backend):
+    f = npaccel.jit(function, backend=backend)
+    for _ in range(2):
+        with pytest.raises(error) as caught:
+            quiet(f, X)
+        with pytest.raises(error) as wanted:
+            function(X)
+        assert type(caught.value) is type(wanted.value)
+        lines = [entry.path for entry in caught.traceback]
+        assert any(str(line) == __file__ for line in lines[1:])
+
+
+def test_generators_run_in_numpy():
+    def f(x):
+        yield x + 1
+        yield x + 2
+
+    jitted = npaccel.jit(f, backend="eager")
+    assert_same(list(quiet(jitted, X)), list(f(X)))
+    assert jitted.report().fallbacks

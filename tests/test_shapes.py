@@ -1,0 +1,108 @@
+"""Shapes: fixed at first, generic from the second on; never a cliff."""
+
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import npaccel
+
+
+def kmeans(x, means):
+    return np.argmin(np.linalg.norm(x - means[:, None], axis=2), axis=0)
+
+
+def agree(jitted, *args):
+    assert_same(jitted(*args), jitted.__wrapped__(*args))
+
+
+def test_twenty_shapes_two_compilations(backend):
+    f = npaccel.jit(kmeans, backend=backend)
+    rng = np.random.default_rng(0)
+    for n in range(10, 31):
+        agree(f, rng.normal(size=(n, 2)), rng.normal(size=(4, 2)))
+    report = f.report()
+    assert len(report.graphs) == 2
+    assert [graph.generic for graph in report.graphs] == [False, True]
+    assert not report.fallbacks
+
+
+def test_dynamic_true_compiles_once():
+    f = npaccel.jit(lambda x: x + 1, dynamic=True, backend="eager")
+    for n in range(2, 10):
+        agree(f, np.arange(float(n)))
+    assert len(f.report().graphs) == 1
+
+
+def test_dynamic_false_compiles_each():
+    f = npaccel.jit(lambda x: x + 1, dynamic=False, backend="eager")
+    for n in range(2, 6):
+        agree(f, np.arange(float(n)))
+    assert len(f.report().graphs) == 4
+
+
+def test_sizes_zero_and_one(backend):
+    f = npaccel.jit(lambda x: (x * 2).sum(axis=0), backend=backend)
+    for shape in [(5, 3), (6, 3), (1, 3), (0, 3), (7, 1), (3, 3), (1, 1)]:
+        agree(f, np.ones(shape))
+
+
+def test_broadcasting_is_decided_anew():
+    f = npaccel.jit(lambda x, y: x + y, backend="eager")
+    for a, b in [(3, 3), (4, 4), (5, 5), (1, 5), (5, 1), (6, 6)]:
+        agree(f, np.ones(a), np.ones(b))
+
+
+def test_mismatch_raises_as_numpy(backend):
+    f = npaccel.jit(lambda x, y: x + y, backend=backend)
+    for a in (3, 4):
+        agree(f, np.ones(a), np.ones(a))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="could not be broadcast together"):
+            f(np.ones(3), np.ones(4))
+
+
+@pytest.mark.parametrize("step", [0.1, 7])
+def test_numbers_become_symbolic(step):
+    f = npaccel.jit(lambda x, k: x * k + k, backend="eager", default_float="float64")
+    for i in range(2, 12):
+        agree(f, np.arange(4.0), i * step)
+    assert len(f.report().graphs) <= 2
+
+
+def test_numbers_in_shapes():
+    f = npaccel.jit(lambda x, n: np.zeros(n) + x[:n].sum(), backend="eager", default_float="float64")
+    for n in (3, 4, 5, 6, 7):
+        agree(f, np.arange(20.0), n)
+    assert len(f.report().graphs) <= 2
+
+
+def test_special_floats():
+    f = npaccel.jit(lambda x, k: x * k, backend="eager", default_float="float64")
+    for k in (1.5, 2.5, float("nan"), float("inf"), -0.0, 0.0, float("nan")):
+        with np.errstate(invalid="ignore"):
+            agree(f, np.arange(4.0), k)
+
+
+def test_shape_branches():
+    def f(x):
+        if x.shape[0] > 5:
+            return x * 2
+        return x + 1
+
+    jitted = npaccel.jit(f, backend="eager")
+    for n in (3, 4, 7, 8, 2, 9, 5, 6):
+        agree(jitted, np.arange(float(n)))
+
+
+def test_strides_are_part_of_the_signature(backend):
+    f = npaccel.jit(lambda x: x.ravel() * 2, backend=backend)
+    base = np.arange(24.0).reshape(4, 6)
+    for x in (base, base.T, base[:, ::2], base[::2], np.asfortranarray(base), base[1:]):
+        agree(f, x)
+
+
+def test_many_signatures_end_in_numpy_with_a_warning():
+    f = npaccel.jit(lambda x, k: x + k, dynamic=False, backend="eager")
+    with pytest.warns(npaccel.errors.PerformanceWarning, match="were compiled already"):
+        for k in range(40):
+            agree(f, np.ones(3), k)
