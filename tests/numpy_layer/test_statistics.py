@@ -250,7 +250,7 @@ def test_nan_to_num(dtype):
 @pytest.mark.parametrize("dtype", ["?", "b", "H", "L", "l", "e", "f", "d", "D"])
 @pytest.mark.parametrize("function", [np.convolve, np.correlate], ids=name)
 def test_convolve_and_correlate(function, dtype):
-    for n, m in ((1, 1), (7, 3), (7, 4), (3, 7), (4, 7), (5, 5)):
+    for n, m in ((1, 1), (7, 3), (7, 4), (3, 7), (4, 7), (5, 5), (50, 40)):
         a, v = data((n,), dtype), data((m,), dtype, 1)
         for mode in ("full", "same", "valid"):
             check(function, a, v, mode, ulps=64)
