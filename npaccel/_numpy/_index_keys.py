@@ -95,7 +95,7 @@ def _part(entry: Any) -> _Part:
     if entry is Ellipsis:
         return _Part("rest")
     if isinstance(entry, slice):
-        return _Part("slice", _plain_slice(entry), 1)
+        return _Part("slice", entry, 1)
     if isinstance(entry, bool | np.bool_):
         return _Part("mask", bool(entry))
     if isinstance(entry, np.integer):
@@ -164,7 +164,7 @@ def _take(selection: Selection, part: _Part, axis: int) -> None:
         _check_bounds(part.value, view.shape[at], axis)
         selection.view = view.select(at, part.value)
     elif part.kind == "slice":
-        selection.view, reverse = _sliced(view, at, part.value)
+        selection.view, reverse = _sliced(view, at, _plain_slice(part.value))
         selection.flips += [at] if reverse else []
         selection.indices.append(None)
     elif part.kind == "new":
@@ -193,6 +193,10 @@ def _take_mask(selection: Selection, part: _Part, axis: int) -> None:
             selection.indices.append(none)
         else:
             selection.indices.append(part.value.reshape(1).to(view.device))
+        return
+    if part.source == 1 and guard_or_false(part.value.shape[0] == 0):
+        # NumPy lets an empty mask stand for no indices, whatever the size of the axis.
+        selection.indices.append(torch.zeros(0, dtype=torch.int64, device=view.device))
         return
     for offset, size in enumerate(part.value.shape):
         if guard_or_false(size != view.shape[at + offset]):

@@ -36,11 +36,21 @@ def same_bits(x: torch.Tensor) -> torch.Tensor:
     return x if signed is None else x.view(signed)
 
 
+def restored(bits: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Return what was computed on `same_bits` of x in the dtype of x."""
+    return bits if bits.dtype == x.dtype else bits.view(x.dtype)
+
+
 def flipped(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
     """Return a copy that runs backwards along some axes (torch has no negative strides)."""
     if not axes:
         return x
-    return torch.flip(same_bits(x), tuple(axes)).view(x.dtype)
+    return restored(torch.flip(same_bits(x), tuple(axes)), x)
+
+
+def selected(x: torch.Tensor, axis: int, places: torch.Tensor) -> torch.Tensor:
+    """Return the elements at places (int64, 1-D) along an axis."""
+    return restored(torch.index_select(same_bits(x), axis, places), x)
 
 
 def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
@@ -130,7 +140,7 @@ def _check_rank(selection: Selection, mask: torch.Tensor | None, value: torch.Te
 
 def value_for(value: Any, dtype: DType, device: torch.device) -> torch.Tensor:
     """Return a value to be stored, as a tensor of the array's dtype."""
-    if value is None or is_scalar(value):
+    if value is None or isinstance(value, str) or is_scalar(value):
         # Storing it in a NumPy element raises what NumPy raises.
         value = value if is_symbolic(value) else _stored(value, dtype)
         return full_scalar(value, dtype, device)
@@ -145,7 +155,8 @@ def value_for(value: Any, dtype: DType, device: torch.device) -> torch.Tensor:
 
 def _stored(value: Any, dtype: DType) -> Any:
     cell = np.empty((), dtype)
-    cell[()] = value
+    with np.errstate(all="ignore"):
+        cell[()] = value
     return cell.item()
 
 

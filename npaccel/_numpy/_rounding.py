@@ -1,0 +1,127 @@
+"""Clipping, rounding, and the parts of complex numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import call, deliver
+from npaccel._numpy._dtypes import FLOAT64, as_tensor, cast, is_scalar, result_dtype, to_numpy
+from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_engine import concrete
+
+_NO_BOUND: Any = object()
+
+
+@implements(np.clip, zero_d="scalar", mutates=(3,))
+def clip(
+    a: Any,
+    a_min: Any = _NO_BOUND,
+    a_max: Any = _NO_BOUND,
+    out: Any = None,
+    *,
+    min: Any = _NO_BOUND,
+    max: Any = _NO_BOUND,
+    **kwargs: Any,
+) -> torch.Tensor:
+    """`numpy.clip`; Python ints beyond the dtype's bounds clip nothing."""
+    x = as_tensor(a)
+    named = min is not _NO_BOUND or max is not _NO_BOUND
+    if named and (a_min is not _NO_BOUND or a_max is not _NO_BOUND):
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is "
+            "forbidden."
+        )
+    low, high = (None if b is _NO_BOUND else b for b in ((min, max) if named else (a_min, a_max)))
+    _ask_numpy(x, low, high, out, kwargs)
+    if x.dtype in _INTEGERS:
+        bounds = np.iinfo(to_numpy(x.dtype))
+        low = None if type(low) is int and low <= bounds.min else low
+        high = None if type(high) is int and high >= bounds.max else high
+    return _clipped(x, low, high, out, kwargs)
+
+
+_INTEGERS = {
+    *(torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+}
+
+
+def _ask_numpy(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> None:
+    """Let NumPy raise what it would for these dtypes."""
+    probes: list[Any] = [
+        np.zeros(0, to_numpy(as_tensor(b).dtype)) if b is not None and not is_scalar(b) else b
+        for b in (low, high)
+    ]
+    target = None if out is None else np.zeros(0, to_numpy(out.dtype))
+    known: list[Any] = [concrete(b) for b in probes]
+    np.clip(np.zeros(0, to_numpy(x.dtype)), known[0], known[1], target, **kwargs)
+
+
+def _clipped(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> torch.Tensor:
+    if low is None and high is None:
+        return call(np.positive, x, out=out, **kwargs)  # type: ignore[no-any-return]
+    if low is None:
+        return call(np.minimum, x, high, out=out, **kwargs)  # type: ignore[no-any-return]
+    if high is None:
+        return call(np.maximum, x, low, out=out, **kwargs)  # type: ignore[no-any-return]
+    bounds = [b if is_scalar(b) else as_tensor(b) for b in (low, high)]
+    if kwargs.get("dtype") is None:
+        kind = result_dtype(x, *bounds)
+        if kind.kind == "b":  # the loop for bytes is the first that takes bools
+            kind = np.clip(np.zeros(0, bool), False, True).dtype
+        kwargs = {**kwargs, "dtype": kind}
+    inner = {key: value for key, value in kwargs.items() if key != "where"}
+    above = call(np.maximum, x, bounds[0], **inner)
+    return call(np.minimum, above, bounds[1], out=out, **kwargs)  # type: ignore[no-any-return]
+
+
+@implements(np.round, zero_d="scalar", mutates=(2,))
+def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
+    """`numpy.round`: half to even."""
+    x = as_tensor(a)
+    places = int(decimals)
+    if x.is_complex():
+        return deliver(torch.complex(round_(x.real, places), round_(x.imag, places)), out)
+    if x.dtype in _INTEGERS and places >= 0:
+        return deliver(x.clone(), out)
+    if places == 0:
+        return deliver(call(np.rint, x), out)
+    kind = to_numpy(x.dtype)
+    work = cast(x, FLOAT64) if x.dtype in _INTEGERS else x
+    scale = 10.0 ** abs(places)
+    if places > 0:
+        found = call(np.divide, call(np.rint, call(np.multiply, work, scale)), scale)
+    else:
+        found = call(np.multiply, call(np.rint, call(np.divide, work, scale)), scale)
+    return deliver(cast(found, kind) if x.dtype in _INTEGERS else found, out)
+
+
+implements(np.around, zero_d="scalar", mutates=(2,))(round_)
+
+
+@implements(np.real, zero_d="scalar")
+def real(val: Any) -> torch.Tensor:
+    """`numpy.real`: a view."""
+    x = as_tensor(val)
+    return torch.real(x) if x.is_complex() else x
+
+
+@implements(np.imag, zero_d="scalar")
+def imag(val: Any) -> torch.Tensor:
+    """`numpy.imag`: a view of complex numbers, zeros otherwise."""
+    x = as_tensor(val)
+    return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
+
+
+@implements(np.angle, zero_d="scalar")
+def angle(z: Any, deg: bool = False) -> torch.Tensor:
+    """`numpy.angle`."""
+    x = z if is_scalar(z) else as_tensor(z)
+    if is_scalar(x):
+        x = as_tensor(x)
+    found = call(np.arctan2, imag(x) if x.is_complex() else 0, real(x))
+    return call(np.multiply, found, 180 / math.pi) if deg else found  # type: ignore[no-any-return]
