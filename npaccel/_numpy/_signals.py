@@ -66,7 +66,7 @@ def _padding(mode: Any, m: int) -> tuple[int, int]:
 
 def _slid(a: torch.Tensor, v: torch.Tensor, mode: Any) -> torch.Tensor:
     before, after = _padding(mode, v.shape[0])
-    if isinstance(before, int) and before == 0 and after == 0:
+    if mode in ("valid", 0):
         return _windows(a, v)
     zeros = [a.new_zeros((before,)), a, a.new_zeros((after,))]
     return _windows(torch.cat(zeros), v)
