@@ -146,7 +146,8 @@ def variance(
         squares, _ = masked(squares, mask, 0)
     if dtype is not None:
         squares = cast(squares, acc)
-    return over_axes(torch.sum, squares, axes, keepdims) / divisor
+    found: torch.Tensor = over_axes(torch.sum, squares, axes, keepdims) / divisor
+    return found
 
 
 def _ddof(ddof: Any, correction: Any) -> Any:

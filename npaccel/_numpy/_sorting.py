@@ -212,7 +212,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> torc
     a, values = cast(a, dtype), cast(as_tensor(v), dtype)
     if a.ndim != 1:
         raise ValueError(f"object of too small depth for desired array: a is {a.ndim}-d, not 1-d")
-    if not isinstance(side, str) or side[:1].lower() not in ("l", "r"):
+    if str(side)[:1].lower() not in ("l", "r"):
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     if sorter is not None:
         sorter = as_tensor(sorter)
