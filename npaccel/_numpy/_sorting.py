@@ -9,7 +9,16 @@ import numpy as np
 import torch
 
 from npaccel._numpy._axes import axis_of, deliver
-from npaccel._numpy._dtypes import INT64, as_tensor, cast, result_dtype, to_numpy
+from npaccel._numpy._dtypes import (
+    INT64,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    result_dtype,
+    strong,
+    to_numpy,
+)
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import ordered as in_signed_order
 
@@ -208,8 +217,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> torc
         If the array isn't 1-D, or `side` is neither "left" nor "right".
     """
     a = as_tensor(a)
-    dtype = result_dtype(a, v)
-    a, values = cast(a, dtype), cast(as_tensor(v), dtype)
+    # Never narrowed, as the result holds no floats; Python numbers aren't weak here.
+    dtype = as_dtype(np.result_type(to_numpy(a.dtype), strong(dtype_of(v))))
+    a, values = cast(a, dtype), as_tensor(v, dtype)
     if a.ndim != 1:
         raise ValueError(f"object of too small depth for desired array: a is {a.ndim}-d, not 1-d")
     if str(side)[:1].lower() not in ("l", "r"):

@@ -6,6 +6,7 @@ import torch
 from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
 
 from npaccel._numpy import _sets, _sorting, _ufuncs
+from npaccel._numpy._context import TraceSettings, tracing
 
 MODULES = (_sets, _sorting, _ufuncs)  # imported for their rows
 
@@ -91,6 +92,9 @@ def test_searchsorted_between_dtypes():
     check(np.searchsorted, a, 2.5)
     check(np.searchsorted, a, [1, 7], "right")
     check(np.searchsorted, a.astype("f"), np.float64(2.1))
+    check(np.searchsorted, np.array([0.1], "f"), 0.1, side="right")
+    with tracing(TraceSettings(default_float="float32")):
+        check(np.searchsorted, np.array([2**24, 2**24 + 1]), 2.0**24, side="right")
     check(np.searchsorted, a, 2, side="middle")
     check(np.searchsorted, a.reshape(1, -1), 2)
 
