@@ -159,7 +159,8 @@ def fill(a: torch.Tensor, value: Any) -> None:
     """`numpy.ndarray.fill`."""
     stored = value_for(value, to_numpy(a.dtype), a.device)
     if stored.ndim:
-        raise ValueError("setting an array element with a sequence.")
+        probe: Any = np.ones(2, to_numpy(stored.dtype))
+        np.zeros(1, to_numpy(a.dtype)).fill(probe)  # NumPy's own refusal
     a.copy_(stored)
 
 

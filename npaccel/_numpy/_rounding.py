@@ -29,14 +29,11 @@ def clip(
 ) -> torch.Tensor:
     """`numpy.clip`; Python ints beyond the dtype's bounds clip nothing."""
     x = as_tensor(a)
-    named = min is not _NO_BOUND or max is not _NO_BOUND
-    if named and (a_min is not _NO_BOUND or a_max is not _NO_BOUND):
-        raise ValueError(
-            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is "
-            "forbidden."
-        )
-    low, high = (None if b is _NO_BOUND else b for b in ((min, max) if named else (a_min, a_max)))
-    _ask_numpy(x, low, high, out, kwargs)
+    given = {"a_min": a_min, "a_max": a_max, "min": min, "max": max}
+    given = {name: bound for name, bound in given.items() if bound is not _NO_BOUND}
+    _ask_numpy(x, out, given, kwargs)
+    low = given.get("min", given.get("a_min"))
+    high = given.get("max", given.get("a_max"))
     if x.dtype in _INTEGERS:
         bounds = np.iinfo(to_numpy(x.dtype))
         low = None if type(low) is int and low <= bounds.min else low
@@ -50,15 +47,16 @@ _INTEGERS = {
 }
 
 
-def _ask_numpy(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> None:
-    """Let NumPy raise what it would for these dtypes."""
-    probes: list[Any] = [
-        np.zeros(0, to_numpy(as_tensor(b).dtype)) if b is not None and not is_scalar(b) else b
-        for b in (low, high)
-    ]
-    target = None if out is None else np.zeros(0, to_numpy(out.dtype))
-    known: list[Any] = [concrete(b) for b in probes]
-    np.clip(np.zeros(0, to_numpy(x.dtype)), known[0], known[1], target, **kwargs)
+def _ask_numpy(x: torch.Tensor, out: Any, bounds: dict[str, Any], kwargs: Any) -> None:
+    """Let NumPy raise what it would for these dtypes and this way to name the bounds."""
+    ask: Any = np.clip
+    ask(_probe(x), out=_probe(out), **{k: _probe(b) for k, b in bounds.items()}, **kwargs)
+
+
+def _probe(x: Any) -> Any:
+    if x is None or is_scalar(x):
+        return concrete(x)
+    return np.zeros(0, to_numpy(as_tensor(x).dtype))
 
 
 def _clipped(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> torch.Tensor:
@@ -84,6 +82,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
     """`numpy.round`: half to even."""
     x = as_tensor(a)
     places = int(decimals)
+    np.round(np.zeros(0, to_numpy(x.dtype)), places)  # refuses bools, but for whole numbers
     if x.is_complex():
         return deliver(torch.complex(round_(x.real, places), round_(x.imag, places)), out)
     if x.dtype in _INTEGERS and places >= 0:
