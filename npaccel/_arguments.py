@@ -201,7 +201,8 @@ def _coarse(value: Any) -> Token:
     if isinstance(value, np.ndarray):
         return (value.dtype, _pattern(value.shape), _layout(value), value.flags.num & _FLAGS)
     if isinstance(value, torch.Tensor):
-        layout = (value.is_contiguous(), value.device, value.requires_grad)
+        grad = value.requires_grad and torch.is_grad_enabled()
+        layout = (value.is_contiguous(), value.device, grad)
         return (torch.Tensor, value.dtype, _pattern(value.shape), layout)
     if type(value) is int:
         return (int, value if value in (0, 1) else None)

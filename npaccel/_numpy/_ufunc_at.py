@@ -12,7 +12,7 @@ from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
 from npaccel._numpy._indexing import getitem
 from npaccel._numpy._ufunc_engine import Request, loop_dtypes
 from npaccel._numpy._ufunc_folds import from_bits, to_bits
-from npaccel._numpy._ufunc_integers import as_signed, from_ordered, is_integral, ordered
+from npaccel._numpy._ufunc_integers import as_bits, as_signed, from_ordered, is_integral, ordered
 from npaccel._numpy._ufunc_kernels import truth
 from npaccel._numpy._ufuncs import BY_UFUNC
 
@@ -153,7 +153,7 @@ def _added(
     bits, more = as_signed(flat), as_signed(values)
     if ufunc is np.subtract:
         more = -more
-    return bits.index_put((places,), more, accumulate=True).view(flat.dtype)
+    return as_bits(bits.index_put((places,), more, accumulate=True), flat.dtype)
 
 
 def _scattered(

@@ -20,6 +20,7 @@ from npaccel._numpy import _ufunc_kernels as kernels
 from npaccel._numpy._ufunc_integers import (
     Compute,
     absolute,
+    as_bits,
     as_signed,
     by_bits,
     by_order,
@@ -114,28 +115,28 @@ def _sum(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
     if x.dtype == torch.bool:
         return _any(x, axes, keepdims)
     bits = as_signed(x)
-    return torch.sum(bits, axes, keepdims, dtype=bits.dtype).view(x.dtype)
+    return as_bits(torch.sum(bits, axes, keepdims, dtype=bits.dtype), x.dtype)
 
 
 def _cumulative_sum(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
         return _cumulative_any(x, axis)
     bits = as_signed(x)
-    return torch.cumsum(bits, axis, dtype=bits.dtype).view(x.dtype)
+    return as_bits(torch.cumsum(bits, axis, dtype=bits.dtype), x.dtype)
 
 
 def _last_product(x: torch.Tensor) -> torch.Tensor:
     if x.dtype == torch.bool:
         return torch.all(x, -1)
     bits = as_signed(x)
-    return torch.prod(bits, -1, dtype=bits.dtype).view(x.dtype)
+    return as_bits(torch.prod(bits, -1, dtype=bits.dtype), x.dtype)
 
 
 def _cumulative_product(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
         return _cumulative_all(x, axis)
     bits = as_signed(x)
-    return torch.cumprod(bits, axis, dtype=bits.dtype).view(x.dtype)
+    return as_bits(torch.cumprod(bits, axis, dtype=bits.dtype), x.dtype)
 
 
 def _alternating(x: torch.Tensor, invert: Compute) -> torch.Tensor:

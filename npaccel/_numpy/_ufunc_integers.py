@@ -50,6 +50,15 @@ def as_signed(x: torch.Tensor) -> torch.Tensor:
     return x if signed is None else x.view(signed)
 
 
+def as_bits(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Read the bits of a tensor as another dtype of the same size.
+
+    Where the dtype is the tensor's own it stays as it is: torch's reading of
+    bits stops gradients.
+    """
+    return x if x.dtype == dtype else x.view(dtype)
+
+
 def ordered(x: torch.Tensor) -> torch.Tensor:
     """Map a wide unsigned tensor to int64 in the same order; others as they are."""
     if x.dtype == torch.uint64:
@@ -72,7 +81,7 @@ def by_bits(compute: Compute) -> Compute:
         dtype = dtype_of_first(*operands)
         if dtype not in SIGNED:
             return compute(*operands)
-        return compute(*(as_signed(x) for x in operands)).view(dtype)
+        return as_bits(compute(*(as_signed(x) for x in operands)), dtype)
 
     return kernel
 

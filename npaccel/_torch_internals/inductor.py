@@ -117,7 +117,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
             inner.append((code, torch._guards.TracingContext.get().fw_metadata))
         return code
 
-    needs_grad = any(
+    needs_grad = torch.is_grad_enabled() and any(
         isinstance(value, torch.Tensor) and value.requires_grad for value in capture.example_inputs
     )
     grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()

@@ -22,6 +22,7 @@ import torch._dynamo.codegen as dynamo_codegen
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.builder as dynamo_builder
 import torch._dynamo.variables.builtin as dynamo_builtin
+import torch._numpy._util as tnp_util
 from torch._dynamo.exc import unimplemented
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
@@ -33,6 +34,7 @@ from torch._dynamo.source import AttrSource
 from npaccel import _numpy
 from npaccel._arguments import to_tensor
 from npaccel._numpy import _operators, _table
+from npaccel._numpy._context import settings
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
 
@@ -234,6 +236,7 @@ def install() -> None:
         _patch_arrays()
         _patch_operators()
         _patch_inputs()
+        _patch_captured()
         _patch_outputs()
         _installed = True
 
@@ -383,6 +386,17 @@ def _patch_inputs() -> None:
     VariableBuilder.wrap_tensor = wrap_tensor
     VariableBuilder.wrap_numpy_ndarray = wrap_numpy_ndarray
     VariableBuilder._wrap = wrap
+
+
+def _patch_captured() -> None:
+    """Captured arrays are traced on the device of the call: torch/_numpy/_util.py."""
+    original = tnp_util._try_convert_to_tensor
+
+    def try_convert_to_tensor(value: Any) -> torch.Tensor:
+        tensor: torch.Tensor = original(value)
+        return tensor.to(settings().device) if _active.depth else tensor
+
+    tnp_util._try_convert_to_tensor = try_convert_to_tensor
 
 
 def _patch_outputs() -> None:
