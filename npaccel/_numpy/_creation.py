@@ -249,6 +249,7 @@ def _refused(function: Any, reason: str) -> None:
 
 _refused(np.asarray_chkfinite, "it raises depending on array values; use numpy.asarray")
 _refused(np.frombuffer, "it reads bytes of the host; call it outside the function")
+_refused(np.trim_zeros, "the bounds of the result depend on array values; trim the result")
 
 
 # -- scalar types
