@@ -86,6 +86,7 @@ class Outcome:
     generic: bool
     source: str
     not_kept: str = ""
+    conditions: Sequence[Condition] = ()
 
 
 @dataclasses.dataclass
@@ -362,7 +363,15 @@ class _Frame:
         compiled, why = self._plan(result)
         if compiled is not None:
             self.engine.function.__globals__.pop(self.capture.backend_name, None)
-        return Outcome(result, compiled, self.runner, self.capture.has_symbols, self._source(), why)
+        return Outcome(
+            result=result,
+            compiled=compiled,
+            runner=self.runner,
+            generic=self.capture.has_symbols,
+            source=self._source(),
+            not_kept=why,
+            conditions=self.conditions or (),
+        )
 
     def _source(self) -> str:
         return self.compiled.source if self.compiled else ""

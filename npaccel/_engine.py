@@ -22,7 +22,7 @@ import torch
 
 from npaccel import _arguments, _artifact, _binding, _fork
 from npaccel._artifact import Kept
-from npaccel._guards import NotKeepableError, Scope, failed, readable
+from npaccel._guards import Condition, NotKeepableError, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
@@ -67,6 +67,8 @@ class Engine:
         self._generic: dict[Key, list[Compiled | Kept]] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
+        self._conditions: dict[Key, Sequence[Condition]] = {}
+        self._last_keys: dict[Key, Key] = {}
         self._lock = threading.RLock()
         _fork.renew(self)
 
@@ -328,12 +330,14 @@ class Engine:
         if history is None:
             history = self._histories[coarse] = _compile.new_history()
         self._captures[coarse] = count + 1
+        self._last_keys[coarse] = key
         outcome = _compile.compile_call(self, values, history, device)
         if isinstance(outcome, _compile.Uncompiled):
             self._remember(key, outcome.runner)
             return outcome.runner(values)
         seconds = time.perf_counter() - start
         result = outcome.result
+        self._conditions[key] = outcome.conditions
         artifact: str | None = None
         not_kept = outcome.not_kept
         if outcome.compiled is not None:
@@ -360,13 +364,27 @@ class Engine:
 
     def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> str:
         """Say why there is no runner yet, where there are others of this kind."""
+        names = self.binding.names
         if key in self.runners:
-            return "what the function reads besides its arguments changed"
-        if coarse in self._captures:
-            return "shapes or numbers differ from those of the earlier calls"
-        if self.runners:
-            return "dtypes, dimensions, layout or structure of the arguments differ"
+            arguments = dict(zip(names, values, strict=True))
+            changed = failed(self._conditions.get(key, ()), self.scope, arguments)
+            what = "something it reads" if changed is None else readable(changed.expression)
+            return f"{what} changed since the last compilation"
+        earlier = self._last_keys.get(coarse)
+        if earlier is not None:
+            return f"{_differing(names, earlier, key)} has another shape or value than before"
+        if self._last_keys:
+            last = list(self._last_keys.values())[-1]
+            return f"{_differing(names, last, key)} has another dtype, layout or structure"
         return ""
+
+
+def _differing(names: Sequence[str], one: Key, other: Key) -> str:
+    """Name the arguments in which two keys differ."""
+    found = [
+        name for name, a, b in zip(names, one, other, strict=True) if a is not b and a != b
+    ]
+    return ", ".join(found) or "an argument"
 
 
 def device_named(name: str | None) -> torch.device:
@@ -419,14 +437,3 @@ def _copy(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     return value.copy()
-
-
-def failed_condition(
-    conditions: Sequence[Any], scope: Scope, arguments: dict[str, Any]
-) -> str:
-    """Name the first condition that doesn't hold, as the user would write it."""
-    condition = failed(conditions, scope, arguments)
-    return "" if condition is None else readable(condition.expression)
-
-
-__all__ = ["Callable", "Engine", "device_named"]

@@ -1,0 +1,230 @@
+"""The decorator: what it takes, what it keeps, and its options."""
+
+import functools
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import npaccel
+from npaccel import errors
+
+X = np.arange(4.0)
+
+
+def double(x, *, k=2.0):
+    """Return k times x."""
+    return x * k
+
+
+class Model:
+    w = 3.0
+
+    @npaccel.jit(backend="eager")
+    def method(self, x):
+        return x * self.w
+
+    @staticmethod
+    @npaccel.jit(backend="eager")
+    def static(x):
+        return x + 1
+
+    @classmethod
+    @npaccel.jit(backend="eager")
+    def of_class(cls, x):
+        return x * cls.w
+
+    def __call__(self, x):
+        return x - self.w
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: npaccel.jit(double, backend="eager"),
+        lambda: npaccel.jit(backend="eager")(double),
+        lambda: npaccel.jit(lambda x: x * 2, backend="eager"),
+        lambda: npaccel.jit(functools.partial(double, k=2.0), backend="eager"),
+        lambda: npaccel.jit(npaccel.jit(double), backend="eager"),
+    ],
+)
+def test_forms(make):
+    jitted = make()
+    for _ in range(2):
+        assert_same(jitted(X), X * 2)
+
+
+def test_methods():
+    model = Model()
+    for _ in range(2):
+        assert_same(model.method(X), X * 3)
+        assert_same(Model.method(model, X), X * 3)
+        assert_same(model.static(X), X + 1)
+        assert_same(Model.of_class(X), X * 3)
+        assert_same(npaccel.jit(model, backend="eager")(X), X - 3)
+
+
+def test_ufunc_and_builtin_callables():
+    for _ in range(2):
+        assert_same(npaccel.jit(np.square, backend="eager")(X), X**2)
+
+
+def test_metadata_is_kept():
+    jitted = npaccel.jit(double)
+    assert jitted.__wrapped__ is double
+    assert jitted.__name__ == "double"
+    assert jitted.__qualname__ == "double"
+    assert jitted.__doc__ == double.__doc__
+    assert jitted.__module__ == __name__
+    import inspect
+
+    assert inspect.signature(jitted) == inspect.signature(double)
+    assert repr(jitted) == "<npaccel.jit of double>"
+
+
+@pytest.mark.parametrize("wrong", [3, "f", None.__class__, Model])
+def test_not_a_function(wrong):
+    with pytest.raises(TypeError, match="not a function"):
+        npaccel.jit(wrong)
+
+
+class TestOptions:
+    def test_unknown(self):
+        with pytest.raises(TypeError, match="no option 'parallel'; the options are device"):
+            npaccel.jit(double, parallel=True)
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("default_float", "float16"),
+            ("device", "gpu"),
+            ("device", 0),
+            ("backend", "llvm"),
+            ("dynamic", "yes"),
+            ("strict", None),
+        ],
+    )
+    def test_wrong_value(self, name, value):
+        with pytest.raises(errors.OptionError, match=name):
+            npaccel.jit(double, **{name: value})
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("loops", "numba"), ("rng", "device"), ("verify", True), ("verify", "warn")],
+    )
+    def test_later(self, name, value):
+        with pytest.raises(NotImplementedError, match=f"`{name}="):
+            npaccel.jit(double, **{name: value})
+
+    def test_static_argnames_unknown(self):
+        with pytest.raises(TypeError, match="'n', which isn't a parameter of double"):
+            npaccel.jit(double, static_argnames="n")
+
+    def test_precedence(self):
+        def half(n):
+            return n / 2
+
+        n = np.arange(3)
+        plain = npaccel.jit(half, backend="eager")
+        own = npaccel.jit(half, backend="eager", default_float="float32")
+        try:
+            npaccel.config.default_float = "float64"
+            assert plain(n).dtype == np.float64
+            assert own(n).dtype == np.float32
+            with npaccel.options(default_float="float32"):
+                assert plain(n).dtype == np.float32
+                assert npaccel.config.default_float == "float32"
+            assert plain(n).dtype == np.float64
+        finally:
+            npaccel.config.reset()
+        assert plain(n).dtype == np.float32
+        with pytest.raises(AttributeError, match="no option 'speed'"):
+            _ = npaccel.config.speed
+        with pytest.raises(TypeError, match="no option 'speed'"):
+            npaccel.config.speed = 1
+
+    def test_disabled(self):
+        seen = []
+
+        def f(x):
+            seen.append(type(x))
+            return x / 2
+
+        jitted = npaccel.jit(f, backend="eager")
+        with npaccel.disabled():
+            assert jitted(np.arange(3)).dtype == np.float64
+            assert not jitted.report().graphs
+        assert seen == [np.ndarray]
+        assert jitted(np.arange(3)).dtype == np.float32
+
+    def test_disabled_by_environment(self):
+        code = "import npaccel, numpy; print(npaccel.jit(lambda n: n / 2)(numpy.arange(3)).dtype)"
+        environment = {**os.environ, "NPACCEL_DISABLE": "1"}
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        assert run.stdout.strip() == "float64"
+
+
+class TestReport:
+    def test_report_and_source(self):
+        jitted = npaccel.jit(double)
+        assert "0 graphs" in str(jitted.report())
+        assert jitted.source() == ""
+        jitted(X)
+        report = jitted.report()
+        assert report.name == "double"
+        assert report.graphs[0].signature.startswith("x: float64[4]")
+        assert report.compile_seconds > 0 or report.graphs[0].loaded
+        assert "cpp_fused" in jitted.source()
+        assert "x: float64[4]" in str(report)
+        jitted(X.astype(np.float32))
+        report = jitted.report()
+        assert len(report.graphs) == 2
+        assert report.graphs[1].cause == "x has another dtype, layout or structure"
+        assert report.to_dict()["graphs"][1]["cause"] == report.graphs[1].cause
+
+    def test_recompilation_names_what_changed(self):
+        k = 1.0
+
+        def f(x):
+            return x * k
+
+        jitted = npaccel.jit(f, backend="eager")
+        jitted(X)
+        k = 2.0
+        jitted(X)
+        assert "k" in jitted.report().recompilations[0].cause
+
+
+def test_no_compiler(tmp_path):
+    code = """
+    import numpy as np, npaccel
+    try:
+        npaccel.jit(lambda x: np.sin(x) + 1)(np.ones(3))
+    except npaccel.errors.CompilerNotFoundError as error:
+        print("refused:", error)
+    print(npaccel.jit(lambda x: np.sin(x) + 1, backend="aot_eager")(np.zeros(3)))
+    """
+    environment = {**os.environ, "CXX": "/nowhere/g++", "NPACCEL_CACHE_DIR": str(tmp_path / "c")}
+    environment["PATH"] = "/nowhere"
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "refused: jit: there is no working C++ compiler" in run.stdout, run.stderr
+    assert "[1. 1. 1.]" in run.stdout
+
+
+def test_unsupported_torch():
+    from npaccel._torch_internals import check_supported
+
+    for version in ("2.11.0", "2.12.1+cpu", "2.13.0a0"):
+        check_supported(version)
+    for version in ("2.10.0", "2.14.0", "3.0", "unknown"):
+        with pytest.raises(errors.UnsupportedTorchError, match=r"torch>=2\.11,<2\.14"):
+            check_supported(version)
