@@ -410,7 +410,7 @@ class _Frame:
 
     def _graph(self, *inputs: Any) -> Any:
         """Compute the graph; called by the frame."""
-        compiled, run = self.compiled, self.run
+        compiled, run = self.compiled, _results.current()  # Other threads have runs of their own.
         assert compiled is not None and run is not None
         tensors = [
             value if plan.how in ("symbol", "number") else self._input(value, run)

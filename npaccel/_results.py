@@ -67,6 +67,11 @@ def running(run: Run, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         _current.run = before
 
 
+def current() -> Run | None:
+    """Return the run of this thread."""
+    return _current.run
+
+
 def leave(value: Any) -> Any:
     """Convert an array that leaves a captured frame; called by the frame itself."""
     run = _current.run

@@ -3,7 +3,7 @@
 Dynamo is asked directly, without its frame hook: npaccel decides itself when a
 capture may be used again. Everything a later call needs is in `Capture`.
 
-Read from torch/_dynamo/{convert_frame,aot_compile,pgo,guards,output_graph}.py
+Read from torch/_dynamo/{convert_frame,aot_compile,pgo,guards,output_graph,side_effects}.py
 of 2.11 and 2.13.
 """
 
@@ -29,6 +29,7 @@ from torch._dynamo.exc import (
     UncapturedHigherOrderOpError,
 )
 from torch._dynamo.guards import CheckFunctionManager
+from torch._dynamo.side_effects import SideEffects
 from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
 from torch._dynamo.utils import dynamo_timed, get_metrics_context
 from torch._dynamo.symbolic_convert import TensorifyState
@@ -260,7 +261,7 @@ def capture(
         found.append(_Found(graph, example_inputs, context, inputs, fakes))
         return graph
 
-    with numpy_traced(scalars), history.used(), _configured(dynamic), _contexts():
+    with numpy_traced(scalars), history.used(), _configured(dynamic), _contexts(), _changes_noted():
         output = _compile_frame(function, local_values, backend)
     return _describe(function.__code__, output, found[0] if found else None)
 
@@ -388,7 +389,7 @@ def _describe(
         "code": code,
         "bytecode": output.bytecode,
         "guards": [guard for guard in guards if guard.kind != "SHAPE_ENV"],
-        "has_side_effects": _has_side_effects(graph_state.side_effects),
+        "has_side_effects": getattr(graph_state.side_effects, "npaccel_changes", False),
         "traced_code": list(graph_state.traced_code),
         "imports": dict(graph_state.import_sources),
         "build_check": functools.partial(_build_check, output, code),
@@ -422,6 +423,22 @@ def _record(guard: Any) -> GuardRecord:
         arguments = (*made_with.args, *made_with.keywords.values())
     expression = guard.name() if callable(guard.name) else guard.name
     return GuardRecord(expression, guard.create_fn_name(), arguments)
+
+
+@contextlib.contextmanager
+def _changes_noted() -> Iterator[None]:
+    """Note whether a capture changes objects; Dynamo forgets it when it's done."""
+    original = SideEffects.codegen_update_mutated
+
+    def codegen_update_mutated(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self.npaccel_changes = _has_side_effects(self)
+        return original(self, *args, **kwargs)
+
+    SideEffects.codegen_update_mutated = codegen_update_mutated  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        SideEffects.codegen_update_mutated = original  # type: ignore[method-assign]
 
 
 def _has_side_effects(side_effects: Any) -> bool:

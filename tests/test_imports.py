@@ -1,0 +1,68 @@
+"""What is imported when, and how long it takes."""
+
+import statistics
+import subprocess
+import sys
+import time
+
+import children
+import pytest
+
+HEAVY = ("torch._dynamo", "torch._inductor", "scipy", "sklearn", "sympy", "triton", "numba")
+
+CODE = """
+import npaccel
+
+@npaccel.jit
+def nearest(points, means):
+    return np.argmin(np.linalg.norm(points - means[:, None], axis=2), axis=0)
+
+rng = np.random.default_rng(0)
+points, means = rng.normal(size=(1000, 2)), rng.normal(size=(5, 2))
+ours = nearest(points, means)
+theirs = nearest.__wrapped__(points, means)
+heavy = [name for name in sys.argv[1:] if name in sys.modules]
+answer(equal=bool((ours == theirs).all()), heavy=heavy,
+       loaded=[graph.loaded for graph in nearest.report().graphs])
+"""
+
+
+def test_import_is_light():
+    found = children.run(
+        "import npaccel\nanswer(heavy=[name for name in sys.argv[1:] if name in sys.modules])",
+        *HEAVY,
+    )
+    # What torch itself imports isn't npaccel's to leave out.
+    torch_itself = children.run(
+        "import torch\nanswer(heavy=[name for name in sys.argv[1:] if name in sys.modules])",
+        *HEAVY,
+    )
+    assert found == torch_itself
+    assert not {"torch._dynamo", "torch._inductor", "scipy", "sklearn"} & set(found["heavy"])
+
+
+@pytest.mark.inductor
+def test_a_warm_process_needs_no_compiler():
+    first = children.run(CODE, *HEAVY)
+    assert first["equal"]
+    warm = children.run(CODE, *HEAVY)
+    assert warm == {"equal": True, "heavy": [], "loaded": [True]}
+
+
+def test_import_time():
+    """At most 1.1 times that of torch; medians of runs that take turns."""
+
+    def seconds(module):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+        return time.perf_counter() - begin
+
+    for _ in range(3):  # The machine may be busy with something else.
+        times = {"torch": [], "npaccel": []}
+        for _run in range(5):
+            for module, list_ in times.items():
+                list_.append(seconds(module))
+        ratio = statistics.median(times["npaccel"]) / statistics.median(times["torch"])
+        if ratio <= 1.1:
+            return
+    pytest.fail(f"import npaccel takes {ratio:.2f} times as long as import torch")

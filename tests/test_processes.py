@@ -1,0 +1,278 @@
+"""Forked, spawned and pooled processes."""
+
+import os
+import sys
+
+import children
+import pytest
+
+from npaccel import _fork
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+# What every script below computes: big enough for a parallel region.
+SUBJECT = """
+import npaccel, torch
+from npaccel import _fork
+
+@npaccel.jit
+def wave(x):
+    return np.sin(x) * 2 + 1
+
+def plain(x):
+    return np.sin(x) * 2 + 1
+
+X = np.linspace(0.0, 6.0, 300_000)
+
+def right(function=wave, x=X):
+    return bool(np.allclose(function(x), plain(x), rtol=1e-13))
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+def forked(work, seconds=100):
+    '''What a forked child answers; None if it hangs or fails.'''
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(seconds)
+        try:
+            os.write(writer, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    return json.loads(data) if data else None
+"""
+
+
+def run(source, **env):
+    return children.run(SUBJECT + source, OMP_NUM_THREADS="2", **env)
+
+
+@pytest.mark.inductor
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_a_forked_child_computes_and_compiles():
+    found = run("""
+first = right()
+@npaccel.jit
+def later(x):
+    return np.sin(x) * 2 + (np.cos(x) - np.cos(x) + 1)
+
+def child():
+    return [right(), threads(), right(later), forked(right)]
+
+answer(parent=[first, right(), right(later)], parallel=threads() > 1,
+       children=[forked(child), forked(right)], after=right())
+""")
+    assert found["parent"] == [True] * 3
+    assert found["children"][0][0] is True
+    assert found["children"][0][2:] == [True, True]
+    assert found["children"][1] is True
+    assert found["after"]
+    if found["parallel"]:
+        assert found["children"][0][1] > 1  # The child computes with more than one thread too.
+
+
+@pytest.mark.inductor
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_a_child_of_an_old_libgomp_computes_with_one_thread():
+    found = run("""
+_fork._dissolve = lambda library: False
+answer(parent=right(), child=forked(lambda: [right(), threads()], 60), after=right())
+""")
+    assert found == {"parent": True, "child": [True, 1], "after": True}
+
+
+@pytest.mark.inductor
+def test_fork_from_and_during_a_thread():
+    found = run("""
+def in_thread():
+    return right() and forked(right)
+
+results = []
+thread = threading.Thread(target=lambda: results.append(in_thread()))
+thread.start()
+thread.join()
+
+# Another thread is in the middle of a compilation when this one forks.
+@npaccel.jit
+def slow(x):
+    return np.sin(x) * 2 + (np.cos(x) * 0 + 1)
+compiling = threading.Thread(target=lambda: results.append(right(slow)))
+compiling.start()
+def is_compiling():
+    for engine in slow._engines.values():
+        if not engine._lock.acquire(blocking=False):
+            return True
+        engine._lock.release()
+    return False
+
+while not is_compiling():
+    time.sleep(0.001)
+child = forked(lambda: right(slow))
+compiling.join()
+answer(results=results, child=child)
+""")
+    assert found == {"results": [True, True], "child": True}
+
+
+def test_a_child_does_not_inherit_held_locks():
+    found = run("""
+wave = npaccel.jit(plain, backend="eager")
+right(wave)
+engine = next(iter(wave._engines.values()))
+ready, done = threading.Event(), threading.Event()
+
+def holding():
+    with engine._lock, engine.log.lock:
+        ready.set()
+        done.wait()
+
+thread = threading.Thread(target=holding)
+thread.start()
+ready.wait()
+child = forked(lambda: right(wave, np.ones((3, 4), np.float32)[0]), 20)
+done.set()
+thread.join()
+answer(child=child)
+""")
+    assert found["child"] is True
+
+
+def test_forks_in_several_threads_at_once():
+    found = run("""
+wave = npaccel.jit(plain, backend="eager")
+right(wave)
+results = []
+threads_ = [threading.Thread(target=lambda: results.extend(forked(lambda: right(wave), 60)
+                                                           for _ in range(3))) for _ in range(4)]
+for thread in threads_:
+    thread.start()
+for thread in threads_:
+    thread.join()
+answer(results=results, left=len(_fork._forking))
+""")
+    assert found == {"results": [True] * 12, "left": 0}
+
+
+def test_what_a_child_removes_at_its_exit(tmp_path):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    found = run(f"""
+import shutil
+_fork.at_exit(shutil.rmtree, {str(folder)!r})
+pid = os.fork()
+if pid == 0:
+    sys.exit()
+os.waitpid(pid, 0)
+answer(there=os.path.exists({str(folder)!r}))
+""")
+    assert found["there"]
+    assert not folder.exists()
+
+
+def test_a_lock_that_cannot_be_had_is_new_in_the_child():
+    found = run("""
+lock = threading.Lock()
+_fork.hold(lock)
+_fork._PATIENCE = 0.01
+lock.acquire()
+answer(child=forked(lambda: lock.acquire(blocking=False)), parent=lock.locked())
+""")
+    assert found == {"child": True, "parent": True}
+
+
+SCRIPT = """
+import os, signal, sys
+import multiprocessing, concurrent.futures
+import numpy as np
+import work
+
+def main():
+    signal.alarm(200)
+    X = np.linspace(0.0, 6.0, 300_000)
+    expected = work.plain(X)
+    assert np.allclose(work.wave(X), expected, rtol=1e-13)
+    parts = [X[:100_000].copy(), X[100_000:].copy()]
+    for method in sys.argv[1:]:
+        context = multiprocessing.get_context(method)
+        with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+            got = list(pool.map(work.wave, parts))
+            own = list(pool.map(work.Scaled(3.0).compute, parts))
+        assert np.allclose(np.concatenate(got), expected, rtol=1e-13), method
+        assert np.allclose(np.concatenate(own), X * 3.0, rtol=1e-13), method
+        with context.Pool(1) as pool:
+            assert np.allclose(pool.apply(work.wave, (X,)), expected, rtol=1e-13), method
+    print("ANSWER", '{"done": true}')
+
+if __name__ == "__main__":
+    main()
+"""
+
+WORK = """
+import numpy as np, npaccel
+
+@npaccel.jit
+def wave(x):
+    return np.sin(x) * 2 + 1
+
+def plain(x):
+    return np.sin(x) * 2 + 1
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @npaccel.jit(backend="eager")
+    def compute(self, x):
+        return x * self.factor
+"""
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_pools(tmp_path, method):
+    (tmp_path / "work.py").write_text(WORK)
+    (tmp_path / "main.py").write_text(SCRIPT)
+    source = f"import runpy; sys.argv = ['main.py', {method!r}]; sys.path.insert(0, '.')\n"
+    source += "runpy.run_path(MAIN, run_name='__main__')".replace(
+        "MAIN", repr(str(tmp_path / "main.py"))
+    )
+    assert children.run(source, path=tmp_path, OMP_NUM_THREADS="2") == {"done": True}
+
+
+@pytest.mark.inductor
+def test_joblib():
+    found = run("""
+import joblib
+
+class Model:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @npaccel.jit(backend="eager")
+    def scale(self, x):
+        return x * self.factor
+
+def closure(k):
+    @npaccel.jit(backend="eager")
+    def inner(x):
+        return x * k
+    return inner
+
+triple = closure(3.0)
+double = npaccel.jit(lambda x: x * 2.0, backend="eager")
+first = right()
+results = {}
+for backend in ("loky", "threading"):
+    with joblib.parallel_backend(backend, n_jobs=2):
+        jobs = [joblib.delayed(f)(X) for f in (wave, triple, double, Model(4.0).scale) * 2]
+        got = joblib.Parallel()(jobs)
+    expected = [plain(X), X * 3.0, X * 2.0, X * 4.0] * 2
+    results[backend] = [bool(np.allclose(g, e, rtol=1e-13)) for g, e in zip(got, expected)]
+answer(first=first, **results)
+""")
+    assert found == {"first": True, "loky": [True] * 8, "threading": [True] * 8}
