@@ -6,6 +6,7 @@ from npaccel._options import config, disabled, options
 from npaccel._report import Report
 from npaccel._torch_internals import check_supported
 from npaccel._version import __version__
+from npaccel.errors import NotCompiledError as NotCompiledError
 
 __all__ = [
     "Jitted",

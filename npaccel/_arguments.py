@@ -183,7 +183,7 @@ def map_arrays(value: Any, function: Callable[[Any], Any]) -> Any:
     kind = type(value)
     if kind is list:
         return new
-    return kind(new) if kind is tuple else kind(*new)  # type: ignore[call-arg]
+    return kind(new) if kind is tuple else kind(*new)
 
 
 def coarse_key(values: Sequence[Any], static: frozenset[int]) -> tuple[Token, ...]:
@@ -192,9 +192,7 @@ def coarse_key(values: Sequence[Any], static: frozenset[int]) -> tuple[Token, ..
     Sizes are left out but for 0 and 1, which compiled code treats specially,
     and numbers are left out.
     """
-    return tuple(
-        token(value) if i in static else _coarse(value) for i, value in enumerate(values)
-    )
+    return tuple(token(value) if i in static else _coarse(value) for i, value in enumerate(values))
 
 
 def _coarse(value: Any) -> Token:

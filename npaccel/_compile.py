@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,6 @@ from npaccel._runner import (
     copy_back,
     make_check,
     narrowed,
-    needs_write_back,
-    read_only,
 )
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
@@ -148,7 +146,7 @@ def compile_call(
             return _uncaptured(engine, error)
         except CompilerNotFoundError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
             return _not_compiled(engine, error)
     return _Frame(call, capture, compiled, settings).first_run()
 
@@ -163,9 +161,7 @@ def _captured_and_compiled(call: _Call, history: Any) -> tuple[Capture, Compiled
             if capture.graph is None:
                 return capture, None
             try:
-                return capture, inductor.compile_graph(
-                    capture, options.backend, scratch_folder()
-                )
+                return capture, inductor.compile_graph(capture, options.backend, scratch_folder())
             except dynamo.RestartError:
                 continue
     finally:
@@ -411,7 +407,8 @@ class _Frame:
     def _graph(self, *inputs: Any) -> Any:
         """Compute the graph; called by the frame."""
         compiled, run = self.compiled, _results.current()  # Other threads have runs of their own.
-        assert compiled is not None and run is not None
+        assert compiled is not None
+        assert run is not None
         tensors = [
             value if plan.how in ("symbol", "number") else self._input(value, run)
             for value, plan in zip(inputs, self.inputs, strict=True)
@@ -613,11 +610,11 @@ def _constants_are_fixed(capture: Capture) -> bool:
             started = True
         elif not started:
             continue
-        elif instruction.opname == "LOAD_GLOBAL" and not name.startswith(own):
-            return False
-        elif instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD") and name != "leave":
+        elif (instruction.opname == "LOAD_GLOBAL" and not name.startswith(own)) or (
+            instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD") and name != "leave"
+        ):
             return False
     return True
 
 
-__all__ = ["Compiled", "Mapping", "Outcome", "Uncompiled", "compile_call", "read_only"]
+__all__ = ["Compiled", "Outcome", "Uncompiled", "compile_call"]

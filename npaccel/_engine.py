@@ -13,7 +13,7 @@ import functools
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -289,9 +289,7 @@ class Engine:
             return result
         return MISS
 
-    def _store(
-        self, compiled: Compiled, key: Key, coarse: Key
-    ) -> tuple[str | None, str]:
+    def _store(self, compiled: Compiled, key: Key, coarse: Key) -> tuple[str | None, str]:
         """Keep a compiled signature; returns where, or why not."""
         if not self._keeps():
             return None, ""
@@ -307,7 +305,9 @@ class Engine:
             )
         except (NotKeepableError, NotPortableError) as error:
             return None, str(error)
-        return (None, "the cache folder can't be used") if entry is None else (str(entry.folder), "")
+        return (
+            (None, "the cache folder can't be used") if entry is None else (str(entry.folder), "")
+        )
 
     # -- Capture and compilation ----------------------------------------------
 
@@ -381,9 +381,7 @@ class Engine:
 
 def _differing(names: Sequence[str], one: Key, other: Key) -> str:
     """Name the arguments in which two keys differ."""
-    found = [
-        name for name, a, b in zip(names, one, other, strict=True) if a is not b and a != b
-    ]
+    found = [name for name, a, b in zip(names, one, other, strict=True) if a is not b and a != b]
     return ", ".join(found) or "an argument"
 
 

@@ -91,7 +91,9 @@ class Scope:
 
     def names(self) -> dict[str, Any]:
         """What the expressions refer to, besides the parameters."""
-        cells = zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True)
+        cells = zip(
+            self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True
+        )
         return {
             "G": self.function.__globals__,
             "C": dict(cells),
@@ -259,9 +261,7 @@ _FUNCTIONS = {
 }
 
 
-def _methods_of(
-    kind: type, owner: str, inlined: set[types.CodeType]
-) -> Iterator[Condition]:
+def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterator[Condition]:
     """Yield conditions on a class's methods of which the code was inlined."""
     for i, base in enumerate(kind.__mro__):
         for name, member in list(vars(base).items()):
@@ -312,9 +312,7 @@ def _condition(
     raise UnknownGuardError(f"{kind} on {record.expression}")
 
 
-def check_code(
-    conditions: Sequence[Condition], prefix: str = "_c"
-) -> tuple[str, dict[str, Any]]:
+def check_code(conditions: Sequence[Condition], prefix: str = "_c") -> tuple[str, dict[str, Any]]:
     """Return the conditions as one Python expression and the names it needs.
 
     Attributes of modules are looked up in the module's dict, which is twice as
@@ -419,8 +417,15 @@ def decode(item: Json, scope: Scope, arguments: Mapping[str, Any]) -> Condition 
     -------
     Condition or None
         None where it doesn't hold here.
+
+    Raises
+    ------
+    AttributeError, IndexError, KeyError, TypeError, ValueError
+        If it isn't one that `encode` made.
     """
     expression, kind = item["x"], item["kind"]
+    if kind not in _CHECKS:
+        raise ValueError(f"there is no condition of the kind {kind!r}")
     if kind == "code":
         try:
             value = scope.evaluate(expression, arguments)

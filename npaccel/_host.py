@@ -13,9 +13,7 @@ from npaccel._report import Log
 from npaccel.errors import NotCompiledError
 
 
-def through_host(
-    function: Callable[[Sequence[Any]], Any], values: Sequence[Any], log: Log
-) -> Any:
+def through_host(function: Callable[[Sequence[Any]], Any], values: Sequence[Any], log: Log) -> Any:
     """Call a function with ndarrays in place of tensors; give tensors back.
 
     Parameters

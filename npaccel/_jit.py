@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import functools
 import inspect
 import types
@@ -140,9 +139,6 @@ def _by_value(data: bytes) -> Jitted[..., Any]:
     return Jitted(function, explicit)
 
 
-copyreg.pickle(Jitted, Jitted.__reduce__)  # type: ignore[type-var, arg-type]
-
-
 def _take_over(jitted: Jitted[P, R], function: Callable[P, R]) -> None:
     for name in (*functools.WRAPPER_ASSIGNMENTS, "__defaults__", "__kwdefaults__"):
         with_value = getattr(function, name, None)
@@ -177,7 +173,8 @@ def _unwrap(
             "put @npaccel.jit on a function or a method"
         )
     if isinstance(type(function).__call__, types.FunctionType):
-        return type(function).__call__, (function,), {}
+        method: Any = type(function).__call__
+        return method, (function,), {}
     return _calling(function), (), {}
 
 
@@ -185,6 +182,7 @@ def _calling(function: Callable[..., Any]) -> types.FunctionType:
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
+    assert isinstance(call, types.FunctionType)
     return call
 
 

@@ -98,7 +98,9 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
     result = dict(options)
     for name, value in options.items():
         if name not in _NAMES:
-            raise TypeError(f"jit: there is no option {name!r}; the options are {', '.join(_NAMES)}")
+            raise TypeError(
+                f"jit: there is no option {name!r}; the options are {', '.join(_NAMES)}"
+            )
         choices = _CHOICES.get(name)
         if choices is not None and not any(value is c or value == c for c in choices):
             allowed = ", ".join(map(repr, choices))

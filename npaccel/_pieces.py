@@ -6,6 +6,7 @@ line between. Every break is noted in the log, with file and line.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import torch
 
 from npaccel import _arguments, _results
 from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._report import Graph
 from npaccel._runner import Runner
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, pieces
@@ -93,11 +95,21 @@ class _PieceCompiler:
         from npaccel._compile import scratch_folder
 
         self.count += 1
+        start = time.perf_counter()
         interpreted = pieces.copy_of(piece)
         with dynamo.lock, tracing(self.settings):
-            compiled = inductor.compile_graph(
-                piece, self.engine.options.backend, scratch_folder()
+            compiled = inductor.compile_graph(piece, self.engine.options.backend, scratch_folder())
+
+        self.engine.log.add_graph(
+            Graph(
+                signature=f"piece {self.count}",
+                generic=pieces.is_generic(piece),
+                backend=self.engine.options.backend,
+                seconds=time.perf_counter() - start,
+                not_kept="it's a piece of a function",
+                source=compiled.source,
             )
+        )
 
         def call(*inputs: Any) -> Any:
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]

@@ -10,8 +10,11 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
         "write a branch on array values as np.where(condition, a, b), or take it out of the "
         "function",
     ),
-    (r"[Tt]ensor\.item|\.item\(\)|to a (Python )?scalar|Python scalar|data.dependent", 
-     "keep the value an array (x.sum() instead of float(x.sum())), or take it out of the function"),
+    (
+        r"[Tt]ensor\.item|\.item\(\)|to a (Python )?scalar|Python scalar|data.dependent",
+        "keep the value an array (x.sum() instead of float(x.sum())), or take it out of the "
+        "function",
+    ),
     (r"print|logging|warnings\.warn", "move the output behind the call"),
     (r"generator|yield", "return arrays instead of yielding them"),
     (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),

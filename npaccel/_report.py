@@ -159,7 +159,7 @@ class Report:
             f"{_count(len(self.fallbacks), 'fallback')}, "
             f"{self.compile_seconds:.2f} s compiling"
         ]
-        rows = [("graph", "signature", "shapes", "from", "seconds", "kept")]
+        rows: list[tuple[str, ...]] = [("graph", "signature", "shapes", "from", "seconds", "kept")]
         for i, graph in enumerate(self.graphs):
             rows.append(
                 (
@@ -174,7 +174,9 @@ class Report:
         if self.graphs:
             lines += ["", *_table(rows)]
         lines += [f"graph {i} because {g.cause}" for i, g in enumerate(self.graphs) if g.cause]
-        lines += [f"graph {i} lies in {g.artifact}" for i, g in enumerate(self.graphs) if g.artifact]
+        lines += [
+            f"graph {i} lies in {g.artifact}" for i, g in enumerate(self.graphs) if g.artifact
+        ]
         lines += [
             f"graph {i} isn't kept on disk: {g.not_kept}"
             for i, g in enumerate(self.graphs)

@@ -254,7 +254,7 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
 
 def as_numpy_error(error: Exception) -> Exception | None:
     """Translate an error of a compiled kernel into the one NumPy raises."""
-    if isinstance(error, torch.linalg.LinAlgError):
+    if isinstance(error, torch.linalg.LinAlgError):  # type: ignore[attr-defined]
         text = "Singular matrix" if "singular" in str(error) else str(error)
         return np.linalg.LinAlgError(text)
     if "out of bounds" in str(error):

@@ -262,4 +262,3 @@ def shape_functions() -> dict[str, Any]:
         "IntTrueDiv": lambda a, b: a / b,
         "FloatTrueDiv": lambda a, b: a / b,
     }
-

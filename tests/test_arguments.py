@@ -87,7 +87,9 @@ class TestKinds:
         assert_same(double(x), np.full(3, 24.0))
         assert_same(np.asarray(x), np.full((4, 3), 6.0))
 
-    @pytest.mark.parametrize("factor", [2, 2.5, True, 1j, np.float32(2.5), np.float64(2), np.int8(3)])
+    @pytest.mark.parametrize(
+        "factor", [2, 2.5, True, 1j, np.float32(2.5), np.float64(2), np.int8(3)]
+    )
     @pytest.mark.parametrize("dtype", ["i1", "i8", "f4", "f8"])
     def test_scalars(self, dtype, factor):
         check(scaled, np.arange(3).astype(dtype), factor)
@@ -334,7 +336,7 @@ class TestMutation:
 
         jitted = npaccel.jit(f, backend=backend)
         for kind in [first, "apart", "same", "overlap", "apart"]:
-            base, a, b = arguments(kind)
+            _, a, b = arguments(kind)
             if len(a) != len(b):
                 b = b[: len(a)]
             _, wanted_a, wanted_b = arguments(kind)

@@ -60,6 +60,8 @@ def test_warns_once_per_cause_with_the_line(function):
         f(X)
         f(X)
         f(X + 1)
+    # The first capture in a process imports much of torch, which warns of its own things.
+    caught = [one for one in caught if one.category is errors.PerformanceWarning]
     assert len(caught) == 1
     fallback = f.report().fallbacks[0]
     assert fallback.file == __file__

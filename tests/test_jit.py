@@ -165,7 +165,11 @@ class TestOptions:
         code = "import npaccel, numpy; print(npaccel.jit(lambda n: n / 2)(numpy.arange(3)).dtype)"
         environment = {**os.environ, "NPACCEL_DISABLE": "1"}
         run = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert run.stdout.strip() == "float64"
 

@@ -70,7 +70,9 @@ def test_numbers_become_symbolic(step):
 
 
 def test_numbers_in_shapes():
-    f = npaccel.jit(lambda x, n: np.zeros(n) + x[:n].sum(), backend="eager", default_float="float64")
+    f = npaccel.jit(
+        lambda x, n: np.zeros(n) + x[:n].sum(), backend="eager", default_float="float64"
+    )
     for n in (3, 4, 5, 6, 7):
         agree(f, np.arange(20.0), n)
     assert len(f.report().graphs) <= 2

@@ -21,7 +21,10 @@ CACHES = ("NPACCEL_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 def empty_caches() -> Iterator[dict[str, str]]:
     """Yield the environment variables of caches that start empty and go afterwards."""
     with tempfile.TemporaryDirectory(prefix="npaccel-bench-", ignore_cleanup_errors=True) as folder:
-        yield {name: os.path.join(folder, name.lower()) for name in CACHES}  # noqa: PTH118
+        # Inductor keeps precompiled headers in the system's temporary folder.
+        names = (*CACHES, "TMPDIR")
+        os.mkdir(os.path.join(folder, "tmpdir"))  # noqa: PTH102, PTH118
+        yield {name: os.path.join(folder, name.lower()) for name in names}  # noqa: PTH118
 
 
 def run_child(task: str, *arguments: str, caches: dict[str, str] | None = None) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy._dtypes import INT64, as_tensor, cast
 from npaccel._numpy._ufunc_engine import broadcast_shape
+from npaccel._torch_internals.sizes import surely
 
 _Size = int | torch.SymInt
 _BAD_KEY = (
@@ -194,12 +194,12 @@ def _take_mask(selection: Selection, part: _Part, axis: int) -> None:
         else:
             selection.indices.append(part.value.reshape(1).to(view.device))
         return
-    if part.source == 1 and guard_or_false(part.value.shape[0] == 0):
+    if part.source == 1 and surely(part.value.shape[0] == 0):
         # NumPy lets an empty mask stand for no indices, whatever the size of the axis.
         selection.indices.append(torch.zeros(0, dtype=torch.int64, device=view.device))
         return
     for offset, size in enumerate(part.value.shape):
-        if guard_or_false(size != view.shape[at + offset]):
+        if surely(size != view.shape[at + offset]):
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + offset}; size of "
                 f"axis is {view.shape[at + offset]} but size of corresponding boolean axis is "
@@ -209,7 +209,7 @@ def _take_mask(selection: Selection, part: _Part, axis: int) -> None:
 
 
 def _check_bounds(index: _Size, size: _Size, axis: int) -> None:
-    if guard_or_false(index >= size) or guard_or_false(index < -size):
+    if surely(index >= size) or surely(index < -size):
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
 
 

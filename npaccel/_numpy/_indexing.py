@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy._dtypes import (
     DType,
@@ -21,6 +20,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
+from npaccel._torch_internals.sizes import surely
 
 #: torch has no masked scatter or gather for these; the bits are the same.
 _SAME_BITS = {
@@ -128,7 +128,7 @@ def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
 def _check_rank(selection: Selection, mask: torch.Tensor | None, value: torch.Tensor) -> None:
     """Refuse values of more axes than NumPy takes here."""
     if selection.element and value.ndim:
-        if any(guard_or_false(size != 1) for size in value.shape):
+        if any(surely(size != 1) for size in value.shape):
             raise ValueError("setting an array element with a sequence.")
         np.zeros(1)[0] = np.zeros((1,) * value.ndim)  # deprecated, then refused: ask NumPy
     if mask is not None and selection.alone and mask.ndim == selection.view.ndim and value.ndim > 1:
@@ -169,12 +169,12 @@ def fitted(value: torch.Tensor, shape: Any) -> torch.Tensor:
         If it doesn't broadcast.
     """
     fits = value
-    while fits.ndim > len(shape) and guard_or_false(fits.shape[0] == 1):
+    while fits.ndim > len(shape) and surely(fits.shape[0] == 1):
         fits = fits.squeeze(0)
     own = tuple(reversed(fits.shape))
     pairs = zip(own, reversed(shape), strict=False)
     if fits.ndim > len(shape) or any(
-        guard_or_false(size != 1) and guard_or_false(size != target) for size, target in pairs
+        surely(size != 1) and surely(size != target) for size, target in pairs
     ):
         raise ValueError(
             f"could not broadcast input array from shape {_text(value.shape)} into shape "
@@ -217,7 +217,7 @@ def _assign_masked(selection: Selection, mask: torch.Tensor, value: torch.Tensor
     wide = mask.reshape(mask.shape + (1,) * len(rest))
     aligned = _aligned(value, len(rest) + 1, place, 0)
     flips = [axis - (axis > source) * mask.ndim for axis in selection.flips]
-    if guard_or_false(aligned.shape[0] == 1):
+    if surely(aligned.shape[0] == 1):
         each = fitted(aligned.squeeze(0), rest)
         each = flipped(each.expand(rest), flips) if flips else each
         view.copy_(torch.where(wide, each, view))
@@ -229,7 +229,7 @@ def _assign_masked(selection: Selection, mask: torch.Tensor, value: torch.Tensor
 
 def _aligned(value: torch.Tensor, ndim: int, source: int, target: int) -> torch.Tensor:
     """Give a value as many axes as the result has, one of them moved."""
-    while value.ndim > ndim and guard_or_false(value.shape[0] == 1):
+    while value.ndim > ndim and surely(value.shape[0] == 1):
         value = value.squeeze(0)
     if value.ndim > ndim:
         raise ValueError(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy._axes import axis_of, deliver
 from npaccel._numpy._dtypes import (
@@ -23,6 +22,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._manipulation import atleast_1d, atleast_2d, atleast_3d
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import surely
 
 
 def _items(arrays: Any) -> list[Any]:
@@ -86,7 +86,7 @@ def _check_joint(first: torch.Tensor, other: torch.Tensor, axis: int, position: 
             f"{position} has {other.ndim} dimension(s)"
         )
     for i in range(first.ndim):
-        if i != axis and guard_or_false(first.shape[i] != other.shape[i]):
+        if i != axis and surely(first.shape[i] != other.shape[i]):
             raise ValueError(
                 "all the input array dimensions except for the concatenation axis must match "
                 f"exactly, but along dimension {i}, the array at index 0 has size "
@@ -109,8 +109,7 @@ def stack(
         raise ValueError("need at least one array to stack")
     shape = tensors[0].shape
     if any(
-        x.ndim != len(shape)
-        or any(guard_or_false(a != b) for a, b in zip(x.shape, shape, strict=True))
+        x.ndim != len(shape) or any(surely(a != b) for a, b in zip(x.shape, shape, strict=True))
         for x in tensors
     ):
         raise ValueError("all input arrays must have the same shape")

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.exceptions import AxisError
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy._axes import axes_of, axis_of
 from npaccel._numpy._creation import shape_of
@@ -18,6 +17,7 @@ from npaccel._numpy._dtypes import as_tensor, is_scalar
 from npaccel._numpy._indexing import fitted, flipped, restored, same_bits
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape
+from npaccel._torch_internals.sizes import surely
 
 _ORDERS = ("C", "F", "A", "K")
 
@@ -62,8 +62,8 @@ def _completed(x: torch.Tensor, shape: Any) -> tuple[Any, ...]:
     if len(unknown) > 1:
         raise ValueError("can only specify one unknown dimension")
     total, known = x.numel(), math.prod(sizes)
-    wrong = guard_or_false(known == 0) or guard_or_false(total % known != 0) if unknown else False
-    if wrong or (not unknown and guard_or_false(total != known)):
+    wrong = surely(known == 0) or surely(total % known != 0) if unknown else False
+    if wrong or (not unknown and surely(total != known)):
         asked = str(tuple(shape) if isinstance(shape, Sequence) else (shape,)).replace(" ", "")
         raise ValueError(f"cannot reshape array of size {total} into shape {asked}")
     if unknown:
@@ -179,7 +179,7 @@ def squeeze(a: Any, axis: Any = None) -> torch.Tensor:
     if axis is None or (not x.ndim and axis in (0, -1)):
         return x.squeeze()
     axes = axes_of(axis, x.ndim)
-    if any(guard_or_false(x.shape[i] != 1) for i in axes):
+    if any(surely(x.shape[i] != 1) for i in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return x.squeeze(axes)
 
@@ -360,7 +360,7 @@ def sliding_window_view(
             f"got {len(sizes)} window_shape elements and {len(axes)} axes elements."
         )
     for size, position in zip(sizes, axes, strict=True):
-        if guard_or_false(view.shape[position] < size):
+        if surely(view.shape[position] < size):
             raise ValueError("window shape cannot be larger than input array shape")
         view = view.unfold(position, size, 1)
     return view

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy import _dtype_queries, _padding
 from npaccel._numpy._axes import call
@@ -30,6 +29,7 @@ from npaccel._numpy._rounding import clip, imag, real, round_
 from npaccel._numpy._storing import put
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import choose, compress, nonzero, take
+from npaccel._torch_internals.sizes import surely
 
 #: Chapters that only enter rows in the table.
 CHAPTERS = (_dtype_queries, _padding)
@@ -142,11 +142,11 @@ def view(a: torch.Tensor, dtype: Any = None, type: Any = None) -> torch.Tensor:
         raise ValueError(
             "Changing the dtype of a 0d array is only supported if the itemsize is unchanged"
         )
-    if own != new and guard_or_false(a.stride(-1) != 1) and guard_or_false(a.shape[-1] != 1):
+    if own != new and surely(a.stride(-1) != 1) and surely(a.shape[-1] != 1):
         raise ValueError(
             "To change to a dtype of a different size, the last axis must be contiguous"
         )
-    if own < new and guard_or_false(a.shape[-1] * own % new != 0):
+    if own < new and surely(a.shape[-1] * own % new != 0):
         raise ValueError(
             "When changing to a larger dtype, its size must be a divisor of the total size in "
             "bytes of the last axis of the array."
@@ -168,7 +168,7 @@ def fill(a: torch.Tensor, value: Any) -> None:
 def item(a: torch.Tensor, *args: Any) -> torch.Tensor:
     """`numpy.ndarray.item`: a 0-d tensor; its value isn't known while compiling."""
     if not args:
-        if guard_or_false(a.numel() != 1):
+        if surely(a.numel() != 1):
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return a.reshape(())
     key = args[0] if len(args) == 1 else args
@@ -215,8 +215,8 @@ def set_imag(a: torch.Tensor, value: Any) -> None:
 def set_flat(a: torch.Tensor, value: Any) -> None:
     """Do ``a.flat = value``: too few values are repeated, too many are left out."""
     source = value_for(value, to_numpy(a.dtype), a.device).reshape(-1)
-    if guard_or_false(source.numel() == 0):
-        if guard_or_false(a.numel() == 0):
+    if surely(source.numel() == 0):
+        if surely(a.numel() == 0):
             return
         raise ValueError("Error setting single item of array.")
     places = torch.remainder(torch.arange(a.numel(), device=a.device), source.numel())

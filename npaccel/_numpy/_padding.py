@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy._axes import call
 from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
 from npaccel._numpy._indexing import flipped, selected, value_for
 from npaccel._numpy._ranges import linspace
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import surely
 
 _KEYWORDS: dict[str, tuple[str, ...]] = {
     "empty": (),
@@ -107,8 +107,8 @@ def _padded_axes(
     """Return the axes that grow; an empty axis has nothing to be filled from."""
     found = []
     for axis, (before, after) in enumerate(widths):
-        grows = not (guard_or_false(before == 0) and guard_or_false(after == 0))
-        if grows and guard_or_false(x.shape[axis] == 0):
+        grows = not (surely(before == 0) and surely(after == 0))
+        if grows and surely(x.shape[axis] == 0):
             raise ValueError(
                 f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
             )
@@ -142,7 +142,7 @@ def _reversed_values(
     size, trailing = x.shape[axis], (1,) * (x.ndim - 1 - axis)
     first, last = x.narrow(axis, 0, 1), x.narrow(axis, size - 1, 1)
     turn, odd_turn = turn.reshape(-1, *trailing), odd_turn.reshape(-1, *trailing)
-    if guard_or_false(size == 1):
+    if surely(size == 1):
         return found
     slope = last - first
     even = found + turn.to(x.dtype) * slope

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import INT64, as_tensor, cast, check_cast, is_scalar, to_numpy
@@ -15,6 +14,7 @@ from npaccel._numpy._indexing import fitted, selected, value_for
 from npaccel._numpy._joining import split_at
 from npaccel._numpy._manipulation import along, moveaxis, reshaped
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import surely
 
 
 @implements(np.tile)
@@ -38,7 +38,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> torch.Tensor:
     repeats = int(repeats) if isinstance(repeats, float) else repeats
     if isinstance(repeats, int | np.integer | torch.SymInt):
         if not isinstance(repeats, torch.SymInt) and repeats < 0:
-            if not guard_or_false(x.shape[where] == 0):
+            if not surely(x.shape[where] == 0):
                 raise ValueError("repeats may not contain negative values.")
             repeats = 0
         wide = x.unsqueeze(where + 1)
@@ -70,7 +70,7 @@ def resize(a: Any, new_shape: Any) -> torch.Tensor:
     total = 1
     for size in shape:
         total = total * size
-    if guard_or_false(x.numel() == 0):
+    if surely(x.numel() == 0):
         return x.new_zeros(shape)
     places = torch.remainder(torch.arange(total, device=x.device), x.numel())
     return reshaped(selected(x, 0, places), shape)
@@ -93,7 +93,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> torch.Tensor:
 
 
 def _checked_place(obj: Any, size: Any, axis: int) -> Any:
-    if guard_or_false(obj < -size) or guard_or_false(obj >= size):
+    if surely(obj < -size) or surely(obj >= size):
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {size}")
     return obj + size if obj < 0 else obj
 
@@ -137,7 +137,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> torch.Te
 
 
 def _inserted_place(obj: Any, size: Any, axis: int) -> Any:
-    if guard_or_false(obj < -size) or guard_or_false(obj > size):
+    if surely(obj < -size) or surely(obj > size):
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {size}")
     return obj + size if obj < 0 else obj
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from npaccel._numpy._axes import axis_of
 from npaccel._numpy._creation import cast_scalar
@@ -17,6 +16,7 @@ from npaccel._numpy._indexing import fitted, setitem, value_for
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import along_axis_key, flat_key, integer_indices
 from npaccel._numpy._ufunc_engine import concrete
+from npaccel._torch_internals.sizes import surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
 
@@ -51,14 +51,14 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 def _cycled(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """Return the values at these places of their endless repetition."""
     flat = values.reshape(-1)
-    if guard_or_false(flat.shape[0] == 1):
+    if surely(flat.shape[0] == 1):
         return flat[0].clone()
     return flat[torch.remainder(places, flat.shape[0])]
 
 
 def _mask_like(mask: Any, x: torch.Tensor, function: str) -> torch.Tensor:
     found = cast(as_tensor(mask), BOOL)
-    if guard_or_false(found.numel() != x.numel()):
+    if surely(found.numel() != x.numel()):
         raise ValueError(f"{function}: mask and data must be the same size")
     return found.reshape(x.shape)
 
@@ -69,9 +69,9 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     x = _target(a, "putmask")
     chosen = _mask_like(mask, x, "putmask")
     source = cast_same_kind(values, x)
-    if guard_or_false(source.numel() == 0):
+    if surely(source.numel() == 0):
         return
-    if source.ndim and guard_or_false(source.numel() != 1):
+    if source.ndim and surely(source.numel() != 1):
         source = _cycled(source, torch.arange(x.numel(), device=x.device)).reshape(x.shape)
     x.copy_(torch.where(chosen, source.reshape(()) if source.numel() == 1 else source, x))
 
@@ -89,8 +89,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     x = _target(arr, "place")
     chosen = _mask_like(mask, x, "place")
     source = value_for(vals, to_numpy(x.dtype), x.device)
-    if guard_or_false(source.numel() == 0):
-        if guard_or_false(x.numel() == 0):
+    if surely(source.numel() == 0):
+        if surely(x.numel() == 0):
             return
         raise ValueError("Cannot insert from an empty array!")
     order = torch.cumsum(chosen.reshape(-1), 0) - 1
@@ -104,7 +104,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     x = _target(a, "put")
     index = bounded(integer_indices(ind).reshape(-1), x.numel(), mode)
     source = value_for(v, to_numpy(x.dtype), x.device)
-    if guard_or_false(source.numel() == 0) or guard_or_false(index.numel() == 0):
+    if surely(source.numel() == 0) or surely(index.numel() == 0):
         return
     value = _cycled(source, torch.arange(index.shape[0], device=x.device))
     if x.is_contiguous():
@@ -132,7 +132,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     x = _target(a, "fill_diagonal")
     if x.ndim < 2:
         raise ValueError("array must be at least 2-d")
-    if x.ndim > 2 and any(guard_or_false(n != x.shape[0]) for n in x.shape[1:]):
+    if x.ndim > 2 and any(surely(n != x.shape[0]) for n in x.shape[1:]):
         raise ValueError("All dimensions of input must be of equal length")
     source = value_for(val, to_numpy(x.dtype), x.device)
     if x.ndim == 2 and not source.ndim and not wrap:

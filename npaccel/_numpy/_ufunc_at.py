@@ -21,7 +21,7 @@ _IDEMPOTENT = (*(np.absolute, np.fabs, np.sign, np.floor, np.ceil, np.trunc, np.
 #: Applying these twice changes nothing.
 _INVOLUTIONS = (np.negative, np.conjugate, np.invert)
 
-_SCATTERED = {
+_SCATTERED: dict[np.ufunc, str] = {
     np.multiply: "prod",
     np.maximum: "amax",
     np.minimum: "amin",

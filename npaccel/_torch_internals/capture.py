@@ -30,9 +30,9 @@ from torch._dynamo.exc import (
 )
 from torch._dynamo.guards import CheckFunctionManager
 from torch._dynamo.side_effects import SideEffects
-from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
-from torch._dynamo.utils import dynamo_timed, get_metrics_context
 from torch._dynamo.symbolic_convert import TensorifyState
+from torch._dynamo.utils import dynamo_timed, get_metrics_context
+from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
 from torch._guards import CompileContext, TracingContext, compile_context
 
 from npaccel import _fork
@@ -199,7 +199,7 @@ class SizeHistory:
     def used(self) -> Iterator[None]:
         """Make Dynamo read and write this history instead of its own."""
         original = dynamo_pgo.get_code_state
-        states = _OneState(self._state)
+        states: Any = _OneState(self._state)
         dynamo_pgo.get_code_state = lambda: states
         try:
             yield
@@ -403,7 +403,7 @@ def _describe(
     graph = found.graph
     is_generic = _has_symbols(found.fakes) or any(item.is_number for item in found.inputs)
     return Capture(
-        backend_name=graph.meta["backend_id"] if "backend_id" in graph.meta else "",
+        backend_name=graph.meta.get("backend_id", ""),
         graph=graph,
         example_inputs=found.example_inputs,
         fake_mode=found.context.fake_mode,

@@ -19,16 +19,15 @@ from typing import Any
 import torch
 import torch._guards
 import torch._inductor.config as inductor_config
-import torch._inductor.fx_passes.reinplace as reinplace
 from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import codecache, compile_fx, cpp_builder
 from torch._inductor.exc import InvalidCxxCompiler
+from torch._inductor.fx_passes import reinplace
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel.errors import CompilerNotFoundError
-
 
 _VIEWS = (OutputType.alias_of_input, OutputType.is_input)
 
@@ -109,6 +108,7 @@ def _aot_eager(capture: Capture) -> CompiledGraph:
 
 
 def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
+    assert capture.graph is not None
     inner: list[tuple[Any, Any]] = []
 
     def inner_compile(*args: Any, **kwargs: Any) -> Any:
@@ -124,7 +124,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     try:
         with _configured(scratch), grad_mode, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
-            full = compile_fx.compile_fx(
+            full: Any = compile_fx.compile_fx(
                 capture.graph, capture.example_inputs, inner_compile=inner_compile
             )
     except Exception as error:

@@ -87,7 +87,9 @@ class _Kernels:
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = list(paths)
 
-    def cpp_pybinding(self, argtypes: list[str], source: str, **options: Any) -> Callable[..., None]:
+    def cpp_pybinding(
+        self, argtypes: list[str], source: str, **options: Any
+    ) -> Callable[..., None]:
         if not self._paths:
             raise NotPortableError("the generated code asks for more kernels than were kept")
         return load_kernel(self._paths.pop(0))

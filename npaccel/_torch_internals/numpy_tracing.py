@@ -24,12 +24,12 @@ import torch._dynamo.variables.builder as dynamo_builder
 import torch._dynamo.variables.builtin as dynamo_builtin
 import torch._numpy._util as tnp_util
 from torch._dynamo.exc import unimplemented
+from torch._dynamo.source import AttrSource
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
-from torch._dynamo.source import AttrSource
 
 from npaccel import _numpy
 from npaccel._arguments import to_tensor
@@ -129,6 +129,8 @@ def is_scalar(node: torch.fx.Node) -> bool:
             known = is_scalar(node.args[0])
         else:
             known = False
+        value = node.meta.get("example_value")
+        known = bool(known) and not (isinstance(value, torch.Tensor) and value.ndim)
         node.meta[_SCALAR] = known
     return bool(known)
 
@@ -285,7 +287,7 @@ _DUNDERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _patch_arrays() -> None:
+def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
     """Methods and attributes of arrays: variables/tensor.py, NumpyNdarrayVariable."""
     original_method = NumpyNdarrayVariable.call_method
     original_getattr = NumpyNdarrayVariable.var_getattr
@@ -300,7 +302,9 @@ def _patch_arrays() -> None:
         row = _table.row_named(f"numpy.ndarray.{name}")
         if row is not None:
             return _emit(tx, _method_operation(row, name), [self, *args], kwargs)
-        if name in ("__len__", "__iter__", "tolist"):
+        if name == "__len__":
+            return _length(self, tx)
+        if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
         return _refuse(f"ndarray.{name}", f"args: {args}, kwargs: {kwargs}")
 
@@ -335,6 +339,20 @@ def _attribute(self: Any, tx: Any, name: str) -> Any:
         return _build_constant(tx, value)
     proxy = tx.output.create_proxy("call_function", attribute, (self.as_proxy(), name), {})
     return dynamo_builder.wrap_fx_proxy(tx, proxy)
+
+
+def _length(self: Any, tx: Any) -> Any:
+    shape = attribute(_example(self), "shape")
+    if not shape:
+        return _refuse("len() of an array without dimensions", "")
+    if not isinstance(shape[0], torch.SymInt):
+        return _build_constant(tx, shape[0])
+    proxy = tx.output.create_proxy("call_function", _first_size, (self.as_proxy(),), {})
+    return dynamo_builder.wrap_fx_proxy(tx, proxy)
+
+
+def _first_size(a: torch.Tensor) -> int | torch.SymInt:
+    return a.shape[0]
 
 
 def _patch_operators() -> None:
@@ -393,7 +411,7 @@ def _patch_captured() -> None:
     original = tnp_util._try_convert_to_tensor
 
     def try_convert_to_tensor(value: Any) -> torch.Tensor:
-        tensor: torch.Tensor = original(value)
+        tensor: torch.Tensor = original(value)  # type: ignore[no-untyped-call]
         return tensor.to(settings().device) if _active.depth else tensor
 
     tnp_util._try_convert_to_tensor = try_convert_to_tensor

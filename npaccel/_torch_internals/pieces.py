@@ -85,6 +85,11 @@ def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
     )  # fmt: skip
 
 
+def is_generic(piece: Capture) -> bool:
+    """Whether a size is an input of a piece."""
+    return any(not isinstance(value, torch.Tensor) for value in piece.example_inputs)
+
+
 def copy_of(piece: Capture) -> Callable[..., Any]:
     """Return a piece's graph as an interpreted function; compiling uses up the original."""
     graph = piece.graph
