@@ -29,11 +29,14 @@ from npaccel._options import Options
 from npaccel._runner import InputPlan, Plan
 from npaccel._torch_internals.loader import NotPortableError, load_module, portable_source
 from npaccel._version import __version__
+from npaccel.errors import CacheError
 
 if TYPE_CHECKING:
     from npaccel._compile import Compiled
 
 _CODE = "code.py"
+#: What comes of reading metadata that another program, or another version, wrote.
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def group_key(scope: Scope, options: Options) -> str:
@@ -178,19 +181,45 @@ def find(
     arguments : mapping
     """
     for entry in entries:
-        metadata = entry.metadata
-        if metadata["key"] != key or not _guards.files_unchanged(metadata["files"]):
+        try:
+            decoded = _decode(entry.metadata, key, scope, arguments)
+        except _MALFORMED as error:
+            entry.drop(f"npaccel can't read its metadata ({type(error).__name__}: {error})")
             continue
-        conditions = _decode_conditions(metadata["conditions"], scope, arguments)
-        if conditions is None or _guards.failed(conditions, scope, arguments) is not None:
+        if decoded is None or _guards.failed(decoded[1], scope, arguments) is not None:
             continue
-        if not entry.verify():
-            continue
-        source = entry.read(_CODE).decode()
-        paths = [entry.path(f"kernel{i}.so") for i in range(metadata["kernels"])]
-        call = load_module(source, paths)
-        return Kept(_decode_plan(metadata["plan"]), conditions, call, entry, source)
+        loaded = _load(entry)
+        if loaded is not None:
+            return Kept(*decoded, call=loaded[0], entry=entry, source=loaded[1])
     return None
+
+
+def _decode(
+    metadata: Mapping[str, Any], key: str, scope: Scope, arguments: Mapping[str, Any]
+) -> tuple[Plan, list[Condition]] | None:
+    """Read an entry's metadata; None if it's of another call."""
+    if metadata["key"] != key or not _guards.files_unchanged(metadata["files"]):
+        return None
+    plan = _decode_plan(metadata["plan"])
+    conditions = _decode_conditions(metadata["conditions"], scope, arguments)
+    return None if conditions is None else (plan, conditions)
+
+
+def _load(entry: Entry) -> tuple[Any, str] | None:
+    """Load an entry's code; one that can't be loaded is dropped with a warning."""
+    if not entry.verify():
+        return None
+    try:
+        source = entry.read(_CODE).decode()
+        paths = [entry.path(f"kernel{i}.so") for i in range(entry.metadata["kernels"])]
+        return load_module(source, paths), source
+    except CacheError:  # Another process has removed it.
+        return None
+    except OSError:  # Too many open files, a failing disk: not the entry's fault.
+        raise
+    except Exception as error:  # noqa: BLE001 -- code that isn't ours may raise anything
+        entry.drop(f"it can't be loaded ({type(error).__name__}: {error})")
+        return None
 
 
 def _decode_conditions(

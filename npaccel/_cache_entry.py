@@ -137,17 +137,17 @@ class Entry:
         try:
             self.check()
         except FileNotFoundError as error:
-            self._drop(f"{os.path.basename(error.filename)} is missing")
+            self.drop(f"{os.path.basename(error.filename)} is missing")
         except CacheError as error:
-            self._drop(str(error))
+            self.drop(str(error))
         except OSError as error:  # too many open files, a failing disk: not the entry's fault
             warn_failure(error)
         else:
             self._touch()
         return self._verified
 
-    def _drop(self, cause: str) -> None:
-        """Drop the entry, unless another process has removed or replaced it meanwhile."""
+    def drop(self, cause: str) -> None:
+        """Drop the entry with a warning, unless another process removed or replaced it."""
         try:
             replaced = _read_index(self.folder)[0] != self._digest
         except FileNotFoundError:

@@ -6,8 +6,6 @@ import sys
 import children
 import pytest
 
-from npaccel import _fork
-
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 # What every script below computes: big enough for a parallel region.

@@ -106,7 +106,8 @@ def test_other_functions_at_once():
         return npaccel.jit(lambda x: x * k + np.ones(3), backend="eager", default_float="float64")
 
     x = np.arange(3)
-    for k, ours in enumerate(at_once([lambda f=make(k): f(x) for k in range(8)])):
+    functions = [make(k) for k in range(8)]
+    for k, ours in enumerate(at_once([lambda f=f: f(x) for f in functions])):
         assert_same(ours, x * k + np.ones(3))
 
 
@@ -227,9 +228,7 @@ def test_what_a_function_reads_changes_while_threads_call_it():
 
 def test_the_report_counts_what_all_threads_did():
     function = npaccel.jit(total, backend="eager")
-    works = [
-        lambda n=n: function(np.ones((2,) * n), np.ones((2,) * (n - 1))) for n in range(1, 5)
-    ]
+    works = [lambda n=n: function(np.ones((2,) * n), np.ones((2,) * (n - 1))) for n in range(1, 5)]
     at_once(works * 2)
     assert len(function.report().graphs) == 4
     assert str(function.report())
