@@ -322,7 +322,8 @@ class Engine:
                 "or keep it in static_argnames only if it has few values",
             )
             return self.plain(values)
-        from npaccel import _compile
+        with _fork.importing:
+            from npaccel import _compile
 
         start = time.perf_counter()
         cause = self._cause(key, coarse, values)

@@ -9,7 +9,7 @@ Three things of a process that is forked don't survive in the child.
   Measured on 2 cores: 0.1 to 0.4 ms a fork, and 0.1 ms for the new pool.
   Where libgomp is too old for that (before GCC 9), the child computes with one
   thread. The OpenMP libraries of LLVM and Intel look after forks themselves.
-* Locks that other threads hold. Those around captures and loads are taken
+* Locks that other threads hold. Those around imports, captures and loads are taken
   before the fork, so that the child isn't born in the middle of one; those
   that belong to an object are new in the child.
 * What a child removes at its exit is the parent's: see `at_exit`.
@@ -28,7 +28,10 @@ from typing import Any
 _HARD_PAUSE = 2  # omp_pause_hard: free the threads and all else
 _PATIENCE = 60.0  # seconds to wait for another thread's compilation
 
-_held: list[Any] = []
+#: Held while the compiler is imported: a child that is forked in the middle of an import can
+#: never finish it.
+importing = threading.RLock()
+_held: list[Any] = [importing]
 _renewed: weakref.WeakSet[Any] = weakref.WeakSet()
 # By the forking thread: the locks that it took, those that it couldn't take, and the libraries
 # whose pool it couldn't dissolve.

@@ -117,6 +117,21 @@ answer(results=results, child=child)
     assert found == {"results": [True, True], "child": True}
 
 
+def test_fork_while_a_thread_imports_the_compiler():
+    found = run("""
+wave = npaccel.jit(plain, backend="eager")
+results = []
+thread = threading.Thread(target=lambda: results.append(right(wave)))
+thread.start()
+while "torch._dynamo" not in sys.modules:
+    time.sleep(0.001)
+child = forked(lambda: right(wave), 60)
+thread.join()
+answer(results=results, child=child)
+""")
+    assert found == {"results": [True], "child": True}
+
+
 def test_a_child_does_not_inherit_held_locks():
     found = run("""
 wave = npaccel.jit(plain, backend="eager")
