@@ -409,6 +409,7 @@ class _Frame:
         compiled, run = self.compiled, _results.current()  # Other threads have runs of their own.
         assert compiled is not None
         assert run is not None
+        inputs = tuple(run.entered.get(id(value), (None, value))[1] for value in inputs)
         tensors = [
             value if plan.how in ("symbol", "number") else self._input(value, run)
             for value, plan in zip(inputs, self.inputs, strict=True)
@@ -418,6 +419,8 @@ class _Frame:
         written = [positions.index(i) for i in compiled.mutated]
         if written and _results.has_overlap(only_tensors, written):
             raise OverlapError
+        if any(_is_read_only(inputs[i]) for i in compiled.mutated):
+            raise ReadOnlyError
         outputs = self._compute(compiled, tensors)
         run.outputs = list(outputs)
         run.read_only = [
@@ -448,7 +451,7 @@ class _Frame:
         assert self.compiled is not None
         for i in self.compiled.mutated:
             original = inputs[i]
-            if isinstance(original, np.ndarray) and not original.flags.writeable:
+            if _is_read_only(original):
                 raise ReadOnlyError
             shares = isinstance(original, torch.Tensor) or np.shares_memory(
                 original, tensors[i].detach().cpu().numpy()
@@ -598,6 +601,10 @@ class _Frame:
             elif item.how == "copied" and self.backend == "inductor" and not output.is_scalar:
                 return None
         return frozenset(found)
+
+
+def _is_read_only(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and not value.flags.writeable
 
 
 def _constants_are_fixed(capture: Capture) -> bool:

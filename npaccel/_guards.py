@@ -165,7 +165,8 @@ def array_token(value: Any) -> tuple[Any, ...]:
         return ("tensor", str(value.dtype), *layout, value.requires_grad)
     if isinstance(value, np.generic):
         return ("scalar", value.dtype.str, (), ())
-    return (type(value).__name__, value.dtype.str, value.shape, value.strides)
+    layout = (value.shape, value.strides, value.flags.writeable)
+    return (type(value).__name__, value.dtype.str, *layout)
 
 
 def array_like(value: Any, expected: tuple[Any, ...]) -> bool:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from npaccel import _arguments, _results
@@ -51,8 +50,6 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
             return engine.binding.call(values, run)
 
     def runner(values: Sequence[Any]) -> Any:
-        if _has_read_only(values):
-            return engine.plain(values)  # A piece can't refuse to write as NumPy does.
         if _arguments.device_of(values) is None:
             result = on_host(values)
         else:
@@ -72,14 +69,6 @@ def _note(engine: Engine, error: CaptureError) -> None:
     frame = error.stack[-1]
     engine.fall_back(
         error.reason, file=frame.filename, line=frame.lineno or 0, text=frame.line or ""
-    )
-
-
-def _has_read_only(values: Sequence[Any]) -> bool:
-    return any(
-        isinstance(part, np.ndarray) and not part.flags.writeable
-        for value in values
-        for _, part in _arguments.parts(value, "")
     )
 
 
@@ -112,6 +101,7 @@ class _PieceCompiler:
         )
 
         def call(*inputs: Any) -> Any:
+            _results.check_writeable(inputs, compiled.mutated)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
             written = [positions.index(i) for i in compiled.mutated]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import is_container
+from npaccel._arguments import is_container, to_tensor
 
 
 class Run:
@@ -30,6 +30,7 @@ class Run:
         self.outputs: list[Any] = []
         self.left: dict[int, tuple[int, Any]] = {}
         self.wrapped: dict[int, Any] = {}
+        self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
         self.read_only: list[torch.Tensor] = []
 
     def leave(self, value: Any) -> Any:
@@ -52,6 +53,7 @@ class _Current(threading.local):
 
     def __init__(self) -> None:
         self.scalars: dict[int, Any] = {}
+        self.read_only: dict[int, Any] = {}
 
 
 _current = _Current()
@@ -70,6 +72,31 @@ def running(run: Run, function: Callable[..., Any], args: Sequence[Any]) -> Any:
 def current() -> Run | None:
     """Return the run of this thread."""
     return _current.run
+
+
+def enter(value: Any) -> Any:
+    """Make a tensor of an array that a captured frame reads; called by the frame itself."""
+    tensor = to_tensor(value)
+    if _current.run is not None:
+        _current.run.entered[id(tensor)] = (tensor, value)
+        return tensor
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        _current.read_only[id(tensor)] = tensor
+    return tensor
+
+
+def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> None:
+    """Refuse to write to read-only arrays that entered a piece.
+
+    Raises
+    ------
+    ValueError
+        As NumPy does.
+    """
+    read_only = _current.read_only
+    _current.read_only = {}
+    if any(id(inputs[i]) in read_only for i in written):
+        raise ValueError("assignment destination is read-only")
 
 
 def leave(value: Any) -> Any:

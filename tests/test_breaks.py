@@ -142,6 +142,25 @@ def overlapping():
     return base[1:], base[:-1]
 
 
+def test_read_only_arrays_across_a_break(backend):
+    def f(x, write):
+        print()
+        y = x * 2
+        if write:
+            x[0] = 1
+        return y
+
+    x = np.arange(3.0)
+    x.flags.writeable = False
+    jitted = npaccel.jit(f, backend=backend)
+    for _ in range(2):
+        assert_same(quiet(jitted, x, False), x * 2)
+        if backend == "inductor":  # Interpreted code learns too late that it writes.
+            with pytest.raises(ValueError, match="read-only"):
+                quiet(jitted, x, True)
+            assert_same(x, np.arange(3.0))
+
+
 def test_tensors_go_through_the_host():
     f = npaccel.jit(branch, backend="eager")
     x = torch.arange(6.0)

@@ -31,7 +31,7 @@ from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
-from npaccel import _numpy
+from npaccel import _numpy, _results
 from npaccel._arguments import to_tensor
 from npaccel._numpy import _operators, _table
 from npaccel._numpy._context import settings
@@ -389,7 +389,10 @@ def _patch_inputs() -> None:
             return original_ndarray(self, value)
         if not value.flags.writeable or any(stride < 0 for stride in value.strides):
             value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
-        return original_ndarray(self, value)
+        variable = original_ndarray(self, value)
+        # The frame takes the array itself, by `_results.enter`.
+        variable.as_proxy().node.meta["grapharg"].pass_arg_as_tensor = False
+        return variable
 
     def wrap(self: Any, value: Any) -> Any:
         if _active.depth and getattr(type(value), "_npaccel_jitted", False):
@@ -418,12 +421,17 @@ def _patch_captured() -> None:
 
 
 def _patch_outputs() -> None:
-    """Arrays leave a compiled frame through `npaccel._results.leave`: codegen.py."""
+    """Arrays enter and leave a frame through `npaccel._results`: codegen.py, source.py."""
     original = dynamo_codegen.PyCodegen.load_import_from
+    # Frames call these while Dynamo looks at every new frame.
+    _results.enter = torch._dynamo.disable(_results.enter)  # type: ignore[no-untyped-call]
+    _results.leave = torch._dynamo.disable(_results.leave)  # type: ignore[no-untyped-call]
 
     def load_import_from(self: Any, module_name: str, object_name: str) -> None:
         if _active.depth and object_name == "to_numpy_helper":
             module_name, object_name = "npaccel._results", "leave"
+        if _active.depth and (module_name, object_name) == ("torch", "as_tensor"):
+            module_name, object_name = "npaccel._results", "enter"
         original(self, module_name, object_name)
 
     dynamo_codegen.PyCodegen.load_import_from = load_import_from

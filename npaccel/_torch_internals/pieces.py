@@ -10,6 +10,7 @@ import copy
 import functools
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -62,7 +63,9 @@ def compiled_in_pieces(
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with numpy_traced(), _listening(on_break), _configured():
+        with numpy_traced(), _listening(on_break), _configured(), warnings.catch_warnings():
+            # Dynamo's guards look at read-only arrays as tensors; nothing writes to those.
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             return compiled(*args, **kwargs)
 
     return run

@@ -1,0 +1,222 @@
+"""A test per touch point with torch's private parts."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from comparing import assert_same
+
+import npaccel
+from npaccel._torch_internals import capture as dynamo
+from npaccel._torch_internals import inductor, loader, numpy_tracing
+from npaccel._torch_internals.sizes import surely
+
+X = np.arange(6.0)
+
+
+def captured(function, *args, dynamic=None, history=None):
+    tensors = [torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in args]
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return dynamo.capture(
+        function,
+        dict(zip(names, tensors, strict=True)),
+        history=history or dynamo.SizeHistory(),
+        dynamic=dynamic,
+        scalars=(),
+    )
+
+
+class TestCapture:
+    def test_graph_inputs_and_guards(self):
+        capture = captured(lambda x: np.sin(x) + TABLE, X)
+        assert capture.graph is not None
+        assert [item.expression for item in capture.inputs] == ["L['x']", "G['TABLE']"]
+        kinds = {(guard.kind, guard.expression) for guard in capture.guards}
+        assert ("MODULE_MATCH", "G['np']") in kinds
+        assert not capture.has_side_effects
+        assert not capture.has_symbols
+
+    def test_side_effects_are_seen(self):
+        items = []
+
+        def f(x):
+            items.append(1)
+            return x
+
+        function = f
+        capture = dynamo.capture(
+            function,
+            {"x": torch.ones(2), "items": items},
+            history=dynamo.SizeHistory(),
+            dynamic=None,
+            scalars=(),
+        )
+        assert capture.has_side_effects
+
+    def test_history_makes_the_second_size_symbolic(self):
+        history = dynamo.SizeHistory()
+
+        def f(x):
+            return x * 2
+
+        assert not captured(f, X, history=history).has_symbols
+        second = captured(f, X[:4], history=history)
+        assert second.has_symbols
+        assert "size()" in second.shape_guard
+        assert not captured(f, X[:3]).has_symbols, "another history isn't touched"
+
+    def test_break_has_reason_and_line(self):
+        def f(x):
+            print(x)
+            return x
+
+        with pytest.raises(dynamo.CaptureError) as caught:
+            captured(f, X)
+        assert caught.value.is_break
+        assert caught.value.stack[-1].filename == __file__
+        assert "print" in caught.value.stack[-1].line
+
+    def test_dynamo_checks_its_own_guards(self):
+        capture = captured(lambda x: x + len(NAMES), X)
+        check = capture.build_check()
+        assert check({"x": torch.from_numpy(X)})
+        NAMES.append("c")
+        try:
+            assert not check({"x": torch.from_numpy(X)})
+        finally:
+            NAMES.pop()
+
+
+TABLE = np.ones(6)
+NAMES = ["a", "b"]
+
+
+class TestNumpyTracing:
+    def test_nodes_are_rows_of_the_table(self):
+        capture = captured(lambda x: np.cbrt(x).sum(), X)
+        names = [
+            node.target.name
+            for node in capture.graph.graph.nodes
+            if isinstance(node.target, numpy_tracing.Operation)
+        ]
+        assert names == ["numpy.cbrt", "numpy.ndarray.sum"]
+        assert capture.scalar_outputs == [True]
+
+    def test_bare_torch_compile_is_untouched(self):
+        """torch's own NumPy gives NaN for the cube root of a negative number."""
+        numpy_tracing.install()
+        bare = torch.compile(lambda x: np.cbrt(x), backend="eager")
+        ours = npaccel.jit(lambda x: np.cbrt(x), backend="eager")
+        x = np.array([-8.0])
+        before = bare(x)
+        assert_same(ours(x), np.cbrt(x))
+        assert_same(bare(x + 0.0), before)
+        results = []
+        thread = threading.Thread(target=lambda: results.append(bare(np.array([-8.0, 1.0]))))
+        with numpy_tracing.numpy_traced():
+            thread.start()
+            thread.join()
+        assert np.isnan(results[0][0]) == np.isnan(before[0])
+
+    def test_captured_read_only_array_keeps_its_flag(self):
+        table = np.arange(3.0)
+        table.flags.writeable = False
+        jitted = npaccel.jit(lambda x: x + table, backend="eager")
+        for _ in range(2):
+            assert_same(jitted(np.ones(3)), table + 1)
+            assert not table.flags.writeable
+
+    def test_captured_read_only_array_is_not_written(self, backend):
+        table = np.arange(3.0)
+
+        def f(x):
+            table[0] = 9
+            return x + table
+
+        jitted = npaccel.jit(f, backend=backend)
+        assert_same(jitted(np.ones(3)), np.array([10.0, 2.0, 3.0]))
+        table[0] = 0
+        table.flags.writeable = False
+        for _ in range(2):
+            with pytest.raises(ValueError, match="read-only"):
+                jitted(np.ones(3))
+        assert table[0] == 0
+
+
+class TestInductor:
+    def test_slice_writes_store_the_slice(self):
+        def f(a):
+            out = np.zeros_like(a)
+            out[2:-2, 2:-2, :-1] = a[2:-2, 2:-2, :-1] * 2
+            out[..., -1] = 0
+            out[2:-2, 2:-2, :] += a[2:-2, 2:-2, :]
+            return out
+
+        a = np.random.default_rng(0).normal(size=(20, 20, 6))
+        jitted = npaccel.jit(f)
+        assert_same(jitted(a), f(a))
+        assert_same(jitted(a), f(a))
+        kernel = jitted.source().split("cpp_fused")[1]
+        assert kernel.count("?") < 20, "slices are selected over the whole array"
+
+    def test_generated_code_is_called_directly(self, tmp_path):
+        def f(x):
+            return np.sin(x) + 1
+
+        capture = captured(f, X)
+        compiled = inductor.compile_graph(capture, "inductor", inductor_folder(tmp_path))
+        assert compiled.inner is not None
+        assert compiled.mutated == ()
+        assert compiled.kernels
+        (got,) = compiled.inner([torch.from_numpy(X)])
+        assert_same(got.numpy(), np.sin(X) + 1)
+
+    def test_written_inputs_are_known(self, tmp_path):
+        def f(x, y):
+            y[1:] = x[1:] * 2
+
+        capture = captured(f, X, np.zeros(6))
+        names = [item.expression for item in capture.inputs]
+        compiled = inductor.compile_graph(capture, "inductor", inductor_folder(tmp_path))
+        assert [names[i] for i in compiled.mutated] == ["L['y']"]
+
+
+def inductor_folder(tmp_path):
+    """The compiler's files of this run of tests, so that they are built once."""
+    from npaccel._compile import scratch_folder
+
+    return scratch_folder() or tmp_path
+
+
+class TestLoader:
+    def test_loads_without_the_compiler(self, tmp_path):
+        def f(x):
+            return np.cos(x) * 2, x.sum()
+
+        compiled = inductor.compile_graph(captured(f, X), "inductor", inductor_folder(tmp_path))
+        source = loader.portable_source(compiled.source)
+        assert "torch._inductor" not in source
+        call = loader.load_module(source, compiled.kernels)
+        first, total = call([torch.from_numpy(X)])
+        assert_same(first.numpy(), np.cos(X) * 2)
+        assert float(total) == X.sum()
+
+    def test_refuses_what_it_does_not_know(self):
+        with pytest.raises(loader.NotPortableError, match="from torch._inductor.x import y"):
+            loader.portable_source("from torch._inductor.x import y\n")
+        with pytest.raises(loader.NotPortableError, match="import triton"):
+            loader.portable_source("import triton\n")
+        with pytest.raises(loader.NotPortableError, match="extern_kernels.rare"):
+            loader.portable_source("def call(args):\n    extern_kernels.rare(args[0])\n")
+
+    def test_matrix_products_run(self):
+        jitted = npaccel.jit(lambda a, b: (a @ b) + 1)
+        a, b = np.ones((3, 4)), np.ones((4, 2))
+        for _ in range(2):
+            assert_same(jitted(a, b), a @ b + 1)
+
+
+def test_sizes():
+    assert surely(3 == 3)
+    assert not surely(3 == 4)
