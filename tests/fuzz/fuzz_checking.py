@@ -1,0 +1,256 @@
+"""Execute a program plainly and jitted, and compare everything."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+from fuzz_programs import Program, quiet
+
+import npaccel
+
+#: Relative to the largest number beside it: what reordering may cost.
+TOLERANCES = {2: 4e-3, 4: 1e-5, 8: 1e-11}
+JIGGLES = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A difference from NumPy.
+
+    Parameters
+    ----------
+    kind : str
+        Stays the same while a program is made smaller.
+    text : str
+    """
+
+    kind: str
+    text: str
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What came of one program."""
+
+    failure: Failure | None
+    raised: bool = False
+    unstable: bool = False
+    breaks: list[str] = dataclasses.field(default_factory=list)
+    graphs: int = 0
+
+
+class _DifferError(Exception):
+    def __init__(self, kind: str, text: str, is_value: bool = False) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.is_value = is_value
+
+
+@dataclasses.dataclass
+class _Outcome:
+    """What one call gave: a result or an exception, and the arguments after it."""
+
+    result: Any
+    error: Exception | None
+    arguments: tuple[Any, ...]
+
+
+def calls_of(program: Program) -> list[tuple[int, int]]:
+    """The sizes of the calls: fast path, capture for all sizes, generic artifact."""
+    first, second, third = program.sizes
+    return [first, first, second, third, second]
+
+
+def _call(function: Any, arguments: tuple[Any, ...]) -> _Outcome:
+    try:
+        return _Outcome(function(*arguments), None, arguments)
+    except Exception as error:  # noqa: BLE001 (compared by its class)
+        return _Outcome(None, error, arguments)
+
+
+def check(program: Program, backend: str) -> Verdict:
+    """Run a program in every way and say what differs first."""
+    plain, jitted = program.load(), program.load()
+    compiled = npaccel.jit(jitted["program"], backend=backend, default_float="float64", cache=False)
+    verdict = Verdict(None)
+    wanted: list[_Outcome] = []
+    for i, size in enumerate(calls_of(program)):
+        with quiet():
+            wanted.append(_call(plain["program"], plain["make"](*size)))
+        if isinstance(wanted[-1].error, RuntimeWarning | MemoryError):
+            break
+        verdict.raised |= wanted[-1].error is not None
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            got = _call(compiled, jitted["make"](*size))
+        try:
+            _compare(got, wanted[-1])
+        except _DifferError as error:
+            if error.is_value and _is_unstable(program, wanted, got):
+                verdict.unstable = True
+                break
+            kind = f"{error.kind}, call {min(i, 3)}"
+            verdict.failure = Failure(kind, f"call {i} with n, m = {size}: {error}")
+            break
+    report = compiled.report()
+    verdict.breaks = [f"{one.cause}\n    {one.text}" for one in report.fallbacks]
+    verdict.graphs = len(report.graphs)
+    return verdict
+
+
+def _compare(got: _Outcome, wanted: _Outcome, slack: dict[str, float] | None = None) -> None:
+    if wanted.error is not None or got.error is not None:
+        if type(got.error) is not type(wanted.error):
+            raise _DifferError(
+                f"exception {type(got.error).__name__} for {type(wanted.error).__name__}",
+                f"raised {got.error!r} instead of {wanted.error!r}",
+            )
+        return
+    _same(got.result, wanted.result, "result", slack)
+    for i, (a, b) in enumerate(zip(got.arguments, wanted.arguments, strict=True)):
+        _same(a, b, f"argument {i}", slack)
+    _same_sharing(got, wanted)
+
+
+def _same_sharing(got: _Outcome, wanted: _Outcome) -> None:
+    for i, (one, other) in enumerate(zip(got.result, wanted.result, strict=True)):
+        for j, (a, b) in enumerate(zip(got.arguments, wanted.arguments, strict=True)):
+            arrays = all(isinstance(x, np.ndarray) for x in (one, other, a, b))
+            if arrays and np.shares_memory(one, a) != np.shares_memory(other, b):
+                text = f"result[{i}] shares memory with argument {j} in one of the two"
+                raise _DifferError("sharing", text)
+
+
+def _same(got: Any, wanted: Any, where: str, slack: dict[str, float] | None) -> None:
+    if type(got) is not type(wanted):
+        text = f"{where}: {type(got).__name__} instead of {type(wanted).__name__}: {got!r:.80}"
+        raise _DifferError(f"type of {where.split('[', maxsplit=1)[0]}", text)
+    if isinstance(wanted, tuple | list):
+        if len(got) != len(wanted):
+            raise _DifferError("length", f"{where}: {len(got)} instead of {len(wanted)}")
+        for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
+            _same(a, b, f"{where}[{i}]", slack)
+    elif isinstance(wanted, np.ndarray | np.generic):
+        for name in ("dtype", "shape"):
+            one, other = getattr(got, name), getattr(wanted, name)
+            if one != other:
+                raise _DifferError(name, f"{where}: {name} {one} instead of {other}")
+        _same_values(got, wanted, where, slack)
+    elif isinstance(wanted, float | complex):
+        _same_values(np.asarray(got), np.asarray(wanted), where, slack)
+    elif got != wanted:
+        raise _DifferError("value", f"{where}: {got!r} instead of {wanted!r}", is_value=True)
+
+
+def _same_values(got: Any, wanted: Any, where: str, slack: dict[str, float] | None) -> None:
+    allowed = (slack or {}).get(where, 0.0)
+    bad = ~_close(np.asarray(got), np.asarray(wanted), allowed)
+    if bad.any():
+        text = f"{where}: {got!r} instead of {wanted!r}, at {np.argwhere(bad)[:3].tolist()}"
+        raise _DifferError(f"value of {where.split('[', maxsplit=1)[0]}", text, is_value=True)
+
+
+def _close(got: np.ndarray, wanted: np.ndarray, allowed: float) -> np.ndarray:
+    if wanted.dtype.kind not in "fc":
+        return (got == wanted) | (allowed > 0)
+    finite = np.isfinite(wanted)
+    if wanted.dtype.kind == "c":  # Which part is infinite or NaN is left open by C, too.
+        special = ~np.isfinite(got)
+        size = wanted.dtype.itemsize // 2
+    else:
+        special = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+        size = wanted.dtype.itemsize
+    scale = max(1e-3, float(np.max(np.abs(wanted), initial=0, where=finite)))
+    with np.errstate(all="ignore"):
+        near = np.abs(got - wanted) <= TOLERANCES.get(size, 1e-11) * scale + 10 * allowed
+    return np.where(finite, near, special | (allowed == np.inf))
+
+
+def _is_unstable(program: Program, wanted: list[_Outcome], got: _Outcome) -> bool:
+    """Whether NumPy's own result changes as much when intermediate results do by some ulps."""
+    slack: dict[str, float] = collections.defaultdict(float)
+    for seed in range(JIGGLES):
+        jiggle = _Jiggle(seed)
+        namespace = program.load(_with_jiggles)
+        namespace["_jiggle"] = jiggle
+        with quiet():
+            for size in calls_of(program)[: len(wanted)]:
+                other = _call(namespace["program"], namespace["make"](*size))
+        if other.error is not None or wanted[-1].error is not None:
+            return True
+        _note_slack(other.result, wanted[-1].result, "result", slack)
+        for i, (a, b) in enumerate(zip(other.arguments, wanted[-1].arguments, strict=True)):
+            _note_slack(a, b, f"argument {i}", slack)
+    try:
+        _compare(got, wanted[-1], slack)
+    except _DifferError:
+        return False
+    return True
+
+
+def _note_slack(one: Any, other: Any, where: str, slack: dict[str, float]) -> None:
+    if isinstance(other, tuple | list):
+        for i, (a, b) in enumerate(zip(one, other, strict=False)):
+            _note_slack(a, b, f"{where}[{i}]", slack)
+    elif isinstance(other, np.ndarray | np.generic | int | float):
+        a, b = np.asarray(one), np.asarray(other)
+        if a.shape != b.shape:
+            slack[where] = np.inf
+        elif b.dtype.kind in "fc":
+            if (np.isfinite(a) != np.isfinite(b)).any():
+                slack[where] = np.inf
+            both = np.isfinite(a) & np.isfinite(b)
+            change = np.max(np.abs(a[both] - b[both]).astype(float), initial=0)
+            slack[where] = max(slack[where], float(change))
+        elif (a != b).any():
+            slack[where] = 1.0
+
+
+class _Jiggle:
+    """Change a float by some units in the last place, unless it's a round number."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.ulps = 1 << (seed % 5)
+
+    def __call__(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "fc":
+            return value
+        if isinstance(value, np.ndarray) and value.base is not None:
+            return value  # A view has to stay one.
+        eps = np.finfo(value.dtype).eps
+        with np.errstate(all="ignore"):
+            is_round = (value * 8 == np.rint(value * 8)) & (np.abs(value) < 1 << 20)
+            change = self.rng.uniform(-self.ulps, self.ulps, np.shape(value)) * eps
+            result = np.where(is_round, value, value * (1 + change)).astype(value.dtype)
+        return result if isinstance(value, np.ndarray) else result[()]
+
+
+class _AddJiggles(ast.NodeTransformer):
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node if node.name in ("values", "make") else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if any(word.arg == "out" for word in node.keywords):
+            return node
+        return _wrapped(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return _wrapped(node)
+
+
+def _wrapped(node: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name("_jiggle", ast.Load()), [node], [])
+
+
+def _with_jiggles(text: str) -> str:
+    tree = ast.parse(text)
+    tree = ast.fix_missing_locations(_AddJiggles().visit(tree))
+    return ast.unparse(tree)

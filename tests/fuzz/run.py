@@ -1,0 +1,115 @@
+"""Run many random programs: python tests/fuzz/run.py --programs N --seed S --backend eager."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import re
+import sys
+import time
+from pathlib import Path
+
+import torch
+from fuzz_checking import Failure, check
+from fuzz_programs import Program, draw
+
+
+def minimised(program: Program, backend: str, failure: Failure) -> Program:
+    """Drop statements and results for as long as the same kind of difference stays."""
+
+    def fails(candidate: Program) -> bool:
+        found = check(candidate, backend).failure
+        return found is not None and found.kind == failure.kind
+
+    changed = True
+    while changed:
+        changed = False
+        for name in ("statements", "results"):
+            for i in reversed(range(len(getattr(program, name)))):
+                parts = getattr(program, name)
+                kept = (*parts[:i], *parts[i + 1 :])
+                if not kept:
+                    continue
+                candidate = program.with_(**{name: kept})
+                if fails(candidate):
+                    program, changed = candidate, True
+    return program
+
+
+def main() -> int:
+    """Draw, check, minimise, report."""
+    options = _options()
+    causes: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
+    start = time.perf_counter()
+    for i in range(options.programs):
+        seed = options.seed + i
+        program = draw(seed)
+        verdict = check(program, options.backend)
+        counts.update(["programs"])
+        counts.update(name for name in ("raised", "unstable") if getattr(verdict, name))
+        counts["statements"] += len(program.statements)
+        causes.update(verdict.breaks)
+        counts["broken"] += bool(verdict.breaks)
+        if verdict.failure is not None:
+            counts["failed"] += 1
+            _save(program, verdict.failure, options)
+        if i % 20 == 19:
+            torch.compiler.reset()
+            rate = (i + 1) / (time.perf_counter() - start)
+            print(f"seed {seed}: {dict(counts)}, {rate:.1f} programs/s", flush=True)
+    _summary(causes, counts, options)
+    return min(counts["failed"], 1)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--backend", default="eager")
+    parser.add_argument("--minimise", action="store_true")
+    parser.add_argument("--out", type=Path, help="folder for programs that differ")
+    return parser.parse_args()
+
+
+def _save(program: Program, failure: Failure, options: argparse.Namespace) -> None:
+    if options.minimise:
+        program = minimised(program, options.backend, failure)
+        failure = check(program, options.backend).failure or failure
+    text = "\n".join(f"# {line}" for line in f"{failure.kind}\n{failure.text}".splitlines())
+    body = program.text().split("def program")[1].split("SIZES")[0]
+    print(f"\nseed {program.seed}: {failure.kind}\n{failure.text}\ndef program{body}", flush=True)
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        target = options.out / f"seed{program.seed}.py"
+        target.write_text(f"{text}\n{program.text()}", encoding="utf-8")
+
+
+def _summary(
+    causes: collections.Counter[str],
+    counts: collections.Counter[str],
+    options: argparse.Namespace,
+) -> None:
+    lines = [f"{count:6d} {cause}" for cause, count in _grouped(causes).most_common(60)]
+    text = "\n".join([str(dict(counts)), "what ran uncompiled, by cause:", *lines])
+    print(text)
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / f"summary{options.seed}.txt").write_text(text, encoding="utf-8")
+
+
+def _grouped(causes: collections.Counter[str]) -> collections.Counter[str]:
+    grouped: collections.Counter[str] = collections.Counter()
+    examples: dict[str, str] = {}
+    for text, count in causes.items():
+        cause, _, line = text.partition("\n    ")
+        cause = re.sub(r"\d+", "#", cause)[:140]
+        grouped[cause] += count
+        examples.setdefault(cause, line)
+    return collections.Counter(
+        {f"{cause}   e.g. {examples[cause]}": count for cause, count in grouped.items()}
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
