@@ -433,14 +433,14 @@ wrong, at = [], {"compile": 0, "store": 0, "late": 0}
 for i in range(kills):
     k = seed * 1000 + i + 0.5
     storing = i % 2
-    if i % 20 == 19:  # The header is built again now and then, and that is killed too.
+    if i % 10 == 8:  # The header is built again now and then, and that is killed too.
         shutil.rmtree(npaccel._compile.scratch_folder() / "precompiled_headers")
     pid, reader = in_child(store_it if storing else compile_it)
     if storing:
         os.read(reader, 100)
         time.sleep(rng.random() * 0.02)
     else:
-        time.sleep(rng.random() * (6 if i % 20 == 18 else 1.1) * seconds)
+        time.sleep(rng.random() * (6 if i % 10 == 8 else 1.1) * seconds)
     at["store" if storing else "compile"] += 1
     try:
         os.killpg(pid, signal.SIGKILL)
