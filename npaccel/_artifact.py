@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _guards, _results
+from npaccel import _conditions_on_disk, _guards, _results
 from npaccel._cache import DiskCache, Entry, cache_key
-from npaccel._guards import Condition, NotKeepableError, Scope
+from npaccel._conditions_on_disk import NotKeepableError
+from npaccel._guards import Condition, Scope
 from npaccel._options import Options
 from npaccel._runner import InputPlan, Plan
 from npaccel._torch_internals.loader import NotPortableError, load_module, portable_source
@@ -32,7 +33,7 @@ from npaccel._version import __version__
 from npaccel.errors import CacheError
 
 if TYPE_CHECKING:
-    from npaccel._compile import Compiled
+    from npaccel._frame import Compiled
 
 _CODE = "code.py"
 #: What comes of reading metadata that another program, or another version, wrote.
@@ -46,7 +47,7 @@ def group_key(scope: Scope, options: Options) -> str:
     return cache_key(
         function.__module__ or "",
         function.__qualname__,
-        _guards.code_digest(function.__code__),
+        _conditions_on_disk.code_digest(function.__code__),
         repr(dataclasses.astuple(relevant)),
         *environment(),
     )
@@ -150,7 +151,7 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled) -> Entry |
     NotKeepableError, NotPortableError
         If another process couldn't use it.
     """
-    encoded = [_guards.encode(condition) for condition in compiled.conditions]
+    encoded = [_conditions_on_disk.encode(condition) for condition in compiled.conditions]
     metadata = {
         "key": key,
         "plan": _encode_plan(compiled.plan),
@@ -198,7 +199,7 @@ def _decode(
     metadata: Mapping[str, Any], key: str, scope: Scope, arguments: Mapping[str, Any]
 ) -> tuple[Plan, list[Condition]] | None:
     """Read an entry's metadata; None if it's of another call."""
-    if metadata["key"] != key or not _guards.files_unchanged(metadata["files"]):
+    if metadata["key"] != key or not _conditions_on_disk.files_unchanged(metadata["files"]):
         return None
     plan = _decode_plan(metadata["plan"])
     conditions = _decode_conditions(metadata["conditions"], scope, arguments)
@@ -227,7 +228,7 @@ def _decode_conditions(
 ) -> list[Condition] | None:
     conditions = []
     for item in items:
-        condition = _guards.decode(item, scope, arguments)
+        condition = _conditions_on_disk.decode(item, scope, arguments)
         if condition is None:
             return None
         conditions.append(condition)
@@ -266,11 +267,11 @@ def _encode_template(part: _results.Template) -> list[Any]:
     if isinstance(part, _results.Argument):
         return ["argument", part.expression]
     if isinstance(part, _results.Constant):
-        return ["constant", _guards.encode_value(part.value)]
+        return ["constant", _conditions_on_disk.encode_value(part.value)]
     kinds = {tuple: "tuple", list: "list", dict: "dict"}
     if part.kind not in kinds:
         raise NotKeepableError(f"a result of type {part.kind.__qualname__}")
-    names = [_guards.encode_value(name) for name in part.names]
+    names = [_conditions_on_disk.encode_value(name) for name in part.names]
     return [kinds[part.kind], names, [_encode_template(item) for item in part.items]]
 
 
@@ -280,9 +281,9 @@ def _decode_template(item: Sequence[Any]) -> _results.Template:
     if item[0] == "argument":
         return _results.Argument(item[1])
     if item[0] == "constant":
-        return _results.Constant(_guards.decode_value(item[1]))
+        return _results.Constant(_conditions_on_disk.decode_value(item[1]))
     kind = {"tuple": tuple, "list": list, "dict": dict}[item[0]]
-    names = tuple(_guards.decode_value(name) for name in item[1])
+    names = tuple(_conditions_on_disk.decode_value(name) for name in item[1])
     return _results.Container(kind, names, tuple(_decode_template(part) for part in item[2]))
 
 

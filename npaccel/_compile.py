@@ -5,35 +5,23 @@ Imported when something is compiled: it brings in dynamo and inductor.
 
 from __future__ import annotations
 
-import dataclasses
-import dis
 import functools
 import os
 import shutil
 import tempfile
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from npaccel import _arguments, _fork, _guards, _results
+from npaccel import _fork
 from npaccel._cache import default_cache
 from npaccel._cache_security import resolve_folder
-from npaccel._guards import Condition, NotKeepableError, UnknownGuardError
+from npaccel._call import Call
+from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._pieces import in_pieces
-from npaccel._runner import (
-    MISS,
-    InputPlan,
-    Plan,
-    Runner,
-    copy_back,
-    make_check,
-    narrowed,
-)
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
 from npaccel._torch_internals.capture import Capture, CaptureError
@@ -42,56 +30,6 @@ from npaccel.errors import CacheError, CompilerNotFoundError
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
-
-
-@dataclasses.dataclass
-class Compiled:
-    """A signature that a generated runner serves.
-
-    Parameters
-    ----------
-    plan : Plan
-    call : callable
-    conditions : list of Condition
-    source : str
-        The generated code.
-    kernels : list of Path
-    files : list
-        Files of inlined code, see `_guards.uncovered_files`.
-    not_kept : str
-        Why it can't be kept on disk; empty where it can.
-    """
-
-    plan: Plan
-    call: Callable[..., Any]
-    conditions: list[Condition]
-    source: str
-    kernels: list[Path]
-    files: list[list[Any]]
-    not_kept: str
-
-
-@dataclasses.dataclass
-class Outcome:
-    """A compiled signature and the result of its first call.
-
-    Either `compiled` is set, or `runner` runs Dynamo's frame itself.
-    """
-
-    result: Any
-    compiled: Compiled | None
-    runner: Runner
-    generic: bool
-    source: str
-    not_kept: str = ""
-    conditions: Sequence[Condition] = ()
-
-
-@dataclasses.dataclass
-class Uncompiled:
-    """A signature that isn't compiled as one graph."""
-
-    runner: Runner
 
 
 def new_history() -> Any:
@@ -137,7 +75,7 @@ def compile_call(
     -------
     Outcome or Uncompiled
     """
-    call = _Call(engine, values, device)
+    call = Call(engine, values, device)
     settings = TraceSettings(engine.options.default_float, device)
     with dynamo.lock, tracing(settings):
         try:
@@ -148,10 +86,10 @@ def compile_call(
             raise
         except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
             return _not_compiled(engine, error)
-    return _Frame(call, capture, compiled, settings).first_run()
+    return Frame(call, capture, compiled, settings).first_run()
 
 
-def _captured_and_compiled(call: _Call, history: Any) -> tuple[Capture, CompiledGraph | None]:
+def _captured_and_compiled(call: Call, history: Any) -> tuple[Capture, CompiledGraph | None]:
     options = call.engine.options
     try:
         while True:
@@ -192,436 +130,6 @@ def _not_compiled(engine: Engine, error: Exception) -> Uncompiled:
     advice = "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
     engine.fall_back(cause, advice)
     return Uncompiled(engine.plain)
-
-
-class _Call:
-    """The arguments of one call, as the caller has them and as tensors."""
-
-    def __init__(self, engine: Engine, values: Sequence[Any], device: torch.device) -> None:
-        self.engine = engine
-        self.values = values
-        self.device = device
-        self.tensors = _arguments.device_of(values) is not None
-        self.hows: dict[str, str] = {}
-        self.known: dict[str, Any] = {}
-        self.scalars: list[torch.Tensor] = []
-        names = engine.binding.names
-        self.arguments = dict(zip(names, values, strict=True))
-        for name, value in self.arguments.items():
-            for expression, part in _arguments.parts(value, f"a_{name}"):
-                self.known[expression] = part
-                if _arguments.is_array(part):
-                    self.hows[expression] = self.how(part)
-        self.converted = {
-            name: _arguments.map_arrays(value, self.convert)
-            for name, value in self.arguments.items()
-        }
-
-    def how(self, value: Any) -> str:
-        """How an argument becomes a tensor; a backend that interprets gets copies."""
-        how = _arguments.how_converted(value)
-        if how == "readonly" and self.engine.options.backend != "inductor":
-            return "copied"
-        return how
-
-    def narrows(self, value: Any) -> bool:
-        """Whether an argument is cast to 32 bit a part."""
-        if not self.engine.options.narrow_inputs:
-            return False
-        wide = (torch.float64, torch.complex128)
-        is_tensor = isinstance(value, torch.Tensor)
-        return value.dtype in wide if is_tensor else value.dtype.str[1:] in ("f8", "c16")
-
-    def convert(self, value: Any) -> torch.Tensor:
-        """An argument as a tensor on the device of the call."""
-        result = _arguments.CONVERTERS[self.how(value)](value)
-        if isinstance(value, np.generic):
-            self.scalars.append(result)
-        if self.narrows(value):
-            self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
-            result = narrowed(result)
-        if result.device != self.device and not isinstance(value, torch.Tensor):
-            self.engine.log.add_note(
-                f"arrays are copied from the host to {self.device} at every call"
-            )
-        if isinstance(value, torch.Tensor) and value.ndim == 0:
-            return result
-        return result.to(self.device)
-
-    def capture(self, history: Any, dynamic: bool | None) -> Capture:
-        """Capture the function for this call."""
-        function = self.engine.function
-        local_values = dict(self.converted)
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        for name, cell in cells:
-            try:
-                local_values[name] = cell.cell_contents
-            except ValueError:  # A cell that isn't filled yet; Dynamo reports its use.
-                continue
-        return dynamo.capture(
-            function,
-            local_values,
-            history=history,
-            dynamic=dynamic,
-            scalars=self.scalars,
-        )
-
-    def in_key(self, generic: bool, expression: str, kind: str) -> bool:
-        """Whether the signature key holds what a guard would check.
-
-        The key of a generic signature has no numbers in it.
-        """
-        if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
-            return False
-        part = self.known[expression]
-        if generic and type(part) in (int, float):
-            return False
-        is_opaque = _arguments.token(part)[:1] == ("object",)
-        return kind == "TYPE_MATCH" or not is_opaque
-
-
-class OverlapError(Exception):
-    """Arrays that the graph writes to share memory with other inputs."""
-
-
-class ReadOnlyError(Exception):
-    """The graph writes to a read-only array."""
-
-
-class _Frame:
-    """A captured frame with its compiled graph."""
-
-    def __init__(
-        self,
-        call: _Call,
-        capture: Capture,
-        compiled: CompiledGraph | None,
-        settings: TraceSettings,
-    ) -> None:
-        self.engine = call.engine
-        self.call = call
-        self.capture = capture
-        self.compiled = compiled
-        self.settings = settings
-        self.backend = call.engine.options.backend
-        self.inputs = self._plan_inputs()
-        self.function = self._make_function()
-        self.run: _results.Run | None = None
-        self.last_inputs: list[Any] = []
-
-    def _make_function(self) -> types.FunctionType:
-        function = self.engine.function
-        if self.capture.graph is not None:
-            function.__globals__[self.capture.backend_name] = self._graph
-        made = types.FunctionType(
-            self.capture.bytecode,
-            function.__globals__,
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
-        )
-        made.__kwdefaults__ = function.__kwdefaults__
-        return made
-
-    def _plan_inputs(self) -> tuple[InputPlan, ...]:
-        plans = []
-        for item in self.capture.inputs:
-            expression = self.engine.scope.expression(item.expression, self.capture.imports)
-            known = self.call.known.get(expression)
-            if item.is_symbol:
-                plans.append(InputPlan(expression, "symbol"))
-            elif item.is_number:
-                plans.append(InputPlan(expression, "number"))
-            elif expression in self.call.hows:
-                plans.append(
-                    InputPlan(expression, self.call.hows[expression], self.call.narrows(known))
-                )
-            else:
-                plans.append(InputPlan(expression, "any"))
-        return tuple(plans)
-
-    def first_run(self) -> Outcome | Uncompiled:
-        """Run the frame, and plan how later calls do without it."""
-        written = self.compiled.mutated if self.compiled else ()
-        if any(self.inputs[i].how == "readonly" for i in written):
-            return Uncompiled(self.engine.plain)  # NumPy raises its error at the user's line.
-        self.check = self._make_check()
-        try:
-            result = self.run_frame(self.call.values)
-        except OverlapError:
-            result = self.engine._overlapping(self.call.values)
-            return Outcome(result, None, self.runner, False, self._source(), "")
-        except ReadOnlyError:
-            return Uncompiled(self.engine.plain)
-        except RuntimeError as error:
-            result = self.engine._failed_at_run_time(error, self.call.values)
-            return Outcome(result, None, self.runner, False, self._source(), "")
-        compiled, why = self._plan(result)
-        if compiled is not None:
-            self.engine.function.__globals__.pop(self.capture.backend_name, None)
-        return Outcome(
-            result=result,
-            compiled=compiled,
-            runner=self.runner,
-            generic=self.capture.has_symbols,
-            source=self._source(),
-            not_kept=why,
-            conditions=self.conditions or (),
-        )
-
-    def _source(self) -> str:
-        return self.compiled.source if self.compiled else ""
-
-    # -- Running the frame ----------------------------------------------------
-
-    def runner(self, values: Sequence[Any]) -> Any:
-        """Run the frame for a later call, if it's the one for it."""
-        if not self.check(values):
-            return MISS
-        try:
-            return self.run_frame(values)
-        except OverlapError:
-            return self.engine._overlapping(values)
-        except ReadOnlyError:
-            return self.engine.plain(values)
-
-    def run_frame(self, values: Sequence[Any]) -> Any:
-        """Run Dynamo's frame on the caller's own objects."""
-        self.run = run = _results.Run(self.capture.scalar_outputs, self.call.tensors)
-        binding = self.engine.binding
-        if not self.capture.has_symbols:
-            return _results.running(run, binding.call, (values, self.function))
-        # Sizes are read off tensors, so that the frame needs those.
-        originals: dict[int, Any] = {}
-
-        def convert(value: Any) -> torch.Tensor:
-            tensor = self.call.convert(value)
-            originals[id(tensor)] = value
-            return tensor
-
-        converted = [_arguments.map_arrays(value, convert) for value in values]
-        run.wrapped = originals
-        result = _results.running(run, binding.call, (converted, self.function))
-        return _arguments.map_arrays(result, lambda a: originals.get(id(a), a))
-
-    def _graph(self, *inputs: Any) -> Any:
-        """Compute the graph; called by the frame."""
-        compiled, run = self.compiled, _results.current()  # Other threads have runs of their own.
-        assert compiled is not None
-        assert run is not None
-        inputs = tuple(run.entered.get(id(value), (None, value))[1] for value in inputs)
-        tensors = [
-            value if plan.how in ("symbol", "number") else self._input(value, run)
-            for value, plan in zip(inputs, self.inputs, strict=True)
-        ]
-        only_tensors = [t for t in tensors if isinstance(t, torch.Tensor)]
-        positions = [i for i, t in enumerate(tensors) if isinstance(t, torch.Tensor)]
-        written = [positions.index(i) for i in compiled.mutated]
-        if written and _results.has_overlap(only_tensors, written):
-            raise OverlapError
-        if any(_is_read_only(inputs[i]) for i in compiled.mutated):
-            raise ReadOnlyError
-        outputs = self._compute(compiled, tensors)
-        run.outputs = list(outputs)
-        run.read_only = [
-            t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
-        ]
-        self.last_inputs = tensors
-        self._write_back(inputs, tensors)
-        return outputs
-
-    def _input(self, value: Any, run: _results.Run) -> torch.Tensor:
-        tensor = self.call.convert(value)
-        if tensor is not value:
-            run.wrapped.setdefault(id(tensor), value)
-        return tensor
-
-    def _compute(self, compiled: CompiledGraph, tensors: list[Any]) -> Any:
-        if self.backend == "inductor":
-            return compiled.full(*tensors)
-        before = [getattr(t, "_version", 0) for t in tensors]
-        with tracing(self.settings):
-            outputs = compiled.full(*tensors)
-        compiled.mutated = tuple(
-            i for i, t in enumerate(tensors) if getattr(t, "_version", 0) != before[i]
-        )
-        return outputs
-
-    def _write_back(self, inputs: Sequence[Any], tensors: Sequence[Any]) -> None:
-        assert self.compiled is not None
-        for i in self.compiled.mutated:
-            original = inputs[i]
-            if _is_read_only(original):
-                raise ReadOnlyError
-            shares = isinstance(original, torch.Tensor) or np.shares_memory(
-                original, tensors[i].detach().cpu().numpy()
-            )
-            if original is not tensors[i] and not (shares and self.inputs[i].how != "copied"):
-                copy_back(original, tensors[i])
-
-    # -- Planning -------------------------------------------------------------
-
-    def _make_check(self) -> Callable[[Sequence[Any]], bool]:
-        """Return a check of the guards; by Dynamo where there is no other form."""
-        self.conditions: list[Condition] | None = None
-        scope = self.engine.scope
-        try:
-            self.conditions = _guards.make_conditions(
-                self.capture.guards,
-                scope,
-                self.call.arguments,
-                imports=self.capture.imports,
-                in_key=functools.partial(self.call.in_key, self.capture.has_symbols),
-            )
-            self.conditions += _guards.method_conditions(
-                self.capture.guards,
-                self.capture.traced_code,
-                scope,
-                self.call.arguments,
-                self.capture.imports,
-            )
-        except UnknownGuardError as error:
-            self.unknown = str(error)
-        if self.conditions is not None and not self.capture.has_symbols:
-            return make_check(self.conditions, scope)
-        dynamo_check = self.capture.build_check()
-        names = self.engine.binding.names
-
-        def check(values: Sequence[Any]) -> bool:
-            converted = [_arguments.map_arrays(value, self.call.convert) for value in values]
-            local_values = dict(zip(names, converted, strict=True))
-            function = self.engine.function
-            cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-            local_values |= {name: cell.cell_contents for name, cell in cells}
-            return dynamo_check(local_values)
-
-        return check
-
-    def _plan(self, result: Any) -> tuple[Compiled | None, str]:
-        """Plan later calls without the frame; or say why the frame is needed."""
-        capture, compiled, run = self.capture, self.compiled, self.run
-        assert run is not None
-        if self.conditions is None:
-            return None, self.unknown
-        if compiled is None:
-            return None, "it computes nothing on arrays"
-        if capture.has_side_effects:
-            return None, "it changes objects besides arrays"
-        arguments = {
-            id(part): expression
-            for expression, part in self.call.known.items()
-            if type(part) not in _results.CONSTANTS
-        }
-        constants = not capture.has_symbols and _constants_are_fixed(capture)
-        made = _results.template(result, run, arguments, constants=constants)
-        if made is None:
-            return None, "its result holds objects that only Python can make"
-        views = self._views(made)
-        if views is None:
-            return None, "its result is a view of an array that had to be copied"
-        call, boxed = self._callable(compiled)
-        plan = Plan(
-            inputs=self.inputs,
-            result=made,
-            written=compiled.mutated,
-            read_only=views,
-            tensors=self.call.tensors,
-            device=str(self.call.device),
-            shape_guard=capture.shape_guard if capture.has_symbols else None,
-            boxed=boxed,
-        )
-        not_kept = self._why_not_kept(compiled, boxed)
-        files: list[list[Any]] = []
-        if not not_kept:
-            try:
-                files = _guards.uncovered_files(capture.traced_code, capture.code, self.conditions)
-            except NotKeepableError as error:
-                not_kept = str(error)
-        kernels = compiled.kernels or []
-        return (
-            Compiled(plan, call, self.conditions, compiled.source, kernels, files, not_kept),
-            not_kept,
-        )
-
-    def _why_not_kept(self, compiled: CompiledGraph, boxed: bool) -> str:
-        if compiled.not_portable:
-            return compiled.not_portable
-        if not boxed:
-            return "its outputs aren't those of the generated code"
-        return "it runs on a device" if self.call.device.type != "cpu" else ""
-
-    def _callable(self, compiled: CompiledGraph) -> tuple[Callable[..., Any], bool]:
-        """Choose between the generated code itself and AOTAutograd's wrapper."""
-        if self.backend != "inductor":
-            return self._interpreted(compiled), False
-        if compiled.inner is None or not self._inner_keeps_views(compiled):
-            return compiled.full, False
-        return compiled.inner, True
-
-    def _interpreted(self, compiled: CompiledGraph) -> Callable[..., Any]:
-        settings = self.settings
-
-        def call(*tensors: Any) -> Any:
-            with tracing(settings):
-                return compiled.full(*tensors)
-
-        return call
-
-    def _inner_keeps_views(self, compiled: CompiledGraph) -> bool:
-        """Whether the outputs that must be views of inputs are so in the generated code.
-
-        Nothing is written in this case, so that it may be run for the check.
-        """
-        views = compiled.views
-        if not views:
-            return True
-        assert compiled.inner is not None
-        outputs = compiled.inner(list(self.last_inputs))
-        return all(
-            not outputs[i].numel() or _results.is_view_of(outputs[i], self.last_inputs) is not None
-            for i in views
-        )
-
-    def _views(self, made: _results.Template) -> frozenset[int] | None:
-        """The outputs that are views of read-only arrays; None if one is of a copy."""
-        assert self.run is not None
-        found = set()
-        for output in _results.outputs_of(made):
-            tensor = self.run.outputs[output.index]
-            owner = (
-                _results.is_view_of(tensor, self.last_inputs)
-                if isinstance(tensor, torch.Tensor)
-                else None
-            )
-            if owner is None:
-                continue
-            item = self.inputs[owner]
-            if item.how == "readonly":
-                found.add(output.index)
-            elif item.how == "copied" and self.backend == "inductor" and not output.is_scalar:
-                return None
-        return frozenset(found)
-
-
-def _is_read_only(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and not value.flags.writeable
-
-
-def _constants_are_fixed(capture: Capture) -> bool:
-    """Whether the frame takes the constants of its result from nowhere but its code."""
-    own = ("__import_", "__compiled_fn", "___module_")
-    started = False
-    for instruction in dis.get_instructions(capture.bytecode):
-        name = str(instruction.argval)
-        if instruction.opname == "STORE_FAST" and name.startswith("graph_out"):
-            started = True
-        elif not started:
-            continue
-        elif (instruction.opname == "LOAD_GLOBAL" and not name.startswith(own)) or (
-            instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD") and name != "leave"
-        ):
-            return False
-    return True
 
 
 __all__ = ["Compiled", "Outcome", "Uncompiled", "compile_call"]

@@ -22,7 +22,8 @@ import torch
 
 from npaccel import _arguments, _artifact, _binding, _fork
 from npaccel._artifact import Kept
-from npaccel._guards import Condition, NotKeepableError, Scope, failed, readable
+from npaccel._conditions_on_disk import NotKeepableError
+from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
@@ -36,7 +37,7 @@ from npaccel.errors import (
 )
 
 if TYPE_CHECKING:
-    from npaccel._compile import Compiled
+    from npaccel._frame import Compiled
 
 #: So many signatures of one kind are compiled; later ones run in NumPy.
 MAX_CAPTURES = 32

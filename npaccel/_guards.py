@@ -10,29 +10,19 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
-import hashlib
-import importlib
 import math
 import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-#: A condition as JSON.
-Json = dict[str, Any]
-
 
 class UnknownGuardError(Exception):
     """A guard that has no form here; Dynamo has to check it itself."""
-
-
-class NotKeepableError(Exception):
-    """A condition that only this process can check."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +36,7 @@ class Condition:
         ``C['NAME']``, globals ``G['NAME']``, builtins ``B['NAME']``, modules
         ``M['NAME']``.
     kind : str
-        One of the keys of `_CHECKS`.
+        One of the keys of `CHECKS`.
     expected : object
         What the check compares with.
     """
@@ -110,7 +100,7 @@ class Scope:
 
 # What each check compares, as a Python expression: {x} is the object's
 # expression, {c} the name of the expected value.
-_CHECKS = {
+CHECKS = {
     "is": "{x} is {c}",
     "code": "getattr({x}, '__code__', None) is {c}",
     "equals": "same({x}, {c})",
@@ -335,7 +325,7 @@ def check_code(conditions: Sequence[Condition], prefix: str = "_c") -> tuple[str
             names[owned] = modules[owner].__dict__
             expression = f"{owned}[{attribute!r}]"
         names[constant] = condition.expected
-        template = _CHECKS[condition.kind]
+        template = CHECKS[condition.kind]
         parts.append(template.format(x=expression, c=constant, other=condition.expected))
     return " and ".join(parts) or "True", names
 
@@ -365,195 +355,3 @@ def readable(expression: str) -> str:
     text = re.sub(r"a_(\w+)", r"\1", expression)
     text = re.sub(r"[GB]\['(\w+)'\]", r"\1", text)
     return re.sub(r"C\['(\w+)'\]\.cell_contents", r"\1", text)
-
-
-# ---------------------------------------------------------------------------
-# On disk
-
-
-def code_digest(code: types.CodeType) -> str:
-    """Hash what a code object does, not where it stands."""
-    digest = hashlib.sha256()
-
-    def add(part: Any) -> None:
-        if isinstance(part, types.CodeType):
-            fields = (
-                *(part.co_code, part.co_names, part.co_varnames, part.co_freevars),
-                *(part.co_cellvars, part.co_argcount, part.co_kwonlyargcount, part.co_flags),
-                *(part.co_posonlyargcount, part.co_name, getattr(part, "co_exceptiontable", b"")),
-            )
-            digest.update(repr(fields).encode())
-            for constant in part.co_consts:
-                add(constant)
-        elif isinstance(part, frozenset):
-            digest.update(f"frozenset{sorted(map(repr, part))};".encode())
-        else:
-            digest.update(f"{type(part).__name__}:{part!r};".encode())
-
-    add(code)
-    return digest.hexdigest()
-
-
-def encode(condition: Condition) -> Json:
-    """Return a condition as JSON.
-
-    Raises
-    ------
-    NotKeepableError
-        If another process couldn't check it.
-    """
-    if condition.kind == "code":
-        expected: Any = code_digest(condition.expected)
-    elif condition.kind in ("is", "type"):
-        expected = _encode_object(condition.expected)
-    else:
-        expected = encode_value(condition.expected)
-    return {"x": condition.expression, "kind": condition.kind, "expected": expected}
-
-
-def decode(item: Json, scope: Scope, arguments: Mapping[str, Any]) -> Condition | None:
-    """Return a kept condition, tied to this process's objects.
-
-    Returns
-    -------
-    Condition or None
-        None where it doesn't hold here.
-
-    Raises
-    ------
-    AttributeError, IndexError, KeyError, TypeError, ValueError
-        If it isn't one that `encode` made.
-    """
-    expression, kind = item["x"], item["kind"]
-    if kind not in _CHECKS:
-        raise ValueError(f"there is no condition of the kind {kind!r}")
-    if kind == "code":
-        try:
-            value = scope.evaluate(expression, arguments)
-        except (AttributeError, KeyError, IndexError, TypeError, NameError):
-            return None
-        code = getattr(value, "__code__", None)
-        if code is None or code_digest(code) != item["expected"]:
-            return None
-        return Condition(expression, kind, code)
-    if kind in ("is", "type"):
-        return _decode_identity(expression, kind, item["expected"])
-    return Condition(expression, kind, decode_value(item["expected"]))
-
-
-def _decode_identity(expression: str, kind: str, expected: Any) -> Condition | None:
-    try:
-        return Condition(expression, kind, _decode_object(expected))
-    except (ImportError, AttributeError, KeyError):
-        return None
-
-
-def _encode_object(obj: Any) -> Any:
-    if obj is None or isinstance(obj, bool):
-        return ["value", obj]
-    if isinstance(obj, types.ModuleType):
-        if sys.modules.get(obj.__name__) is not obj:
-            raise NotKeepableError(f"module {obj.__name__!r} isn't the imported one")
-        return ["module", obj.__name__]
-    if isinstance(obj, types.FunctionType):
-        raise NotKeepableError(f"function {obj.__qualname__!r} is held by identity")
-    module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
-    if isinstance(obj, np.ufunc):
-        module, name = "numpy", obj.__name__
-    if module is None and name is not None:
-        module = "builtins"
-    reference = ["object", module, name]
-    try:
-        found = module is not None and _decode_object(reference) is obj
-    except (ImportError, AttributeError, KeyError, TypeError):
-        found = False
-    if not found:
-        raise NotKeepableError(f"{obj!r} can't be found again by a name")
-    return reference
-
-
-def _decode_object(reference: Sequence[Any]) -> Any:
-    if reference[0] == "value":
-        return reference[1]
-    if reference[0] == "module":
-        return sys.modules[reference[1]]
-    module = sys.modules.get(reference[1]) or importlib.import_module(reference[1])
-    found: Any = module
-    for part in reference[2].split("."):
-        found = getattr(found, part)
-    return found
-
-
-def encode_value(value: Any) -> Any:
-    """Return a constant as JSON; the inverse of `decode_value`.
-
-    Raises
-    ------
-    NotKeepableError
-        If it isn't a plain constant.
-    """
-    if value is None or type(value) in (bool, int, str):
-        return ["v", value]
-    if type(value) is float:
-        return ["f", value.hex()]
-    if type(value) is complex:
-        return ["c", value.real.hex(), value.imag.hex()]
-    if type(value) is bytes:
-        return ["b", value.hex()]
-    if type(value) in (tuple, list):
-        return ["t" if type(value) is tuple else "l", [encode_value(item) for item in value]]
-    if isinstance(value, np.dtype) and not value.hasobject and value.names is None:
-        return ["d", value.str]
-    raise NotKeepableError(f"a constant of type {type(value).__qualname__}")
-
-
-def decode_value(item: Sequence[Any]) -> Any:
-    """Return the constant that `encode_value` encoded."""
-    kind = item[0]
-    if kind == "v":
-        return item[1]
-    if kind == "f":
-        return float.fromhex(item[1])
-    if kind == "c":
-        return complex(float.fromhex(item[1]), float.fromhex(item[2]))
-    if kind == "b":
-        return bytes.fromhex(item[1])
-    if kind == "d":
-        return np.dtype(item[1])
-    parts = [decode_value(part) for part in item[1]]
-    return tuple(parts) if kind == "t" else parts
-
-
-def uncovered_files(
-    traced: Sequence[types.CodeType], root: types.CodeType, conditions: Sequence[Condition]
-) -> list[list[Any]]:
-    """Return the files of inlined code that no condition covers: path, size, time.
-
-    Raises
-    ------
-    NotKeepableError
-        If such code has no file.
-    """
-    covered = {root, *(c.expected for c in conditions if c.kind == "code")}
-    files = []
-    for code in traced:
-        if code in covered or "/torch/" in code.co_filename:
-            continue
-        try:
-            state = Path(code.co_filename).stat()
-        except OSError as error:
-            raise NotKeepableError(f"the code of {code.co_name!r} has no file") from error
-        files.append([code.co_filename, state.st_size, state.st_mtime_ns])
-    return files
-
-
-def files_unchanged(files: Iterable[Sequence[Any]]) -> bool:
-    """Whether files are as `uncovered_files` found them."""
-    for path, size, time in files:
-        try:
-            state = Path(path).stat()
-        except OSError:
-            return False
-        if (state.st_size, state.st_mtime_ns) != (size, time):
-            return False
-    return True

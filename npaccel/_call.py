@@ -1,0 +1,105 @@
+"""One call's arguments, as the caller has them and as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from npaccel import _arguments
+from npaccel._runner import (
+    narrowed,
+)
+from npaccel._torch_internals import capture as dynamo
+from npaccel._torch_internals.capture import Capture
+
+if TYPE_CHECKING:
+    from npaccel._engine import Engine
+
+
+class Call:
+    """The arguments of one call, as the caller has them and as tensors."""
+
+    def __init__(self, engine: Engine, values: Sequence[Any], device: torch.device) -> None:
+        self.engine = engine
+        self.values = values
+        self.device = device
+        self.tensors = _arguments.device_of(values) is not None
+        self.hows: dict[str, str] = {}
+        self.known: dict[str, Any] = {}
+        self.scalars: list[torch.Tensor] = []
+        names = engine.binding.names
+        self.arguments = dict(zip(names, values, strict=True))
+        for name, value in self.arguments.items():
+            for expression, part in _arguments.parts(value, f"a_{name}"):
+                self.known[expression] = part
+                if _arguments.is_array(part):
+                    self.hows[expression] = self.how(part)
+        self.converted = {
+            name: _arguments.map_arrays(value, self.convert)
+            for name, value in self.arguments.items()
+        }
+
+    def how(self, value: Any) -> str:
+        """How an argument becomes a tensor; a backend that interprets gets copies."""
+        how = _arguments.how_converted(value)
+        if how == "readonly" and self.engine.options.backend != "inductor":
+            return "copied"
+        return how
+
+    def narrows(self, value: Any) -> bool:
+        """Whether an argument is cast to 32 bit a part."""
+        if not self.engine.options.narrow_inputs:
+            return False
+        wide = (torch.float64, torch.complex128)
+        is_tensor = isinstance(value, torch.Tensor)
+        return value.dtype in wide if is_tensor else value.dtype.str[1:] in ("f8", "c16")
+
+    def convert(self, value: Any) -> torch.Tensor:
+        """An argument as a tensor on the device of the call."""
+        result = _arguments.CONVERTERS[self.how(value)](value)
+        if isinstance(value, np.generic):
+            self.scalars.append(result)
+        if self.narrows(value):
+            self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
+            result = narrowed(result)
+        if result.device != self.device and not isinstance(value, torch.Tensor):
+            self.engine.log.add_note(
+                f"arrays are copied from the host to {self.device} at every call"
+            )
+        if isinstance(value, torch.Tensor) and value.ndim == 0:
+            return result
+        return result.to(self.device)
+
+    def capture(self, history: Any, dynamic: bool | None) -> Capture:
+        """Capture the function for this call."""
+        function = self.engine.function
+        local_values = dict(self.converted)
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for name, cell in cells:
+            try:
+                local_values[name] = cell.cell_contents
+            except ValueError:  # A cell that isn't filled yet; Dynamo reports its use.
+                continue
+        return dynamo.capture(
+            function,
+            local_values,
+            history=history,
+            dynamic=dynamic,
+            scalars=self.scalars,
+        )
+
+    def in_key(self, generic: bool, expression: str, kind: str) -> bool:
+        """Whether the signature key holds what a guard would check.
+
+        The key of a generic signature has no numbers in it.
+        """
+        if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
+            return False
+        part = self.known[expression]
+        if generic and type(part) in (int, float):
+            return False
+        is_opaque = _arguments.token(part)[:1] == ("object",)
+        return kind == "TYPE_MATCH" or not is_opaque
