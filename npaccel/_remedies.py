@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
+    (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
+    (
+        r"class `(Generator|RandomState)`",
+        "random numbers are drawn by NumPy itself: draw before the call and pass the numbers",
+    ),
     (
         r"[Dd]ata.dependent (branching|jump)|jump.*data|dynamic control flow",
         "write a branch on array values as np.where(condition, a, b), or take it out of the "
@@ -17,7 +22,6 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     ),
     (r"print|logging|warnings\.warn", "move the output behind the call"),
     (r"generator|yield", "return arrays instead of yielding them"),
-    (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
     (r"raise|[Ee]xception|assert", "check the arguments before the call"),
     (r"import", "import at the top of the module"),
     (r"string|format", "format text outside of the function"),

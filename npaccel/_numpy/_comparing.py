@@ -115,3 +115,40 @@ def nan_to_num(
         return found
     given.copy_(found)
     return given
+
+
+# -- kinds of numbers
+
+
+def _signed_inf(x: Any, out: Any, negative: bool) -> torch.Tensor:
+    sign = call(np.signbit, x)
+    side = sign if negative else torch.logical_not(sign)
+    found: torch.Tensor = call(np.logical_and, call(np.isinf, x), side, out=out)
+    return found
+
+
+@implements(np.isposinf, zero_d="scalar", mutates=(1,))
+def isposinf(x: Any, out: Any = None) -> torch.Tensor:
+    """`numpy.isposinf`."""
+    return _signed_inf(x, out, negative=False)
+
+
+@implements(np.isneginf, zero_d="scalar", mutates=(1,))
+def isneginf(x: Any, out: Any = None) -> torch.Tensor:
+    """`numpy.isneginf`."""
+    return _signed_inf(x, out, negative=True)
+
+
+@implements(np.iscomplex, zero_d="scalar")
+def iscomplex(x: Any) -> torch.Tensor:
+    """`numpy.iscomplex`: where the imaginary part isn't zero."""
+    array = as_tensor(x)
+    if not array.is_complex():
+        return torch.zeros_like(array, dtype=torch.bool)
+    return array.imag != 0
+
+
+@implements(np.isreal, zero_d="scalar")
+def isreal(x: Any) -> torch.Tensor:
+    """`numpy.isreal`: where the imaginary part is zero."""
+    return torch.logical_not(iscomplex(x))

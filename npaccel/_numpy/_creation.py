@@ -238,20 +238,6 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> torch.Tensor:
     return array(a)
 
 
-def _refused(function: Any, reason: str) -> None:
-    """Enter a row that raises, and says why."""
-    text = f"numpy.{function.__name__} can't be compiled: {reason}"
-
-    @implements(function, note=reason)
-    def refuse(*_args: Any, **_kwargs: Any) -> None:
-        raise NotImplementedError(text)
-
-
-_refused(np.asarray_chkfinite, "it raises depending on array values; use numpy.asarray")
-_refused(np.frombuffer, "it reads bytes of the host; call it outside the function")
-_refused(np.trim_zeros, "the bounds of the result depend on array values; trim the result")
-
-
 # -- scalar types
 
 

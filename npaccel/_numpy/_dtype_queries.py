@@ -82,3 +82,9 @@ def isscalar(element: Any) -> bool:
     if isinstance(element, torch.Tensor):
         return element.ndim == 0
     return bool(np.isscalar(concrete(element)))
+
+
+@implements(np.iterable)
+def iterable(y: Any) -> bool:
+    """`numpy.iterable`: whether an array has dimensions."""
+    return y.ndim > 0 if isinstance(y, torch.Tensor) else bool(np.iterable(y))

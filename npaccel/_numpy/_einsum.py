@@ -158,12 +158,3 @@ def einsum(
     output = _output_labels(result if arrow else None, terms, max(free for _, free in spelled))
     _check_sizes(terms, tensors)
     return deliver(_einsum_same(terms, output, tensors), out)
-
-
-@implements(np.einsum_path)
-def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
-    """Refuse `numpy.einsum_path`, which gives a plan and a text, not arrays."""
-    raise NotImplementedError(
-        "numpy.einsum_path gives a plan for people to read and can't be compiled; "
-        "call it outside the compiled function"
-    )

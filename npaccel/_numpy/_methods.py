@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -267,29 +266,3 @@ def attribute(a: torch.Tensor, name: str) -> Any:
             f"ndarray.{name} can't be compiled; read it outside the compiled function"
         )
     return found(a)
-
-
-# -- what can't be compiled
-
-_REFUSED: dict[str, str] = {
-    "tolist": "it makes Python numbers of array values; return the array and call tolist on it",
-    "tobytes": "it reads the bytes of the host; return the array and call tobytes on it",
-    "tofile": "it writes a file; return the array and call tofile on it",
-    "dump": "it writes a file; return the array and call dump on it",
-    "dumps": "it reads the bytes of the host; return the array and call dumps on it",
-    "resize": "it changes the size of an array in place; use numpy.resize",
-    "byteswap": "no compiled dtype has another byte order; swap before the call",
-    "getfield": "there are no structured dtypes; use view",
-    "setfield": "there are no structured dtypes; use view and assign",
-    "setflags": "flags don't exist while compiling; set them outside the function",
-}
-
-
-def _refuse(text: str, *_args: Any, **_kwargs: Any) -> None:
-    raise NotImplementedError(text)
-
-
-for _name, _reason in _REFUSED.items():
-    implements(f"numpy.ndarray.{_name}", note=_reason)(
-        functools.partial(_refuse, f"ndarray.{_name} can't be compiled: {_reason}")
-    )

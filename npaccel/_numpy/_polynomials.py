@@ -216,15 +216,6 @@ def polyfit(
     return found
 
 
-@implements(np.roots)
-def roots(p: Any) -> Any:
-    """Refuse `numpy.roots`: how many there are, and of what dtype, depends on the values."""
-    raise NotImplementedError(
-        "numpy.roots can't be compiled: how many roots there are, and whether they are complex, "
-        "depends on the values; call it outside the compiled function"
-    )
-
-
 @implements(np.poly, zero_d="scalar")
 def poly(seq_of_zeros: Any) -> torch.Tensor:
     """`numpy.poly` of real zeros.

@@ -17,6 +17,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: What NumPy returns where the result has no dimensions.
 ZeroD = Literal["scalar", "array"]
 
+#: What becomes of a call: "compiled"; "host", NumPy's own business, which runs
+#: in NumPy between compiled pieces; "refused", a computation that compiled code
+#: can't do as NumPy does it, so that NumPy does it, and `reason` says what to
+#: write instead.
+Status = Literal["compiled", "host", "refused"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -44,6 +50,13 @@ class Row:
         of the result dtype's eps. None: the suite's default.
     note : str
         Why the tolerance is loosened, or what differs. Shown on the support page.
+    status : {"compiled", "host", "refused"}
+        Whether `jit` compiles it. What isn't compiled breaks the graph.
+    reason : str
+        Why it isn't compiled.
+    inlined : bool
+        Whether the implementation is traced as if the user had written it: it
+        calls functions of the user, or is written with NumPy calls.
     """
 
     numpy: Any
@@ -55,6 +68,9 @@ class Row:
     mutates: tuple[int, ...] = ()
     tolerance: float | None = None
     note: str = ""
+    status: Status = "compiled"
+    reason: str = ""
+    inlined: bool = False
 
 
 _rows: dict[str, Row] = {}
@@ -80,6 +96,9 @@ def implements(
     mutates: tuple[int, ...] = (),
     tolerance: float | None = None,
     note: str = "",
+    status: Status = "compiled",
+    reason: str = "",
+    inlined: bool = False,
 ) -> Callable[[F], F]:
     """Declare a function as npaccel's computation of a NumPy object.
 
@@ -88,7 +107,7 @@ def implements(
     obj : object
         The NumPy object, or a dotted name where it has no object of its own
         (``"numpy.ndarray.sum"``, ``"numpy.add.reduce"``).
-    name, zero_d, unsupported, data_dependent, mutates, tolerance, note
+    name, zero_d, unsupported, data_dependent, mutates, tolerance, note, status, reason, inlined
         The fields of `Row`.
     """
 
@@ -105,11 +124,36 @@ def implements(
                 mutates=mutates,
                 tolerance=tolerance,
                 note=note,
+                status=status,
+                reason=reason,
+                inlined=inlined,
             )
         )
         return function
 
     return declare
+
+
+def leave_out(obj: Any, status: Status, reason: str, *, name: str | None = None) -> None:
+    """Declare that a NumPy object isn't compiled.
+
+    Parameters
+    ----------
+    obj : object
+        The NumPy object, or a dotted name where it has no object of its own.
+    status : {"host", "refused"}
+    reason : str
+        Why, and what to write instead, without a full stop.
+    name : str, optional
+        NumPy's public name, where the object doesn't tell it.
+    """
+    full = name or (obj if isinstance(obj, str) else public_name(obj))
+    short = full if full.split(".")[1] != "ndarray" else full.removeprefix("numpy.")
+
+    def refuse(*_args: Any, **_kwargs: Any) -> None:
+        raise NotImplementedError(f"{short} can't be compiled: {reason}")
+
+    implements(obj, name=full, status=status, reason=reason)(refuse)
 
 
 def public_name(obj: Any) -> str:

@@ -32,6 +32,17 @@ _SCATTERED: dict[np.ufunc, str] = {
 }
 
 
+_BINARY_AT = frozenset(
+    (*_SCATTERED, np.add, np.subtract, np.divide, np.fmax, np.fmin, np.logical_xor, np.bitwise_xor)
+)
+
+
+def has_at(ufunc: np.ufunc) -> bool:
+    """Whether `at` knows the ufunc, for some dtypes at least."""
+    known = (*_IDEMPOTENT, *_INVOLUTIONS, np.logical_not) if ufunc.nin == 1 else _BINARY_AT
+    return ufunc in known
+
+
 def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
     """Apply a ufunc in place at indices, once for each time one occurs.
 

@@ -25,7 +25,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._table import implements
-from npaccel._numpy._ufunc_at import at
+from npaccel._numpy._ufunc_at import at, has_at
 from npaccel._numpy._ufunc_engine import (
     broadcast_shape,
     concrete,
@@ -473,21 +473,30 @@ def _declare(ufunc: np.ufunc, method: str, make: Any, **fields: Any) -> None:
     globals()[name] = function
 
 
+_NO_FOLD = "it would be a loop over the elements; write it as one in NumPy"
+_NO_AT = (
+    "repeated indices would need a loop over the elements; where no index repeats, assign the "
+    "ufunc's result to a[indices]"
+)
+
+
 def _declare_methods(ufuncs: Sequence[np.ufunc]) -> None:
     for ufunc in ufuncs:
         if ufunc.nin == 2 and ufunc.nout == 1:
             tolerance = BY_UFUNC[ufunc].tolerance or 64
-            _declare(
-                ufunc, "reduce", _reduce_row, zero_d="scalar", mutates=(3,), tolerance=tolerance
-            )
-            _declare(ufunc, "accumulate", _accumulate_row, mutates=(3,), tolerance=tolerance)
-            _declare(ufunc, "reduceat", _reduceat_row, mutates=(4,), tolerance=tolerance)
+            fields: dict[str, Any] = {"tolerance": tolerance}
+            if ufunc not in FOLDS:
+                fields |= {"status": "refused", "reason": _NO_FOLD}
+            _declare(ufunc, "reduce", _reduce_row, zero_d="scalar", mutates=(3,), **fields)
+            _declare(ufunc, "accumulate", _accumulate_row, mutates=(3,), **fields)
+            _declare(ufunc, "reduceat", _reduceat_row, mutates=(4,), **fields)
         if ufunc.nin == 2:
             _declare(
                 ufunc, "outer", _outer_row, zero_d="scalar", tolerance=BY_UFUNC[ufunc].tolerance
             )
         if ufunc.nout == 1:
-            _declare(ufunc, "at", _at_row, mutates=(0,), tolerance=64)
+            fields = {} if has_at(ufunc) else {"status": "refused", "reason": _NO_AT}
+            _declare(ufunc, "at", _at_row, mutates=(0,), tolerance=64, **fields)
 
 
 _declare_methods([kernel.ufunc for kernel in KERNELS])

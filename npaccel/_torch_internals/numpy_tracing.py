@@ -37,6 +37,7 @@ from npaccel._numpy import _operators, _table
 from npaccel._numpy._context import settings
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
+from npaccel._torch_internals import numpy_slots
 
 #: Attributes of ndarray that are constants of a trace.
 _CONSTANT_ATTRIBUTES = frozenset(
@@ -101,14 +102,21 @@ class Operation:
     zero_d : callable
         Given whether each argument is a NumPy scalar, says whether a result
         without dimensions is one.
+    may_share : bool
+        Whether a result may share memory with the first argument.
     """
 
     def __init__(
-        self, name: str, function: Callable[..., Any], zero_d: Callable[..., bool]
+        self,
+        name: str,
+        function: Callable[..., Any],
+        zero_d: Callable[..., bool],
+        may_share: bool = False,
     ) -> None:
         self.name = name
         self.function = function
         self.zero_d = zero_d
+        self.may_share = may_share
         self.__name__ = "numpy_" + name.removeprefix("numpy.").replace(".", "_")
 
     def __repr__(self) -> str:
@@ -143,7 +151,7 @@ def scalar_results(graph: torch.fx.Graph) -> list[bool]:
 
 def _row_operation(row: _table.Row) -> Operation:
     always = row.zero_d == "scalar"
-    return Operation(row.name, row.implementation, lambda node, flags: always)
+    return Operation(row.name, row.implementation, lambda node, flags: always, not always)
 
 
 def _method_operation(row: _table.Row, name: str) -> Operation:
@@ -152,7 +160,7 @@ def _method_operation(row: _table.Row, name: str) -> Operation:
             return True
         return bool(flags and flags[0]) and name not in _ARRAY_FROM_SCALAR
 
-    return Operation(row.name, row.implementation, zero_d)
+    return Operation(row.name, row.implementation, zero_d, row.zero_d != "scalar")
 
 
 def _getitem_zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
@@ -199,8 +207,22 @@ def _refuse(what: str, detail: str) -> None:
 
 
 def _emit(tx: Any, operation: Operation, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if args and operation.may_share and _is_scalar_variable(args[0]):
+        # What is made of a NumPy scalar may be written to, the scalar never changes.
+        copied = tx.output.create_proxy("call_function", torch.clone, (args[0].as_proxy(),), {})
+        args = [NumpyNdarrayVariable.create(tx, copied), *args[1:]]
     proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
     return NumpyNdarrayVariable.create(tx, proxy)
+
+
+def _is_scalar_variable(variable: Any) -> bool:
+    return isinstance(variable, NumpyNdarrayVariable) and is_scalar(variable.as_proxy().node)
+
+
+def _emit_operator(tx: Any, op: Callable[..., Any], args: list[Any]) -> Any:
+    operation = operator_operation(op)
+    assert operation is not None
+    return _emit(tx, operation, args, {})
 
 
 def _example(variable: Any) -> Any:
@@ -237,6 +259,7 @@ def install() -> None:
         _patch_functions()
         _patch_arrays()
         _patch_operators()
+        numpy_slots.patch_slots(_active, _emit_operator, is_scalar)
         _patch_inputs()
         _patch_captured()
         _patch_outputs()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import threading
 import traceback
 import warnings
@@ -72,7 +73,11 @@ def compiled_in_pieces(
 
 
 def _configured() -> Any:
-    changes: dict[str, Any] = {"capture_dynamic_output_shape_ops": True, "recompile_limit": 64}
+    changes: dict[str, Any] = {
+        "capture_dynamic_output_shape_ops": True,
+        "recompile_limit": 64,
+        "suppress_errors": True,  # A piece that can't be compiled runs in NumPy.
+    }
     return dynamo_config.patch(changes)
 
 
@@ -111,9 +116,29 @@ def _listening(on_break: Callable[[CaptureError], None]) -> Iterator[None]:
         _listener.on_break = before
 
 
+class _Suppressed(logging.Filter):
+    """Tell of errors that Dynamo suppresses, instead of printing them: convert_frame.py."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the messages that aren't about a piece of npaccel's."""
+        error = record.exc_info[1] if record.exc_info else None
+        if _listener.on_break is None or error is None:
+            return True
+        stack = list(
+            getattr(error, "real_stack", None) or traceback.extract_tb(error.__traceback__)
+        )
+        user = [frame for frame in stack if not is_internal(frame.filename)]
+        text = f"a piece can't be compiled: {type(error).__name__}: {first_lines(str(error))}"
+        _listener.on_break(CaptureError(text, "error", user or stack[-1:], True))
+        return False
+
+
 def _listen_to_breaks() -> None:
     """Hear of every graph break: symbolic_convert.py, log_graph_break."""
     with _patch_lock:
+        logger = logging.getLogger("torch._dynamo.convert_frame")
+        if not any(isinstance(one, _Suppressed) for one in logger.filters):
+            logger.addFilter(_Suppressed())
         original = InstructionTranslatorBase.log_graph_break
         if getattr(original, "_npaccel", False):
             return

@@ -5,7 +5,10 @@ import warnings
 import numpy as np
 import torch
 
+from npaccel import _numpy
 from npaccel._numpy._table import row_named, row_of
+
+_numpy.load()
 
 ALL = ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d", "F", "D"]
 REAL = ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d"]

@@ -1,0 +1,86 @@
+"""Constants and types of NumPy that a trace reads as they are, and attributes of arrays."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy import _operators
+from npaccel._numpy._indexing import getitem, setitem
+from npaccel._numpy._methods import attribute
+from npaccel._numpy._table import implements
+
+_NUMBERS = "pi e inf nan euler_gamma newaxis True_ False_ little_endian"
+_TABLES = "ScalarType sctypeDict typecodes"
+_TYPES = """
+    generic number integer signedinteger unsignedinteger inexact floating complexfloating
+    flexible character ndarray ufunc"""
+_QUESTIONS = "dtype finfo iinfo"
+_ATTRIBUTES = "dtype itemsize nbytes ndim shape size strides"
+
+
+def _constant(value: Any) -> Any:
+    return value
+
+
+def _declare(names: str, note: str) -> None:
+    for name in names.split():
+        value = getattr(np, name)
+        implements(f"numpy.{name}", note=note)(functools.partial(_constant, value))
+
+
+_declare(_NUMBERS, "a constant")
+_declare(_TABLES, "a constant")
+_declare(_TYPES, "for isinstance and issubdtype")
+_declare(_QUESTIONS, "a constant of the signature")
+
+
+def _attribute(name: str, a: torch.Tensor) -> Any:
+    return attribute(a, name)
+
+
+for _name in _ATTRIBUTES.split():
+    implements(f"numpy.ndarray.{_name}", note="a constant of the signature")(
+        functools.partial(_attribute, _name)
+    )
+
+
+# -- Python's operators
+
+_BINARY = {
+    **{f"__{op.__name__.strip('_')}__": op for op in _operators.BINARY},
+}
+_COMPARISONS = frozenset({"__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"})
+
+
+def _reflected(op: Any, a: Any, b: Any) -> Any:
+    return _operators.binary(op, b, a)
+
+
+def _declare_operators() -> None:
+    for name, op in _BINARY.items():
+        made = functools.partial(_operators.binary, op)
+        implements(f"numpy.ndarray.{name}", zero_d="scalar")(made)
+        if name not in _COMPARISONS:
+            swapped = f"__r{name[2:]}"
+            implements(f"numpy.ndarray.{swapped}", zero_d="scalar")(
+                functools.partial(_reflected, op)
+            )
+    for op in (operator.neg, operator.pos, operator.abs, operator.invert):
+        name = f"__{op.__name__}__"
+        implements(f"numpy.ndarray.{name}", zero_d="scalar")(
+            functools.partial(_operators.unary, op)
+        )
+    for op in _operators.INPLACE:
+        implements(f"numpy.ndarray.__{op.__name__}__", mutates=(0,))(
+            functools.partial(_operators.inplace, op)
+        )
+
+
+_declare_operators()
+implements("numpy.ndarray.__getitem__", zero_d="scalar")(getitem)
+implements("numpy.ndarray.__setitem__", mutates=(0,))(setitem)

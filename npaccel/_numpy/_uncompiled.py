@@ -1,0 +1,192 @@
+"""What isn't compiled, and why: one list.
+
+A call that isn't compiled breaks the graph: NumPy runs it between compiled
+pieces, and `jit` warns with the reason. Names are NumPy's, without "numpy.";
+those that the installed NumPy doesn't have are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from npaccel._numpy._table import Status, leave_out, row_named, row_of
+
+_FILES = "it reads or writes files; call it outside the compiled function"
+_TEXT = "it makes text, or reads it; return the arrays and call it on them"
+_SETTINGS = "it changes or reads a setting of this process; call it before the compiled function"
+_DATES = "torch has no dates; convert them to int64 before the call"
+_STRUCTURED = "torch has no structured or object dtypes; pass one array per field"
+_EXTENDED = "torch has no extended precision; use float64 or complex128"
+_ITERATOR = "it walks over elements in Python; write it with whole arrays"
+_CALLBACK = "it calls a Python function with values of elements; write it with whole arrays"
+_MEMORY = "it asks where arrays lie in memory, which isn't settled while compiling"
+_BYTES = "it reads the bytes of the host; call it outside the compiled function"
+_ABOUT = "it tells about the installation; call it outside the compiled function"
+_SUBCLASS = "subclasses of ndarray aren't compiled; use arrays"
+_VALUES = "the dtype of its result depends on array values"
+_DRAWS = (
+    "random numbers are drawn by NumPy itself, so that they are its own bit for bit and its state "
+    "advances; to compile the line, draw before the call and pass the numbers"
+)
+_RANDOM_STATE = (
+    "NumPy keeps the state of its random numbers, and advances it itself; make generators and seed "
+    "them before the call"
+)
+_SERIES = "the values of a series are compiled, its arithmetic isn't; work with coefficients before"
+
+#: NumPy's own business: it runs between compiled pieces.
+HOST: dict[str, str] = {
+    _FILES: """
+        fromfile fromregex genfromtxt load loadtxt memmap save savetxt savez savez_compressed
+        ndarray.tofile ndarray.dump""",
+    _TEXT: """
+        array2string array_repr array_str base_repr binary_repr datetime_as_string
+        format_float_positional format_float_scientific fromstring get_printoptions mintypecode
+        set_printoptions typename info polynomial.set_default_printstyle""",
+    _SETTINGS: "geterr geterrcall getbufsize seterr seterrcall setbufsize",
+    _DATES: """
+        busday_count busday_offset busdaycalendar datetime64 datetime_data is_busday timedelta64""",
+    _ITERATOR: "flatiter ndenumerate ndindex nditer nested_iters broadcast fromiter",
+    _CALLBACK: "apply_along_axis frompyfunc piecewise vectorize",
+    _MEMORY: """
+        from_dlpack isfortran may_share_memory shares_memory lib.stride_tricks.as_strided
+        ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.setflags""",
+    _BYTES: "frombuffer ndarray.tobytes ndarray.dumps",
+    _ABOUT: "get_include show_config show_runtime test __version__ __array_namespace_info__",
+    "it makes Python numbers of array values; return the array and call tolist on it": (
+        "ndarray.tolist"
+    ),
+    "it gives a plan for people to read; call it outside the compiled function": "einsum_path",
+    _DRAWS: """
+        random.beta random.binomial random.bytes random.chisquare random.choice random.dirichlet
+        random.exponential random.f random.gamma random.geometric random.gumbel
+        random.hypergeometric random.laplace random.logistic random.lognormal random.logseries
+        random.multinomial random.multivariate_normal random.negative_binomial
+        random.noncentral_chisquare random.noncentral_f random.normal random.pareto
+        random.permutation random.poisson random.power random.rand random.randint random.randn
+        random.random random.random_integers random.random_sample random.ranf random.rayleigh
+        random.sample random.shuffle random.standard_cauchy random.standard_exponential
+        random.standard_gamma random.standard_normal random.standard_t random.triangular
+        random.uniform random.vonmises random.wald random.weibull random.zipf
+        random.Generator.beta random.Generator.binomial random.Generator.bytes
+        random.Generator.chisquare random.Generator.choice random.Generator.dirichlet
+        random.Generator.exponential random.Generator.f random.Generator.gamma
+        random.Generator.geometric random.Generator.gumbel random.Generator.hypergeometric
+        random.Generator.integers random.Generator.laplace random.Generator.logistic
+        random.Generator.lognormal random.Generator.logseries random.Generator.multinomial
+        random.Generator.multivariate_hypergeometric random.Generator.multivariate_normal
+        random.Generator.negative_binomial random.Generator.noncentral_chisquare
+        random.Generator.noncentral_f random.Generator.normal random.Generator.pareto
+        random.Generator.permutation random.Generator.permuted random.Generator.poisson
+        random.Generator.power random.Generator.random random.Generator.rayleigh
+        random.Generator.shuffle random.Generator.standard_cauchy
+        random.Generator.standard_exponential random.Generator.standard_gamma
+        random.Generator.standard_normal random.Generator.standard_t random.Generator.triangular
+        random.Generator.uniform random.Generator.vonmises random.Generator.wald
+        random.Generator.weibull random.Generator.zipf
+        random.RandomState.beta random.RandomState.binomial random.RandomState.bytes
+        random.RandomState.chisquare random.RandomState.choice random.RandomState.dirichlet
+        random.RandomState.exponential random.RandomState.f random.RandomState.gamma
+        random.RandomState.geometric random.RandomState.gumbel random.RandomState.hypergeometric
+        random.RandomState.laplace random.RandomState.logistic random.RandomState.lognormal
+        random.RandomState.logseries random.RandomState.multinomial
+        random.RandomState.multivariate_normal random.RandomState.negative_binomial
+        random.RandomState.noncentral_chisquare random.RandomState.noncentral_f
+        random.RandomState.normal random.RandomState.pareto random.RandomState.permutation
+        random.RandomState.poisson random.RandomState.power random.RandomState.rand
+        random.RandomState.randint random.RandomState.randn random.RandomState.random
+        random.RandomState.random_integers random.RandomState.random_sample
+        random.RandomState.rayleigh random.RandomState.shuffle random.RandomState.standard_cauchy
+        random.RandomState.standard_exponential random.RandomState.standard_gamma
+        random.RandomState.standard_normal random.RandomState.standard_t
+        random.RandomState.tomaxint random.RandomState.triangular random.RandomState.uniform
+        random.RandomState.vonmises random.RandomState.wald random.RandomState.weibull
+        random.RandomState.zipf""",
+    _RANDOM_STATE: """
+        random.BitGenerator random.Generator random.Generator.bit_generator random.Generator.spawn
+        random.MT19937 random.PCG64 random.PCG64DXSM random.Philox random.RandomState
+        random.RandomState.get_state random.RandomState.seed random.RandomState.set_state
+        random.SFC64 random.SeedSequence random.default_rng random.get_bit_generator
+        random.get_state random.seed random.set_bit_generator random.set_state""",
+}
+
+#: Computations that compiled code can't do as NumPy does them.
+REFUSED: dict[str, str] = {
+    "it raises depending on array values; use numpy.asarray": "asarray_chkfinite",
+    "the bounds of the result depend on array values; trim the result": "trim_zeros",
+    "how many roots there are, and whether they are complex, depends on the values; call it "
+    "outside the compiled function": "roots",
+    f"{_VALUES}; use the real part": "real_if_close",
+    "the places of the result depend on a Python function; use numpy.nonzero": "mask_indices",
+    "torch packs no bits; shift and add them": "packbits unpackbits",
+    _EXTENDED: "longdouble clongdouble float96 float128 complex192 complex256",
+    _STRUCTURED: """
+        bytes_ object_ str_ void record recarray ndarray.getfield ndarray.setfield""",
+    _SUBCLASS: "asmatrix bmat matrix",
+    "it is NumPy's older class of polynomials; use numpy.polyval": "poly1d",
+    "it is deprecated; use numpy.vstack": "row_stack",
+    "it is deprecated; use numpy.isin": "in1d",
+    "it is deprecated; use numpy.trapezoid": "trapz",
+    "objects of polynomials aren't compiled; use the functions such as "
+    "numpy.polynomial.chebyshev.chebval": """
+        polynomial.Polynomial polynomial.Chebyshev polynomial.Legendre polynomial.Hermite
+        polynomial.HermiteE polynomial.Laguerre""",
+    "it changes the size of an array in place; use numpy.resize": "ndarray.resize",
+    "no compiled dtype has another byte order; swap before the call": "ndarray.byteswap",
+    "it's an exception; raise it outside the compiled function": "linalg.LinAlgError",
+    "the device is an option of jit; it isn't read or changed inside the function": (
+        "ndarray.device ndarray.to_device"
+    ),
+}
+
+#: The series' own arithmetic, by the prefix of their functions.
+_SERIES_MODULES = {
+    "polynomial": "poly",
+    "chebyshev": "cheb",
+    "legendre": "leg",
+    "hermite": "herm",
+    "hermite_e": "herme",
+    "laguerre": "lag",
+}
+_SERIES_FUNCTIONS = """
+    {p}add {p}companion {p}der {p}div {p}fit {p}fromroots {p}gauss {p}int {p}interpolate {p}line
+    {p}mul {p}mulx {p}pow {p}pts1 {p}pts2 {p}roots {p}sub {p}trim {p}valfromroots {p}vander
+    {p}vander2d {p}vander3d {p}weight {p}2poly poly2{p}"""
+
+
+def _object(name: str) -> Any:
+    """Return a NumPy object by its name, or None where this NumPy has none."""
+    found: Any = np
+    for part in name.split("."):
+        if part not in dir(found):
+            return None
+        found = getattr(found, part)
+    return found
+
+
+def _leave_out(name: str, status: Status, reason: str) -> None:
+    found = _object(name)
+    full = f"numpy.{name}"
+    if found is None or row_named(full) is not None:
+        return
+    is_member = name.startswith(("ndarray.", "random.Generator.", "random.RandomState."))
+    if is_member or isinstance(found, str) or row_of(found) is not None:
+        leave_out(full, status, reason)
+    else:
+        leave_out(found, status, reason, name=full)
+
+
+def _declare() -> None:
+    lists: tuple[tuple[Status, dict[str, str]], ...] = (("host", HOST), ("refused", REFUSED))
+    for status, reasons in lists:
+        for reason, names in reasons.items():
+            for name in names.split():
+                _leave_out(name, status, reason)
+    for module, prefix in _SERIES_MODULES.items():
+        for name in _SERIES_FUNCTIONS.format(p=prefix).split():
+            _leave_out(f"polynomial.{module}.{name}", "refused", _SERIES)
+
+
+_declare()

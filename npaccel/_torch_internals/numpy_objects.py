@@ -1,0 +1,121 @@
+"""Trace NumPy objects that aren't functions: index helpers and settings for a block.
+
+Read from torch/_dynamo/variables/{user_defined,ctx_manager,misc}.py of 2.11
+and 2.13.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
+from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
+
+from npaccel._numpy import _index_helpers, _table
+
+#: By id: these objects can't all be hashed.
+_INDEX_HELPERS = {
+    id(getattr(np, name)): name for name in ("c_", "index_exp", "mgrid", "ogrid", "r_", "s_")
+}
+#: What `np.errstate` may be told without any effect on compiled code.
+_WITHOUT_EFFECT = ("ignore", "warn", None)
+#: Why other settings break the graph.
+HAS_EFFECT = "compiled code raises and calls nothing where NumPy would; use 'ignore' or 'warn'"
+
+
+class SettingsVariable(ContextWrappingVariable):
+    """A block such as ``with np.errstate(...)``, in which compiled code computes the same.
+
+    What NumPy runs inside of it, at a graph break, does so under the settings.
+    """
+
+    _nonvar_fields: ClassVar[set[str]] = {"function", *ContextWrappingVariable._nonvar_fields}
+
+    def __init__(self, function: str, target_values: Any, **kwargs: Any) -> None:
+        super().__init__(target_values=target_values, **kwargs)
+        self.function = function
+
+    def enter(self, tx: Any) -> Any:
+        return VariableTracker.build(tx, None)
+
+    def exit(self, tx: Any, *args: Any) -> Any:
+        return VariableTracker.build(tx, None)
+
+    def module_name(self) -> str:
+        return _index_helpers.__name__
+
+    def fn_name(self) -> str:
+        return self.function
+
+    def python_type(self) -> type:
+        return np.errstate
+
+
+def settings_block(value: Any, args: Any, kwargs: Any) -> SettingsVariable | None:
+    """Return the block that a call of `np.errstate` or `np.printoptions` makes.
+
+    Parameters
+    ----------
+    value : object
+        What is called.
+    args, kwargs : list and dict of VariableTracker
+
+    Returns
+    -------
+    SettingsVariable or None
+        None where it is no such call, or one that compiled code can't ignore.
+    """
+    if value not in (np.errstate, np.printoptions):
+        return None
+    if args or not all(variable.is_python_constant() for variable in kwargs.values()):
+        return None
+    given = {name: variable.as_python_constant() for name, variable in kwargs.items()}
+    if value is np.errstate and any(v not in _WITHOUT_EFFECT for v in given.values()):
+        return None
+    return SettingsVariable(value.__name__, [x for item in given.items() for x in item])
+
+
+def patch_index_helpers(active: Any, refuse: Any, call_row: Any) -> None:
+    """`np.r_[...]` and the like: variables/user_defined.py.
+
+    Parameters
+    ----------
+    active : object
+        Its `depth` is 0 where npaccel doesn't trace.
+    refuse, call_row : callable
+        Of `numpy_tracing`.
+    """
+    original_method = UserDefinedObjectVariable.call_method
+    original_item = getattr(UserDefinedObjectVariable, "mp_subscript_impl", None)
+
+    def item(tx: Any, helper: str, key: Any) -> Any:
+        if _asks_for_matrix(key):
+            return refuse(f"np.{helper}", f"key: {key}", "matrices aren't compiled; use arrays")
+        return call_row(tx, _table.row_named(f"numpy.{helper}"), [key], {})
+
+    def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
+        helper = _INDEX_HELPERS.get(id(self.value)) if active.depth else None
+        if helper is None or name != "__getitem__":
+            return original_method(self, tx, name, args, kwargs)
+        return item(tx, helper, args[0])
+
+    def mp_subscript_impl(self: Any, tx: Any, key: Any) -> Any:
+        helper = _INDEX_HELPERS.get(id(self.value)) if active.depth else None
+        if helper is None:
+            assert original_item is not None
+            return original_item(self, tx, key)
+        return item(tx, helper, key)
+
+    UserDefinedObjectVariable.call_method = call_method
+    if original_item is not None:  # From torch 2.12 on items are read by this.
+        UserDefinedObjectVariable.mp_subscript_impl = mp_subscript_impl
+
+
+def _asks_for_matrix(key: Any) -> bool:
+    first = key.items[0] if getattr(key, "items", None) else key
+    if not first.is_python_constant():
+        return False
+    word = first.as_python_constant()
+    return isinstance(word, str) and (first is key or word.strip() in ("r", "c"))

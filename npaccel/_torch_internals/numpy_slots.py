@@ -1,0 +1,96 @@
+"""Python's slots on arrays that Dynamo fills with tensors' meaning: `abs`, `+=`, iteration.
+
+Read from torch/_dynamo/variables/{tensor,builtin}.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._dynamo.exc import unimplemented
+from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.constant import ConstantVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable
+
+from npaccel._numpy import _operators
+
+#: Slots of 2.13; 2.11 calls the methods of the same operators instead.
+_UNARY_SLOTS: dict[str, Callable[..., Any]] = {
+    "nb_absolute_impl": operator.abs,
+    "nb_negative_impl": operator.neg,
+    "nb_positive_impl": operator.pos,
+}
+
+Emit = Callable[[Any, Callable[..., Any], list[Any]], Any]
+
+
+def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
+    """Patch Dynamo's slots of arrays.
+
+    Parameters
+    ----------
+    active : object
+        Its `depth` is zero in threads that don't capture for npaccel.
+    emit : callable
+        Adds an operator of Python on arrays to the graph.
+    is_scalar : callable
+        Whether NumPy has a scalar where a graph has a node.
+    """
+    for slot, op in _UNARY_SLOTS.items():
+        if hasattr(NumpyNdarrayVariable, slot):
+            setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
+    _patch_iteration(active, emit)
+    _patch_inplace(active, is_scalar)
+
+
+def _unary(active: Any, emit: Emit, slot: str, op: Callable[..., Any]) -> Any:
+    original = getattr(NumpyNdarrayVariable, slot)
+
+    @functools.wraps(original)
+    def impl(self: Any, tx: Any) -> Any:
+        return emit(tx, op, [self]) if active.depth else original(self, tx)
+
+    return impl
+
+
+def _patch_iteration(active: Any, emit: Emit) -> None:
+    """`for row in a`: TensorVariable.unpack_var_sequence."""
+    original = NumpyNdarrayVariable.unpack_var_sequence
+
+    @functools.wraps(original)
+    def unpack(self: Any, tx: Any, idxes: Sequence[int] | None = None) -> list[Any]:
+        if not active.depth:
+            return original(self, tx, idxes)
+        shape = self.as_proxy().node.meta["example_value"].shape
+        if not shape:
+            unimplemented(
+                gb_type="iteration over an array without dimensions",
+                context="",
+                explanation="NumPy can't iterate over an array without dimensions.",
+                hints=[],
+            )
+        # The number of iterations becomes a part of the signature.
+        places = range(int(shape[0])) if idxes is None else idxes
+        return [emit(tx, operator.getitem, [self, ConstantVariable.create(i)]) for i in places]
+
+    NumpyNdarrayVariable.unpack_var_sequence = unpack
+
+
+def _patch_inplace(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
+    """`a += b` rebinds a NumPy scalar: BuiltinVariable._handle_insert_op_in_graph."""
+    original = BuiltinVariable._handle_insert_op_in_graph
+
+    @functools.wraps(original)
+    def insert(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        plain = _operators.INPLACE.get(self.fn) if active.depth and args else None
+        first = args[0] if plain else None
+        if isinstance(first, NumpyNdarrayVariable) and is_scalar(first.as_proxy().node):
+            assert plain is not None
+            return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
+        return original(self, tx, args, kwargs)
+
+    BuiltinVariable._handle_insert_op_in_graph = insert

@@ -1,0 +1,73 @@
+"""Python's operators in a captured frame: on arrays, on NumPy scalars, over rows."""
+
+import numpy as np
+import pytest
+from comparing import assert_same, check
+
+import npaccel
+from npaccel import errors
+
+
+def signs(x):
+    return abs(x), -x, +x
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "float32", "complex128"])
+def test_unary_operators(dtype, backend):
+    check(signs, np.arange(4).astype(dtype), backend=backend)
+
+
+def test_result_of_abs_is_an_array():
+    check(lambda x: abs(x).astype(np.float32), np.array([True, False]))
+
+
+def test_inplace_operator_rebinds_a_scalar(backend):
+    def f(x):
+        total = x.sum()
+        total -= x
+        return total
+
+    check(f, np.arange(3.0), backend=backend)
+
+
+def test_inplace_operator_keeps_an_array_without_dimensions():
+    def f(x):
+        total = x.sum(keepdims=True).reshape(())
+        total += x
+        return total
+
+    with pytest.raises(ValueError, match="non-broadcastable output"):
+        npaccel.jit(f, backend="eager")(np.arange(3.0))
+
+
+def test_array_of_a_scalar_is_a_copy(backend):
+    def f(x):
+        a = np.asarray(x)
+        a[...] = 7
+        return a, x
+
+    check(f, np.float32(2), backend=backend)
+
+
+def test_rows_between_breaks():
+    def f(x):
+        y = x * 2 if x.sum() > 0 else x
+        return np.array([row.sum() + i for i, row in enumerate(y)])
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    with pytest.warns(errors.PerformanceWarning):
+        jitted(np.ones((3, 2)))
+    for n in (2, 5, 6):
+        x = np.ones((n, 2))
+        assert_same(jitted(x), f(x))
+
+
+def test_piece_that_fails_runs_in_numpy():
+    def f(x, y):
+        if x.sum() > 0:
+            x = x + 1
+        return x + y
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    with pytest.warns(errors.PerformanceWarning), pytest.raises(ValueError, match="broadcast"):
+        jitted(np.ones(3), np.ones(2))
