@@ -23,7 +23,7 @@ import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.builder as dynamo_builder
 import torch._dynamo.variables.builtin as dynamo_builtin
 import torch._numpy._util as tnp_util
-from torch._dynamo.exc import unimplemented
+from torch._dynamo.exc import Unsupported, unimplemented
 from torch._dynamo.source import AttrSource
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
@@ -37,7 +37,7 @@ from npaccel._numpy import _operators, _table
 from npaccel._numpy._context import settings
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
-from npaccel._torch_internals import numpy_slots
+from npaccel._torch_internals import numpy_objects, numpy_slots
 
 #: Attributes of ndarray that are constants of a trace.
 _CONSTANT_ATTRIBUTES = frozenset(
@@ -48,8 +48,8 @@ _CONSTANT_FUNCTIONS = frozenset(
     f"numpy.{name}"
     for name in (
         *("broadcast_shapes", "can_cast", "common_type", "iscomplexobj", "isdtype", "isrealobj"),
-        *("isscalar", "issubdtype", "min_scalar_type", "ndim", "promote_types", "result_type"),
-        *("shape", "size"),
+        *("isscalar", "issubdtype", "iterable", "min_scalar_type", "ndim", "promote_types"),
+        *("result_type", "shape", "size"),
     )
 )
 #: Methods of a NumPy scalar that give an array all the same.
@@ -197,11 +197,11 @@ def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:
     return _operators.inplace(op, a, b)
 
 
-def _refuse(what: str, detail: str) -> None:
+def _refuse(what: str, detail: str, reason: str = "") -> None:
     unimplemented(
         gb_type="NumPy call without a compiled form",
         context=detail,
-        explanation=f"{what} has no compiled form in npaccel.",
+        explanation=f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}",
         hints=[],
     )
 
@@ -212,7 +212,13 @@ def _emit(tx: Any, operation: Operation, args: list[Any], kwargs: dict[str, Any]
         copied = tx.output.create_proxy("call_function", torch.clone, (args[0].as_proxy(),), {})
         args = [NumpyNdarrayVariable.create(tx, copied), *args[1:]]
     proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
-    return NumpyNdarrayVariable.create(tx, proxy)
+    try:
+        return NumpyNdarrayVariable.create(tx, proxy)
+    except Unsupported as error:
+        refusal = _refusal(error)
+        if refusal is None:
+            raise
+        return _refuse(f"this call of {operation.name}", "", refusal)
 
 
 def _is_scalar_variable(variable: Any) -> bool:
@@ -223,6 +229,15 @@ def _emit_operator(tx: Any, op: Callable[..., Any], args: list[Any]) -> Any:
     operation = operator_operation(op)
     assert operation is not None
     return _emit(tx, operation, args, {})
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """What an implementation says of arguments that it can't compute, if that's the error."""
+    while error is not None:
+        if isinstance(error, NotImplementedError):
+            return " ".join(str(error).split())
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _example(variable: Any) -> Any:
@@ -241,6 +256,10 @@ def _build_constant(tx: Any, value: Any) -> Any:
 
 
 def _call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if row.status != "compiled":
+        return _refuse(row.name, f"args: {args}, kwargs: {kwargs}", row.reason)
+    if row.inlined:
+        return VariableTracker.build(tx, row.implementation).call_function(tx, args, kwargs)
     if row.name in _CONSTANT_FUNCTIONS:
         values = [_example(arg) for arg in args]
         return _build_constant(
@@ -260,6 +279,7 @@ def install() -> None:
         _patch_arrays()
         _patch_operators()
         numpy_slots.patch_slots(_active, _emit_operator, is_scalar)
+        numpy_objects.patch_index_helpers(_active, _refuse, _call_row)
         _patch_inputs()
         _patch_captured()
         _patch_outputs()
@@ -274,6 +294,11 @@ def _patch_functions() -> None:
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if not _active.depth:
             return original_call(self, tx, args, kwargs)
+        if self.value in (np.errstate, np.printoptions):
+            block = numpy_objects.settings_block(self.value, args, kwargs)
+            if block is None:
+                _refuse(f"numpy.{self.value.__name__}", "", numpy_objects.HAS_EFFECT)
+            return block
         row = _table.row_of(self.value)
         if row is not None:
             return _call_row(tx, row, args, kwargs)
@@ -322,13 +347,15 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             operation = operator_operation(_DUNDERS[name])
             if operation is not None:
                 return _emit(tx, operation, [self, *args], kwargs)
-        row = _table.row_named(f"numpy.ndarray.{name}")
-        if row is not None:
-            return _emit(tx, _method_operation(row, name), [self, *args], kwargs)
         if name == "__len__":
             return _length(self, tx)
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
+        row = _table.row_named(f"numpy.ndarray.{name}")
+        if row is not None and row.status != "compiled":
+            return _refuse(f"ndarray.{name}", f"args: {args}, kwargs: {kwargs}", row.reason)
+        if row is not None:
+            return _emit(tx, _method_operation(row, name), [self, *args], kwargs)
         return _refuse(f"ndarray.{name}", f"args: {args}, kwargs: {kwargs}")
 
     def var_getattr(self: Any, tx: Any, name: str) -> Any:
@@ -337,6 +364,8 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
         row = _table.row_named(f"numpy.ndarray.{name}")
+        if row is not None and row.status != "compiled":
+            return _refuse(f"ndarray.{name}", "", row.reason)
         if row is not None and name in ("T", "mT", "real", "imag", "flat"):
             return _emit(tx, _method_operation(row, name), [self], {})
         if row is not None or name in _DUNDERS:
