@@ -25,7 +25,7 @@ _REMEDY = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACH
 
 def warn(text: str) -> None:
     """Warn at the line of the user's code that led here."""
-    level, frame = 1, sys._getframe()  # noqa: SLF001 -- warnings itself counts frames so
+    level, frame = 1, sys._getframe()
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, CacheWarning, stacklevel=level)

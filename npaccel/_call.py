@@ -38,9 +38,21 @@ class Call:
                 if _arguments.is_array(part):
                     self.hows[expression] = self.how(part)
         self.converted = {
-            name: _arguments.map_arrays(value, self.convert)
+            name: _arguments.map_arrays(value, self._converted)
             for name, value in self.arguments.items()
         }
+
+    def _converted(self, value: Any) -> torch.Tensor:
+        tensor = self.convert(value)
+        if isinstance(value, np.generic):
+            self.scalars.append(tensor)
+        return tensor
+
+    def forget(self) -> None:
+        """Let go of the caller's arrays; what later calls need stays."""
+        self.values = ()
+        self.scalars = []
+        self.arguments, self.converted, self.known = {}, {}, {}
 
     def how(self, value: Any) -> str:
         """How an argument becomes a tensor; a backend that interprets gets copies."""
@@ -60,8 +72,6 @@ class Call:
     def convert(self, value: Any) -> torch.Tensor:
         """An argument as a tensor on the device of the call."""
         result = _arguments.CONVERTERS[self.how(value)](value)
-        if isinstance(value, np.generic):
-            self.scalars.append(result)
         if self.narrows(value):
             self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
             result = narrowed(result)

@@ -100,7 +100,7 @@ def _in_child() -> None:
     _in_parent()
     _forking.clear()
     for lock in missed:
-        lock._at_fork_reinit()  # noqa: SLF001 -- as the standard library does with its own locks
+        lock._at_fork_reinit()
     for library in stuck:
         library.omp_set_max_active_levels(0)
     for owner in list(_renewed):

@@ -106,8 +106,6 @@ class Frame:
         self.backend = call.engine.options.backend
         self.inputs = self._plan_inputs()
         self.function = self._make_function()
-        self.run: _results.Run | None = None
-        self.last_inputs: list[Any] = []
 
     def _make_function(self) -> types.FunctionType:
         function = self.engine.function
@@ -142,12 +140,20 @@ class Frame:
 
     def first_run(self) -> Outcome | Uncompiled:
         """Run the frame, and plan how later calls do without it."""
+        try:
+            return self._first_run()
+        finally:
+            self.call.forget()
+            self.capture.forget()
+
+    def _first_run(self) -> Outcome | Uncompiled:
         written = self.compiled.mutated if self.compiled else ()
         if any(self.inputs[i].how == "readonly" for i in written):
             return Uncompiled(self.engine.plain)  # NumPy raises its error at the user's line.
         self.check = self._make_check()
         try:
-            result = self.run_frame(self.call.values)
+            run = self._new_run()
+            result = self.run_frame(self.call.values, run)
         except OverlapError:
             result = self.engine._overlapping(self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
@@ -156,7 +162,7 @@ class Frame:
         except RuntimeError as error:
             result = self.engine._failed_at_run_time(error, self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
-        compiled, why = self._plan(result)
+        compiled, why = self._plan(result, run)
         if compiled is not None:
             self.engine.function.__globals__.pop(self.capture.backend_name, None)
         return Outcome(
@@ -179,15 +185,17 @@ class Frame:
         if not self.check(values):
             return MISS
         try:
-            return self.run_frame(values)
+            return self.run_frame(values, self._new_run())
         except OverlapError:
             return self.engine._overlapping(values)
         except ReadOnlyError:
             return self.engine.plain(values)
 
-    def run_frame(self, values: Sequence[Any]) -> Any:
+    def _new_run(self) -> _results.Run:
+        return _results.Run(self.capture.scalar_outputs, self.call.tensors)
+
+    def run_frame(self, values: Sequence[Any], run: _results.Run) -> Any:
         """Run Dynamo's frame on the caller's own objects."""
-        self.run = run = _results.Run(self.capture.scalar_outputs, self.call.tensors)
         binding = self.engine.binding
         if not self.capture.has_symbols:
             return _results.running(run, binding.call, (values, self.function))
@@ -226,7 +234,7 @@ class Frame:
         run.read_only = [
             t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
         ]
-        self.last_inputs = tensors
+        run.inputs = tensors
         self._write_back(inputs, tensors)
         return outputs
 
@@ -284,6 +292,7 @@ class Frame:
             self.unknown = str(error)
         if self.conditions is not None and not self.capture.has_symbols:
             return make_check(self.conditions, scope)
+        assert self.capture.build_check is not None
         dynamo_check = self.capture.build_check()
         names = self.engine.binding.names
 
@@ -297,10 +306,9 @@ class Frame:
 
         return check
 
-    def _plan(self, result: Any) -> tuple[Compiled | None, str]:
+    def _plan(self, result: Any, run: _results.Run) -> tuple[Compiled | None, str]:
         """Plan later calls without the frame; or say why the frame is needed."""
-        capture, compiled, run = self.capture, self.compiled, self.run
-        assert run is not None
+        capture, compiled = self.capture, self.compiled
         if self.conditions is None:
             return None, self.unknown
         if compiled is None:
@@ -316,10 +324,10 @@ class Frame:
         made = _results.template(result, run, arguments, constants=constants)
         if made is None:
             return None, "its result holds objects that only Python can make"
-        views = self._views(made)
+        views = self._views(made, run)
         if views is None:
             return None, "its result is a view of an array that had to be copied"
-        call, boxed = self._callable(compiled)
+        call, boxed = self._callable(compiled, run)
         plan = Plan(
             inputs=self.inputs,
             result=made,
@@ -352,11 +360,13 @@ class Frame:
             return "its outputs aren't those of the generated code"
         return "it runs on a device" if self.call.device.type != "cpu" else ""
 
-    def _callable(self, compiled: CompiledGraph) -> tuple[Callable[..., Any], bool]:
+    def _callable(
+        self, compiled: CompiledGraph, run: _results.Run
+    ) -> tuple[Callable[..., Any], bool]:
         """Choose between the generated code itself and AOTAutograd's wrapper."""
         if self.backend != "inductor":
             return self._interpreted(compiled), False
-        if compiled.inner is None or not self._inner_keeps_views(compiled):
+        if compiled.inner is None or not self._inner_keeps_views(compiled, run):
             return compiled.full, False
         return compiled.inner, True
 
@@ -369,7 +379,7 @@ class Frame:
 
         return call
 
-    def _inner_keeps_views(self, compiled: CompiledGraph) -> bool:
+    def _inner_keeps_views(self, compiled: CompiledGraph, run: _results.Run) -> bool:
         """Whether the outputs that must be views of inputs are so in the generated code.
 
         Nothing is written in this case, so that it may be run for the check.
@@ -378,20 +388,19 @@ class Frame:
         if not views:
             return True
         assert compiled.inner is not None
-        outputs = compiled.inner(list(self.last_inputs))
+        outputs = compiled.inner(list(run.inputs))
         return all(
-            not outputs[i].numel() or _results.is_view_of(outputs[i], self.last_inputs) is not None
+            not outputs[i].numel() or _results.is_view_of(outputs[i], run.inputs) is not None
             for i in views
         )
 
-    def _views(self, made: _results.Template) -> frozenset[int] | None:
+    def _views(self, made: _results.Template, run: _results.Run) -> frozenset[int] | None:
         """The outputs that are views of read-only arrays; None if one is of a copy."""
-        assert self.run is not None
         found = set()
         for output in _results.outputs_of(made):
-            tensor = self.run.outputs[output.index]
+            tensor = run.outputs[output.index]
             owner = (
-                _results.is_view_of(tensor, self.last_inputs)
+                _results.is_view_of(tensor, run.inputs)
                 if isinstance(tensor, torch.Tensor)
                 else None
             )

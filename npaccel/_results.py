@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,20 +13,25 @@ import torch
 from npaccel._arguments import is_container, to_tensor
 
 
+#: Whether NumPy returns a scalar: no, its own, or Python's.
+IsScalar = bool | Literal["python"]
+
+
 class Run:
     """One run of a captured frame: which outputs of the graph left it, and how.
 
     Parameters
     ----------
-    scalars : sequence of bool
-        Which outputs NumPy returns as scalars.
+    scalars : sequence of bool or "python"
+        Which outputs NumPy returns as scalars, or as numbers of Python's.
     tensors : bool
         Whether results are given as tensors.
     """
 
-    def __init__(self, scalars: Sequence[bool], tensors: bool) -> None:
+    def __init__(self, scalars: Sequence[IsScalar], tensors: bool) -> None:
         self.scalars = scalars
         self.tensors = tensors
+        self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.left: dict[int, tuple[int, Any]] = {}
         self.wrapped: dict[int, Any] = {}
@@ -39,7 +44,7 @@ class Run:
             return self.wrapped[id(value)]
         for i, output in enumerate(self.outputs):
             if output is value:
-                scalar = i < len(self.scalars) and self.scalars[i]
+                scalar = self.scalars[i] if i < len(self.scalars) else False
                 result = restore(value, scalar=scalar, tensors=self.tensors)
                 if isinstance(result, np.ndarray) and is_view_of(value, self.read_only) is not None:
                     result.flags.writeable = False
@@ -105,24 +110,28 @@ def leave(value: Any) -> Any:
     if run is not None:
         return run.leave(value)
     if isinstance(value, torch.Tensor):
-        scalar = _current.scalars.pop(id(value), None) is value
-        return restore(value, scalar=scalar, tensors=False)
+        known, scalar = _current.scalars.pop(id(value), (None, False))
+        return restore(value, scalar=scalar if known is value else False, tensors=False)
     return value
 
 
-def note_scalars(outputs: Sequence[Any], scalars: Sequence[bool]) -> None:
+def note_scalars(outputs: Sequence[Any], scalars: Sequence[IsScalar]) -> None:
     """Remember which outputs of a piece are NumPy scalars, until they leave it."""
     _current.scalars = {
-        id(value): value for value, scalar in zip(outputs, scalars, strict=False) if scalar
+        id(value): (value, scalar)
+        for value, scalar in zip(outputs, scalars, strict=False)
+        if scalar
     }
 
 
-def restore(value: Any, *, scalar: bool, tensors: bool) -> Any:
-    """A tensor as an ndarray, a NumPy scalar, or itself."""
+def restore(value: Any, *, scalar: IsScalar, tensors: bool) -> Any:
+    """A tensor as an ndarray, a NumPy scalar, a number of Python's, or itself."""
     if tensors or not isinstance(value, torch.Tensor):
         return value
     array = value.detach().cpu().resolve_conj().resolve_neg().numpy()
-    return array[()] if scalar and array.ndim == 0 else array
+    if array.ndim or not scalar:
+        return array
+    return array.item() if scalar == "python" else array[()]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +139,7 @@ class Output:
     """A part of the result that is an output of the graph."""
 
     index: int
-    is_scalar: bool
+    is_scalar: IsScalar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,7 +193,7 @@ def template(
     """
     if id(result) in run.left:
         index = run.left[id(result)][0]
-        return Output(index, bool(run.scalars[index]))
+        return Output(index, run.scalars[index])
     is_simple = type(result) in CONSTANTS
     if id(result) in arguments and not is_simple:
         return Argument(arguments[id(result)])
@@ -220,6 +229,8 @@ def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
     if isinstance(part, Output):
         if tensors:
             return f"o[{part.index}]"
+        if part.is_scalar == "python":
+            return f"o[{part.index}].item()"
         return f"o[{part.index}].numpy()" + ("[()]" if part.is_scalar else "")
     if isinstance(part, Argument):
         return part.expression

@@ -410,3 +410,24 @@ class TestRefused:
     def test_sparse_tensor(self):
         with pytest.raises(errors.UnsupportedArrayError, match="to_dense"):
             npaccel.jit(add_one)(torch.eye(2).to_sparse())
+
+
+@pytest.mark.parametrize("kind", ["plain", "side effects", "generic"])
+def test_arrays_are_let_go(kind, backend):
+    import gc
+    import weakref
+
+    seen = []
+
+    def f(x):
+        if kind == "side effects":
+            seen.append(1)
+        return x * 2
+
+    jitted = npaccel.jit(f, backend=backend, dynamic=True if kind == "generic" else None)
+    x = np.ones(5)
+    results = [jitted(x), jitted(x)]
+    watched = [weakref.ref(x), *map(weakref.ref, results)]
+    del x, results
+    gc.collect()
+    assert [ref() for ref in watched] == [None] * 3

@@ -154,7 +154,7 @@ class Capture:
         Module names by the aliases that expressions use.
     has_symbols : bool
         Whether a size or number is an input, so that later calls may differ.
-    build_check : callable
+    build_check : callable or None
         Makes Dynamo's own check of the guards, on a dict of locals.
     """
 
@@ -169,11 +169,17 @@ class Capture:
     guards: list[GuardRecord]
     shape_guard: str | None
     has_side_effects: bool
-    scalar_outputs: list[bool]
+    scalar_outputs: list[IsScalar]
     traced_code: list[types.CodeType]
     imports: dict[str, str]
     has_symbols: bool
-    build_check: Callable[[], Callable[[dict[str, Any]], bool]]
+    build_check: Callable[[], Callable[[dict[str, Any]], bool]] | None
+
+    def forget(self) -> None:
+        """Let go of the graph and of the arrays that it was captured with."""
+        self.example_inputs = []
+        self.fake_mode = self.tensor_to_context = None
+        self.build_check = None
 
 
 #: Raised while a graph compiles, where a float has to be a constant after all.
