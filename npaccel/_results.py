@@ -12,7 +12,6 @@ import torch
 
 from npaccel._arguments import is_container, to_tensor
 
-
 #: Whether NumPy returns a scalar: no, its own, or Python's.
 IsScalar = bool | Literal["python"]
 

@@ -8,6 +8,7 @@ the compiled code, and gives the results back as the caller's kind.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -249,6 +250,10 @@ def copy_back(target: Any, source: torch.Tensor) -> None:
 def shape_functions() -> dict[str, Any]:
     """What the conditions on shapes call."""
     return {
+        "math": math,
+        "torch": torch,
+        "TruncToInt": math.trunc,
+        "RoundToInt": round,
         "FloorDiv": lambda a, b: a // b,
         "CleanDiv": lambda a, b: a // b,
         "CeilDiv": lambda a, b: -(-a // b),

@@ -71,3 +71,29 @@ def test_piece_that_fails_runs_in_numpy():
     jitted = npaccel.jit(f, backend="eager", default_float="float64")
     with pytest.warns(errors.PerformanceWarning), pytest.raises(ValueError, match="broadcast"):
         jitted(np.ones(3), np.ones(2))
+
+
+def test_answers_that_are_python_bools(backend):
+    def f(x, y):
+        return np.allclose(x, y), np.array_equal(x, y), np.array_equiv(x, y)
+
+    check(f, np.ones(3), np.ones(3), backend=backend)
+
+
+def test_answer_between_breaks():
+    def f(x):
+        same = np.allclose(x, 1)
+        return same, float(x.sum())
+
+    jitted = npaccel.jit(f, backend="eager")
+    with pytest.warns(errors.PerformanceWarning):
+        assert_same(jitted(np.ones(3)), f(np.ones(3)))
+
+
+def test_sizes_that_are_rounded():
+    def f(x):
+        return np.arange(2, x.shape[0], 0.5) * 2
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    for n in (4, 6, 9, 9, 3):
+        assert_same(jitted(np.ones(n)), f(np.ones(n)))

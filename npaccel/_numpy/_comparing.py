@@ -47,7 +47,7 @@ def _bound(tolerance: Any, x: torch.Tensor) -> Any:
     return tolerance if tolerance.dtype == torch.float64 and tolerance.ndim else tolerance.to(real)
 
 
-@implements(np.allclose, zero_d="scalar")
+@implements(np.allclose, zero_d="python")
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> torch.Tensor:
@@ -59,7 +59,7 @@ def _false(x: torch.Tensor) -> torch.Tensor:
     return torch.zeros((), dtype=torch.bool, device=x.device)
 
 
-@implements(np.array_equal, zero_d="scalar")
+@implements(np.array_equal, zero_d="python")
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> torch.Tensor:
     """`numpy.array_equal`: of one shape, and every element equal."""
     x, y = as_tensor(a1), as_tensor(a2)
@@ -71,7 +71,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> torch.Tensor:
     return torch.all(same)
 
 
-@implements(np.array_equiv, zero_d="scalar")
+@implements(np.array_equiv, zero_d="python")
 def array_equiv(a1: Any, a2: Any) -> torch.Tensor:
     """`numpy.array_equiv`: equal where the shapes broadcast."""
     x, y = as_tensor(a1), as_tensor(a2)

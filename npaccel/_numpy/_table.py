@@ -14,8 +14,8 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What NumPy returns where the result has no dimensions.
-ZeroD = Literal["scalar", "array"]
+#: What NumPy returns where the result has no dimensions: its scalar, an array, Python's number.
+ZeroD = Literal["scalar", "array", "python"]
 
 #: What becomes of a call: "compiled"; "host", NumPy's own business, which runs
 #: in NumPy between compiled pieces; "refused", a computation that compiled code
@@ -37,7 +37,7 @@ class Row:
         is ``"numpy.ndarray.sum"``, a ufunc's ``"numpy.add.reduce"``.
     implementation : callable
         Takes tensors where NumPy takes arrays and returns tensors.
-    zero_d : {"scalar", "array"}
+    zero_d : {"scalar", "array", "python"}
         What NumPy returns when the result has no dimensions.
     unsupported : tuple of str
         Names of NumPy's parameters that raise `NotImplementedError` by name.

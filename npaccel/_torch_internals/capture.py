@@ -36,6 +36,7 @@ from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutatio
 from torch._guards import CompileContext, TracingContext, compile_context
 
 from npaccel import _fork
+from npaccel._results import IsScalar
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -146,7 +147,7 @@ class Capture:
         Python over ``L['t0']``, ``L['t1']``, ...: the graph's inputs.
     has_side_effects : bool
         Whether objects of the caller change besides arrays.
-    scalar_outputs : list of bool
+    scalar_outputs : list of IsScalar
         Which outputs NumPy returns as scalars.
     traced_code : list of types.CodeType
         The function and what was inlined into it.

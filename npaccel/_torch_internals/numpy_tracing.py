@@ -37,6 +37,7 @@ from npaccel._numpy import _operators, _table
 from npaccel._numpy._context import settings
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
+from npaccel._results import IsScalar
 from npaccel._torch_internals import numpy_objects, numpy_slots
 
 #: Attributes of ndarray that are constants of a trace.
@@ -143,14 +144,22 @@ def is_scalar(node: torch.fx.Node) -> bool:
     return bool(known)
 
 
-def scalar_results(graph: torch.fx.Graph) -> list[bool]:
+def scalar_results(graph: torch.fx.Graph) -> list[IsScalar]:
     """Say for each output of a captured graph whether NumPy has a scalar there."""
     outputs = next(node for node in graph.nodes if node.op == "output").args[0]
-    return [isinstance(out, torch.fx.Node) and is_scalar(out) for out in outputs]
+    return [_kind_of_result(out) for out in outputs]
+
+
+def _kind_of_result(out: Any) -> IsScalar:
+    if not isinstance(out, torch.fx.Node) or not is_scalar(out):
+        return False
+    name = getattr(out.target, "name", "") if isinstance(out.target, Operation) else ""
+    row = _table.row_named(name)
+    return "python" if row is not None and row.zero_d == "python" else True
 
 
 def _row_operation(row: _table.Row) -> Operation:
-    always = row.zero_d == "scalar"
+    always = row.zero_d != "array"
     return Operation(row.name, row.implementation, lambda node, flags: always, not always)
 
 

@@ -108,13 +108,13 @@ class Program:
             f"    return (a, b, c, *rest)\n\n\nSIZES = {self.sizes!r}\n"
         )
 
-    def load(self, transform: Any = None) -> dict[str, Any]:
-        """Execute the source; returns the names in it."""
+    def load(self, transform: Any = None, **names: Any) -> dict[str, Any]:
+        """Execute the source; returns the names in it, with those given."""
         name = f"<fuzz {self.seed} {hash(self) & 0xFFFFFF:06x}>"
         text = self.text()
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         code = compile(transform(text) if transform else text, name, "exec")
-        namespace: dict[str, Any] = {"__name__": name}
+        namespace: dict[str, Any] = {"__name__": name, **names}
         exec(code, namespace)
         return namespace
 
