@@ -1,5 +1,8 @@
 """Sphinx configuration: pydata theme, numpydoc, MyST. Built with warnings as errors."""
 
+from pathlib import Path
+
+from npaccel import _support
 from npaccel._version import __version__
 
 project = "npaccel"
@@ -33,3 +36,8 @@ html_theme_options = {
     "footer_end": ["theme-version"],
 }
 html_sidebars = {"install": [], "changelog": [], "contributing": []}
+
+# What docs/reference/support.md includes: made from the table of NumPy's objects.
+_generated = Path(__file__).parent / "reference" / "generated"
+_generated.mkdir(exist_ok=True)
+(_generated / "support.txt").write_text(_support.page(), encoding="utf-8")

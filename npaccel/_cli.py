@@ -6,7 +6,10 @@ A further command is a function under ``@main.command()``, a further group of co
 
 from __future__ import annotations
 
+import textwrap
+
 import click
+import numpy as np
 
 from npaccel._cache import default_cache
 from npaccel._version import __version__
@@ -73,6 +76,46 @@ def cache_verify(context: click.Context) -> None:
     if problems:
         context.exit(1)
     click.echo("all entries are good")
+
+
+@main.command()
+@click.argument("name", required=False)
+@click.pass_context
+def support(context: click.Context, name: str | None) -> None:
+    """Show what is compiled of NumPy: one object by NAME, or the totals and what isn't compiled.
+
+    NAME is as in code: np.percentile, numpy.linalg.norm, percentile. An unknown name exits with 1.
+    """
+    from npaccel import _support
+
+    if name is None:
+        _show_uncompiled()
+        return
+    found = _support.find(name)
+    for row in found:
+        click.echo(_support.described(row))
+    if not found:
+        close = _support.similar(name)
+        hint = f"; did you mean {', '.join(close)}?" if close else ""
+        click.echo(
+            f"{name}: no public object of NumPy {np.__version__} is called so{hint}", err=True
+        )
+        context.exit(1)
+
+
+def _show_uncompiled() -> None:
+    from npaccel import _support
+
+    rows = _support.table()
+    for status, count in _support.totals(rows).items():
+        click.echo(f"{status:<10}{count:>5}")
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.status != "compiled":
+            reasons.setdefault((row.status, row.reason), []).append(row.name)
+    for (status, reason), names in sorted(reasons.items()):
+        click.echo(f"\n{status}: {reason}")
+        click.echo(textwrap.fill(" ".join(names), 98, initial_indent="  ", subsequent_indent="  "))
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

@@ -1,0 +1,187 @@
+"""What npaccel makes of NumPy's objects, told from the table: a page and a command."""
+
+from __future__ import annotations
+
+import collections
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from npaccel import _numpy
+from npaccel._numpy import _dtypes, _table
+from npaccel._numpy._table import Row
+
+_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
+_STATUSES: tuple[_table.Status, ...] = ("compiled", "host", "refused")
+#: Chapters of the page and how their names begin, the first that fits.
+_CHAPTERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Linear algebra", ("numpy.linalg.",)),
+    ("Fourier transforms", ("numpy.fft.",)),
+    ("Random numbers", ("numpy.random.",)),
+    ("Polynomials", ("numpy.polynomial.",)),
+    ("Views by strides", ("numpy.lib.",)),
+    ("Methods and attributes of arrays", ("numpy.ndarray.",)),
+)
+_UFUNCS, _UFUNC_METHODS = "Universal functions", "Methods of universal functions"
+_TYPES, _FUNCTIONS = "Constants and types", "Functions"
+_ORDER = (_FUNCTIONS, _UFUNCS, _UFUNC_METHODS, *(title for title, _ in _CHAPTERS), _TYPES)
+
+
+def table() -> list[Row]:
+    """Return every row, sorted by name."""
+    _numpy.load()
+    rows = _table.rows()
+    return [rows[name] for name in sorted(rows)]
+
+
+def totals(rows: Iterable[Row]) -> dict[str, int]:
+    """Count rows by status."""
+    counts = collections.Counter(row.status for row in rows)
+    return {status: counts[status] for status in _STATUSES}
+
+
+def numpy_object(name: str) -> Any:
+    """Return the NumPy object with a dotted name, or None."""
+    found: Any = np
+    for part in name.removeprefix("numpy.").split("."):
+        if part not in dir(found):
+            return None
+        found = getattr(found, part)
+    return found
+
+
+def find(name: str) -> list[Row]:
+    """Return the rows that a name may mean.
+
+    Parameters
+    ----------
+    name : str
+        As a user writes it: ``"np.percentile"``, ``"numpy.linalg.norm"``,
+        ``"percentile"``, ``"np.abs"``, ``"norm"``.
+
+    Returns
+    -------
+    list of Row
+        Empty where nothing is called so. More than one where a bare name is
+        that of several objects, such as a function and a method.
+    """
+    rows = {row.name: row for row in table()}
+    full = "numpy." + name.removeprefix("numpy.").removeprefix("np.")
+    if full in rows:
+        return [rows[full]]
+    row = _table.row_of(numpy_object(full))  # np.abs is np.absolute
+    if row is not None:
+        return [row]
+    return [row for key, row in rows.items() if key.endswith(full.removeprefix("numpy"))]
+
+
+def similar(name: str) -> list[str]:
+    """Return names that are spelt much like an unknown one."""
+    bare = name.removeprefix("numpy.").removeprefix("np.")
+    names = [row.name.removeprefix("numpy.") for row in table()]
+    found = difflib.get_close_matches(bare, names, n=3, cutoff=0.6)
+    last = {full.rsplit(".", 1)[-1]: full for full in reversed(names)}
+    found += [last[word] for word in difflib.get_close_matches(bare, last, n=3, cutoff=0.6)]
+    return [f"numpy.{word}" for word in dict.fromkeys(found)][:4]
+
+
+def notes(row: Row) -> list[str]:
+    """Return what is to be said of a row, in short sentences without full stops."""
+    found = [row.reason or row.note]
+    if row.unsupported:
+        found.append("raises for " + ", ".join(f"`{name}`" for name in row.unsupported))
+    if row.data_dependent:
+        found.append("the shape of the result depends on the data")
+    if row.tolerance is not None and row.status == "compiled":
+        found.append(f"within {row.tolerance:g} eps of NumPy")
+    return [text for text in found if text]
+
+
+def described(row: Row) -> str:
+    """Return all that the table knows of a row, as lines of text."""
+    lines = [f"{row.name}: {row.status}"]
+    if row.status != "compiled":
+        lines.append(f"  {row.reason}")
+        lines.append("  jit runs the line in NumPy, with a warning; strict=True raises instead")
+        return "\n".join(lines)
+    if row.note:
+        lines.append(f"  {row.note}")
+    entries = {
+        "dtypes": dtypes(row),
+        "devices": "CPU, CUDA",
+        "parameters": f"all but {', '.join(row.unsupported)}" if row.unsupported else "all",
+        "without dimensions": f"the result is a NumPy {row.zero_d}",
+        "tolerance": "" if row.tolerance is None else f"{row.tolerance:g} eps",
+        "shape": "depends on the data" if row.data_dependent else "",
+    }
+    lines += [f"  {key}: {value}" for key, value in entries.items() if value]
+    return "\n".join(lines)
+
+
+def dtypes(row: Row) -> str:
+    """Return the dtypes of a ufunc's loops that are compiled; empty for other objects."""
+    ufunc = numpy_object(".".join(row.name.split(".")[:2]))
+    if not isinstance(ufunc, np.ufunc):
+        return ""
+    chars = dict.fromkeys(char for loop in ufunc.types for char in loop.split("->")[0])
+    names = dict.fromkeys(np.dtype(char).name for char in chars)
+    known = {dtype.name for dtype in _dtypes._TORCH}
+    return ", ".join(name for name in names if name in known)
+
+
+def chapter(row: Row) -> str:
+    """Return the chapter of the support page that a row stands in."""
+    for title, beginnings in _CHAPTERS:
+        if row.name.startswith(beginnings):
+            return title
+    parts = row.name.split(".")
+    if len(parts) == 3:
+        return _UFUNC_METHODS
+    found = numpy_object(row.name)
+    if isinstance(found, np.ufunc):
+        return _UFUNCS
+    return _FUNCTIONS if callable(found) and not isinstance(found, type) else _TYPES
+
+
+def page() -> str:
+    """Return the tables of the support page, in Markdown."""
+    rows = table()
+    chapters: dict[str, list[Row]] = {title: [] for title in _ORDER}
+    for row in rows:
+        chapters[chapter(row)].append(row)
+    parts = [_totals_table(chapters), ""]
+    for title, members in chapters.items():
+        parts += [f"## {title}", ""]
+        parts += _methods_table(members) if title == _UFUNC_METHODS else _rows_table(members)
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _totals_table(chapters: dict[str, list[Row]]) -> str:
+    lines = ["| | compiled | host | refused |", "| --- | --- | --- | --- |"]
+    for title, members in chapters.items():
+        lines.append(_line(title, *totals(members).values()))
+    everything = totals(row for members in chapters.values() for row in members)
+    lines.append(_line("**all**", *(f"**{count}**" for count in everything.values())))
+    return "\n".join(lines)
+
+
+def _rows_table(rows: list[Row]) -> list[str]:
+    lines = ["| name | status | notes |", "| --- | --- | --- |"]
+    return lines + [_line(f"`{row.name}`", row.status, "; ".join(notes(row))) for row in rows]
+
+
+def _methods_table(rows: list[Row]) -> list[str]:
+    by_name = {row.name: row for row in rows}
+    lines = [_line("ufunc", *_METHODS), "|" + " --- |" * (len(_METHODS) + 1)]
+    for ufunc in dict.fromkeys(row.name.rsplit(".", 1)[0] for row in rows):
+        found = [by_name.get(f"{ufunc}.{method}") for method in _METHODS]
+        lines.append(_line(f"`{ufunc}`", *(row.status if row else "" for row in found)))
+    reasons = dict.fromkeys(row.reason for row in rows if row.reason)
+    return [*lines, "", *(f"Refused: {reason}.\n" for reason in reasons)]
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

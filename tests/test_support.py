@@ -1,0 +1,85 @@
+"""``npaccel support`` and the support page: both are made from the table."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from npaccel import _cli, _support
+
+
+def run(*args):
+    return CliRunner().invoke(_cli.main, ("support", *args))
+
+
+def test_totals_and_what_is_not_compiled():
+    result = run()
+    assert result.exit_code == 0
+    rows = _support.table()
+    first = dict(line.split() for line in result.output.split("\n\n")[0].splitlines())
+    assert {status: int(count) for status, count in first.items()} == _support.totals(rows)
+    words = {
+        word for line in result.output.splitlines() if line[:2] == "  " for word in line.split()
+    }
+    for row in rows:
+        assert (row.name in words) == (row.status != "compiled"), row.name
+
+
+@pytest.mark.parametrize("name", ["np.percentile", "numpy.percentile", "percentile"])
+def test_a_function_by_any_of_its_names(name):
+    result = run(name)
+    assert result.exit_code == 0
+    assert result.output.startswith("numpy.percentile: compiled\n")
+
+
+def test_an_alias_is_found_by_its_object():
+    assert run("np.abs").output.startswith("numpy.absolute: compiled\n")
+    assert "float16" in run("abs").output
+
+
+def test_a_bare_name_of_several_objects_shows_them_all():
+    output = run("vander2d").output + run("integers").output
+    assert "numpy.random.Generator.integers: host" in output
+    many = run("poisson").output
+    assert "numpy.random.Generator.poisson" in many
+    assert "numpy.random.RandomState.poisson" in many
+
+
+def test_what_is_not_compiled_says_why():
+    output = run("np.trim_zeros").output
+    assert "numpy.trim_zeros: refused" in output
+    assert "depend on array values" in output
+    assert "strict=True" in output
+
+
+def test_what_a_row_cannot_take_is_named():
+    assert "all but axes" in run("np.matmul").output
+
+
+def test_an_unknown_name_exits_with_1_and_similar_names():
+    result = run("np.percntile")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "numpy.percentile" in result.stderr
+    nothing = run("qqqqqqq")
+    assert nothing.exit_code == 1
+    assert "did you mean" not in nothing.stderr
+    assert np.__version__ in nothing.stderr
+
+
+def test_the_page_has_every_row_once():
+    text = _support.page()
+    methods = [row for row in _support.table() if _support.chapter(row) == _support._UFUNC_METHODS]
+    for row in _support.table():
+        if row in methods:
+            assert f"| `{row.name.rsplit('.', 1)[0]}` |" in text
+        else:
+            line = f"| `{row.name}` | {row.status} | "
+            written = [other for other in text.splitlines() if other.startswith(line)]
+            assert "; ".join(_support.notes(row)) in written[0].replace("\\|", "|"), row.name
+    counts = _support.totals(_support.table())
+    assert "| **all** | " + " | ".join(f"**{n}**" for n in counts.values()) + " |" in text
+
+
+def test_a_chapter_for_every_kind_of_row():
+    chapters = {_support.chapter(row) for row in _support.table()}
+    assert chapters == set(_support._ORDER)
