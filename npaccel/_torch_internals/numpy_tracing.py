@@ -28,8 +28,9 @@ from torch._dynamo.source import AttrSource
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
+from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
-from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
 
 from npaccel import _numpy, _results
 from npaccel._arguments import to_tensor
@@ -219,6 +220,7 @@ def _emit(tx: Any, operation: Operation, args: list[Any], kwargs: dict[str, Any]
     if args and operation.may_share and _is_scalar_variable(args[0]):
         # What is made of a NumPy scalar may be written to, the scalar never changes.
         copied = tx.output.create_proxy("call_function", torch.clone, (args[0].as_proxy(),), {})
+        copied.node.meta[_SCALAR] = True
         args = [NumpyNdarrayVariable.create(tx, copied), *args[1:]]
     proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
     try:
@@ -251,8 +253,10 @@ def _refusal(error: BaseException | None) -> str | None:
 
 def _example(variable: Any) -> Any:
     """The value of a variable as far as a trace knows it: fake tensors, constants."""
-    if isinstance(variable, TensorVariable):
+    if isinstance(variable, TensorVariable | SymNodeVariable):
         return variable.as_proxy().node.meta["example_value"]
+    if isinstance(variable, ListVariable | TupleVariable):
+        return variable.python_type()(_example(item.realize()) for item in variable.items)
     return variable.as_python_constant()
 
 
@@ -270,10 +274,14 @@ def _call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any])
     if row.inlined:
         return VariableTracker.build(tx, row.implementation).call_function(tx, args, kwargs)
     if row.name in _CONSTANT_FUNCTIONS:
-        values = [_example(arg) for arg in args]
-        return _build_constant(
-            tx, row.implementation(*values, **{k: _example(v) for k, v in kwargs.items()})
-        )
+        try:
+            values = [_example(arg) for arg in args]
+            named = {name: _example(value) for name, value in kwargs.items()}
+            with tx.output.fake_mode:
+                found = row.implementation(*values, **named)
+        except NotImplementedError as error:
+            return _refuse(f"this call of {row.name}", "", " ".join(str(error).split()))
+        return _build_constant(tx, found)
     return _emit(tx, _row_operation(row), list(args), kwargs)
 
 

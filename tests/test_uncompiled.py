@@ -1,0 +1,286 @@
+"""What isn't compiled runs in NumPy, with its reason; what only looks so is compiled."""
+
+import warnings
+
+import numpy as np
+import pytest
+from comparing import assert_same, check
+
+import npaccel
+from npaccel import errors
+
+X = np.arange(6.0)
+M = np.random.default_rng(0).random((3, 3))
+
+BREAKS = [
+    (lambda a: np.trim_zeros(a) + 1, X, "numpy.trim_zeros", "bounds of the result"),
+    (lambda a: np.roots(a) * 2, X, "numpy.roots", "depends on the values"),
+    (lambda a: np.poly(a) * 2, M, "numpy.poly", "depends on the values"),
+    (lambda a: np.linalg.eigvals(a) * 2, M, "numpy.linalg.eigvals", "eigvalsh"),
+    (lambda a: np.linalg.eig(a)[0] * 2, M, "numpy.linalg.eig", "astype"),
+    (lambda a: np.histogram(a, bins="auto")[0] * 2, X, "numpy.histogram", "bins='auto'"),
+    (lambda a: np.var(a, dtype=int) * 2, M, "numpy.var", "leave dtype out"),
+    (lambda a: (a * 2).tolist(), X, "ndarray.tolist", "Python numbers"),
+    (lambda a: a + 1 if a.flags.c_contiguous else a, X, "ndarray.flags", "memory"),
+    (lambda a: np.array2string(a + 1), X, "numpy.array2string", "text"),
+    (lambda a: np.vectorize(lambda v: v + 1)(a), X, "numpy.vectorize", "whole arrays"),
+    (lambda a: np.apply_along_axis(np.sum, 0, a), M, "numpy.apply_along_axis", "whole arrays"),
+    (lambda a: np.arctan2.reduce(a), X, "numpy.arctan2.reduce", "loop over the elements"),
+    (lambda a: np.longdouble(2) + a, X, "numpy.longdouble", "extended precision"),
+    (lambda a: np.poly1d([1, 2])(a), X, "numpy.poly1d", "numpy.polyval"),
+    (lambda a: np.packbits(a > 2), X, "numpy.packbits", "packs no bits"),
+    (lambda a: a + np.min_scalar_type(a[0]).itemsize, X, "numpy.min_scalar_type", "its value"),
+    (lambda a: np.r_["r", a].shape, X, "np.r_", "matrices"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize(("function", "x", "name", "reason"), BREAKS, ids=[b[2] for b in BREAKS])
+def test_numpy_runs_the_line_and_the_warning_says_why(function, x, name, reason):
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    with pytest.warns(errors.PerformanceWarning, match=reason) as caught:
+        got = jitted(x)
+    assert_same(got, function(x))
+    assert any(name in str(warning.message) for warning in caught)
+    fallbacks = jitted.report().fallbacks
+    assert fallbacks
+    assert all(entry.file.endswith("test_uncompiled.py") for entry in fallbacks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        assert_same(jitted(x), function(x))
+
+
+@pytest.mark.parametrize("number", [1, 3, 7])
+def test_strict_raises_with_the_reason(number):
+    function, x, _, reason = BREAKS[number]
+    with pytest.raises(errors.NotCompiledError, match=reason):
+        npaccel.jit(function, backend="eager", strict=True)(x)
+
+
+def test_what_is_around_it_is_compiled():
+    def function(a):
+        b = np.sin(a) * 2
+        c = np.trim_zeros(b)
+        return np.cos(c) + 1
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    with pytest.warns(errors.PerformanceWarning, match="trim_zeros"):
+        got = jitted(X)
+    assert_same(got, function(X))
+    assert len(jitted.report().graphs) == 2
+
+
+# -- random numbers
+
+
+def draws(function, *args):
+    """Call a function jitted; let the warnings go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        return npaccel.jit(function, backend="eager", default_float="float64")(*args)
+
+
+def test_a_generator_made_inside_gives_numpys_draws():
+    def function(a):
+        return np.random.default_rng(0).normal(size=6) + a
+
+    np.testing.assert_array_equal(draws(function, X), function(X))
+
+
+def test_a_generator_that_is_passed_advances():
+    def function(a, rng):
+        return rng.normal(size=6) + a * 2, rng.integers(10, size=3)
+
+    mine, theirs = np.random.default_rng(0), np.random.default_rng(0)
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for _ in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            got = jitted(X, mine)
+        for one, other in zip(got, function(X, theirs), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert mine.bit_generator.state == theirs.bit_generator.state
+
+
+def test_the_legacy_functions_give_numpys_draws_and_advance_its_state():
+    def function(a):
+        np.random.seed(3)  # noqa: NPY002 (the legacy functions are what is tested)
+        b = np.random.normal(size=6) + a  # noqa: NPY002
+        return np.random.permutation(b) * 2  # noqa: NPY002
+
+    before = np.random.get_state()  # noqa: NPY002
+    try:
+        got = draws(function, X)
+        mine = np.random.random_sample()  # noqa: NPY002
+        wanted = function(X)
+        theirs = np.random.random_sample()  # noqa: NPY002
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+    np.testing.assert_array_equal(got, wanted)
+    assert mine == theirs
+
+
+def test_a_random_state_that_is_passed_advances():
+    def function(a, state):
+        return a + state.uniform(size=a.shape)
+
+    mine, theirs = np.random.RandomState(1), np.random.RandomState(1)
+    np.testing.assert_array_equal(draws(function, X, mine), function(X, theirs))
+    assert mine.uniform() == theirs.uniform()
+
+
+def test_the_advice_for_a_generator_is_to_draw_before():
+    jitted = npaccel.jit(lambda a, rng: a + rng.random(6), backend="eager")
+    with pytest.warns(errors.PerformanceWarning, match="draw before the call"):
+        jitted(X, np.random.default_rng(0))
+
+
+# -- blocks of settings
+
+
+def test_errstate_is_compiled_with_what_is_in_it():
+    def function(a):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            b = 1 / a
+            b[~np.isfinite(b)] = 0
+        return b + 1
+
+    check(function, X)
+
+
+def test_errstate_of_all_and_nested():
+    def function(a):
+        with np.errstate(all="ignore"):
+            b = 1 / a
+            with np.errstate(divide="warn", over="ignore"):
+                b = b + 1
+        return b
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64", strict=True)
+    with np.errstate(all="ignore"):
+        assert_same(jitted(X), function(X))
+
+
+def test_a_break_in_errstate_runs_in_numpy_under_it():
+    def function(a):
+        b = a + 1
+        with np.errstate(divide="ignore"):
+            c = np.trim_zeros(a, "b")
+            d = np.array([1 / v for v in c])
+        return d + b
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        assert_same(jitted(X), function(X))
+
+
+def test_settings_are_what_they_were_after_a_break():
+    def function(a):
+        with np.errstate(divide="ignore"), np.printoptions(precision=2):
+            text = np.array2string(a / 3)
+            inside = np.geterr()["divide"]
+        return a + 1, text, inside
+
+    before, printing = np.geterr(), np.get_printoptions()
+    got = draws(function, X)
+    assert_same(got, function(X))
+    assert got[2] == "ignore"
+    assert np.geterr() == before
+    assert np.get_printoptions() == printing
+
+
+def test_errstate_that_raises_does_so_in_numpy():
+    def function(a):
+        with np.errstate(divide="raise"):
+            return 1 / a
+
+    jitted = npaccel.jit(function, backend="eager")
+    with (
+        pytest.warns(errors.PerformanceWarning, match="numpy.errstate"),
+        pytest.raises(FloatingPointError),
+    ):
+        jitted(X)
+
+
+def test_printoptions_without_a_break():
+    def function(a):
+        with np.printoptions(precision=3):
+            return a + 1
+
+    check(function, X)
+
+
+# -- index helpers
+
+HELPERS = [
+    lambda a: np.mgrid[0:6] + a,
+    lambda a: np.mgrid[0:3, 1:7:2] + a[:3],
+    lambda a: np.mgrid[0:3:3j, 1:9:4j],
+    lambda a: np.mgrid[:3, 0:1:0.25] * a[0],
+    lambda a: np.mgrid[0:1:5j] + a[1],
+    lambda a: np.mgrid[: a.shape[0], : a.shape[0]][1] + a,
+    lambda a: np.ogrid[0:3, 1:7:2][1] + a[:3],
+    lambda a: np.ogrid[0:6:2] + a[:3],
+    lambda a: np.ogrid[-1:1:3j, 0:2][0] + a[0],
+    lambda a: np.r_[a, a, 1],
+    lambda a: np.r_[a[0], 0, 0:3, 1:2:4j],
+    lambda a: np.r_[1, 2, 3] + a[:3],
+    lambda a: np.r_[a > 2, True],
+    lambda a: np.r_["0,2", a, a],
+    lambda a: np.r_["0,2,0", a, a],
+    lambda a: np.r_["1,3,1", a, a],
+    lambda a: np.r_["-1", a.reshape(2, 3), a.reshape(2, 3)],
+    lambda a: np.r_[np.float32(1), a.astype("f"), 2.5],
+    lambda a: np.c_[a, a],
+    lambda a: np.c_[a.reshape(2, 3), [1, 2]],
+    lambda a: np.c_[a, 0:6, -a],
+    lambda a: a[np.s_[1:3]],
+    lambda a: a[np.s_[..., None]] + 1,
+    lambda a: a[np.index_exp[1:3]] * 2,
+    lambda a: a.reshape(2, 3)[np.ix_([0, 1], [0, 2])],
+]
+
+
+@pytest.mark.parametrize("number", range(len(HELPERS)))
+def test_index_helpers(number):
+    check(HELPERS[number], X)
+
+
+def test_index_helpers_of_sizes_of_any_length():
+    def function(a):
+        return np.r_[a, 0:3, a.shape[0]] + np.c_[a, a].sum()
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64", dynamic=True)
+    for n in (4, 5, 9):
+        assert_same(jitted(np.arange(float(n))), function(np.arange(float(n))))
+    assert not jitted.report().fallbacks
+
+
+# -- functions of the user
+
+
+def test_fromfunction_and_apply_over_axes():
+    check(lambda a: np.fromfunction(lambda i, j: i * 3 + j, (2, 3)) + a.reshape(2, 3), X)
+    check(lambda a: np.fromfunction(lambda i, k=2: i * k, (6,), dtype=int) + a, X)
+    check(lambda a: np.fromfunction(lambda i, k: i * k, (6,), k=2.0) + a, X)
+    check(lambda a: np.apply_over_axes(np.sum, a.reshape(1, 2, 3), [0, -1]), X)
+    check(lambda a: np.apply_over_axes(lambda v, axis: v.max(axis), a.reshape(2, 3), 1), X)
+
+
+def test_constants_and_types():
+    def function(a):
+        if np.issubdtype(a.dtype, np.floating) and isinstance(a, np.ndarray) and np.iterable(a):
+            b = a * np.pi + np.e * np.euler_gamma
+        else:
+            b = a
+        big = np.finfo(a.dtype).max if a.dtype.char in np.typecodes["Float"] else np.inf
+        return np.minimum(b, big)[np.newaxis] + np.iinfo(np.int8).max
+
+    check(function, X)
+
+
+def test_questions_about_lists_of_arrays():
+    check(lambda a: a * np.ndim([a, a]) + np.shape([a, [1.0] * 6])[1] + np.iterable((a, 1)), X)
+    check(lambda a: a.astype(np.result_type(a, *[np.float32(1), 2])), X)
