@@ -29,6 +29,10 @@ from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel.errors import CompilerNotFoundError
 
+# The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
+# later releases know that it raises.
+torch.fx.node.has_side_effect(torch.ops.aten._linalg_check_errors.default)
+
 _VIEWS = (OutputType.alias_of_input, OutputType.is_input)
 
 
