@@ -100,7 +100,8 @@ _laguerre = _clenshaw(
 def _check_points(points: tuple[Any, ...]) -> list[torch.Tensor]:
     found = [as_tensor(x) for x in points]
     if any(tuple(x.shape) != tuple(found[0].shape) for x in found[1:]):
-        raise ValueError(f"{', '.join('xyz'[: len(points)])} are incompatible")
+        names = ", ".join("xyz"[: len(points)]) if len(points) < 4 else "ordinates"
+        raise ValueError(f"{names} are incompatible")
     return found
 
 
@@ -125,17 +126,20 @@ def _on_grid(value: Value) -> Callable[..., torch.Tensor]:
 
 
 def _declare(module: Any, prefix: str, value: Value) -> None:
-    """Enter a family: at points in 1 to 3 dimensions, and on grids in 2 and 3."""
+    """Enter a family: at points in any number of dimensions, and on grids in 2 and 3."""
     points, grid = _at_points(value), _on_grid(value)
     family: dict[str, Value] = {
         "val": value,
         "val2d": lambda x, y, c: points((x, y), c),
         "val3d": lambda x, y, z, c: points((x, y, z), c),
+        "valnd": lambda pts, c: points(tuple(pts), c),  # Since NumPy 2.5.
         "grid2d": lambda x, y, c: grid((x, y), c),
         "grid3d": lambda x, y, z, c: grid((x, y, z), c),
     }
     for suffix, function in family.items():
         name = prefix + suffix
+        if not hasattr(module, name):
+            continue
         # The name under which a printed graph can be imported.
         globals()[name] = implements(getattr(module, name))(named(function, name, __name__))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_integers import from_ordered as from_order
 from npaccel._numpy._ufunc_integers import ordered as in_signed_order
 
 _KINDS = ("quicksort", "mergesort", "heapsort", "stable")
@@ -31,8 +33,16 @@ def keys_of(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.uint8) if x.dtype == torch.bool else in_signed_order(x)
 
 
-def _check_sort(x: torch.Tensor, axis: int, kind: Any, order: Any, stable: Any = None) -> int:
+#: NumPy sorts in descending order since 2.5, and knows no such parameter before.
+_DESCENDING = inspect.signature(np.sort).parameters.get("descending")
+
+
+def _check_sort(
+    x: torch.Tensor, axis: int, kind: Any, order: Any, stable: Any = None, descending: Any = None
+) -> int:
     """Check the arguments that all sorts share and return the axis."""
+    if descending is not None and _DESCENDING is None:
+        raise TypeError("sort() got an unexpected keyword argument 'descending'")
     if order is not None:
         raise ValueError(_NO_FIELDS)
     if kind is not None and stable is not None:
@@ -49,6 +59,20 @@ def positions(x: torch.Tensor, axis: int) -> torch.Tensor:
         group = torch.isnan(real) * 2 + torch.isnan(imag) * 1
         return by_keys([imag, real, group], axis)
     return torch.sort(keys_of(x), dim=axis, stable=True)[1]
+
+
+def _descending_positions(x: torch.Tensor, axis: int) -> torch.Tensor:
+    """Return the stable order of x along an axis from the largest down, NaN last."""
+    if x.is_complex():
+        raise NotImplementedError(
+            "descending sorts of complex numbers can't be compiled; flip the ascending one"
+        )
+    # Equal ones change their order in both flips.
+    order = x.shape[axis] - 1 - positions(keys_of(x).flip(axis), axis).flip(axis)
+    if not x.is_floating_point():
+        return order
+    missing = torch.isnan(torch.gather(x, axis, order))
+    return torch.gather(order, axis, positions(missing, axis))
 
 
 def by_keys(keys: Sequence[torch.Tensor], axis: int) -> torch.Tensor:
@@ -68,34 +92,57 @@ def ordered(x: torch.Tensor, axis: int) -> torch.Tensor:
 
 @implements(np.sort)
 def sort(
-    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    a: Any,
+    axis: int | None = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
+    descending: Any = None,
 ) -> torch.Tensor:
     """`numpy.sort`."""
     x = as_tensor(a)
     if axis is None:
         x, axis = x.reshape(-1), -1
-    return ordered(x, _check_sort(x, axis, kind, order, stable))
+    axis = _check_sort(x, axis, kind, order, stable, descending)
+    if descending:
+        found = torch.gather(in_signed_order(x), axis, _descending_positions(x, axis))
+        return from_order(found, x.dtype)
+    return ordered(x, axis)
 
 
 @implements("numpy.ndarray.sort", mutates=(0,))
 def sort_in_place(
-    a: torch.Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    a: torch.Tensor,
+    axis: int = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
+    descending: Any = None,
 ) -> None:
     """`numpy.ndarray.sort`: the array itself is sorted."""
-    a.copy_(ordered(a, _check_sort(a, axis, kind, order, stable)))
+    a.copy_(sort(a, axis, kind, order, stable=stable, descending=descending))
 
 
 @implements(np.argsort)
 @implements("numpy.ndarray.argsort")
 def argsort(
-    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    a: Any,
+    axis: int | None = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
+    descending: Any = None,
 ) -> torch.Tensor:
     """`numpy.argsort`, stable whatever the kind."""
     x = as_tensor(a)
     if axis is None or x.ndim == 0:
         axis = axis_of(-1 if axis is None else axis, 1)
         x = x.reshape(-1)
-    return positions(x, _check_sort(x, axis, kind, order, stable))
+    axis = _check_sort(x, axis, kind, order, stable, descending)
+    return _descending_positions(x, axis) if descending else positions(x, axis)
 
 
 @implements(np.sort_complex)

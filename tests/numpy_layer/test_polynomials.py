@@ -128,6 +128,10 @@ def test_series_of_more_variables(module, prefix, dtype):
     check(getattr(module, f"{prefix}grid2d"), x, y[:2], data((3, 4), dtype), ulps=256)
     check(getattr(module, f"{prefix}grid3d"), x, y, z[:1], data((3, 2, 4), dtype), ulps=256)
     check(getattr(module, f"{prefix}val2d"), x, y[:2], data((3, 4), dtype))
+    if hasattr(module, f"{prefix}valnd"):
+        check(getattr(module, f"{prefix}valnd"), (x, y), data((3, 4), dtype), ulps=256)
+        check(getattr(module, f"{prefix}valnd"), np.stack([x, y, z]), data((3, 2, 4), dtype))
+        check(getattr(module, f"{prefix}valnd"), (x, y, z, x[:2]), data((3, 2, 4, 1), dtype))
 
 
 def test_narrow_settings():

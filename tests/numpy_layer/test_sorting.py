@@ -36,6 +36,30 @@ def test_nan_comes_last(dtype):
     check(np.argmax, x, axis=0, keepdims=True)
 
 
+@pytest.mark.parametrize("dtype", REAL)
+def test_descending_sorts(dtype):
+    x = data((4, 9), dtype)
+    if _sorting._DESCENDING is None:
+        with pytest.raises(TypeError, match="descending"):
+            implementation(np.sort)(torch.from_numpy(x), descending=True)
+        return
+    for array in (x, x[::2, ::2], with_nan((4, 9), dtype) if x.dtype.kind == "f" else x):
+        for axis in (-1, 0, None):
+            check(np.sort, array, axis=axis, descending=True)
+            check(np.argsort, array, axis=axis, stable=True, descending=True)
+    check(np.sort, x, descending=False)
+    mine, theirs = torch.from_numpy(x.copy()), x.copy()
+    implementation("numpy.ndarray.sort")(mine, 0, descending=True)
+    theirs.sort(0, descending=True)
+    same(mine, theirs)
+
+
+def test_descending_sorts_of_complex_numbers_are_refused():
+    error = TypeError if _sorting._DESCENDING is None else NotImplementedError
+    with pytest.raises(error, match="descending"):
+        implementation(np.argsort)(torch.ones(3, dtype=torch.complex64), descending=True)
+
+
 def test_wrong_sorts_raise():
     x = data((3,), "d")
     check(np.sort, x, kind="bubble")
