@@ -143,12 +143,28 @@ class Engine:
         """Let NumPy raise its own error, at the user's line, where it does."""
         from npaccel._results import as_numpy_error
 
+        if "Runtime assertion failed" in str(error):
+            return self._not_as_assumed(error, values)
         translated = as_numpy_error(error)
         if translated is None:
             raise error
         with contextlib.suppress(NotImplementedError):
             self.plain([_arguments.map_arrays(value, _copy) for value in values])
         raise translated from error
+
+    def _not_as_assumed(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+        """Run in NumPy what was compiled for sizes that the data haven't got."""
+        copies = [_arguments.map_arrays(value, _copy) for value in values]
+        self.plain(copies)  # NumPy's own error, if it is one, comes first.
+        pairs = zip(_parts(values), _parts(copies), strict=True)
+        if any(not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in pairs):
+            raise error  # The compiled code may have written to them already.
+        self.fall_back(
+            "a size that depends on the data isn't one that the code was compiled for, so this "
+            "call runs in NumPy",
+            "write it without the size: np.where(mask, a, b) instead of a[mask]",
+        )
+        return self.plain(values)
 
     def _overlapping(self, values: Sequence[Any]) -> Any:
         self.fall_back(
@@ -431,6 +447,16 @@ def _describe(value: Any) -> str:
         text = repr(value)
         return text if len(text) <= 24 else text[:21] + "..."
     return type(value).__name__
+
+
+def _parts(values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """The arrays in the arguments of a call."""
+    return [
+        np.asarray(part.detach().cpu() if isinstance(part, torch.Tensor) else part)
+        for value in values
+        for _, part in _arguments.parts(value, "")
+        if _arguments.is_array(part)
+    ]
 
 
 def _copy(value: Any) -> Any:

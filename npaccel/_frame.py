@@ -235,7 +235,7 @@ class Frame:
             t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
         ]
         run.inputs = tensors
-        self._write_back(inputs, tensors)
+        self._write_back([run.wrapped.get(id(value), value) for value in inputs], tensors)
         return outputs
 
     def _input(self, value: Any, run: _results.Run) -> torch.Tensor:

@@ -97,3 +97,41 @@ def test_sizes_that_are_rounded():
     jitted = npaccel.jit(f, backend="eager", default_float="float64")
     for n in (4, 6, 9, 9, 3):
         assert_same(jitted(np.ones(n)), f(np.ones(n)))
+
+
+def test_an_item_keeps_its_value(backend):
+    def f(x):
+        first = x[0]
+        rows = [one for one in x]  # noqa: C416 (iteration is what is tested)
+        x[...] = 7
+        return first, rows[1]
+
+    check(f, np.arange(3), backend=backend)
+
+
+@pytest.mark.parametrize("f", [lambda x: bool(x.any()), lambda x: not x.all()])
+def test_truth_values_are_python_bools(f):
+    jitted = npaccel.jit(f, backend="eager")
+    with pytest.warns(errors.PerformanceWarning):
+        assert_same(jitted(np.ones(3)), f(np.ones(3)))
+
+
+def test_sizes_that_the_data_decide():
+    def f(x):
+        y = np.roll(x, 1)
+        y[:] = np.unique(x)
+        return y
+
+    jitted = npaccel.jit(f, backend="eager")
+    assert_same(jitted(np.array([1, 2])), f(np.array([1, 2])))
+    with pytest.warns(errors.PerformanceWarning):
+        assert_same(jitted(np.array([1, 1])), f(np.array([1, 1])))
+
+
+def test_array_without_dimensions_stored_in_its_own_view(backend):
+    def f(x):
+        y = np.ones(x.shape)
+        y[None] = y
+        return y + x
+
+    check(f, np.array(2.0), backend=backend)

@@ -189,9 +189,7 @@ def _text(shape: Any) -> str:
 
 def _assign(view: torch.Tensor, value: torch.Tensor, flips: list[int]) -> None:
     value = fitted(value, view.shape)
-    if value.ndim:
-        # The value may be another part of the same memory; compilers drop the copy.
-        value = value.clone()
+    value = value.clone()  # It may be part of the same memory; compilers drop the copy.
     if flips and value.ndim:
         value = flipped(value.expand(view.shape), flips)
     view.copy_(value)

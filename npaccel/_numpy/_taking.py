@@ -87,7 +87,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> torch.Tens
     return getitem(x, along_axis_key(x, index, axis_of(axis, x.ndim)))
 
 
-@implements(np.choose, mutates=(2,), note=_AT_RUN_TIME)
+@implements(np.choose, zero_d="scalar", mutates=(2,), note=_AT_RUN_TIME)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> torch.Tensor:
     """`numpy.choose`."""
     items = list(choices.unbind(0)) if isinstance(choices, torch.Tensor) else list(choices)

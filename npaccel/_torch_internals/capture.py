@@ -38,6 +38,7 @@ from torch._guards import CompileContext, TracingContext, compile_context
 from npaccel import _fork
 from npaccel._results import IsScalar
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
+from npaccel._torch_internals.reversed_views import REASON, line_of_stale_view
 
 #: Guards on settings of torch itself. Calls with tensors that require
 #: gradients have the grad mode in their key; nothing else here changes what
@@ -270,7 +271,17 @@ def capture(
 
     with numpy_traced(scalars), history.used(), _configured(dynamic), _contexts(), _changes_noted():
         output = _compile_frame(function, local_values, backend)
+    if found:
+        _check_views(found[0].graph)
     return _describe(function.__code__, output, found[0] if found else None)
+
+
+def _check_views(graph: torch.fx.GraphModule) -> None:
+    """Refuse a graph that loses a write through a reversed view."""
+    where = line_of_stale_view(graph.graph)
+    if where is not None:
+        frame = traceback.FrameSummary(where[0], where[1], "")
+        raise CaptureError(REASON, "reversed view", [frame], False)
 
 
 @dataclasses.dataclass

@@ -43,6 +43,7 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
     for slot, op in _UNARY_SLOTS.items():
         if hasattr(NumpyNdarrayVariable, slot):
             setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
+    _patch_truth(active)
     _patch_iteration(active, emit)
     _patch_inplace(active, is_scalar)
 
@@ -55,6 +56,26 @@ def _unary(active: Any, emit: Emit, slot: str, op: Callable[..., Any]) -> Any:
         return emit(tx, op, [self]) if active.depth else original(self, tx)
 
     return impl
+
+
+def _patch_truth(active: Any) -> None:
+    """`bool(a)`, `not a`: Dynamo would leave a tensor there."""
+    original = getattr(NumpyNdarrayVariable, "bool_impl", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def bool_impl(self: Any, tx: Any) -> Any:
+        if active.depth:
+            unimplemented(
+                gb_type="data-dependent truth value",
+                context="",
+                explanation="The truth value of an array is data-dependent.",
+                hints=[],
+            )
+        return original(self, tx)
+
+    NumpyNdarrayVariable.bool_impl = bool_impl
 
 
 def _patch_iteration(active: Any, emit: Emit) -> None:

@@ -188,7 +188,7 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
     """Return the operation behind a function of Python's `operator` module."""
     name = f"operator.{op.__name__}"
     if op is operator.getitem:
-        return Operation(name, getitem, _getitem_zero_d)
+        return Operation(name, _item_or_view, _getitem_zero_d)
     if op is operator.setitem:
         return Operation(name, setitem, lambda node, flags: False)
     if op in _operators.INPLACE:
@@ -198,6 +198,15 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
     if op in _operators.BINARY:
         return Operation(name, functools.partial(_operators.binary, op), lambda node, flags: True)
     return None
+
+
+def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
+    """``a[key]``; a NumPy scalar keeps its value when the array is written to."""
+    found = getitem(a, key)
+    parts = key if isinstance(key, tuple) else (key,)
+    if found.ndim or any(part is Ellipsis for part in parts):
+        return found
+    return found.clone()
 
 
 def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:

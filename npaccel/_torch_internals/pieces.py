@@ -30,6 +30,7 @@ from npaccel._torch_internals.capture import (
     is_internal,
 )
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
+from npaccel._torch_internals.reversed_views import REASON, line_of_stale_view
 
 
 class _Listener(threading.local):
@@ -83,6 +84,9 @@ def _configured() -> Any:
 
 def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
     context = TracingContext.get()
+    where = line_of_stale_view(graph.graph)
+    if where is not None:
+        raise CaptureError(REASON, "reversed view", [traceback.FrameSummary(*where, "")], False)
     none: Any = None
     return Capture(
         code=none, bytecode=none, backend_name="", graph=graph, example_inputs=example_inputs,
@@ -124,6 +128,10 @@ class _Suppressed(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if _listener.on_break is None or error is None:
             return True
+        inner = getattr(error, "inner_exception", None)
+        if isinstance(inner, CaptureError):
+            _listener.on_break(inner)
+            return False
         stack = list(
             getattr(error, "real_stack", None) or traceback.extract_tb(error.__traceback__)
         )

@@ -47,7 +47,7 @@ def main() -> int:
         program = draw(seed)
         verdict = check(program, options.backend)
         counts.update(["programs"])
-        counts.update(name for name in ("raised", "unstable") if getattr(verdict, name))
+        counts.update(name for name in ("raised", "unstable", "unraised") if getattr(verdict, name))
         counts["statements"] += len(program.statements)
         causes.update(verdict.breaks)
         counts["broken"] += bool(verdict.breaks)
