@@ -59,6 +59,13 @@ def as_bits(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return x if x.dtype == dtype else x.view(dtype)
 
 
+def chosen(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """`torch.where` of two tensors of one dtype; torch 2.11 has none of wide unsigned ones."""
+    if a.dtype not in SIGNED:
+        return torch.where(mask, a, b)
+    return torch.where(mask, as_signed(a), as_signed(b)).view(a.dtype)
+
+
 def ordered(x: torch.Tensor) -> torch.Tensor:
     """Map a wide unsigned tensor to int64 in the same order; others as they are."""
     if x.dtype == torch.uint64:

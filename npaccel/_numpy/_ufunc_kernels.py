@@ -12,6 +12,7 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
 import torch
 
 from npaccel._numpy import _ufunc_integers as integers
@@ -387,6 +388,10 @@ def ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
     return scaled * _two_to_the(total - first, x.dtype)
 
 
+#: What float16's nextafter(-0.0, 0.0) is: C's answer, 0.0, from NumPy 2.5 on.
+_EQUAL_GIVES_SECOND = not np.signbit(np.nextafter(np.float16(-0.0), np.float16(0.0)))
+
+
 def nextafter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the next float towards the second operand.
 
@@ -398,7 +403,11 @@ def nextafter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     moved = torch.where((a < b) == (a > 0), bits + 1, bits - 1)
     smallest = torch.copysign(torch.full_like(a, 2.0**-24), b)
     found = torch.where(a == 0, smallest, moved.to(torch.int16).view(torch.float16))
-    return torch.where(a == b, a, torch.where(torch.isnan(a) | torch.isnan(b), a + b, found))
+    return torch.where(
+        a == b,
+        b if _EQUAL_GIVES_SECOND else a,
+        torch.where(torch.isnan(a) | torch.isnan(b), a + b, found),
+    )
 
 
 def spacing(x: torch.Tensor) -> torch.Tensor:
