@@ -135,3 +135,15 @@ def test_array_without_dimensions_stored_in_its_own_view(backend):
         return y + x
 
     check(f, np.array(2.0), backend=backend)
+
+
+def test_a_view_is_another_object(backend):
+    check(lambda x: (x[...] is x, np.asarray(x) is x, x + 1), np.ones(2), backend=backend)
+
+
+def test_functions_that_keep_scalars(backend):
+    def f(x):
+        total = x.sum()
+        return np.squeeze(total), np.real(total), np.imag(total), np.transpose(total), total.T
+
+    check(f, np.arange(3.0), backend=backend)

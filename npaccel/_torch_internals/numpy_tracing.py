@@ -54,6 +54,8 @@ _CONSTANT_FUNCTIONS = frozenset(
         *("result_type", "shape", "size"),
     )
 )
+#: Functions that call the method of the same name, which gives a scalar for a scalar.
+_KEEP_SCALARS = frozenset(f"numpy.{name}" for name in ("imag", "real", "squeeze", "transpose"))
 #: Methods of a NumPy scalar that give an array all the same.
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat", "reshape"})
 
@@ -161,7 +163,12 @@ def _kind_of_result(out: Any) -> IsScalar:
 
 def _row_operation(row: _table.Row) -> Operation:
     always = row.zero_d != "array"
-    return Operation(row.name, row.implementation, lambda node, flags: always, not always)
+    keeps = row.name in _KEEP_SCALARS
+
+    def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+        return always or bool(keeps and flags and flags[0])
+
+    return Operation(row.name, row.implementation, zero_d, not always)
 
 
 def _method_operation(row: _table.Row, name: str) -> Operation:
@@ -203,6 +210,8 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
 def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
     """``a[key]``; a NumPy scalar keeps its value when the array is written to."""
     found = getitem(a, key)
+    if found is a:
+        return a[...]  # A view is another object than its array.
     parts = key if isinstance(key, tuple) else (key,)
     if found.ndim or any(part is Ellipsis for part in parts):
         return found
@@ -280,6 +289,8 @@ def _build_constant(tx: Any, value: Any) -> Any:
 def _call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if row.status != "compiled":
         return _refuse(row.name, f"args: {args}, kwargs: {kwargs}", row.reason)
+    for name in set(kwargs) & set(row.unsupported):
+        return _refuse(f"`{name}` of {row.name}", "", "call it without this parameter")
     if row.inlined:
         return VariableTracker.build(tx, row.implementation).call_function(tx, args, kwargs)
     if row.name in _CONSTANT_FUNCTIONS:

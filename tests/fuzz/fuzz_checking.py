@@ -186,7 +186,8 @@ def _is_unstable(program: Program, wanted: list[_Outcome], got: _Outcome) -> boo
     """Whether NumPy's own result changes as much when intermediate results do by some ulps."""
     slack: dict[str, float] = collections.defaultdict(float)
     for seed in range(JIGGLES):
-        namespace = program.load(_with_jiggles, _jiggle=_Jiggle(seed))
+        jiggle = _Jiggle(seed)
+        namespace = program.load(_with_jiggles, _jiggle=jiggle, _jiggle_read=jiggle.read)
         with quiet():
             for size in calls_of(program)[: len(wanted)]:
                 other = _call(namespace["program"], namespace["make"](*size))
@@ -232,6 +233,12 @@ class _Jiggle:
             return value
         if isinstance(value, np.ndarray) and value.base is not None:
             return value  # A view has to stay one.
+        return self.read(value)
+
+    def read(self, value: Any) -> Any:
+        """The same for a value that is only read."""
+        if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "fc":
+            return value
         eps = np.finfo(value.dtype).eps
         with np.errstate(all="ignore"):
             is_round = (value * 8 == np.rint(value * 8)) & (np.abs(value) < 1 << 20)
@@ -250,6 +257,7 @@ class _AddJiggles(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if any(word.arg == "out" for word in node.keywords):
+            node.args = [_wrapped(arg, "_jiggle_read") for arg in node.args]
             return node
         return _wrapped(node)
 
@@ -258,8 +266,8 @@ class _AddJiggles(ast.NodeTransformer):
         return _wrapped(node)
 
 
-def _wrapped(node: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name("_jiggle", ast.Load()), [node], [])
+def _wrapped(node: ast.expr, name: str = "_jiggle") -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), [node], [])
 
 
 def _with_jiggles(text: str) -> str:

@@ -437,7 +437,7 @@ def constant(s: Scope) -> str | None:
         f"{x}.ndim", f"{x}.size", f"{x}.shape[0]", f"len({x})", f"{x}.shape[-1] * 2",
         f"{x}.dtype.itemsize", f"{x}.shape[0] // 2", f"max(1, {x}.size)", f"{x}.size / 2",
         f"np.size({x})", f"np.ndim({x}) + 1", f"{x}.dtype.kind == 'f'", f"min({x}.shape)",
-        f"sum({x}.shape)", "n + m", "k * 2", "1.0 / (1 + n)", "np.finfo(np.float32).eps * n",
+        f"sum({x}.shape)", "n + m", "k * 2", "1.0 / (1 + n)",
         f"int({x}.size > 3)", "float(n)", f"np.issubdtype({x}.dtype, np.floating)",
     ))  # fmt: skip
 
