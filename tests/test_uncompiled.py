@@ -30,6 +30,7 @@ BREAKS = [
     (lambda a: np.poly1d([1, 2])(a), X, "numpy.poly1d", "numpy.polyval"),
     (lambda a: np.packbits(a > 2), X, "numpy.packbits", "packs no bits"),
     (lambda a: a + np.min_scalar_type(a[0]).itemsize, X, "numpy.min_scalar_type", "its value"),
+    (lambda a: np.matmul(a, a, axes=[0, 0, ()]), X, "numpy.matmul", "without this parameter"),
     (lambda a: np.r_["r", a].shape, X, "np.r_", "matrices"),
 ]
 

@@ -21,7 +21,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._sorting import ordered, positions
-from npaccel._numpy._table import implements
+from npaccel._numpy._table import implements, parameters_of
 from npaccel._numpy._ufunc_engine import named
 
 
@@ -323,7 +323,10 @@ def _declare(name: str, scale: int, skip: bool) -> None:
         found = _quantiles(a, q, axis, method, bool(keepdims), weights, scale, skip)
         return deliver(found, out)
 
-    globals()[name] = implements(getattr(np, name), zero_d="scalar")(
+    theirs = getattr(np, name)
+    # NumPy before 2.4 has an older name of `method`.
+    unsupported = parameters_of(theirs, "interpolation")
+    globals()[name] = implements(theirs, zero_d="scalar", unsupported=unsupported)(
         named(function, name, __name__)  # so that a printed graph can be imported
     )
 

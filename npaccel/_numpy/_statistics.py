@@ -21,7 +21,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._products import dot
 from npaccel._numpy._quantiles import shaped_weights
-from npaccel._numpy._table import implements
+from npaccel._numpy._table import implements, parameters_of
 
 
 @implements(
@@ -153,7 +153,7 @@ def real_of(x: torch.Tensor) -> torch.Tensor:
     return x.real if x.is_complex() else x
 
 
-@implements(np.corrcoef)
+@implements(np.corrcoef, unsupported=parameters_of(np.corrcoef, "bias", "ddof"))
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> torch.Tensor:
     """`numpy.corrcoef`, kept within -1 and 1."""
     c = cov(x, y, rowvar, dtype=dtype)

@@ -7,6 +7,7 @@ made from these rows. A chapter module declares its rows with `implements`.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
@@ -154,6 +155,12 @@ def leave_out(obj: Any, status: Status, reason: str, *, name: str | None = None)
         raise NotImplementedError(f"{short} can't be compiled: {reason}")
 
     implements(obj, name=full, status=status, reason=reason)(refuse)
+
+
+def parameters_of(function: Any, *names: str) -> tuple[str, ...]:
+    """Return those of the names that are parameters in the installed NumPy."""
+    known = inspect.signature(function).parameters
+    return tuple(name for name in names if name in known)
 
 
 def public_name(obj: Any) -> str:

@@ -127,7 +127,6 @@ REFUSED: dict[str, str] = {
     _SUBCLASS: "asmatrix bmat matrix",
     "it is NumPy's older class of polynomials; use numpy.polyval": "poly1d",
     "it is deprecated; use numpy.vstack": "row_stack",
-    "it is deprecated; use numpy.isin": "in1d",
     "it is deprecated; use numpy.trapezoid": "trapz",
     "objects of polynomials aren't compiled; use the functions such as "
     "numpy.polynomial.chebyshev.chebval": """

@@ -24,13 +24,12 @@ MODULES = {
     "numpy.polynomial": np.polynomial,
     **{f"numpy.polynomial.{name}": getattr(np.polynomial, name) for name in SERIES},
 }
-#: Python's own protocols on arrays, which are no part of NumPy's interface.
-METHODS = [name for name in dir(np.ndarray) if not name.startswith("_")]
 
 
 def public_names(module):
     names = getattr(module, "__all__", None) or [n for n in dir(module) if n[0] != "_"]
-    return [name for name in names if not isinstance(getattr(module, name), types.ModuleType)]
+    public = [name for name in names if name[0] != "_" or name.endswith("__")]
+    return [name for name in public if not isinstance(getattr(module, name), types.ModuleType)]
 
 
 def is_left_out(owner, value):
@@ -60,7 +59,9 @@ def test_every_public_object_has_a_row(owner):
 )
 def test_every_method_and_attribute_has_a_row(owner, kind):
     names = [name for name in dir(kind) if not name.startswith("_")]
-    assert not [name for name in names if _table.row_named(f"{owner}.{name}") is None]
+    gone = {"itemset", "newbyteorder", "ptp", "tostring"}  # NumPy 2.0 raises where they are read.
+    without = [name for name in names if _table.row_named(f"{owner}.{name}") is None]
+    assert not set(without) - gone
 
 
 def test_every_operator_of_arrays_has_a_row():
