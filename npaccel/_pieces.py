@@ -51,7 +51,10 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
 
     def runner(values: Sequence[Any]) -> Any:
         if _arguments.device_of(values) is None:
-            result = on_host(values)
+            try:
+                result = on_host(values)
+            except RuntimeError as failure:
+                return engine._failed_at_run_time(failure, values)
         else:
             from npaccel import _host
 

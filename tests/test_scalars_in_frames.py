@@ -147,3 +147,24 @@ def test_functions_that_keep_scalars(backend):
         return np.squeeze(total), np.real(total), np.imag(total), np.transpose(total), total.T
 
     check(f, np.arange(3.0), backend=backend)
+
+
+def test_the_item_of_an_array_without_dimensions_keeps_its_value(backend):
+    def f(x):
+        item = x[()]
+        x[...] = 7
+        return item
+
+    check(f, np.array(2.0), backend=backend)
+
+
+def test_sizes_that_the_data_decide_between_breaks():
+    def f(x):
+        y = float(x.sum())
+        return np.bincount(x) + x + y
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    with pytest.warns(errors.PerformanceWarning):
+        assert_same(jitted(np.array([1, 1])), f(np.array([1, 1])))
+    with pytest.raises(ValueError, match="broadcast"):
+        jitted(np.array([1, 1, 3]))

@@ -210,12 +210,10 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
 def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
     """``a[key]``; a NumPy scalar keeps its value when the array is written to."""
     found = getitem(a, key)
-    if found is a:
-        return a[...]  # A view is another object than its array.
     parts = key if isinstance(key, tuple) else (key,)
-    if found.ndim or any(part is Ellipsis for part in parts):
-        return found
-    return found.clone()
+    if not found.ndim and not any(part is Ellipsis for part in parts):
+        return found.clone()
+    return a[...] if found is a else found  # A view is another object than its array.
 
 
 def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:

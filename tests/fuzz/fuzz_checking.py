@@ -233,15 +233,16 @@ class _Jiggle:
             return value
         if isinstance(value, np.ndarray) and value.base is not None:
             return value  # A view has to stay one.
-        return self.read(value)
+        return self.read(value, keep_round=True)
 
-    def read(self, value: Any) -> Any:
-        """The same for a value that is only read."""
+    def read(self, value: Any, keep_round: bool = False) -> Any:
+        """The same for a value that is only read, round or not."""
         if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "fc":
             return value
         eps = np.finfo(value.dtype).eps
         with np.errstate(all="ignore"):
             is_round = (value * 8 == np.rint(value * 8)) & (np.abs(value) < 1 << 20)
+            is_round &= keep_round
             change = self.rng.uniform(-self.ulps, self.ulps, np.shape(value)) * eps
             result = np.where(is_round, value, value * (1 + change)).astype(value.dtype)
             if value.dtype.kind == "c":  # Which part is infinite is left open by C.

@@ -312,8 +312,8 @@ def running(s: Scope) -> str | None:
         f"np.diff({x}, n=2)", f"np.maximum.accumulate({x})", f"np.add.reduce({x}, {axis})",
         f"np.add.accumulate({x}, {axis})", f"np.multiply.outer({x}, {s.partner(x)})",
         f"np.logical_or.reduce({x}, {axis})", f"np.gradient({x})", f"np.ediff1d({x})",
-        f"np.percentile({x}, {s.rng.choice((0, 30, 50, 100))}, {axis})",
-        f"np.quantile({x}, [0.25, 0.5], {axis})", f"np.trapezoid({x})", f"np.nancumsum({x})",
+        f"np.percentile({x} * 1.0, {s.rng.choice((0, 30, 50, 100))}, {axis})",
+        f"np.quantile({x} * 1.0, [0.25, 0.5], {axis})", f"np.trapezoid({x})", f"np.nancumsum({x})",
         f"np.add.reduceat({x}, [0, 1])",
     ))  # fmt: skip
 
