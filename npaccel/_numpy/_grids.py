@@ -26,6 +26,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._index_keys import bounded
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_integers import either
 
 
 def _positions(size: Any, device: torch.device | None = None) -> torch.Tensor:
@@ -86,7 +87,7 @@ def _part(m: Any, k: Any, upper: bool) -> torch.Tensor:
     rows, columns = x.shape[-1 if x.ndim == 1 else -2], x.shape[-1]
     below = triangle(rows, columns, k - 1 if upper else k, x.device)
     none = torch.zeros((), dtype=x.dtype, device=x.device)
-    return torch.where(below, none, x) if upper else torch.where(below, x, none)
+    return either(below, none, x) if upper else either(below, x, none)
 
 
 @implements(np.tril)

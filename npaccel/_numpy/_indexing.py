@@ -20,6 +20,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
+from npaccel._numpy._ufunc_integers import either
 from npaccel._torch_internals.sizes import surely
 
 #: torch has no masked scatter or gather for these; the bits are the same.
@@ -218,7 +219,7 @@ def _assign_masked(selection: Selection, mask: torch.Tensor, value: torch.Tensor
     if surely(aligned.shape[0] == 1):
         each = fitted(aligned.squeeze(0), rest)
         each = flipped(each.expand(rest), flips) if flips else each
-        view.copy_(torch.where(wide, each, view))
+        view.copy_(either(wide, each, view))
         return
     each = fitted(aligned, (aligned.shape[0], *rest)).expand(aligned.shape[0], *rest)
     each = flipped(each, [axis + 1 for axis in flips])

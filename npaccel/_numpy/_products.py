@@ -182,6 +182,10 @@ def _cross_component(a: list[torch.Tensor], b: list[torch.Tensor], i: int) -> to
     return call(np.subtract, plus, minus)  # type: ignore[no-any-return]
 
 
+#: Plane vectors are refused from NumPy 2.5 on.
+_CROSS_NEEDS_THREE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
+
+
 @implements(np.cross, zero_d="scalar")
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
@@ -196,6 +200,11 @@ def cross(
     parts_b, m = _cross_parts(second, axisb)
     if first.dtype == torch.bool:
         raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
+    if _CROSS_NEEDS_THREE and (n == 2 or m == 2):
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, "
+            f"but they are {n} and {m} dimensional instead."
+        )
     if n == 2 and m == 2:
         return _cross_component(parts_a, parts_b, 2)
     components = [_cross_component(parts_a, parts_b, i) for i in range(3)]

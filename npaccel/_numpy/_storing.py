@@ -16,6 +16,7 @@ from npaccel._numpy._indexing import fitted, setitem, value_for
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import along_axis_key, flat_key, integer_indices
 from npaccel._numpy._ufunc_engine import concrete
+from npaccel._numpy._ufunc_integers import either
 from npaccel._torch_internals.sizes import surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
@@ -42,7 +43,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if where is not True:
         mask = as_tensor(where)
         check_cast(to_numpy(mask.dtype), BOOL, "safe")
-        value = torch.where(fitted(mask, x.shape), value, x)
+        value = either(fitted(mask, x.shape), value, x)
     elif value.ndim:
         value = value.clone()  # it may be another part of the same memory
     x.copy_(value)
@@ -73,7 +74,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         return
     if source.ndim and surely(source.numel() != 1):
         source = _cycled(source, torch.arange(x.numel(), device=x.device)).reshape(x.shape)
-    x.copy_(torch.where(chosen, source.reshape(()) if source.numel() == 1 else source, x))
+    x.copy_(either(chosen, source.reshape(()) if source.numel() == 1 else source, x))
 
 
 def cast_same_kind(values: Any, x: torch.Tensor) -> torch.Tensor:
@@ -95,7 +96,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         raise ValueError("Cannot insert from an empty array!")
     order = torch.cumsum(chosen.reshape(-1), 0) - 1
     found = _cycled(source, order)
-    x.copy_(torch.where(chosen, found.reshape(x.shape) if found.ndim else found, x))
+    x.copy_(either(chosen, found.reshape(x.shape) if found.ndim else found, x))
 
 
 @implements(np.put, mutates=(0,), note=_AT_RUN_TIME)

@@ -24,6 +24,7 @@ from npaccel._numpy._indexing import getitem, restored, same_bits, selected, val
 from npaccel._numpy._manipulation import along
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape, concrete, is_symbolic
+from npaccel._numpy._ufunc_integers import either
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
 
@@ -115,7 +116,7 @@ def where(condition: Any, /, *choices: Any) -> Any:
     chosen = cast(as_tensor(condition), BOOL)
     first, second = (_branch(part, kind, chosen) for part in choices)
     broadcast_shape([chosen.shape, first.shape, second.shape])
-    return torch.where(chosen, first, second)
+    return either(chosen, first, second)
 
 
 def _branch(x: Any, kind: Any, like: torch.Tensor) -> torch.Tensor:
@@ -181,7 +182,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> torch.Tensor:
     *tensors, found = [_branch(x, kind, masks[0]) for x in choices]
     shape = broadcast_shape([x.shape for x in (*masks, *tensors, found)])
     for mask, choice in zip(reversed(masks), reversed(tensors), strict=True):
-        found = torch.where(mask, choice, found)
+        found = either(mask, choice, found)
     return found.expand(shape)
 
 

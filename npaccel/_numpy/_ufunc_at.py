@@ -15,7 +15,7 @@ from npaccel._numpy._ufunc_folds import from_bits, to_bits
 from npaccel._numpy._ufunc_integers import (
     as_bits,
     as_signed,
-    chosen,
+    either,
     from_ordered,
     is_integral,
     ordered,
@@ -133,13 +133,13 @@ def _unary(ufunc: np.ufunc, flat: torch.Tensor, places: torch.Tensor) -> torch.T
     dtype = to_numpy(flat.dtype)
     if ufunc is np.logical_not:
         kept = torch.where(counts % 2 == 1, ~truth(flat), truth(flat))
-        return chosen(counts > 0, cast(kept, dtype), flat)
+        return either(counts > 0, cast(kept, dtype), flat)
     if ufunc not in _IDEMPOTENT and ufunc not in _INVOLUTIONS:
         raise _refused(ufunc)
     loop = loop_dtypes(ufunc, [dtype], [None], Request())
     changed = cast(BY_UFUNC[ufunc].compute(cast(flat, loop[0])), dtype)
     is_named = counts > 0 if ufunc in _IDEMPOTENT else counts % 2 == 1
-    return chosen(is_named, changed, flat)
+    return either(is_named, changed, flat)
 
 
 def _binary(
@@ -210,7 +210,7 @@ def _logical(
 ) -> torch.Tensor:
     """Elements that no index names keep their value, though others become 0 or 1."""
     found = _scattered(truth(flat), places, truth(values), _SCATTERED[ufunc])
-    return chosen(_counts(flat, places) > 0, found.to(flat.dtype), flat)
+    return either(_counts(flat, places) > 0, found.to(flat.dtype), flat)
 
 
 def _toggled(
@@ -224,7 +224,7 @@ def _toggled(
     total = truth(flat).to(torch.int64)
     total = total.index_put((places,), truth(values).to(torch.int64), accumulate=True)
     found = (total & 1).to(flat.dtype)
-    return chosen(_counts(flat, places) > 0, found, flat)
+    return either(_counts(flat, places) > 0, found, flat)
 
 
 def _bitwise(

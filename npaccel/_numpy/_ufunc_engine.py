@@ -31,7 +31,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
     weak_type,
 )
-from npaccel._numpy._ufunc_integers import SIGNED, Compute, chosen
+from npaccel._numpy._ufunc_integers import SIGNED, Compute, either
 
 _REPRESENTATIVE: dict[type, Any] = {bool: True, int: 1, float: 1.0, complex: 1j}
 _COMPARISONS: dict[np.ufunc, Any] = {
@@ -336,10 +336,10 @@ def deliver(
 ) -> torch.Tensor:
     """Write a result where ``out=`` and ``where=`` say, and return it."""
     if out is None:
-        return found if mask is None else chosen(mask, found, torch.zeros_like(found))
+        return found if mask is None else either(mask, found, torch.zeros_like(found))
     value = cast(found, to_numpy(out.dtype))
     if mask is not None:
-        value = chosen(mask, value, out)
+        value = either(mask, value, out)
     out.copy_(value)
     return out
 

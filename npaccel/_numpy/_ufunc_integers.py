@@ -59,7 +59,7 @@ def as_bits(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return x if x.dtype == dtype else x.view(dtype)
 
 
-def chosen(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def either(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """`torch.where` of two tensors of one dtype; torch 2.11 has none of wide unsigned ones."""
     if a.dtype not in SIGNED:
         return torch.where(mask, a, b)

@@ -35,7 +35,7 @@ from npaccel._numpy._ufunc_engine import (
     out_tuple,
 )
 from npaccel._numpy._ufunc_folds import FOLDS, Fold, flattened, negated, neutral_value, with_axes
-from npaccel._numpy._ufunc_integers import Compute, absolute, chosen
+from npaccel._numpy._ufunc_integers import Compute, absolute, either
 from npaccel._numpy._ufuncs import BY_UFUNC, IMPLEMENTATIONS, KERNELS
 
 
@@ -251,7 +251,7 @@ def _masked(
         dtype = to_numpy(x.dtype)
         fill = full_scalar(neutral_value(ufunc, dtype), dtype, x.device)
     shape = broadcast_shape([x.shape, mask.shape])
-    return chosen(mask, x.expand(shape), fill)
+    return either(mask, x.expand(shape), fill)
 
 
 def _of_nothing(
@@ -387,16 +387,16 @@ def _fold_slices(ufunc: np.ufunc, x: torch.Tensor, starts: torch.Tensor) -> torc
     rows = x.unsqueeze(-2)
     if fold.ordered:
         inverse = negated(rows) if ufunc is np.subtract else 1 / rows
-        rows = chosen(places == starts.unsqueeze(-1), rows, inverse)
+        rows = either(places == starts.unsqueeze(-1), rows, inverse)
         ufunc = np.add if ufunc is np.subtract else np.multiply
         fold = FOLDS[ufunc]
     dtype = to_numpy(x.dtype)
     neutral = full_scalar(neutral_value(ufunc, dtype), dtype, x.device)
-    result: torch.Tensor = fold.reduce(chosen(member, rows, neutral), (rows.ndim - 1,), False)
+    result: torch.Tensor = fold.reduce(either(member, rows, neutral), (rows.ndim - 1,), False)
     if ufunc not in (np.gcd, np.lcm, np.hypot):
         return result
     # a lone element stays as it is, with its sign
-    return chosen(ends - starts == 1, torch.index_select(x, -1, starts), result)
+    return either(ends - starts == 1, torch.index_select(x, -1, starts), result)
 
 
 def outer_ufunc(ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
