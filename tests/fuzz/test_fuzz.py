@@ -1,0 +1,52 @@
+"""Random programs give what NumPy gives. See run.py for long runs and for smaller programs."""
+
+import os
+
+import pytest
+import torch
+from fuzz_checking import check
+from fuzz_programs import draw
+
+#: Programs in one test, and where each backend's seeds begin.
+CHUNK = 20
+EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "180"))
+INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "12"))
+FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
+#: Differences that are known, by seed.
+KNOWN = {
+    73: "a size that depends on the data isn't the one compiled for, in a function that writes",
+    130: "item() in a piece between breaks gives NumPy's scalar",
+    142: "storing to a NumPy scalar in place doesn't raise TypeError",
+    1_000_007: "prod(keepdims=True) of an array without dimensions gives an array",
+}
+
+
+def chunks(backend, programs, size):
+    marks = [pytest.mark.inductor] if backend == "inductor" else []
+    first = FIRST_SEED[backend]
+    return [
+        pytest.param(backend, range(first + i, first + min(i + size, programs)), marks=marks)
+        for i in range(0, programs, size)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("backend", "seeds"), [*chunks("eager", EAGER, CHUNK), *chunks("inductor", INDUCTOR, 4)]
+)
+def test_random_programs(backend, seeds):
+    ran = 0
+    for seed in set(seeds) - set(KNOWN):
+        program = draw(seed)
+        verdict = check(program, backend)
+        assert verdict.failure is None, (
+            f"seed {seed}: {verdict.failure.text}\n\n{program.text()}\n"
+            f"python tests/fuzz/run.py --minimise --backend {backend} --programs 1 --seed {seed}"
+        )
+        ran += verdict.graphs > 0
+    torch.compiler.reset()
+    assert ran, "no program of this chunk was compiled"
+
+
+def test_few_programs_raise():
+    programs = [draw(seed) for seed in range(60)]
+    assert sum(len(program.statements) for program in programs) > 60 * 10
