@@ -1,5 +1,8 @@
 """A test per touch point with torch's private parts."""
 
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -118,6 +121,20 @@ class TestNumpyTracing:
             thread.start()
             thread.join()
         assert np.isnan(results[0][0]) == np.isnan(before[0])
+
+    def test_after_bare_torch_compile(self):
+        """Dynamo keeps what it does by type; patches made later have to count too."""
+        code = """
+        import numpy as np, torch
+        bare = torch.compile(lambda x: x + 1, backend="eager")
+        assert (bare(np.ones(2)) == 2).all() and (bare(torch.ones(2)) == 2).all()
+        import npaccel
+        found = npaccel.jit(lambda x: x.mean(), backend="eager", strict=True)(np.arange(3))
+        assert type(found) is np.float32 and found == 1, repr(found)
+        bare = torch.compile(lambda x: x.mean(), backend="eager")
+        assert type(bare(torch.ones(2))) is torch.Tensor
+        """
+        subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
 
     def test_captured_read_only_array_keeps_its_flag(self):
         table = np.arange(3.0)

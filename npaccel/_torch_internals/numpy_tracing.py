@@ -494,6 +494,8 @@ def _patch_inputs() -> None:
     VariableBuilder.wrap_tensor = wrap_tensor
     VariableBuilder.wrap_numpy_ndarray = wrap_numpy_ndarray
     VariableBuilder._wrap = wrap
+    # Dynamo keeps the methods by type from its first capture on; that may have been before.
+    VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
 
 
 def _patch_captured() -> None:
