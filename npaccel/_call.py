@@ -79,7 +79,7 @@ class Call:
             self.engine.log.add_note(
                 f"arrays are copied from the host to {self.device} at every call"
             )
-        if isinstance(value, torch.Tensor) and value.ndim == 0:
+        if result.device == self.device or (isinstance(value, torch.Tensor) and value.ndim == 0):
             return result
         return result.to(self.device)
 

@@ -75,9 +75,11 @@ def compile_call(
     -------
     Outcome or Uncompiled
     """
-    call = Call(engine, values, device)
     settings = TraceSettings(engine.options.default_float, device)
     with dynamo.lock, tracing(settings):
+        # Inside the lock, which forks wait for: torch sets some of its functions up at their
+        # first call, and a child that is forked in the middle of that can never call them.
+        call = Call(engine, values, device)
         try:
             capture, compiled = _captured_and_compiled(call, history)
         except CaptureError as error:
@@ -86,7 +88,9 @@ def compile_call(
             raise
         except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
             return _not_compiled(engine, error)
-    return Frame(call, capture, compiled, settings).first_run()
+        # The first run too: a child that is forked while another thread starts OpenMP's threads
+        # may never get its own.
+        return Frame(call, capture, compiled, settings).first_run()
 
 
 def _captured_and_compiled(call: Call, history: Any) -> tuple[Capture, CompiledGraph | None]:
