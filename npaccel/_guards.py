@@ -196,7 +196,7 @@ def make_conditions(
     """
     conditions: dict[tuple[str, str], Condition] = {}
     for record in records:
-        expression = scope.expression(_strip(record.expression), imports)
+        expression = scope.expression(record.expression, imports)
         try:
             value = scope.evaluate(expression, arguments)
         except Exception as error:
@@ -231,7 +231,7 @@ def method_conditions(
     for record in records:
         if record.kind not in ("TYPE_MATCH", "ID_MATCH", "CLASS_MATCH"):
             continue
-        expression = scope.expression(_strip(record.expression), imports)
+        expression = scope.expression(record.expression, imports)
         value = scope.evaluate(expression, arguments)
         if isinstance(value, type):
             kind, owner = value, expression
@@ -267,13 +267,6 @@ def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterato
                 yield Condition(f"{owner}.__mro__[{j}]", "not_in_dict", name)
 
 
-def _strip(expression: str) -> str:
-    prefix = "___from_numpy("
-    while expression.startswith(prefix) and expression.endswith(")"):
-        expression = expression[len(prefix) : -1]
-    return expression
-
-
 def _condition(
     record: Any, expression: str, value: Any, scope: Scope, imports: Mapping[str, str]
 ) -> Condition:
@@ -298,8 +291,7 @@ def _condition(
     if kind == "NOT_PRESENT_IN_GENERIC_DICT" and len(arguments) == 1:
         return Condition(expression, "not_in_dict", arguments[0])
     if kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING") and arguments:
-        other = _strip(str(arguments[0].name))
-        return Condition(expression, "alias", scope.expression(other, imports))
+        return Condition(expression, "alias", scope.expression(arguments[0], imports))
     raise UnknownGuardError(f"{kind} on {record.expression}")
 
 

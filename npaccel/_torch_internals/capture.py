@@ -33,7 +33,7 @@ from torch._dynamo.side_effects import SideEffects
 from torch._dynamo.symbolic_convert import TensorifyState
 from torch._dynamo.utils import dynamo_timed, get_metrics_context
 from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
-from torch._guards import CompileContext, TracingContext, compile_context
+from torch._guards import CompileContext, Source, TracingContext, compile_context
 
 from npaccel import _fork
 from npaccel._results import IsScalar
@@ -439,8 +439,9 @@ def _record(guard: Any) -> GuardRecord:
     arguments: tuple[Any, ...] = ()
     if isinstance(made_with, functools.partial):
         arguments = (*made_with.args, *made_with.keywords.values())
-    expression = guard.name() if callable(guard.name) else guard.name
-    return GuardRecord(expression, guard.create_fn_name(), arguments)
+    # Another source of the same object becomes Python for it, like the guarded one.
+    arguments = tuple(_plain(a.name) if isinstance(a, Source) else a for a in arguments)
+    return GuardRecord(_plain(guard.name), guard.create_fn_name(), arguments)
 
 
 @contextlib.contextmanager
