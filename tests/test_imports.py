@@ -49,6 +49,17 @@ def test_a_warm_process_needs_no_compiler():
     assert warm == {"equal": True, "heavy": [], "loaded": [True]}
 
 
+def test_dtypes_that_other_packages_add_to_numpy():
+    """As ml_dtypes does, which JAX imports."""
+    found = children.run("""
+        import ml_dtypes, npaccel
+        assert any(np.dtype(t).itemsize == 1 and "float8" in t.__name__
+                   for t in np.sctypeDict.values())
+        answer(result=npaccel.jit(lambda x: np.float32(x) + 1, backend="eager")(np.ones(2)).tolist())
+    """)
+    assert found == {"result": [2.0, 2.0]}
+
+
 def test_import_time():
     """At most 1.1 times that of torch; medians of runs that take turns."""
 

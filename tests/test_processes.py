@@ -117,6 +117,26 @@ answer(results=results, child=child)
     assert found == {"results": [True, True], "child": True}
 
 
+@pytest.mark.inductor
+def test_forks_while_a_thread_computes():
+    found = run("""
+right()
+stop, results = threading.Event(), []
+
+def compute():
+    while not stop.is_set():
+        results.append(right())
+
+thread = threading.Thread(target=compute)
+thread.start()
+children = [forked(right, 30) for _ in range(20)]
+stop.set()
+thread.join()
+answer(results=all(results), some=bool(results), children=children)
+""")
+    assert found == {"results": True, "some": True, "children": [True] * 20}
+
+
 def test_fork_while_a_thread_imports_the_compiler():
     found = run("""
 wave = npaccel.jit(plain, backend="eager")
