@@ -55,7 +55,8 @@ def test_dtypes_that_other_packages_add_to_numpy():
         import ml_dtypes, npaccel
         assert any(np.dtype(t).itemsize == 1 and "float8" in t.__name__
                    for t in np.sctypeDict.values())
-        answer(result=npaccel.jit(lambda x: np.float32(x) + 1, backend="eager")(np.ones(2)).tolist())
+        convert = npaccel.jit(lambda x: np.float32(x) + 1, backend="eager")
+        answer(result=convert(np.ones(2)).tolist())
     """)
     assert found == {"result": [2.0, 2.0]}
 
