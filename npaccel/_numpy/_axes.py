@@ -92,6 +92,49 @@ def deliver(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     return out
 
 
+def written_back(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    """Return the result, written to `out` by the rule of `numpy.take` and its like.
+
+    NumPy works on a copy of `out` in the result's dtype and writes that back,
+    so it is `out` that must be safe to cast.
+
+    Raises
+    ------
+    TypeError
+        If the dtype of `out` can't be cast safely to the result's.
+    ValueError
+        If the shapes differ.
+    """
+    if out is None:
+        return result
+    check_cast(to_numpy(out.dtype), to_numpy(result.dtype), "safe")
+    return deliver(cast(result, to_numpy(out.dtype)), out)
+
+
+def check_placed(order: Any = "K", device: Any = None, creates: bool = False) -> None:
+    """Let NumPy raise for an order of elements or a device that it doesn't know.
+
+    Functions that create an array from nothing take fewer orders.
+    """
+    if creates:
+        np.empty((), order=order, device=device)
+    else:
+        np.empty_like(0, order=order, device=device)
+
+
+def needs_array(x: Any, attribute: str = "ndim") -> torch.Tensor:
+    """Return an argument that NumPy reads an attribute of, and so must be an array.
+
+    Raises
+    ------
+    AttributeError
+        If it's a list or a number.
+    """
+    if not isinstance(x, torch.Tensor):
+        raise AttributeError(f"'{type(x).__name__}' object has no attribute '{attribute}'")
+    return x
+
+
 def probe(x: torch.Tensor, shape: tuple[int, ...] = (2,)) -> np.ndarray[Any, Any]:
     """Return a small NumPy array of a tensor's dtype, to ask NumPy for a result dtype."""
     return np.ones(shape, dtype=to_numpy(x.dtype))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy._axes import check_placed
 from npaccel._numpy._context import settings
 from npaccel._numpy._dtypes import (
     DType,
@@ -86,6 +87,7 @@ def _of_shape(value: int) -> Callable[..., torch.Tensor]:
         device: str | None = None,
         like: Any = None,
     ) -> torch.Tensor:
+        check_placed(order, device, creates=True)
         kind = default_float() if dtype is None else as_dtype(dtype)
         return filled(shape, value, kind, None)
 
@@ -108,6 +110,7 @@ def full(
     like: Any = None,
 ) -> torch.Tensor:
     """`numpy.full`; a Python float makes an array of the default float."""
+    check_placed(order, device, creates=True)
     if dtype is None:
         kind = to_numpy(as_tensor(fill_value).dtype)
     else:
@@ -133,6 +136,7 @@ def _like_shape(value: int) -> Callable[..., torch.Tensor]:
         *,
         device: str | None = None,
     ) -> torch.Tensor:
+        check_placed(order, device)
         sizes, kind, where = _like(a, dtype, shape)
         return filled(sizes, value, kind, where)
 
@@ -160,6 +164,7 @@ def full_like(
     device: str | None = None,
 ) -> torch.Tensor:
     """`numpy.full_like`."""
+    check_placed(order, device)
     sizes, kind, where = _like(a, dtype, shape)
     return filled(sizes, fill_value, kind, where)
 
@@ -180,6 +185,7 @@ def array(
     ndmax: int = 0,
 ) -> torch.Tensor:
     """`numpy.array`: a copy, unless `copy` is None or False."""
+    check_placed(order)
     found = as_tensor(object, None if dtype is None else as_dtype(dtype))
     if found is object:
         found = found.clone() if copy else found
@@ -203,6 +209,7 @@ def _as_array(ndmin: int = 0) -> Callable[..., torch.Tensor]:
         copy: bool | None = None,
         like: Any = None,
     ) -> torch.Tensor:
+        check_placed("K" if order is None else order, device)
         return array(a, dtype, copy=copy, ndmin=ndmin)
 
     return convert
@@ -210,7 +217,7 @@ def _as_array(ndmin: int = 0) -> Callable[..., torch.Tensor]:
 
 asarray = implements(np.asarray)(_as_array())
 asanyarray = implements(np.asanyarray)(_as_array())
-implements(np.asfortranarray, note="strides stay as they are")(_as_array())
+implements(np.asfortranarray, note="strides stay as they are")(_as_array(np.asfortranarray(0).ndim))
 
 
 @implements(np.ascontiguousarray)
@@ -235,7 +242,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> torch.Tensor:
     """`numpy.copy`."""
-    return array(a)
+    return array(a, order=order)
 
 
 # -- scalar types

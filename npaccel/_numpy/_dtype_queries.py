@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy._axes import needs_array
 from npaccel._numpy._dtypes import DType, as_tensor, is_scalar, result_dtype, to_numpy, weak_type
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import concrete
@@ -61,7 +62,8 @@ def min_scalar_type(a: Any, /) -> DType:
 @implements(np.common_type)
 def common_type(*arrays: Any) -> type[Any]:
     """`numpy.common_type`."""
-    return np.common_type(*(np.empty(0, to_numpy(as_tensor(x).dtype)) for x in arrays))
+    known = [to_numpy(needs_array(x, "dtype").dtype) for x in arrays]
+    return np.common_type(*(np.empty(0, dtype) for dtype in known))
 
 
 @implements(np.iscomplexobj)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import axis_of, deliver, probe
+from npaccel._numpy._axes import axis_of, check_placed, deliver, probe
 from npaccel._numpy._context import settings
 from npaccel._numpy._dtypes import (
     DType,
@@ -23,11 +24,26 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
+from npaccel._torch_internals.sizes import surely
 
 _NORMS = (None, "backward", "ortho", "forward")
 _HALF = "float16 is scaled in float32, where NumPy rounds the scale to float16"
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 Transform = Callable[..., torch.Tensor]
+
+
+def _writes(name: str) -> bool:
+    """Whether the installed NumPy writes to `out`, which some of its transforms overlook."""
+    function = getattr(np.fft, name)
+    if "out" not in inspect.signature(function).parameters:
+        return False
+    data = np.ones((2, 2))
+    out = np.full_like(function(data), 99)
+    function(data, out=out)
+    return not bool((out == 99).all())
+
+
+_WRITES = {name: _writes(name) for name in ("hfft", "ifft2", "irfft2")}
 
 
 def _check_norm(norm: Any) -> None:
@@ -76,7 +92,18 @@ def _line(transform: Transform, x: torch.Tensor, n: Any, axis: int, norm: Any) -
     axis = axis_of(axis, x.ndim)
     if n is None:
         _check_points(x.shape[axis])
-    return transform(x, n=n, dim=axis, norm=norm)
+    found: torch.Tensor = _transformed(transform, x, n, axis, norm)
+    return found
+
+
+def _transformed(transform: Transform, x: torch.Tensor, n: Any, axis: int, norm: Any) -> Any:
+    """Transform along one axis; torch refuses arrays without lines, so one line is cut off."""
+    empty = [i != axis and surely(size == 0) for i, size in enumerate(x.shape)]
+    if not any(empty):
+        return transform(x, n=n, dim=axis, norm=norm)
+    line = x.new_zeros([1 if none else size for none, size in zip(empty, x.shape, strict=True)])
+    found = transform(line, n=n, dim=axis, norm=norm)
+    return found[tuple(slice(0 if none else None) for none in empty)]
 
 
 def _declare_line(name: str, transform: Transform, complex_input: bool) -> None:
@@ -121,7 +148,7 @@ def hfft(
     _check_norm(norm)
     given = as_tensor(a)
     found = irfft(torch.conj_physical(_as_complex(given)), n, axis, _SWAPPED[norm])
-    return deliver(_as_given(found, given), out)
+    return deliver(_as_given(found, given), out if _WRITES["hfft"] else None)
 
 
 @implements(np.fft.ihfft, note=_HALF)
@@ -169,10 +196,10 @@ def _several(
         _check_points(n)
     if not axes:
         return x
-    if len(set(axes)) == len(axes):
+    if len(set(axes)) == len(axes) and not surely(x.numel() == 0):
         return several(x, s=list(sizes), dim=axes, norm=norm)
     for n, axis in reversed(list(zip(sizes, axes, strict=True))):
-        x = line(x, n=n, dim=axis, norm=norm)
+        x = _transformed(line, x, n, axis, norm)
     return x
 
 
@@ -187,7 +214,9 @@ def _declare_nd(name: str, line: Transform, several: Transform, axes_default: An
         a: Any, s: Any = None, axes: Any = axes_default, norm: Any = None, out: Any = None
     ) -> torch.Tensor:
         """Transform along several axes."""
-        return deliver(_complex_nd(line, several, a, s, axes, norm), out)
+        found = _complex_nd(line, several, a, s, axes, norm)
+        writes = _WRITES.get(name, True) and (axes is None or len(axes) > 0) and np.ndim(a) > 0
+        return deliver(found, out if writes else None)
 
     # The name under which a printed graph can be imported.
     globals()[name] = implements(getattr(np.fft, name), note=_HALF)(named(function, name, __name__))
@@ -246,7 +275,7 @@ def irfft2(
     a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
 ) -> torch.Tensor:
     """`numpy.fft.irfft2`."""
-    return irfftn(a, s, axes, norm, out)
+    return irfftn(a, s, axes, norm, out if _WRITES["irfft2"] else None)
 
 
 def _check_count(n: Any) -> None:
@@ -270,7 +299,7 @@ def _frequencies(first: Any, n: Any, count: Any, d: Any) -> torch.Tensor:
 @implements(np.fft.fftfreq)
 def fftfreq(n: int, d: Any = 1.0, device: Any = None) -> torch.Tensor:
     """`numpy.fft.fftfreq`: from 0 up, then the negative ones."""
-    del device
+    check_placed(device=device)
     _check_count(n)
     # Rolled so that the negative half, which begins at -(n // 2), comes last.
     found: torch.Tensor = torch.roll(_frequencies(-(n // 2), n, n, d), -(n // 2))
@@ -280,7 +309,7 @@ def fftfreq(n: int, d: Any = 1.0, device: Any = None) -> torch.Tensor:
 @implements(np.fft.rfftfreq)
 def rfftfreq(n: int, d: Any = 1.0, device: Any = None) -> torch.Tensor:
     """`numpy.fft.rfftfreq`: the frequencies that aren't negative."""
-    del device
+    check_placed(device=device)
     _check_count(n)
     return _frequencies(0, n, n // 2 + 1, d)
 
@@ -291,10 +320,17 @@ def _shift_axes(x: torch.Tensor, axes: Any) -> list[int]:
     return [axis_of(i, x.ndim) for i in (axes if isinstance(axes, list | tuple) else [axes])]
 
 
+def _shiftable(x: Any, axes: Any) -> torch.Tensor:
+    found = as_tensor(x)
+    if axes is None and not found.ndim:
+        np.fft.fftshift(np.zeros(()))  # NumPy's own error
+    return found
+
+
 @implements(np.fft.fftshift)
 def fftshift(x: Any, axes: Any = None) -> Any:
     """`numpy.fft.fftshift`: frequency 0 goes to the middle."""
-    x = as_tensor(x)
+    x = _shiftable(x, axes)
     for axis in _shift_axes(x, axes):
         x = torch.roll(x, x.shape[axis] // 2, axis)
     return x
@@ -303,7 +339,7 @@ def fftshift(x: Any, axes: Any = None) -> Any:
 @implements(np.fft.ifftshift)
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """`numpy.fft.ifftshift`, which undoes `fftshift`."""
-    x = as_tensor(x)
+    x = _shiftable(x, axes)
     for axis in _shift_axes(x, axes):
         x = torch.roll(x, -(x.shape[axis] // 2), axis)
     return x

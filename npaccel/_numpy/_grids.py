@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import axis_of
+from npaccel._numpy._axes import axis_of, check_placed, needs_array
 from npaccel._numpy._context import settings
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import (
+    BOOL,
     INT64,
     DType,
     as_dtype,
@@ -27,6 +28,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._index_keys import bounded
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import either
+from npaccel._torch_internals.sizes import surely
 
 
 def _positions(size: Any, device: torch.device | None = None) -> torch.Tensor:
@@ -55,6 +57,7 @@ def eye(
     like: Any = None,
 ) -> torch.Tensor:
     """`numpy.eye`."""
+    check_placed(order, device, creates=True)
     (rows,) = shape_of(N)
     columns = rows if M is None else shape_of(M)[0]
     return cast(_positions(rows).unsqueeze(1) + k == _positions(columns), _float_or(dtype))
@@ -177,6 +180,10 @@ def meshgrid(
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """`numpy.indices`."""
     sizes = shape_of(tuple(dimensions))
+    if as_dtype(dtype) == BOOL and any(surely(size > 2) for size in sizes):
+        raise TypeError(
+            "arange() is only supported for booleans when the result has at most length 2."
+        )
     lines = [cast(_positions(size), as_dtype(dtype)) for size in sizes]
     grid = meshgrid(*lines, sparse=True, indexing="ij", copy=False)
     if sparse:
@@ -242,14 +249,14 @@ def _matrix(arr: Any) -> torch.Tensor:
 @implements(np.tril_indices_from)
 def tril_indices_from(arr: Any, k: Any = 0) -> tuple[torch.Tensor, ...]:
     """`numpy.tril_indices_from`."""
-    x = _matrix(arr)
+    x = _matrix(needs_array(arr))
     return tril_indices(x.shape[0], k, x.shape[1])
 
 
 @implements(np.triu_indices_from)
 def triu_indices_from(arr: Any, k: Any = 0) -> tuple[torch.Tensor, ...]:
     """`numpy.triu_indices_from`."""
-    x = _matrix(arr)
+    x = _matrix(needs_array(arr))
     return triu_indices(x.shape[0], k, x.shape[1])
 
 
@@ -262,7 +269,7 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[torch.Tensor, ...]:
 @implements(np.diag_indices_from)
 def diag_indices_from(arr: Any) -> tuple[torch.Tensor, ...]:
     """`numpy.diag_indices_from`."""
-    x = as_tensor(arr)
+    x = needs_array(arr)
     if x.ndim < 2:
         raise ValueError("input array must be at least 2-d")
     if any(size != x.shape[0] for size in x.shape[1:]):
@@ -287,9 +294,11 @@ def split_index(flat: torch.Tensor, shape: Sequence[Any], order: str = "C") -> l
     return found[::-1] if order == "C" else found
 
 
-def _check_order(order: str) -> None:
-    if order not in ("C", "F"):
+def _order(order: str | None) -> str:
+    """Return the order of elements, "C" where none is given."""
+    if order not in ("C", "F", None):
         raise ValueError("only 'C' or 'F' order is permitted")
+    return order or "C"
 
 
 @implements(
@@ -299,7 +308,7 @@ def _check_order(order: str) -> None:
 )
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[torch.Tensor, ...]:
     """`numpy.unravel_index`."""
-    _check_order(order)
+    order = _order(order)
     sizes = shape_of(shape)
     if isinstance(indices, int):
         total = math.prod(sizes)
@@ -317,7 +326,7 @@ def ravel_multi_index(
     multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
 ) -> torch.Tensor:
     """`numpy.ravel_multi_index`."""
-    _check_order(order)
+    order = _order(order)
     sizes = shape_of(dims)
     modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
     parts = [_index_array(part) for part in multi_index]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import axis_of, deliver
+from npaccel._numpy._axes import axis_of, deliver, needs_array
 from npaccel._numpy._dtypes import (
     DType,
     as_dtype,
@@ -239,7 +239,7 @@ def _split_along(name: str, axis: int) -> Callable[..., list[torch.Tensor]]:
         least = max(axis + 1, 2)
         if x.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
-        return split(x, indices_or_sections, axis)
+        return split(needs_array(ary, "shape"), indices_or_sections, axis)
 
     return implementation
 
@@ -254,7 +254,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[torch.Tensor]:
     x = as_tensor(ary)
     if x.ndim == 0:
         raise ValueError("hsplit only works on arrays of 1 or more dimensions")
-    return split(x, indices_or_sections, min(x.ndim - 1, 1))
+    return split(needs_array(ary), indices_or_sections, min(x.ndim - 1, 1))
 
 
 if hasattr(np, "unstack"):  # NumPy 2.1
@@ -262,7 +262,7 @@ if hasattr(np, "unstack"):  # NumPy 2.1
     @implements(np.unstack)
     def unstack(x: Any, /, *, axis: int = 0) -> tuple[torch.Tensor, ...]:
         """`numpy.unstack`: views."""
-        tensor = as_tensor(x)
+        tensor = needs_array(x)
         if tensor.ndim == 0:
             raise ValueError("Input array must be at least 1-d.")
         return tuple(tensor.unbind(axis_of(axis, tensor.ndim)))

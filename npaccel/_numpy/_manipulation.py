@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.exceptions import AxisError
 
-from npaccel._numpy._axes import axes_of, axis_of
+from npaccel._numpy._axes import axes_of, axis_of, needs_array
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import as_tensor, is_scalar
 from npaccel._numpy._indexing import fitted, flipped, restored, same_bits
@@ -27,8 +27,9 @@ def reversed_axes(x: torch.Tensor) -> torch.Tensor:
     return x.permute(tuple(range(x.ndim - 1, -1, -1)))
 
 
-def _is_fortran(x: torch.Tensor, order: str) -> bool:
+def _is_fortran(x: torch.Tensor, order: str | None) -> bool:
     """Whether elements are to be read with the first axis fastest."""
+    order = "C" if order is None else order
     if order not in _ORDERS:
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     if order in ("A", "K"):
@@ -154,7 +155,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> torch.Tensor:
 @implements(np.rollaxis)
 def rollaxis(a: Any, axis: int, start: int = 0) -> torch.Tensor:
     """`numpy.rollaxis`: a view."""
-    x = as_tensor(a)
+    x = needs_array(a)
     origin = axis_of(axis, x.ndim)
     first = start + x.ndim if start < 0 else start
     if not 0 <= first <= x.ndim:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy import _dtype_queries, _padding
-from npaccel._numpy._axes import call
+from npaccel._numpy._axes import NO_VALUE, call, check_placed
 from npaccel._numpy._dtypes import as_dtype, cast, check_cast, to_numpy, to_torch
 from npaccel._numpy._grids import diagonal
 from npaccel._numpy._indexing import getitem, setitem, value_for
@@ -97,6 +97,7 @@ def flatten(a: torch.Tensor, order: str = "C") -> torch.Tensor:
 @implements("numpy.ndarray.copy")
 def copy(a: torch.Tensor, order: str = "C") -> torch.Tensor:
     """`numpy.ndarray.copy`."""
+    check_placed(order)
     if order == "C":
         return a.clone(memory_format=torch.contiguous_format)
     return a.clone()
@@ -125,15 +126,16 @@ if hasattr(np, "astype"):  # NumPy 2.1
         x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None
     ) -> torch.Tensor:
         """`numpy.astype`."""
+        check_placed(device=device)
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
         return astype(x, dtype, copy=copy)
 
 
 @implements("numpy.ndarray.view")
-def view(a: torch.Tensor, dtype: Any = None, type: Any = None) -> torch.Tensor:
-    """`numpy.ndarray.view`: the same bytes, read as another dtype."""
-    if dtype is None or dtype is np.ndarray:
+def view(a: torch.Tensor, dtype: Any = NO_VALUE, type: Any = None) -> torch.Tensor:
+    """`numpy.ndarray.view`: the same bytes, read as another dtype (None means float64)."""
+    if dtype is NO_VALUE or dtype is np.ndarray:
         return a.view(a.shape) if a.is_contiguous() else a[...]
     kind = as_dtype(dtype)
     own, new = a.element_size(), kind.itemsize
@@ -172,6 +174,8 @@ def item(a: torch.Tensor, *args: Any) -> torch.Tensor:
         return a.reshape(())
     key = args[0] if len(args) == 1 else args
     if isinstance(key, tuple):
+        if len(key) == 1:
+            return getitem(a.reshape(-1), key[0])
         if len(key) != a.ndim:
             raise ValueError("incorrect number of indices for array")
         return getitem(a, key)

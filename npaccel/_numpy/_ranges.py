@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import axis_of, call
+from npaccel._numpy._axes import axis_of, call, check_placed
 from npaccel._numpy._context import settings
 from npaccel._numpy._dtypes import (
     BOOL,
@@ -43,6 +43,7 @@ def arange(
     like: Any = None,
 ) -> torch.Tensor:
     """`numpy.arange` of Python numbers; the length may be symbolic."""
+    check_placed(device=device)
     begin, end, delta, spec = _range_arguments(args, (start, stop, step, dtype))
     kind = _range_dtype((begin, end, delta), spec)
     if isinstance(delta, int | float) and delta == 0:
@@ -162,6 +163,7 @@ def linspace(
     device: str | None = None,
 ) -> Any:
     """`numpy.linspace`; the ends may be arrays."""
+    check_placed(device=device)
     count = _spaced_count(num)
     (first, last), kind = _ends(start, stop)
     parts = count - 1 if endpoint else count

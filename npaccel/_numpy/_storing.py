@@ -69,7 +69,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     """`numpy.putmask`: too few values are repeated, by position in the array."""
     x = _target(a, "putmask")
     chosen = _mask_like(mask, x, "putmask")
-    source = cast_same_kind(values, x)
+    source = _cast_as(np.putmask, values, x)
     if surely(source.numel() == 0):
         return
     if source.ndim and surely(source.numel() != 1):
@@ -77,10 +77,11 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     x.copy_(either(chosen, source.reshape(()) if source.numel() == 1 else source, x))
 
 
-def cast_same_kind(values: Any, x: torch.Tensor) -> torch.Tensor:
-    """Return values in the dtype of an array, where NumPy's default rule allows the cast."""
+def _cast_as(function: Any, values: Any, x: torch.Tensor) -> torch.Tensor:
+    """Return values in the dtype of an array, where the NumPy function allows the cast."""
     if isinstance(values, torch.Tensor):
-        check_cast(to_numpy(values.dtype), to_numpy(x.dtype), "same_kind")
+        stand_in = np.zeros(1, to_numpy(values.dtype))
+        function(np.zeros(1, to_numpy(x.dtype)), np.ones(1, bool), stand_in)
     return value_for(values, to_numpy(x.dtype), x.device)
 
 
@@ -89,7 +90,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     """`numpy.place`: the n-th True element gets the n-th value, and they repeat."""
     x = _target(arr, "place")
     chosen = _mask_like(mask, x, "place")
-    source = value_for(vals, to_numpy(x.dtype), x.device)
+    source = _cast_as(np.place, vals, x)
     if surely(source.numel() == 0):
         if surely(x.numel() == 0):
             return
@@ -99,11 +100,15 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     x.copy_(either(chosen, found.reshape(x.shape) if found.ndim else found, x))
 
 
+def _ask_put(indices: Any) -> None:
+    np.put(np.zeros(1), indices, 0, mode="clip")
+
+
 @implements(np.put, mutates=(0,), note=_AT_RUN_TIME)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`numpy.put`: too few values are repeated."""
     x = _target(a, "put")
-    index = bounded(integer_indices(ind).reshape(-1), x.numel(), mode)
+    index = bounded(integer_indices(ind, _ask_put).reshape(-1), x.numel(), mode)
     source = value_for(v, to_numpy(x.dtype), x.device)
     if surely(source.numel() == 0) or surely(index.numel() == 0):
         return

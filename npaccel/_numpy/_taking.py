@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import axis_of, deliver
+from npaccel._numpy._axes import axis_of, needs_array, written_back
 from npaccel._numpy._dtypes import (
     BOOL,
     INT64,
@@ -29,8 +29,19 @@ from npaccel._numpy._ufunc_integers import either
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
 
 
-def integer_indices(x: Any) -> torch.Tensor:
+def _asked(indices: Any) -> None:
+    np.take(np.zeros(1), indices, mode="clip")
+
+
+def integer_indices(x: Any, ask: Callable[[Any], None] = _asked) -> torch.Tensor:
     """Return index arrays as int64.
+
+    Parameters
+    ----------
+    x : tensor, nested list or Python int
+        The indices.
+    ask : callable
+        Calls NumPy with indices of this dtype, to let it raise.
 
     Raises
     ------
@@ -41,7 +52,7 @@ def integer_indices(x: Any) -> torch.Tensor:
     # NumPy is asked: its rule has changed between versions.
     probe = np.zeros(1, to_numpy(found.dtype)) if isinstance(x, torch.Tensor) else concrete(x)
     if not _has_tensors(probe):
-        np.take(np.zeros(1), probe, mode="clip")
+        ask(probe)
     return cast(found, INT64)
 
 
@@ -61,7 +72,7 @@ def take(
     # A Python int is kept as it is: its bounds are checked now.
     static = mode == "raise" and isinstance(indices, int) and not isinstance(indices, bool)
     found = getitem(x, (*(slice(None),) * where, indices if static else index))
-    return deliver(found.clone() if static else found, out)
+    return written_back(found.clone() if static else found, out)
 
 
 def along_axis_key(x: torch.Tensor, indices: torch.Tensor, axis: int) -> tuple[torch.Tensor, ...]:
@@ -80,7 +91,7 @@ def along_axis_key(x: torch.Tensor, indices: torch.Tensor, axis: int) -> tuple[t
 @implements(np.take_along_axis, note=_AT_RUN_TIME)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> torch.Tensor:
     """`numpy.take_along_axis`."""
-    x, index = as_tensor(arr), as_tensor(indices)
+    x, index = needs_array(arr), as_tensor(indices)
     if axis is None:
         if index.ndim != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
@@ -102,7 +113,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> torch.
     place = bounded(cast(index, INT64), len(items), mode).expand(shape).unsqueeze(0)
     place = torch.where(place < 0, place - len(items), place)  # NumPy refuses negative ones
     found = torch.gather(same_bits(rows), 0, place).squeeze(0)
-    return deliver(restored(found, rows), out)
+    return written_back(restored(found, rows), out)
 
 
 @implements(np.where, data_dependent=True)
@@ -160,7 +171,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
         places = torch.tensor(kept, dtype=torch.int64, device=x.device)
     else:
         places = nonzero(mask)[0]
-    return deliver(selected(x, where, places), out)
+    return written_back(selected(x, where, places), out)
 
 
 @implements(np.extract, data_dependent=True)

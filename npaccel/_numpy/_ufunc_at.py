@@ -42,6 +42,7 @@ _SCATTERED: dict[np.ufunc, str] = {
 _BINARY_AT = frozenset(
     (*_SCATTERED, np.add, np.subtract, np.divide, np.fmax, np.fmin, np.logical_xor, np.bitwise_xor)
 )
+_LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
 
 
 def has_at(ufunc: np.ufunc) -> bool:
@@ -90,8 +91,10 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
             f"{known[0]}: NumPy cuts every step to a whole number; convert the array or the "
             "operand first"
         )
-    values = _broadcast(cast(values, loop[1]), places).reshape(-1)
-    found = _binary(ufunc, cast(flat, loop[0]), places.reshape(-1), values)
+    if ufunc not in _LOGICAL:  # their loop is one of bools, which would lose the other elements
+        flat, values = cast(flat, loop[0]), cast(values, loop[1])
+    values = _broadcast(values, places).reshape(-1)
+    found = _binary(ufunc, flat, places.reshape(-1), values)
     a.copy_(cast(found, to_numpy(a.dtype)).reshape(a.shape))
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from npaccel._numpy._axes import NO_VALUE
 from npaccel._numpy._dtypes import (
     BOOL,
     DType,
@@ -76,21 +77,36 @@ class Request:
 
     dtype: DType | None = None
     casting: str = "same_kind"
-    signature: Any = None
+    signature: Any = NO_VALUE
+    order: Any = "K"
 
     @property
     def explicit(self) -> bool:
         """Whether the caller named the loop."""
-        return self.dtype is not None or self.signature is not None
+        return self.dtype is not None or self.signature is not NO_VALUE
 
     def keywords(self) -> dict[str, Any]:
         """Return them as NumPy takes them."""
-        found: dict[str, Any] = {"casting": self.casting}
+        found: dict[str, Any] = {"casting": self.casting, "order": self.order}
         if self.dtype is not None:
             found["dtype"] = self.dtype
-        if self.signature is not None:
+        if self.signature is not NO_VALUE:
             found["signature"] = self.signature
         return found
+
+
+def request_of(dtype: Any, casting: str, signature: Any, order: Any) -> Request:
+    """Return the keywords of a call; `NO_VALUE` where one wasn't given.
+
+    Raises
+    ------
+    TypeError
+        If the loop is named by both dtype and signature.
+    """
+    if dtype is not NO_VALUE and signature is not NO_VALUE:
+        raise TypeError("cannot specify both 'signature' and 'dtype'")
+    kind = None if dtype is NO_VALUE or dtype is None else as_dtype(dtype)
+    return Request(kind, casting, signature, order)
 
 
 def is_symbolic(x: Any) -> bool:
@@ -123,7 +139,7 @@ def _probe(x: Any) -> Any:
 def _resolve(
     ufunc: np.ufunc, dtypes: tuple[Any, ...], signature: Any, casting: Any
 ) -> tuple[DType, ...]:
-    if signature is None:
+    if signature is NO_VALUE:
         return ufunc.resolve_dtypes(dtypes, casting=casting)
     return ufunc.resolve_dtypes(dtypes, signature=signature, casting=casting)
 
@@ -381,15 +397,15 @@ def elementwise(kernel: Kernel) -> Compute:
         where: Any = True,
         casting: str = "same_kind",
         order: str = "K",
-        dtype: Any = None,
+        dtype: Any = NO_VALUE,
         subok: bool = True,
-        signature: Any = None,
+        signature: Any = NO_VALUE,
     ) -> Any:
         operands, positional = args[: ufunc.nin], args[ufunc.nin :]
         if len(operands) < ufunc.nin or len(positional) > ufunc.nout:
             ufunc(*(np.empty(0) for _ in args))  # NumPy's own TypeError
         outs = out_tuple(ufunc, out, positional)
-        request = Request(None if dtype is None else as_dtype(dtype), casting, signature)
+        request = request_of(dtype, casting, signature, order)
         return call(kernel, operands, outs, where, request)
 
     return named(implementation, ufunc.__name__)

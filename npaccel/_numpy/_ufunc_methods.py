@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from npaccel._numpy._dtypes import (
+    BOOL,
     INT64,
     DType,
     as_dtype,
@@ -92,8 +93,10 @@ def _loop_dtype(
     ufunc: np.ufunc, found: DType, x: torch.Tensor, dtype: Any, out: torch.Tensor | None
 ) -> DType:
     """Return the dtype to fold in, narrowed where NumPy would invent it."""
+    if ufunc in _TO_BOOL:
+        return BOOL
     if dtype is not None:
-        return as_dtype(dtype) if ufunc not in _TO_BOOL else found
+        return as_dtype(dtype)
     own = to_numpy(x.dtype)
     if out is None:
         return narrow(found, [own])
@@ -113,6 +116,12 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if ndim == 0 and axis in (0, -1):
         return ()  # NumPy lets a scalar be reduced along its "first" axis
     return tuple(normalize_axis_tuple(axis, ndim))
+
+
+def _only_axis(axis: Any, ndim: int) -> int:
+    """Return the one axis that NumPy has found to be meant: None is that of a 1-D array."""
+    (found,) = _axes(axis, ndim)
+    return found
 
 
 def reduce_ufunc(
@@ -196,7 +205,7 @@ def _asked_reduce(
     if mask is not None:
         keywords["where"] = _stand_in(mask)
     if out is not None:
-        keywords["out"] = np.ones((1,) * out.ndim, dtype=to_numpy(out.dtype))
+        keywords["out"] = _stand_in(out)
     return _asked(ufunc.reduce, _stand_in(x), **keywords)
 
 
@@ -316,7 +325,7 @@ def accumulate_ufunc(
             f"{ufunc.__name__}.accumulate has shape {tuple(x.shape)}"
         )
     scan = fold_of(ufunc, "accumulate").accumulate
-    return deliver(scan(cast(x, loop), normalize_axis_index(axis, x.ndim)), target, None)
+    return deliver(scan(cast(x, loop), _only_axis(axis, x.ndim)), target, None)
 
 
 def reduceat_ufunc(
@@ -362,7 +371,7 @@ def reduceat_ufunc(
     stand_in = np.zeros((1,) * starts.ndim, dtype=to_numpy(starts.dtype))
     found = _asked(ufunc.reduceat, _stand_in(x), stand_in, axis=axis, dtype=dtype)
     loop = _loop_dtype(ufunc, found, x, dtype, target)
-    position = normalize_axis_index(axis, x.ndim)
+    position = _only_axis(axis, x.ndim)
     last = torch.movedim(cast(x, loop), position, -1)
     _check_indices(ufunc, indices, last.shape[-1])
     result = _fold_slices(ufunc, last, cast(starts, INT64))

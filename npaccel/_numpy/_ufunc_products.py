@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, dtype_of, is_scalar, to_numpy
+from npaccel._numpy._axes import NO_VALUE, given
+from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, is_scalar, to_numpy
 from npaccel._numpy._ufunc_engine import (
     Kernel,
     Request,
@@ -17,6 +18,7 @@ from npaccel._numpy._ufunc_engine import (
     loop_dtypes,
     named,
     out_tuple,
+    request_of,
 )
 from npaccel._numpy._ufunc_integers import Compute, as_signed, is_integral
 
@@ -143,19 +145,6 @@ def _call(
     return deliver(cast(found, loop[-1]), out, None)
 
 
-def _along(ufunc: np.ufunc, operands: Sequence[Any], axis: Any) -> list[Any]:
-    """Move the axis of a product of vectors to the end."""
-    if ufunc.signature != "(n),(n)->()":
-        raise TypeError(
-            f"{ufunc.__name__}: axis can only be used with a single shared core dimension, "
-            f"not with the {ufunc.signature} of this one; use np.moveaxis on the operands"
-        )
-    tensors = [as_tensor(x) for x in operands]
-    for x in tensors:
-        np.lib.array_utils.normalize_axis_index(axis, x.ndim)
-    return [torch.movedim(x, axis, -1) for x in tensors]
-
-
 def gufunc(kernel: Kernel) -> Compute:
     """Make the table's implementation of a generalised ufunc."""
     ufunc = kernel.ufunc
@@ -165,12 +154,12 @@ def gufunc(kernel: Kernel) -> Compute:
         out: Any = None,
         casting: str = "same_kind",
         order: str = "K",
-        dtype: Any = None,
+        dtype: Any = NO_VALUE,
         subok: bool = True,
-        signature: Any = None,
+        signature: Any = NO_VALUE,
         axes: Any = None,
-        axis: Any = None,
-        keepdims: bool = False,
+        axis: Any = NO_VALUE,
+        keepdims: Any = NO_VALUE,
     ) -> Any:
         operands, positional = list(args[: ufunc.nin]), args[ufunc.nin :]
         if len(operands) < ufunc.nin or len(positional) > ufunc.nout:
@@ -180,25 +169,37 @@ def gufunc(kernel: Kernel) -> Compute:
                 f"{ufunc.__name__}: axes= can't be compiled; use np.moveaxis on the operands"
             )
         outs = out_tuple(ufunc, out, positional)
-        if axis is not None:
-            operands = _along(ufunc, operands, axis)
-        request = Request(None if dtype is None else as_dtype(dtype), casting, signature)
-        if not keepdims:
+        request = request_of(dtype, casting, signature, order)
+        operands = [x if is_scalar(x) else as_tensor(x) for x in operands]
+        _check(ufunc, operands, outs, request, given({"axis": axis, "keepdims": keepdims}))
+        axis = -1 if axis is NO_VALUE else axis
+        if axis != -1:
+            operands = [torch.movedim(as_tensor(x), axis, -1) for x in operands]
+        if keepdims is NO_VALUE or not keepdims:
             return _call(kernel, operands, outs, request)
-        return _keeping(kernel, operands, outs, request, -1 if axis is None else axis)
+        return _keeping(kernel, operands, outs, request, axis)
 
     return named(implementation, ufunc.__name__)
+
+
+def _check(
+    ufunc: np.ufunc,
+    operands: Sequence[Any],
+    outs: Sequence[Any],
+    request: Request,
+    keywords: dict[str, Any],
+) -> None:
+    """Let NumPy raise what it would raise for these dtypes and numbers of dimensions."""
+    probes = [x if is_scalar(x) else np.empty((0,) * x.ndim, to_numpy(x.dtype)) for x in operands]
+    (out,) = outs
+    if out is not None:
+        keywords["out"] = np.empty((0,) * out.ndim, to_numpy(out.dtype))
+    ufunc(*probes, **keywords, **request.keywords())
 
 
 def _keeping(
     kernel: Kernel, operands: Sequence[Any], outs: tuple[Any, ...], request: Request, axis: int
 ) -> torch.Tensor:
-    if kernel.ufunc.signature != "(n),(n)->()":
-        raise TypeError(
-            f"{kernel.ufunc.__name__} does not support keepdims: its signature "
-            f"{kernel.ufunc.signature} requires results with core dimensions; "
-            "use np.expand_dims on the result"
-        )
     out = outs[0]
     target = None if out is None else out.squeeze(axis)
     found = _call(kernel, operands, (target,), request)
