@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import functions
+from .loop_programs.record import jax_jit
 
 Call = Callable[..., Any]
 
@@ -90,20 +91,11 @@ def numba_slice_writes() -> Call:
     return slice_writes  # type: ignore[no-any-return]
 
 
-def _jax(function: Call) -> Call:
-    """Compile with JAX in 64 bit and return NumPy arrays, which also waits for them."""
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    compiled = jax.jit(function)
-    return lambda *arguments: np.asarray(compiled(*arguments))
-
-
 def jax_kmeans() -> Call:
     """Return the NumPy code with ``jax.numpy`` in NumPy's place."""
     import jax.numpy as jnp
 
-    return _jax(
+    return jax_jit(
         lambda points, means: jnp.argmin(
             jnp.linalg.norm(points - means[:, None], axis=2), axis=0
         ).astype(np.int64)
@@ -114,7 +106,7 @@ def jax_sine() -> Call:
     """Return the NumPy code with ``jax.numpy`` in NumPy's place."""
     import jax.numpy as jnp
 
-    return _jax(lambda x: jnp.sin(x) + 1)
+    return jax_jit(lambda x: jnp.sin(x) + 1)
 
 
 def jax_slice_writes() -> Call:
@@ -126,7 +118,7 @@ def jax_slice_writes() -> Call:
         out = jnp.zeros_like(field).at[2:-2, 2:-2, :-1].set(inner * 2)
         return out.at[..., -1].set(0).at[2:-2, 2:-2, 1:].add(inner)
 
-    return _jax(slice_writes)
+    return jax_jit(slice_writes)
 
 
 #: How each peer is built, by implementation and function. JAX has no writes to
