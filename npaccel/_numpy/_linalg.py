@@ -157,7 +157,7 @@ def cond(x: Any, p: Any = None) -> torch.Tensor:
     return torch.where(torch.isnan(found) & clean, torch.inf, found)
 
 
-@implements(np.linalg.lstsq, data_dependent=True)
+@implements(np.linalg.lstsq, zero_d="scalar", data_dependent=True)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """`numpy.linalg.lstsq`, by singular values.
 
@@ -168,6 +168,16 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         rows than columns), rank, and singular values.
     """
     x, y = prepared(a, b)
+    solution, rank, values = least_squares(x, y, rcond)
+    columns = y.unsqueeze(-1) if y.ndim == 1 else y
+    fitted = solution.unsqueeze(-1) if y.ndim == 1 else solution
+    return solution, _residuals(x, columns, fitted, rank), rank.to(torch.int32), values
+
+
+def least_squares(
+    x: torch.Tensor, y: torch.Tensor, rcond: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the solution, the rank and the singular values: what has static shapes."""
     if x.ndim != 2:
         raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
     vector = y.ndim == 1
@@ -187,9 +197,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     inverse = torch.where(large, 1 / torch.where(large, values, 1), 0)
     parts = torch.matmul(conjugate(transposed(left)), y) * inverse.unsqueeze(-1)
     solution = torch.matmul(conjugate(transposed(right)), parts)
-    rank = torch.sum(large)
-    residuals = _residuals(x, y, solution, rank)
-    return solution.squeeze(-1) if vector else solution, residuals, rank.to(torch.int32), values
+    return solution.squeeze(-1) if vector else solution, torch.sum(large), values
 
 
 def _residuals(

@@ -9,11 +9,13 @@ import numpy as np
 import torch
 
 from npaccel._numpy._axes import call
+from npaccel._numpy._decompositions import prepared
 from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, dtype_of, narrow, to_numpy
-from npaccel._numpy._linalg import inv, lstsq
+from npaccel._numpy._linalg import inv, least_squares, lstsq
 from npaccel._numpy._products import dot, promoted
 from npaccel._numpy._signals import convolve
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import assume
 
 
 def _coefficients(p: Any) -> torch.Tensor:
@@ -136,7 +138,7 @@ def _powers(x: torch.Tensor, count: int) -> torch.Tensor:
     return torch.stack(columns[::-1], 1)
 
 
-def _check_fit(x: torch.Tensor, y: torch.Tensor, degree: int) -> None:
+def check_fit(x: torch.Tensor, y: torch.Tensor, degree: int) -> None:
     if degree < 0:
         raise ValueError("expected deg >= 0")
     if x.ndim != 1:
@@ -149,7 +151,7 @@ def _check_fit(x: torch.Tensor, y: torch.Tensor, degree: int) -> None:
         raise TypeError("expected x and y to have same length")
 
 
-def _weights(w: Any, y: torch.Tensor) -> torch.Tensor:
+def weights_of(w: Any, y: torch.Tensor) -> torch.Tensor:
     found = call(np.add, as_tensor(w), 0.0)
     if found.ndim != 1:
         raise TypeError("expected a 1-d array for weights")
@@ -162,22 +164,28 @@ def _by_row(w: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return w.unsqueeze(-1) if y.ndim == 2 else w
 
 
-def _covariance(
-    left: torch.Tensor, scale: torch.Tensor, residuals: torch.Tensor, y: torch.Tensor, cov: Any
-) -> torch.Tensor:
-    points, order = left.shape
+def _covariance(left: torch.Tensor, scale: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Return the covariance of the coefficients, unscaled."""
     base = inv(dot(left.T, left)) / (scale.unsqueeze(1) * scale.unsqueeze(0))
-    if cov == "unscaled":
-        return base if y.ndim == 1 else base.unsqueeze(-1)
+    return base if y.ndim == 1 else base.unsqueeze(-1)
+
+
+def _scaled(
+    base: torch.Tensor, left: torch.Tensor, y: torch.Tensor, found: torch.Tensor, rank: torch.Tensor
+) -> torch.Tensor:
+    """Return a covariance scaled by the errors of the fit; its columns are independent."""
+    points, order = left.shape
     if points <= order:
         raise ValueError(
             "the number of data points must exceed order to scale the covariance matrix"
         )
-    factor = residuals / (points - order)
-    return base * factor if y.ndim == 1 else base.unsqueeze(-1) * factor
+    scaled = base * (torch.sum((y - dot(left, found)) ** 2, 0) / (points - order))
+    scaled = scaled[(rank == order).expand(order)]
+    assume(scaled.shape[0] == order, "the columns of the fit aren't independent")
+    return scaled
 
 
-@implements(np.polyfit, data_dependent=True, note="a poor fit doesn't warn")
+@implements(np.polyfit, zero_d="scalar", data_dependent=True, note="a poor fit doesn't warn")
 def polyfit(
     x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
@@ -192,7 +200,7 @@ def polyfit(
     """
     at, values = (call(np.add, as_tensor(v), 0.0) for v in (x, y))
     order = operator.index(deg) + 1
-    _check_fit(at, values, order - 1)
+    check_fit(at, values, order - 1)
     bound = at.shape[0] * torch.finfo(at.dtype).eps if rcond is None else rcond
     # NumPy's matrix of powers has the dtype of x promoted with int: float64 for float32.
     own = [dtype_of(v) for v in (x, y)]
@@ -201,19 +209,23 @@ def polyfit(
     )
     left, right = _powers(cast(at, wide), order), values
     if w is not None:
-        weights = _weights(w, values)
+        weights = weights_of(w, values)
         left = cast(left * weights.unsqueeze(-1), to_numpy(left.dtype))
         right = cast(right * _by_row(weights, right), to_numpy(right.dtype))
     scale = torch.sqrt(torch.sum(left * left, 0))
     left = left / scale
-    found, residuals, rank, values_ = lstsq(left, right, bound)
-    found = found / _by_row(scale, found)
     if full:
-        own_bound = as_tensor(bound, to_numpy(at.dtype) if rcond is None else None)
-        return found, residuals, rank, values_, own_bound
-    if cov:
-        return found, _covariance(left, scale, residuals, right, cov)
-    return found
+        found, *rest = lstsq(left, right, bound)
+        own_bound = as_tensor(bound, to_numpy(at.dtype)) if rcond is None else rcond
+        return found / _by_row(scale, found), *rest, own_bound
+    # Without the residuals no size depends on the data.
+    a, b = prepared(left, right)
+    scaled, rank, _ = least_squares(a, b, bound)
+    found = scaled / _by_row(scale, scaled)
+    if not cov:
+        return found
+    base = _covariance(left, scale, right)
+    return found, base if cov == "unscaled" else _scaled(base, left, right, scaled, rank)
 
 
 @implements(np.poly, zero_d="scalar")

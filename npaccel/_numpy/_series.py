@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from npaccel._numpy._ufunc_engine import named
 Value = Callable[..., torch.Tensor]
 #: One step of Clenshaw's recurrence: (coefficient, c0, c1, x, degree) -> new (c0, c1).
 Step = Callable[[Any, Any, Any, Any, int], tuple[Any, Any]]
+#: The sum at the end: (c0, c1, x) -> value.
+Last = Callable[[Any, Any, Any], Any]
 
 
 def _dtype(c: torch.Tensor, x: Any) -> DType:
@@ -50,21 +52,36 @@ def _prepared(x: Any, c: Any, tensor: bool) -> tuple[torch.Tensor, list[torch.Te
     return at, list(coefficients.unbind(0))
 
 
-def _clenshaw(step: Step, last: Callable[[Any, Any, Any], Any]) -> Value:
+def clenshaw(step: Step, last: Last, parts: Sequence[Any], zero: Any, at: Any) -> Any:
+    """Sum a series by Clenshaw's recurrence.
+
+    Parameters
+    ----------
+    step, last : callable
+        One step, and the sum at the end.
+    parts : sequence
+        The coefficients, lowest degree first: tensors, or what else adds up.
+    zero : object
+        Zero, as a coefficient.
+    at : object
+        The points, or what stands for x.
+    """
+    c0, c1 = (parts[0], zero) if len(parts) == 1 else (parts[-2], parts[-1])
+    degree = len(parts)
+    for coefficient in reversed(parts[:-2]):
+        degree -= 1
+        c0, c1 = step(coefficient, c0, c1, at, degree)
+    return last(c0, c1, at)
+
+
+def _clenshaw(step: Step, last: Last) -> Value:
     """Make a series' evaluation from one step and the sum at the end."""
 
     def value(x: Any, c: Any, tensor: bool = True) -> torch.Tensor:
         """Evaluate a series by Clenshaw's recurrence."""
         at, parts = _prepared(x, c, tensor)
-        if len(parts) == 1:
-            c0, c1 = parts[0], torch.zeros_like(parts[0])
-        else:
-            c0, c1 = parts[-2], parts[-1]
-        degree = len(parts)
-        for coefficient in reversed(parts[:-2]):
-            degree -= 1
-            c0, c1 = step(coefficient, c0, c1, at, degree)
-        return last(c0, c1, at)  # type: ignore[no-any-return]
+        zero = torch.zeros_like(parts[0])
+        return clenshaw(step, last, parts, zero, at)  # type: ignore[no-any-return]
 
     return value
 
@@ -82,19 +99,35 @@ def _one_more(c0: Any, c1: Any, x: Any) -> Any:
     return c0 + c1 * x
 
 
-_chebyshev = _clenshaw(lambda c, c0, c1, x, _: (c - c1, c0 + c1 * (2 * x)), _one_more)
-_legendre = _clenshaw(
-    lambda c, c0, c1, x, n: (c - c1 * ((n - 1) / n), c0 + c1 * x * ((2 * n - 1) / n)), _one_more
-)
-_hermite = _clenshaw(
-    lambda c, c0, c1, x, n: (c - c1 * (2 * (n - 1)), c0 + c1 * (x * 2)),
-    lambda c0, c1, x: c0 + c1 * (x * 2),
-)
-_hermite_e = _clenshaw(lambda c, c0, c1, x, n: (c - c1 * (n - 1), c0 + c1 * x), _one_more)
-_laguerre = _clenshaw(
-    lambda c, c0, c1, x, n: (c - (c1 * (n - 1)) / n, c0 + (c1 * ((2 * n - 1) - x)) / n),
-    lambda c0, c1, x: c0 + c1 * (1 - x),
-)
+#: By prefix: one step of the recurrence, and the sum at the end.
+RECURRENCES: dict[str, tuple[Step, Last]] = {
+    "cheb": (lambda c, c0, c1, x, _: (c - c1, c0 + c1 * (2 * x)), _one_more),
+    "leg": (
+        lambda c, c0, c1, x, n: (c - c1 * ((n - 1) / n), c0 + c1 * x * ((2 * n - 1) / n)),
+        _one_more,
+    ),
+    "herm": (
+        lambda c, c0, c1, x, n: (c - c1 * (2 * (n - 1)), c0 + c1 * (x * 2)),
+        lambda c0, c1, x: c0 + c1 * (x * 2),
+    ),
+    "herme": (lambda c, c0, c1, x, n: (c - c1 * (n - 1), c0 + c1 * x), _one_more),
+    "lag": (
+        lambda c, c0, c1, x, n: (c - (c1 * (n - 1)) / n, c0 + (c1 * ((2 * n - 1) - x)) / n),
+        lambda c0, c1, x: c0 + c1 * (1 - x),
+    ),
+}
+#: The modules of numpy.polynomial by the prefix of their functions.
+MODULES = {
+    "poly": polynomial,
+    "cheb": chebyshev,
+    "leg": legendre,
+    "herm": hermite,
+    "herme": hermite_e,
+    "lag": laguerre,
+}
+#: The values of a series, by prefix.
+VALUES: dict[str, Value] = {"poly": _power}
+VALUES |= {prefix: _clenshaw(*pair) for prefix, pair in RECURRENCES.items()}
 
 
 def _check_points(points: tuple[Any, ...]) -> list[torch.Tensor]:
@@ -144,9 +177,5 @@ def _declare(module: Any, prefix: str, value: Value) -> None:
         globals()[name] = implements(getattr(module, name))(named(function, name, __name__))
 
 
-_declare(polynomial, "poly", _power)
-_declare(chebyshev, "cheb", _chebyshev)
-_declare(legendre, "leg", _legendre)
-_declare(hermite, "herm", _hermite)
-_declare(hermite_e, "herme", _hermite_e)
-_declare(laguerre, "lag", _laguerre)
+for _prefix, _module in MODULES.items():
+    _declare(_module, _prefix, VALUES[_prefix])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,7 @@ import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.builder as dynamo_builder
 import torch._dynamo.variables.builtin as dynamo_builtin
 import torch._numpy._util as tnp_util
+from torch._dynamo import trace_rules
 from torch._dynamo.exc import Unsupported, unimplemented
 from torch._dynamo.source import AttrSource
 from torch._dynamo.utils import proxy_args_kwargs
@@ -486,6 +488,11 @@ def _patch_inputs() -> None:
             self.install_guards(dynamo_builder.GuardBuilder.ID_MATCH)
             source = AttrSource(self.source, "__wrapped__")
             return VariableBuilder(self.tx, source)(value.__wrapped__)
+        if _active.depth and callable(value) and _is_unknown(value):
+            guards = dynamo_builder.GuardBuilder
+            plain = inspect.isfunction(value)
+            self.install_guards(guards.CLOSURE_MATCH if plain else guards.ID_MATCH)
+            return NumpyVariable(value, source=self.source)
         variable = original_wrap(self, value)
         if _active.depth and isinstance(value, np.generic):
             variable.as_proxy().node.meta[_SCALAR] = True
@@ -496,6 +503,11 @@ def _patch_inputs() -> None:
     VariableBuilder._wrap = wrap
     # Dynamo keeps the methods by type from its first capture on; that may have been before.
     VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
+
+
+def _is_unknown(value: Any) -> bool:
+    """Whether a function is NumPy's, but in a module that Dynamo doesn't look into."""
+    return _table.row_of(value) is not None and not trace_rules.is_numpy(value)
 
 
 def _patch_captured() -> None:

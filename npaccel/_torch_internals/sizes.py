@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 
@@ -23,4 +24,17 @@ def surely(condition: Any) -> bool:
     return answer
 
 
-__all__ = ["surely"]
+def assume(condition: Any, otherwise: str) -> None:
+    """Compile for sizes of which a condition holds; NumPy runs calls for which it doesn't.
+
+    Parameters
+    ----------
+    condition : bool or torch.SymBool
+        A comparison of sizes that depend on the data.
+    otherwise : str
+        What is the case where it doesn't hold.
+    """
+    torch._check(condition, lambda: f"Runtime assertion failed: {otherwise}")  # type: ignore[no-untyped-call]
+
+
+__all__ = ["assume", "surely"]
