@@ -34,6 +34,8 @@ from npaccel.errors import (
     NotCompiledError,
     PerformanceWarning,
     StaticArgumentError,
+    VerificationError,
+    VerificationWarning,
 )
 
 if TYPE_CHECKING:
@@ -203,6 +205,47 @@ class Engine:
     # -- A new signature ------------------------------------------------------
 
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
+        if not self.options.verify:
+            return self._find_or_compile(values, key)
+        from npaccel._check import _checking
+
+        return _checking.verified_call(self, values, key)
+
+    def run_unverified(self, values: Sequence[Any]) -> Any:
+        """Call the compiled function with bound values, whatever ``verify`` says."""
+        key = self._key(values)
+        for runner in self.runners.get(key, ()):
+            result = self._run(runner, values)
+            if result is not MISS:
+                return result
+        return self._find_or_compile(values, key)
+
+    def refuse(self, key: Key, values: Sequence[Any], why: str) -> Any:
+        """Raise for a signature that isn't as in NumPy, at every call, or let NumPy answer.
+
+        Raises
+        ------
+        VerificationError
+            With ``verify=True``.
+        """
+
+        def runner(values: Sequence[Any]) -> Any:
+            if self.options.verify != "warn":
+                raise VerificationError(why)
+            return self.plain(values)
+
+        self.runners[key] = [runner]
+        if self.options.verify == "warn":
+            warnings.warn_explicit(
+                f"{why}\nNumPy answers calls of this signature",
+                VerificationWarning,
+                self.function.__code__.co_filename,
+                self.function.__code__.co_firstlineno,
+                registry={},
+            )
+        return runner(values)
+
+    def _find_or_compile(self, values: Sequence[Any], key: Key) -> Any:
         device = self._device(values)
         with self._lock:
             for runner in self.runners.get(key, ()):  # Another thread may have been faster.

@@ -221,8 +221,10 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         How Python loops over arrays run.
     rng : {"numpy"}
         Where random numbers come from.
-    verify : bool, default False
-        Compare the first call per signature with plain NumPy.
+    verify : bool or "warn", default False
+        Compare the first call per signature with plain NumPy, as
+        `npaccel.check` does. True: a difference raises
+        `errors.VerificationError`; "warn": it warns, and NumPy answers.
     cache : bool, default True
         Keep artifacts on disk, so that a new process starts warm.
     backend : {"inductor", "aot_eager", "eager"}, default "inductor"

@@ -17,9 +17,12 @@ __all__ = [
     "OptionError",
     "PerformanceWarning",
     "StaticArgumentError",
+    "TransferError",
     "UnsupportedArrayError",
     "UnsupportedDtypeError",
     "UnsupportedTorchError",
+    "VerificationError",
+    "VerificationWarning",
 ]
 
 
@@ -55,6 +58,10 @@ class StaticArgumentError(NpaccelError, TypeError):
     """An argument named in ``static_argnames`` can't be hashed."""
 
 
+class TransferError(NpaccelError, RuntimeError):
+    """A copy between host and device that `npaccel.transfers` doesn't allow."""
+
+
 class UnsupportedArrayError(NpaccelError, TypeError):
     """An ndarray subclass whose operations differ from ndarray's."""
 
@@ -67,9 +74,17 @@ class UnsupportedTorchError(NpaccelError, RuntimeError):
     """The installed torch isn't one that npaccel was checked with."""
 
 
+class VerificationError(NpaccelError, AssertionError):
+    """A compiled function's outcome isn't NumPy's."""
+
+
 class CacheWarning(UserWarning):
     """Compiled artifacts can't be kept on disk, or a damaged one was dropped."""
 
 
 class PerformanceWarning(UserWarning):
     """Part of a function runs, but slower than compiled code would."""
+
+
+class VerificationWarning(UserWarning):
+    """With ``verify="warn"``: a compiled function's outcome isn't NumPy's."""

@@ -1,0 +1,288 @@
+"""`npaccel.check`: run a function in NumPy and compiled, and compare everything."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from npaccel import _arguments, _options
+from npaccel._check._cases import Case, Outcome
+from npaccel._check._compare import Mismatch
+from npaccel._check._instrument import SourceError
+from npaccel._check._locate import Line, Locator, definition
+from npaccel._engine import Engine
+from npaccel._jit import Jitted, jit
+from npaccel._report import Log, _table
+from npaccel.errors import VerificationError
+
+if TYPE_CHECKING:
+    from npaccel._options import Options
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One way in which a compiled function's outcome isn't NumPy's.
+
+    Parameters
+    ----------
+    kind : str
+        "value", "dtype", "shape", "type", "length", "keys", "exception" or "random state".
+    where : str
+        ``result``, ``result[1]``, ``argument x``, ``captured table``, ``np.random``.
+    wanted, got : str
+        NumPy's and npaccel's.
+    file : str
+    line : int
+        The first line of the user's code at which the two part.
+    text : str
+        That line.
+    why : str
+        What differs there.
+    device : str
+    """
+
+    kind: str
+    where: str
+    wanted: str
+    got: str
+    file: str
+    line: int
+    text: str
+    why: str
+    device: str
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.kind} {self.got} instead of {self.wanted}"
+        place = f"  {self.file}:{self.line}: {self.text}"
+        return "\n".join([head, place, *([f"  {self.why}"] if self.why else [])])
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckResult:
+    """What `npaccel.check` found.
+
+    Parameters
+    ----------
+    name : str
+        The function's.
+    devices : tuple of str
+        Where it was run compiled.
+    differences : tuple of Difference
+    narrowed : tuple of str
+        Parts that are 32 bit wide where NumPy's are 64, as ``default_float`` says.
+    notes : tuple of str
+        What ran uncompiled, so that there was nothing to compare.
+    """
+
+    name: str
+    devices: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    narrowed: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+    def raise_for_difference(self) -> None:
+        """Raise where something differs.
+
+        Raises
+        ------
+        VerificationError
+        """
+        if not self.ok:
+            raise VerificationError(str(self))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        count = len(self.differences)
+        told = "no difference" if not count else f"{count} difference{'s' * (count > 1)}"
+        lines = [f"{self.name}: {told} from NumPy on {', '.join(self.devices)}"]
+        if count:
+            rows: list[tuple[str, ...]] = [("line", "where", "what", "NumPy", "npaccel")]
+            for one in self.differences:
+                place = f"{Path(one.file).name}:{one.line}"
+                rows.append((place, one.where, one.kind, one.wanted, one.got))
+            lines += ["", *_table(rows), ""]
+            lines += [
+                f"{one.file}:{one.line}: {one.text}\n  {one.why}".rstrip()
+                for one in dict.fromkeys(self.differences)
+            ]
+        lines += [f"narrowed by default_float: {text}" for text in self.narrowed]
+        lines += [f"not compiled: {text}" for text in self.notes]
+        return "\n".join(lines)
+
+
+def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckResult:
+    """Run a function in plain NumPy and compiled, and compare everything.
+
+    Both get copies of the same arguments. Compared are value, dtype, shape,
+    scalar or array, changed arguments, exceptions and random states, on the
+    CPU and, where torch sees a CUDA device, there as well.
+
+    Parameters
+    ----------
+    function : callable
+        A function, or what `npaccel.jit` made of one, whose options are then
+        used.
+    *args, **kwargs
+        Its arguments: arrays of any shape and dtype, numbers, containers.
+        They aren't changed.
+
+    Returns
+    -------
+    CheckResult
+        ``.ok``, ``.differences`` with the first line at which the two part,
+        ``.narrowed``; ``str()`` of it is a table.
+
+    Notes
+    -----
+    Floats may be a little apart: relative to NumPy's, 1e-11 in 64 bit, 1e-5 in
+    32 and 4e-3 in 16, and further where NumPy's own result moves as far when
+    each of its operations is off by some units in the last place. What
+    ``default_float`` narrows is listed, not a difference. The line is found by
+    comparing the result of every operation with the one of the captured graph.
+
+    Examples
+    --------
+    >>> import numpy as np, npaccel
+    >>> def normalised(x):
+    ...     return (x - x.mean()) / x.std()
+    >>> result = npaccel.check(normalised, np.arange(6.0))
+    >>> result.ok
+    True
+    >>> print(result)
+    normalised: no difference from NumPy on cpu...
+    """
+    jitted, args = _jitted(function, args)
+    engine = _engine_of(jitted)
+    values = engine.binding.bind(jitted._prefix + args, {**jitted._keywords, **kwargs})
+    case = Case(engine, values)
+    found: list[Difference] = []
+    narrowed: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    devices = []
+    for device, other in _engines(engine, values):
+        devices.append(device)
+        differences, narrow = _check_engine(case, other, device)
+        found += differences
+        narrowed |= dict.fromkeys(narrow)
+        notes |= dict.fromkeys(str(one) for one in other.log.fallbacks.values())
+    return CheckResult(
+        engine.function.__qualname__, tuple(devices), tuple(found), tuple(narrowed), tuple(notes)
+    )
+
+
+def _jitted(
+    function: Callable[..., Any], args: tuple[Any, ...]
+) -> tuple[Jitted[..., Any], tuple[Any, ...]]:
+    if isinstance(function, types.MethodType) and isinstance(function.__func__, Jitted):
+        return function.__func__, (function.__self__, *args)
+    return (function if isinstance(function, Jitted) else jit(function)), args
+
+
+def _engine_of(jitted: Jitted[..., Any]) -> Engine:
+    scope = _options.current()
+    if scope.disabled:
+        raise VerificationError(
+            "check: npaccel is switched off here (NPACCEL_DISABLE or npaccel.disabled()), so there "
+            "is nothing to compare; switch it on"
+        )
+    engine = jitted._engines.get(scope) or jitted._engine(scope)
+    assert engine is not None
+    return engine
+
+
+def _engines(engine: Engine, values: Sequence[Any]) -> list[tuple[str, Engine]]:
+    """Return the engine, and one for CUDA where there is a device and nothing decides."""
+    given = _arguments.device_of(values)
+    first = str(given or engine.options.device or "cpu")
+    engines = [(first, engine)]
+    if first == "cpu" and given is None and torch.cuda.is_available():
+        options = dataclasses.replace(engine.options, device="cuda")
+        engines.append(("cuda", Engine(engine.function, options, Log())))
+    return engines
+
+
+def _check_engine(case: Case, engine: Engine, device: str) -> tuple[list[Difference], list[str]]:
+    """Run one engine twice, if it's new to the call, and compare."""
+    before = len(engine.log.graphs), len(engine.log.fallbacks)
+    mismatches, outcome = _run(case, engine)
+    is_new = before != (len(engine.log.graphs), len(engine.log.fallbacks))
+    if is_new and all(one.kind == "narrowed" for one in mismatches):
+        mismatches, outcome = _run(case, engine)  # Later calls go another way.
+    real = [one for one in mismatches if one.kind != "narrowed"]
+    narrowed = [f"{o.where}, {o.got} for {o.wanted}" for o in mismatches if o.kind == "narrowed"]
+    return _located(case, engine.options, real, outcome, device), narrowed
+
+
+def _run(case: Case, engine: Engine) -> tuple[list[Mismatch], Outcome]:
+    outcome = case.compiled(engine.run_unverified)
+    return case.mismatches(outcome), outcome
+
+
+def _located(
+    case: Case, options: Options, mismatches: list[Mismatch], outcome: Outcome, device: str
+) -> list[Difference]:
+    """Give every mismatch its line."""
+    if not mismatches:
+        return []
+    interpreted = dataclasses.replace(options, backend="eager", cache=False, strict=False)
+    engine = Engine(case.engine.function, interpreted, Log())
+    locator: Locator | None = None
+    why = ""
+    try:
+        locator = Locator(engine, case.fresh, case.observer)
+    except SourceError as error:
+        why = f"the line isn't known: {error}"
+    found = []
+    for one in mismatches:
+        line = _line(case, locator, one, outcome) or definition(case.engine.function, why)
+        found.append(
+            Difference(**dataclasses.asdict(one), **dataclasses.asdict(line), device=device)
+        )
+    case.surroundings.restore()
+    return found
+
+
+def _line(case: Case, locator: Locator | None, one: Mismatch, outcome: Outcome) -> Line | None:
+    if locator is None:
+        return None
+    if one.kind == "exception":
+        return locator.line_of_error(case.plain.error, outcome.error)
+    return locator.line(one)
+
+
+def verified_call(engine: Engine, values: Sequence[Any], key: Any) -> Any:
+    """Make the first call of a signature under ``verify``.
+
+    Parameters
+    ----------
+    engine : Engine
+    values : sequence
+        Of all parameters.
+    key : tuple
+        The signature's.
+
+    Raises
+    ------
+    VerificationError
+        With ``verify=True``, before any argument is changed.
+    """
+    case = Case(engine, values)
+    differences, _ = _check_engine(case, engine, str(engine.options.device or "cpu"))
+    if not differences:
+        return engine.run_unverified(values)
+    result = CheckResult(
+        engine.function.__qualname__, (differences[0].device,), tuple(differences), (), ()
+    )
+    return engine.refuse(key, values, str(result))

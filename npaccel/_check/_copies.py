@@ -1,0 +1,244 @@
+"""Copy what a call is given and what it reads, so that it can run twice.
+
+Arrays that share memory share it in the copy as well, and keep strides, offset
+and flags: compiled code depends on all of these.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+_ATOMS = (
+    *(bool, int, float, complex, str, bytes, type(None), type, types.ModuleType, range),
+    *(types.FunctionType, types.BuiltinFunctionType, np.generic, np.dtype, np.ufunc),
+)
+_GENERATORS = (np.random.Generator, np.random.RandomState)
+
+#: The name of the state of `numpy.random`'s own functions among the surroundings.
+GLOBAL_STATE = "np.random"
+
+
+def copied(values: Any) -> Any:
+    """Return a deep copy of arguments.
+
+    Parameters
+    ----------
+    values : object
+        Containers and objects that hold arrays.
+
+    Returns
+    -------
+    object
+        What can't be copied (a lock, a module) is the object itself.
+    """
+    memo: dict[int, Any] = {}
+    arrays = [part for part in reachable(values) if isinstance(part, np.ndarray)]
+    _copy_arrays(arrays, memo)
+    for part in reachable(values):
+        if isinstance(part, torch.Tensor) and id(part) not in memo:
+            memo[id(part)] = _copy_tensor(part, memo)
+    return _deep(values, memo)
+
+
+def _deep(value: Any, memo: dict[int, Any]) -> Any:
+    if id(value) in memo or isinstance(value, _ATOMS):
+        return memo.get(id(value), value)
+    if type(value) in (tuple, list):
+        return type(value)(_deep(part, memo) for part in value)
+    if type(value) is dict:
+        return {name: _deep(part, memo) for name, part in value.items()}
+    try:
+        return copy.deepcopy(value, memo)
+    except (TypeError, ValueError, RuntimeError):
+        return value
+
+
+def reachable(value: Any, seen: dict[int, Any] | None = None) -> Iterator[Any]:
+    """Yield a value and what it holds: items of containers, attributes of objects."""
+    seen = {} if seen is None else seen
+    if id(value) in seen or isinstance(value, _ATOMS):
+        return
+    seen[id(value)] = value
+    yield value
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return
+    if isinstance(value, dict):
+        held: list[Any] = list(value.values())
+    elif isinstance(value, tuple | list | set | frozenset):
+        held = list(value)
+    else:
+        held = list(getattr(value, "__dict__", {}).values())
+        slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+        held += [getattr(value, name, None) for name in slots if isinstance(name, str)]
+    for part in held:
+        yield from reachable(part, seen)
+
+
+# -- Arrays -------------------------------------------------------------------
+
+
+def _owner(array: np.ndarray[Any, Any]) -> Any:
+    """Return the object that the memory of an array belongs to."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    return owner
+
+
+def _copy_arrays(arrays: list[np.ndarray[Any, Any]], memo: dict[int, Any]) -> None:
+    families: dict[int, list[np.ndarray[Any, Any]]] = {}
+    for array in arrays:
+        families.setdefault(id(_owner(array)), []).append(array)
+    for family in families.values():
+        if len(family) == 1 and _is_plain(family[0]):
+            memo[id(family[0])] = _flagged(family[0].copy(order="K"), family[0])
+        elif any(array.dtype.hasobject for array in family):
+            memo |= {id(array): copy.deepcopy(array) for array in family}
+        else:
+            _copy_family(family, memo)
+
+
+def _is_plain(array: np.ndarray[Any, Any]) -> bool:
+    """Whether NumPy's own copy lies in memory as the array does."""
+    flags = array.flags
+    return (flags.c_contiguous or flags.f_contiguous) and flags.aligned and array.size > 0
+
+
+def _copy_family(family: list[np.ndarray[Any, Any]], memo: dict[int, Any]) -> None:
+    """Copy arrays that share their memory: the part of it that they use, then the views."""
+    spans = [np.lib.array_utils.byte_bounds(array) for array in family]
+    low = min(span[0] for span in spans)
+    shift = low % 64  # Alignment stays as it is.
+    memory = np.empty(max(span[1] for span in spans) - low + 128, np.uint8)
+    shift += -memory.ctypes.data % 64
+    for array in family:
+        offset = array.ctypes.data - low + shift
+        new: np.ndarray[Any, Any] = np.ndarray(
+            array.shape, array.dtype, memory, offset, array.strides
+        )
+        if array.size:
+            new[...] = array
+        memo[id(array)] = _flagged(new, array)
+
+
+def _flagged(new: np.ndarray[Any, Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if not array.flags.writeable:
+        new.flags.writeable = False
+    if isinstance(array, np.memmap) or type(array) is np.ndarray:
+        return new
+    return new.view(type(array))
+
+
+def _copy_tensor(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    if tensor.device.type == "meta":
+        return torch.empty_strided(
+            tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+        )
+    storage = tensor.untyped_storage()
+    key = -storage.data_ptr() - 1  # No id is negative.
+    if key not in memo:
+        memo[key] = tensor.detach().untyped_storage().clone()  # type: ignore[no-untyped-call]
+    new = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    new.set_(memo[key], tensor.storage_offset(), tensor.shape, tensor.stride())
+    return new.requires_grad_(tensor.requires_grad)
+
+
+# -- What a function reads besides its arguments --------------------------------
+
+
+def read_by(function: types.FunctionType) -> dict[str, Any]:
+    """Return the globals and closure cells that a function names, and its defaults.
+
+    Functions that it names are looked into.
+    """
+    found: dict[str, Any] = {}
+    _read_by(function, found, set())
+    return found
+
+
+def _read_by(function: types.FunctionType, found: dict[str, Any], seen: set[int]) -> None:
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    names = {name: function.__globals__[name] for name in _names(function.__code__)
+             if name in function.__globals__}  # fmt: skip
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for name, cell in cells:
+        with contextlib.suppress(ValueError):  # A cell that isn't filled yet.
+            names[name] = cell.cell_contents
+    for i, value in enumerate(function.__defaults__ or ()):
+        names[f"{function.__name__}.__defaults__[{i}]"] = value
+    for name, value in names.items():
+        inner = getattr(value, "__wrapped__", value)
+        if isinstance(inner, types.FunctionType):
+            _read_by(inner, found, seen)
+        elif not isinstance(value, types.ModuleType | type):
+            found.setdefault(name, value)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+class Surroundings:
+    """The arrays and random states that a function may change besides its arguments.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    """
+
+    def __init__(self, function: types.FunctionType) -> None:
+        named = read_by(function)
+        self._parts: dict[str, Any] = {}
+        for name, value in named.items():
+            for i, part in enumerate(reachable(value)):
+                if isinstance(part, (np.ndarray, *_GENERATORS)):
+                    self._parts[name if part is value else f"{name} ({i})"] = part
+        self._start = self.state()
+
+    def state(self) -> dict[str, Any]:
+        """Return the contents of everything, as it is now."""
+        state: dict[str, Any] = {GLOBAL_STATE: np.random.get_state(legacy=False)}  # noqa: NPY002
+        for name, part in self._parts.items():
+            state[name] = self._contents(name, part)
+        return state
+
+    def _contents(self, name: str, part: Any) -> Any:
+        if not isinstance(part, np.ndarray):
+            return random_state(part)
+        start = getattr(self, "_start", {}).get(name)
+        if start is not None and _same_bytes(part, start):
+            return start  # Most arrays are only read.
+        return part.copy()
+
+    def restore(self) -> None:
+        """Put the contents back to what they were at the start."""
+        np.random.set_state(self._start[GLOBAL_STATE])  # noqa: NPY002
+        for name, part in self._parts.items():
+            if not isinstance(part, np.ndarray):
+                bits: Any = getattr(part, "bit_generator", None) or part._bit_generator
+                bits.state = copy.deepcopy(self._start[name])
+            elif part.flags.writeable:
+                part[...] = self._start[name]
+
+
+def _same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype or one.dtype.hasobject:
+        return False
+    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+
+
+def random_state(generator: Any) -> Any:
+    """Return the state of a generator of random numbers, as plain data."""
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return copy.deepcopy(generator.bit_generator.state)

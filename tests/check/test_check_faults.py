@@ -1,0 +1,68 @@
+"""`npaccel.check` finds every planted fault, and names its line."""
+
+import warnings
+
+import fault_cases
+import numpy as np
+import pytest
+from fault_cases import CASES, HELPERS, line_of
+
+import npaccel
+from npaccel import _frame
+
+pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+
+
+@pytest.fixture(autouse=True)
+def _eager():
+    with npaccel.options(backend="eager"):
+        yield
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fault_is_found(name, monkeypatch):
+    function, plant, args, warm_up = CASES[name]
+    jitted = npaccel.jit(function)
+    assert npaccel.check(jitted, *args).ok, "right before the fault is planted"
+    plant(monkeypatch)
+    broken = npaccel.jit(function)
+    if warm_up is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            broken(*args)
+        monkeypatch.setattr(fault_cases, *warm_up)
+    before = [np.copy(value) for value in args]
+    result = npaccel.check(broken, *args)
+    assert not result.ok
+    lines = {one.line for one in result.differences}
+    assert lines == {line_of(HELPERS.get(name, function))}, str(result)
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, args, strict=True))
+    with pytest.raises(npaccel.VerificationError, match=function.__name__):
+        result.raise_for_difference()
+
+
+offset = 1.0
+
+
+def reads_a_global(x):
+    y = np.sin(x)
+    return y + offset
+
+
+def test_a_capture_that_is_out_of_date(monkeypatch):
+    """The guard on a global is lost, so that later calls see the old value."""
+    original = _frame._guards.make_conditions
+
+    def without_globals(guards, *args, **kwargs):
+        kept = [guard for guard in guards if "offset" not in guard.expression]
+        return original(kept, *args, **kwargs)
+
+    monkeypatch.setattr(_frame._guards, "make_conditions", without_globals)
+    jitted = npaccel.jit(reads_a_global)
+    x = np.ones(3)
+    assert npaccel.check(jitted, x).ok
+    monkeypatch.setitem(globals(), "offset", 5.0)
+    result = npaccel.check(jitted, x)
+    (difference,) = result.differences
+    assert difference.text.endswith("y + offset")
+    assert "out of date" in difference.why
