@@ -25,7 +25,7 @@ def _weak_or_dtype(x: Any) -> Any:
     return found if isinstance(found, np.dtype) else found(0)
 
 
-@implements(np.isclose, zero_d="scalar")
+@implements(np.isclose, zero_d="scalar", elementwise=True)
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> torch.Tensor:

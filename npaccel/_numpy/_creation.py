@@ -239,7 +239,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     return array(a, dtype, copy=True if owned else None)
 
 
-@implements(np.copy)
+@implements(np.copy, elementwise=True)
 def copy(a: Any, order: str = "K", subok: bool = False) -> torch.Tensor:
     """`numpy.copy`."""
     return array(a, order=order)

@@ -74,19 +74,30 @@ class Selection:
 
 def select(a: torch.Tensor, key: Any) -> Selection:
     """Return the view that a key makes, and what is to be gathered from it."""
-    entries = key if isinstance(key, tuple) else (key,)
-    parts = _expanded([_part(entry) for entry in entries], a)
+    parts = expanded_key(a.ndim, key)
     selection = Selection(a, [], [])
     axis = 0  # of the array, for error texts
     for part in parts:
         _take(selection, part, axis)
         axis += part.source
-    selection.place = _numpy_place(parts)
+    selection.place = numpy_place(parts)
     selection.element = all(
         part.kind == "int" or (part.kind == "array" and not part.value.ndim) for part in parts
     )
-    selection.alone = len(entries) == 1
+    selection.alone = not isinstance(key, tuple) or len(key) == 1
     return selection
+
+
+def expanded_key(ndim: int, key: Any) -> list[_Part]:
+    """Return the entries of a key, with an ellipsis or none at its end spelled out.
+
+    Raises
+    ------
+    IndexError
+        If an entry is no index, or there are too many for an array of `ndim` axes.
+    """
+    entries = key if isinstance(key, tuple) else (key,)
+    return _expanded([_part(entry) for entry in entries], ndim)
 
 
 def _part(entry: Any) -> _Part:
@@ -140,16 +151,16 @@ def _bound(x: Any) -> Any:
     raise TypeError("slice indices must be integers or None or have an __index__ method")
 
 
-def _expanded(parts: list[_Part], a: torch.Tensor) -> list[_Part]:
+def _expanded(parts: list[_Part], ndim: int) -> list[_Part]:
     """Check the number of axes, and let Ellipsis stand for the slices it means."""
     if sum(part.kind == "rest" for part in parts) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     used = sum(part.source for part in parts)
-    if used > a.ndim:
+    if used > ndim:
         raise IndexError(
-            f"too many indices for array: array is {a.ndim}-dimensional, but {used} were indexed"
+            f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed"
         )
-    full = [_Part("slice", slice(None), 1)] * (a.ndim - used)
+    full = [_Part("slice", slice(None), 1)] * (ndim - used)
     expanded: list[_Part] = []
     for part in parts:
         # An ellipsis that stands for no axes still parts two index arrays.
@@ -246,7 +257,7 @@ def _smaller(a: _Size, b: _Size) -> _Size:
     return torch.sym_min(a, b)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def _numpy_place(parts: list[_Part]) -> int | None:
+def numpy_place(parts: list[_Part]) -> int | None:
     """Return where NumPy puts the gathered axes: where they were, or first if parted."""
     if not any(part.kind in ("array", "mask") for part in parts):
         return None

@@ -47,15 +47,15 @@ _method("put", put, mutates=(0,))
 _method("nonzero", nonzero, data_dependent=True)
 _method("diagonal", diagonal)
 _method("choose", choose, mutates=(2,))
-_method("round", round_, zero_d="scalar", mutates=(2,))
+_method("round", round_, zero_d="scalar", mutates=(2,), elementwise=True)
 _method("ravel", ravel)
 _method("T", reversed_axes)
 _method("mT", matrix_transpose)
-_method("real", real)
-_method("imag", imag)
+_method("real", real, elementwise=True)
+_method("imag", imag, elementwise=True)
 
 
-@implements("numpy.ndarray.clip", zero_d="scalar", mutates=(3,))
+@implements("numpy.ndarray.clip", zero_d="scalar", mutates=(3,), elementwise=True)
 def clip_method(
     a: torch.Tensor, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any
 ) -> torch.Tensor:
@@ -94,7 +94,7 @@ def flatten(a: torch.Tensor, order: str = "C") -> torch.Tensor:
     return flat.clone()  # compilers drop it where the reshape was a copy already
 
 
-@implements("numpy.ndarray.copy")
+@implements("numpy.ndarray.copy", elementwise=True)
 def copy(a: torch.Tensor, order: str = "C") -> torch.Tensor:
     """`numpy.ndarray.copy`."""
     check_placed(order)
@@ -103,7 +103,7 @@ def copy(a: torch.Tensor, order: str = "C") -> torch.Tensor:
     return a.clone()
 
 
-@implements("numpy.ndarray.astype")
+@implements("numpy.ndarray.astype", elementwise=True)
 def astype(
     a: torch.Tensor,
     dtype: Any,
@@ -182,13 +182,13 @@ def item(a: torch.Tensor, *args: Any) -> torch.Tensor:
     return getitem(a.reshape(-1), key)
 
 
-@implements("numpy.ndarray.conjugate")
+@implements("numpy.ndarray.conjugate", elementwise=True)
 def conjugate(a: torch.Tensor) -> torch.Tensor:
     """`numpy.ndarray.conjugate`: the array itself where it's real."""
     return call(np.conjugate, a) if a.is_complex() else a
 
 
-_method("conj", conjugate)
+_method("conj", conjugate, elementwise=True)
 
 
 @implements("numpy.ndarray.flat", note="a 1-D array instead of an iterator")

@@ -16,7 +16,7 @@ from npaccel._numpy._ufunc_engine import concrete
 _NO_BOUND: Any = object()
 
 
-@implements(np.clip, zero_d="scalar", mutates=(3,))
+@implements(np.clip, zero_d="scalar", mutates=(3,), elementwise=True)
 def clip(
     a: Any,
     a_min: Any = _NO_BOUND,
@@ -77,7 +77,7 @@ def _clipped(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> tor
     return call(np.minimum, above, bounds[1], out=out, **kwargs)  # type: ignore[no-any-return]
 
 
-@implements(np.round, zero_d="scalar", mutates=(2,))
+@implements(np.round, zero_d="scalar", mutates=(2,), elementwise=True)
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
     """`numpy.round`: half to even."""
     x = as_tensor(a)
@@ -99,24 +99,24 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
     return deliver(cast(found, kind) if x.dtype in _INTEGERS else found, out)
 
 
-implements(np.around, zero_d="scalar", mutates=(2,))(round_)
+implements(np.around, zero_d="scalar", mutates=(2,), elementwise=True)(round_)
 
 
-@implements(np.real, zero_d="scalar")
+@implements(np.real, zero_d="scalar", elementwise=True)
 def real(val: Any) -> torch.Tensor:
     """`numpy.real`: a view."""
     x = as_tensor(val)
     return torch.real(x) if x.is_complex() else x
 
 
-@implements(np.imag, zero_d="scalar")
+@implements(np.imag, zero_d="scalar", elementwise=True)
 def imag(val: Any) -> torch.Tensor:
     """`numpy.imag`: a view of complex numbers, zeros otherwise."""
     x = as_tensor(val)
     return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
 
 
-@implements(np.angle, zero_d="scalar")
+@implements(np.angle, zero_d="scalar", elementwise=True)
 def angle(z: Any, deg: bool = False) -> torch.Tensor:
     """`numpy.angle`."""
     x = z if is_scalar(z) else as_tensor(z)

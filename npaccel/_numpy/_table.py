@@ -58,6 +58,9 @@ class Row:
     inlined : bool
         Whether the implementation is traced as if the user had written it: it
         calls functions of the user, or is written with NumPy calls.
+    elementwise : bool
+        Whether an element of the result depends only on the operands' elements
+        at its place, after broadcasting.
     """
 
     numpy: Any
@@ -72,6 +75,7 @@ class Row:
     status: Status = "compiled"
     reason: str = ""
     inlined: bool = False
+    elementwise: bool = False
 
 
 _rows: dict[str, Row] = {}
@@ -100,6 +104,7 @@ def implements(
     status: Status = "compiled",
     reason: str = "",
     inlined: bool = False,
+    elementwise: bool = False,
 ) -> Callable[[F], F]:
     """Declare a function as npaccel's computation of a NumPy object.
 
@@ -108,7 +113,8 @@ def implements(
     obj : object
         The NumPy object, or a dotted name where it has no object of its own
         (``"numpy.ndarray.sum"``, ``"numpy.add.reduce"``).
-    name, zero_d, unsupported, data_dependent, mutates, tolerance, note, status, reason, inlined
+    name, zero_d, unsupported, data_dependent, mutates, tolerance, note, status, reason, inlined, \
+    elementwise
         The fields of `Row`.
     """
 
@@ -128,6 +134,7 @@ def implements(
                 status=status,
                 reason=reason,
                 inlined=inlined,
+                elementwise=elementwise,
             )
         )
         return function

@@ -116,7 +116,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> torch.
     return written_back(restored(found, rows), out)
 
 
-@implements(np.where, data_dependent=True)
+@implements(np.where, data_dependent=True, elementwise=True)
 def where(condition: Any, /, *choices: Any) -> Any:
     """`numpy.where`: a choice between two arrays, or the positions of nonzero elements."""
     if not choices:

@@ -148,6 +148,7 @@ def _declare(kernel: Kernel, implementation: Compute, unsupported: tuple[str, ..
         mutates=tuple(range(ufunc.nin, ufunc.nin + ufunc.nout)),
         tolerance=kernel.tolerance,
         note=kernel.note,
+        elementwise=ufunc.signature is None and ufunc.nout == 1,
     )(implementation)
     IMPLEMENTATIONS[ufunc] = implementation
     globals()[ufunc.__name__] = implementation  # so that a printed graph can be imported
@@ -159,7 +160,7 @@ for _kernel in PRODUCT_KERNELS:
     _declare(_kernel, gufunc(_kernel), ("axes",))
 
 
-@implements(np.fix, zero_d="scalar", mutates=(1,))
+@implements(np.fix, zero_d="scalar", mutates=(1,), elementwise=True)
 def fix(x: Any, out: Any = None) -> Any:
     """Round to whole numbers towards zero; bools and integers stay as they are."""
     return IMPLEMENTATIONS[np.trunc](x, out=out)

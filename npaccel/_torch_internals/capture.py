@@ -37,6 +37,7 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 
 from npaccel import _fork
 from npaccel._results import IsScalar
+from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
 from npaccel._torch_internals.reversed_views import REASON, line_of_stale_view
 
@@ -418,7 +419,7 @@ def _describe(
             tensor_to_context=None, inputs=[], shape_guard=None, scalar_outputs=[],
             has_symbols=False, **common,
         )  # fmt: skip
-    graph = found.graph
+    graph = rewritten(found.graph, found.example_inputs)
     is_generic = _has_symbols(found.fakes) or any(item.is_number for item in found.inputs)
     return Capture(
         backend_name=graph.meta.get("backend_id", ""),
@@ -466,6 +467,18 @@ def _has_side_effects(side_effects: Any) -> bool:
         isinstance(variable.mutation_type, existing) and side_effects.is_modified(variable)
         for variable in side_effects.id_to_variable.values()
     )
+
+
+def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> torch.fx.GraphModule:
+    """Take sizes that depend on the data out of a graph, where no gradients are wanted.
+
+    The gradient of what a mask leaves out may be NaN, and NaN times zero is NaN.
+    """
+    needs_grad = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
+    if not (needs_grad and torch.is_grad_enabled()):
+        without_masked_sizes(graph.graph)
+        graph.recompile()
+    return graph
 
 
 def _has_symbols(example_inputs: Sequence[Any]) -> bool:

@@ -28,6 +28,7 @@ from npaccel._torch_internals.capture import (
     CaptureError,
     first_lines,
     is_internal,
+    rewritten,
 )
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
 from npaccel._torch_internals.reversed_views import REASON, line_of_stale_view
@@ -87,6 +88,7 @@ def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
     where = line_of_stale_view(graph.graph)
     if where is not None:
         raise CaptureError(REASON, "reversed view", [traceback.FrameSummary(*where, "")], False)
+    rewritten(graph, example_inputs)
     none: Any = None
     return Capture(
         code=none, bytecode=none, backend_name="", graph=graph, example_inputs=example_inputs,

@@ -16,7 +16,8 @@ import torch
 from npaccel._numpy import _operators, _table
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
-_INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
+#: Names of the in-place operators.
+INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
 
 REASON = (
     "a reversed view, such as a[::-1], is written to, or its array is, and the other is used "
@@ -37,15 +38,15 @@ def line_of_stale_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     if not reversed_nodes:
         return None
     family = _families(reversed_nodes)
-    members = [node for node in nodes if _memory(node) in family]
+    members = [node for node in nodes if memory_of(node) in family]
     place = {node: i for i, node in enumerate(nodes)}
     for node in nodes:
-        for target in _written(node):
-            memory = _memory(target)
+        for target in written(node):
+            memory = memory_of(target)
             if memory not in family or _is_stored_back(node, target):
                 continue
             for other in members:
-                if family[_memory(other)] != family[memory] or _memory(other) == memory:
+                if family[memory_of(other)] != family[memory] or memory_of(other) == memory:
                     continue
                 if place[other] < place[node] and _is_used_after(other, place, place[node]):
                     return _line(node)
@@ -53,7 +54,7 @@ def line_of_stale_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
 
 
 def _is_reversed_view(node: torch.fx.Node) -> bool:
-    name = _name(node)
+    name = name_of(node)
     if not node.args or not isinstance(node.args[0], torch.fx.Node):
         return False
     if name in _FLIPS:
@@ -69,11 +70,13 @@ def _is_reversed_view(node: torch.fx.Node) -> bool:
     )
 
 
-def _name(node: torch.fx.Node) -> str:
+def name_of(node: torch.fx.Node) -> str:
+    """Return NumPy's name of the call that a node is."""
     return str(getattr(node.target, "name", "")) if node.op == "call_function" else ""
 
 
-def _memory(node: torch.fx.Node) -> int | None:
+def memory_of(node: torch.fx.Node) -> int | None:
+    """Return a number for the memory that a node's value lies in."""
     value = node.meta.get("example_value")
     if not isinstance(value, torch.Tensor):
         return None
@@ -86,7 +89,7 @@ def _families(reversed_nodes: list[torch.fx.Node]) -> dict[int | None, int]:
     for number, node in enumerate(reversed_nodes):
         base = node.args[0]
         assert isinstance(base, torch.fx.Node)
-        pair = {_memory(node), _memory(base)} - {None}
+        pair = {memory_of(node), memory_of(base)} - {None}
         old = {family[memory] for memory in pair if memory in family}
         for memory, known in family.items():
             if known in old:
@@ -95,13 +98,15 @@ def _families(reversed_nodes: list[torch.fx.Node]) -> dict[int | None, int]:
     return family
 
 
-def _written(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
-    """The arrays that a node writes to."""
-    name = _name(node)
+def written(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """Yield the arrays that a node writes to."""
+    name = name_of(node)
     targets: list[Any] = [node.kwargs.get("out")]
     row = _table.row_named(name)
     places = row.mutates if row is not None else ()
-    if name == "operator.setitem" or name in _INPLACE:
+    if name == "operator.setitem" or name in INPLACE:
+        places = (0,)
+    if name == "numpy.nan_to_num" and False in (*node.args[1:2], node.kwargs.get("copy")):
         places = (0,)
     targets += [node.args[i] for i in places if i < len(node.args)]
     for target in targets:
@@ -111,10 +116,10 @@ def _written(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
 
 def _is_stored_back(node: torch.fx.Node, target: torch.fx.Node) -> bool:
     """Whether this is the middle of `a[::-1] += b`, which stores its result in a."""
-    if _name(node) not in _INPLACE or _name(target) != "operator.getitem":
+    if name_of(node) not in INPLACE or name_of(target) != "operator.getitem":
         return False
     return any(
-        _name(user) == "operator.setitem"
+        name_of(user) == "operator.setitem"
         and user.args[0] is target.args[0]
         and repr(user.args[1]) == repr(target.args[1])
         for user in node.users
