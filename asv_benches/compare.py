@@ -18,7 +18,6 @@ import dataclasses
 import json
 import os
 import platform
-import statistics
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -28,31 +27,8 @@ from typing import Any
 from benchmarks import overhead, steady
 from benchmarks.common import Benchmark, build, same_results, side_by_side
 from benchmarks.processes import empty_caches, run_child
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One line of the table.
-
-    Parameters
-    ----------
-    what : str
-        What was measured.
-    asked : str
-        The bound, in words.
-    measured : str
-        The ratio it is about.
-    met : bool
-        Whether the bound is kept.
-    figures : dict
-        Everything that was measured, by name: seconds or bytes.
-    """
-
-    what: str
-    asked: str
-    measured: str
-    met: bool
-    figures: dict[str, float]
+from loop_rows import loops
+from rows import Row, in_turn
 
 
 def check_answers(benchmark: Benchmark, implementation: str, *parameters: Any) -> None:
@@ -131,15 +107,6 @@ def slice_writes() -> list[Row]:
     return [Row("three slice writes, 80x80x26 float64, vs NumPy", ">= 2.5x", measured, met, taken)]
 
 
-def in_turn(tasks: dict[str, tuple[str, ...]], rounds: int, **options: Any) -> dict[str, float]:
-    """Run tasks in new processes that take turns and return each one's median seconds."""
-    taken: dict[str, list[float]] = {name: [] for name in tasks}
-    for _ in range(rounds):
-        for name, task in tasks.items():
-            taken[name].append(run_child(*task, **options)["seconds"])
-    return {name: statistics.median(values) for name, values in taken.items()}
-
-
 def warm_start() -> list[Row]:
     """Time the first result of a new process whose caches are warm."""
     tasks = {
@@ -170,16 +137,11 @@ def importing() -> list[Row]:
 
 def cold() -> list[Row]:
     """Time the first call with empty caches, in new processes."""
-    taken: dict[str, list[float]] = {"npaccel": [], "torch_compile": []}
-    for _ in range(3):
-        for name, values in taken.items():
-            with empty_caches() as caches:
-                values.append(run_child("first_call", name, caches=caches)["seconds"])
-    medians = {name: statistics.median(values) for name, values in taken.items()}
-    ratio = medians["npaccel"] / medians["torch_compile"]
-    measured = f"{ratio:.2f}: " + ", ".join(f"{n} {v:.1f} s" for n, v in medians.items())
+    taken = in_turn({name: ("first_call", name) for name in ("npaccel", "torch_compile")}, 3, True)
+    ratio = taken["npaccel"] / taken["torch_compile"]
+    measured = f"{ratio:.2f}: " + ", ".join(f"{n} {v:.1f} s" for n, v in taken.items())
     asked = "<= 1.5 of bare torch.compile"
-    return [Row("first call, cold cache", asked, measured, ratio <= 1.5, medians)]
+    return [Row("first call, cold cache", asked, measured, ratio <= 1.5, taken)]
 
 
 def shapes() -> list[Row]:
@@ -236,6 +198,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "cold": cold,
     "shapes": shapes,
     "memory": memory,
+    "loops": loops,
 }
 
 

@@ -1,7 +1,9 @@
 """The benchmarks compare like with like: every implementation gives NumPy's answer."""
 
+import dataclasses
 import importlib
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +82,96 @@ def test_blocks_are_timed_in_turn(compare, monkeypatch):
     taken = common.side_by_side({"a": Call(1.0), "b": Call(3.0)}, rounds=2)
     assert turns == [1.0, 3.0, 1.0, 3.0]
     assert taken == {"a": 1.0, "b": 3.0}
+
+
+@pytest.fixture
+def loop_rows(compare, monkeypatch):
+    """Return the module of the rows about loops, with no time wasted on timing."""
+    common = importlib.import_module("benchmarks.common")
+    monkeypatch.setattr(common, "PAUSE", 0.0)
+    monkeypatch.setattr(common, "samples", lambda call: [float(call() is None)])
+    return importlib.import_module("loop_rows")
+
+
+@pytest.fixture
+def little(loop_rows):
+    """Return a program that is as little for timing as for tests."""
+    program = loop_rows.PROGRAMS["lu_elements"]
+    return dataclasses.replace(program, make_arguments=lambda _: program.make_arguments("test"))
+
+
+class Recording:
+    """Stands in for a jitted function: runs NumPy and reports what it is told to."""
+
+    def __init__(self, function, fallbacks=(), loops=()):
+        self.function = function
+        self.answers = types.SimpleNamespace(fallbacks=fallbacks, loops=loops)
+
+    def __call__(self, *arguments):
+        return self.function(*arguments)
+
+    def report(self):
+        return self.answers
+
+
+def test_a_program_is_checked_timed_and_looked_through(loop_rows, little, monkeypatch):
+    def build(program, implementation):
+        if implementation != "npaccel":
+            return program.function
+        return Recording(program.function)
+
+    monkeypatch.setattr(loop_rows, "build_program", build)
+    run = loop_rows.run_program(little)
+    assert set(run.seconds) == set(loop_rows.LOOP_IMPLEMENTATIONS) - {"jax"}
+    assert not run.failed
+    assert run.silent
+
+
+@pytest.mark.parametrize("wrong", [lambda a: None, lambda a: 1 / 0])
+def test_a_program_that_fails_stops_no_other(loop_rows, little, monkeypatch, wrong):
+    calls = {"npaccel": wrong, "numpy": little.function}
+    monkeypatch.setattr(loop_rows, "LOOP_IMPLEMENTATIONS", list(calls))
+    monkeypatch.setattr(loop_rows, "build_program", lambda _, name: calls[name])
+    run = loop_rows.run_program(little)
+    assert list(run.seconds) == ["numpy"]
+    assert len(run.failed) == 1
+    assert run.speed("numpy") is None
+    rows = loop_rows.suite_rows({"lu_elements": run})
+    assert not any(row.met for row in rows[:-1])
+    assert rows[-2].measured.startswith("1; lu_elements: ")
+
+
+def test_what_is_reported_is_not_silent(loop_rows, little):
+    function = little.function
+    run = loop_rows.repeated(little, function, "test")
+    assert loop_rows.is_silent(Recording(function), run)
+    assert not loop_rows.is_silent(Recording(function, fallbacks=("why",)), run)
+    loop = types.SimpleNamespace(engine="numba")
+    assert not loop_rows.is_silent(Recording(function, loops=(loop,)), run)
+    assert not loop_rows.is_silent(Recording(function), lambda: None)
+
+
+def test_programs_are_repeated_on_the_same_input(loop_rows, little):
+    seen = []
+    run = loop_rows.repeated(little, lambda a: seen.append(a.copy()) or a.fill(0), "test")
+    run()
+    run()
+    np.testing.assert_array_equal(seen[0], seen[1])
+
+
+def test_the_suite_is_summed_up(loop_rows):
+    runs = {
+        "a": loop_rows.Run({"numpy": 8.0, "npaccel": 1.0, "numba": 0.5, "jax": 0.25}),
+        "b": loop_rows.Run({"numpy": 2.0, "npaccel": 1.0}, silent=True),
+    }
+    rows = loop_rows.suite_rows(runs)
+    assert rows[0].measured.startswith("geometric mean 4.00x of 2 programs; worst: b 2.00x")
+    assert rows[1].measured == "b 2.00x"
+    assert rows[2].measured.startswith("geometric mean 0.25x of 1 programs; worst: a 0.25x")
+    assert [row.met for row in rows] == [True, True, False, True, False]
+    assert rows[-1].measured == "1, b"
+    assert loop_rows.jacobi_row(runs["a"]).measured == "numpy 8.00x, numba 0.50x, jax 0.25x"
+    assert not loop_rows.jacobi_row(runs["a"]).met
 
 
 def test_peak_memory_is_that_of_the_temporaries(compare):

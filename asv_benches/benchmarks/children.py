@@ -4,6 +4,7 @@
     python children.py first_result IMPLEMENTATION
     python children.py first_call IMPLEMENTATION
     python children.py peak_memory IMPLEMENTATION DTYPE
+    python children.py compile_loop STEPS
 
 The clock starts before anything heavy is imported, and this file imports
 nothing else first: keep it so.
@@ -108,6 +109,22 @@ def peak_memory(implementation: str, dtype: str) -> dict[str, Any]:
     }
 
 
+def compile_loop(steps: str) -> dict[str, Any]:
+    """Return the seconds that the first call of a loop takes longer than the second."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    import npaccel
+    from benchmarks.loop_programs.stencils import jacobi_2d, jacobi_2d_arguments
+
+    call = npaccel.jit(jacobi_2d)
+    taken = []
+    for _ in range(2):
+        arguments = jacobi_2d_arguments(150, int(steps))
+        start = time.perf_counter()
+        call(*arguments)
+        taken.append(time.perf_counter() - start)
+    return {"seconds": taken[0] - taken[1], "running": taken[1]}
+
+
 def main(task: str, *arguments: str) -> None:
     """Do one task and print its answer."""
     tasks: dict[str, Callable[..., dict[str, Any]]] = {
@@ -115,6 +132,7 @@ def main(task: str, *arguments: str) -> None:
         "first_result": first_result,
         "first_call": first_call,
         "peak_memory": peak_memory,
+        "compile_loop": compile_loop,
     }
     answer = tasks[task](*arguments)
     import json

@@ -53,17 +53,19 @@ def own_copy(function: Call) -> Call:
     return functools.update_wrapper(copy, function, updated=())
 
 
-def build(function: Call, implementation: str, device: str = "cpu") -> Call:
+def build(function: Call, implementation: str, device: str = "cpu", **options: Any) -> Call:
     """Return the callable that runs `function` the way of an implementation.
 
     Parameters
     ----------
     function : callable
-        One of `benchmarks.functions`.
+        One of `benchmarks.functions` or of `benchmarks.loop_programs`.
     implementation : str
         One of `IMPLEMENTATIONS`.
     device : {"cpu", "cuda"}
         With ``"cuda"`` the callable takes tensors on the device.
+    **options
+        Of `npaccel.jit`.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def build(function: Call, implementation: str, device: str = "cpu") -> Call:
     if implementation == "npaccel":
         import npaccel
 
-        return npaccel.jit(own_copy(function))
+        return npaccel.jit(own_copy(function), **options)
     if implementation == "torch_compile":
         return _bare_torch_compile(own_copy(function), device)
     if (implementation, function) not in PEERS:

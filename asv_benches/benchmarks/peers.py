@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import functions
+from .loop_programs import PROGRAMS
 from .loop_programs.record import jax_jit
 
 Call = Callable[..., Any]
@@ -131,4 +132,8 @@ PEERS: dict[tuple[str, Call], Callable[[], Call]] = {
     ("jax", functions.kmeans): jax_kmeans,
     ("jax", functions.sine): jax_sine,
     ("jax", functions.slice_writes): jax_slice_writes,
+} | {
+    (implementation, program.function): variant
+    for program in PROGRAMS.values()
+    for implementation, variant in program.peers.items()
 }
