@@ -43,6 +43,11 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     return tuple(normalize_axis_tuple(axis, ndim))
 
 
+def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """Return `axes_of`; an array without dimensions may be reduced along its "first" axis."""
+    return () if ndim == 0 and axis in (0, -1) else axes_of(axis, ndim)
+
+
 def axis_of(axis: int, ndim: int) -> int:
     """Return one axis, not negative, or raise NumPy's AxisError."""
     return int(normalize_axis_index(axis, ndim))

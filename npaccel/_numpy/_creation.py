@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import check_placed
+from npaccel._numpy._axes import NO_VALUE, check_placed
 from npaccel._numpy._context import settings
 from npaccel._numpy._dtypes import (
     DType,
@@ -172,7 +172,11 @@ def full_like(
 # -- arrays of what is given
 
 
-@implements(np.array)
+#: A parameter that NumPy has from 2.4 on.
+_NDMAX = ("ndmax",) if "ndmax" in (np.array.__doc__ or "") else ()
+
+
+@implements(np.array, unsupported=_NDMAX)
 def array(
     object: Any,
     dtype: Any = None,
@@ -182,9 +186,11 @@ def array(
     subok: bool = False,
     ndmin: int = 0,
     like: Any = None,
-    ndmax: int = 0,
+    ndmax: Any = NO_VALUE,
 ) -> torch.Tensor:
     """`numpy.array`: a copy, unless `copy` is None or False."""
+    if ndmax is not NO_VALUE:
+        raise NotImplementedError("numpy.array: ndmax= can't be compiled; nest no deeper instead")
     check_placed(order)
     found = as_tensor(object, None if dtype is None else as_dtype(dtype))
     if found is object:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy._axes import deliver
-from npaccel._numpy._dtypes import as_dtype, cast, to_numpy
+from npaccel._numpy._dtypes import as_dtype, cast, check_cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._table import implements
 
@@ -157,4 +157,7 @@ def einsum(
     terms = [labels for labels, _ in spelled]
     output = _output_labels(result if arrow else None, terms, max(free for _, free in spelled))
     _check_sizes(terms, tensors)
-    return deliver(_einsum_same(terms, output, tensors), out)
+    found = _einsum_same(terms, output, tensors)
+    if out is not None:
+        check_cast(to_numpy(found.dtype), to_numpy(out.dtype), casting)
+    return deliver(found, out)

@@ -19,13 +19,15 @@ from npaccel._numpy._dtypes import (
     as_dtype,
     as_tensor,
     cast,
+    check_cast,
     dtype_of,
     narrow,
     result_dtype,
     to_numpy,
 )
-from npaccel._numpy._sorting import search
+from npaccel._numpy._sorting import keys_of, search
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import surely
 
 _UNCHECKED = "what depends on values isn't checked: a range that isn't finite, unsorted bin edges"
 
@@ -277,10 +279,13 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> torch.Tensor
     np.bincount(probe(values, (0 if values.shape[0] == 0 else 1,)))  # raises NumPy's TypeError
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
+    if surely(values.shape[0] == 0):  # whatever the weights are
+        return torch.zeros(minlength, dtype=torch.int64, device=values.device)
     values = cast(values, INT64)
     if weights is None:
         return torch.bincount(values, minlength=minlength)
     w = as_tensor(weights)
+    check_cast(to_numpy(w.dtype), FLOAT64, "safe")
     if tuple(w.shape) != tuple(values.shape):
         raise ValueError("The weights and list don't have the same length.")
     result = narrow(FLOAT64, [to_numpy(w.dtype)])
@@ -299,6 +304,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> torch.Tensor:
     values, edges = cast(values, dtype), cast(edges, dtype)
     if edges.shape[0] == 0:
         return torch.zeros(values.shape, dtype=torch.int64, device=values.device)
+    if dtype.kind != "f":
+        values, edges = keys_of(values), keys_of(edges)
     # NumPy refuses bins that do neither; which way they go is known at run time only.
     falling = edges[0] > edges[-1]
     rising = torch.where(falling, edges.flip(0), edges)

@@ -159,8 +159,8 @@ def fromfunction(
 @implements(np.apply_over_axes, inlined=True)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     """`numpy.apply_over_axes`: the function is traced once per axis."""
+    ndim = a.ndim  # of an array only, as in NumPy
     array = np.asarray(a)
-    ndim = array.ndim
     for axis in [axes] if np.ndim(axes) == 0 else axes:
         place = axis + ndim if axis < 0 else axis
         found = np.asarray(func(array, place))

@@ -132,6 +132,8 @@ def _stack_along(widen: Callable[..., torch.Tensor], axis: int) -> Callable[...,
 
 hstack = implements(np.hstack)(_stack_along(atleast_1d, 1))
 vstack = implements(np.vstack)(_stack_along(atleast_2d, 0))
+for _name in {"row_stack"} & set(dir(np)):  # NumPy before 2.5
+    implements(getattr(np, _name), note="it doesn't warn that it is deprecated")(vstack)
 dstack = implements(np.dstack)(_stack_along(atleast_3d, 2))
 
 
@@ -230,6 +232,8 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[torch
 @implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[torch.Tensor]:
     """`numpy.split`: views."""
+    if not isinstance(indices_or_sections, Sequence):
+        needs_array(ary, "shape")
     return _split(ary, indices_or_sections, axis, even=True)
 
 
@@ -239,7 +243,7 @@ def _split_along(name: str, axis: int) -> Callable[..., list[torch.Tensor]]:
         least = max(axis + 1, 2)
         if x.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
-        return split(needs_array(ary, "shape"), indices_or_sections, axis)
+        return split(ary, indices_or_sections, axis)
 
     return implementation
 

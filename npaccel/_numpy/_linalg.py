@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.linalg import LinAlgError
 
-from npaccel._numpy._axes import NO_VALUE, axis_of, call, deliver
+from npaccel._numpy._axes import NO_VALUE, axis_of, call
 from npaccel._numpy._decompositions import (
     AT_RUN_TIME,
     check_square,
@@ -27,7 +27,7 @@ from npaccel._numpy._decompositions import (
 )
 from npaccel._numpy._dtypes import as_tensor, to_numpy
 from npaccel._numpy._norms import norm
-from npaccel._numpy._products import promoted, tensordot, trace
+from npaccel._numpy._products import exactly, promoted, tensordot, trace
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_products import matmul
 
@@ -144,7 +144,7 @@ def _inverse_or_inf(x: torch.Tensor) -> torch.Tensor:
 def cond(x: Any, p: Any = None) -> torch.Tensor:
     """`numpy.linalg.cond`; infinite for a singular matrix."""
     (a,) = prepared(x)
-    if a.numel() == 0:
+    if a.numel() == 0 and a.shape[-1] * a.shape[-2] == 0:
         raise LinAlgError("cond is not defined on empty arrays")
     if p is None or p in (2, -2):
         values = svd(a, compute_uv=False)
@@ -229,7 +229,7 @@ def matrix_power(a: Any, n: int) -> torch.Tensor:
     if n < 0:
         x, n = inv(x), -n
     if n == 0:
-        eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+        eye = torch.eye(x.shape[-1], dtype=torch.int8, device=x.device).to(x.dtype)
         return eye.expand(x.shape).clone()
     found, doubled = None, x
     while n > 0:
@@ -254,11 +254,11 @@ def multi_dot(arrays: Any, *, out: torch.Tensor | None = None) -> torch.Tensor:
         if x.shape[-1] != y.shape[0]:
             raise ValueError(f"shapes {tuple(x.shape)} and {tuple(y.shape)} not aligned")
     if tensors[0].dtype.is_floating_point or tensors[0].is_complex():
-        return deliver(torch.linalg.multi_dot(tensors), out)
+        return exactly(torch.linalg.multi_dot(tensors), out)
     found = tensors[0]
     for x in tensors[1:]:
         found = matmul(found, x)
-    return deliver(found, out)
+    return exactly(found, out)
 
 
 @implements(np.linalg.tensorsolve, note=AT_RUN_TIME)

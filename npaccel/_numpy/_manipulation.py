@@ -310,7 +310,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> torch.Tensor:
     axes = axis if isinstance(axis, Sequence) else (axis,)
     shifts = shift if isinstance(shift, Sequence) else (shift,)
     axes = [axis_of(i, x.ndim) for i in axes]
-    count = max(len(axes), len(shifts))
+    count = max(len(axes), len(shifts)) if axes and shifts else 0
     if any(len(part) not in (1, count) for part in (axes, shifts)):
         raise ValueError("shape mismatch: shifts and axes can't be broadcast together")
     pairs = zip(_stretched(shifts, count), _stretched(axes, count), strict=True)

@@ -11,7 +11,7 @@ import torch
 
 from npaccel._numpy import _dtype_queries, _padding
 from npaccel._numpy._axes import NO_VALUE, call, check_placed
-from npaccel._numpy._dtypes import as_dtype, cast, check_cast, to_numpy, to_torch
+from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, check_cast, to_numpy, to_torch
 from npaccel._numpy._grids import diagonal
 from npaccel._numpy._indexing import getitem, setitem, value_for
 from npaccel._numpy._manipulation import (
@@ -197,13 +197,25 @@ def flat(a: torch.Tensor) -> torch.Tensor:
     return a.reshape(-1)
 
 
+if hasattr(np.ndarray, "to_device"):  # NumPy 2.1
+
+    @implements("numpy.ndarray.to_device")
+    def to_device(a: torch.Tensor, device: Any, /, *, stream: Any = None) -> torch.Tensor:
+        """`numpy.ndarray.to_device`: the array itself."""
+        if stream is not None:
+            raise ValueError("The stream argument in to_device() is not supported")
+        if device != "cpu":
+            raise ValueError(f"Unsupported device: {device}.")
+        return a
+
+
 # -- assignments to attributes
 
 
 @implements("numpy.ndarray.real.__set__", mutates=(0,))
 def set_real(a: torch.Tensor, value: Any) -> None:
     """Do ``a.real = value``."""
-    setitem(real(a), Ellipsis, value)
+    setitem(real(a), Ellipsis, as_tensor(value) if isinstance(value, complex) else value)
 
 
 @implements("numpy.ndarray.imag.__set__", mutates=(0,))
@@ -241,6 +253,7 @@ _ATTRIBUTES: dict[str, Callable[[torch.Tensor], Any]] = {
     "itemsize": lambda a: a.element_size(),
     "nbytes": lambda a: math.prod(a.shape) * a.element_size(),
     "strides": _strides,
+    "device": lambda a: "cpu",  # as NumPy has it, wherever the arrays are
 }
 
 
@@ -251,7 +264,8 @@ def attribute(a: torch.Tensor, name: str) -> Any:
     ----------
     a : tensor
         The array.
-    name : {"dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides"}
+    name : {"dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides",
+            "device"}
         The attribute; strides are in bytes.
 
     Returns

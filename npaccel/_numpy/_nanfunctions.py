@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import NO_VALUE, Axis, axes_of, call, deliver, given, masked, over_axes
+from npaccel._numpy._axes import (
+    NO_VALUE,
+    Axis,
+    call,
+    deliver,
+    given,
+    masked,
+    over_axes,
+    reduced_axes,
+)
 from npaccel._numpy._cumulative import cumprod, cumsum
-from npaccel._numpy._dtypes import BOOL, as_tensor, cast
+from npaccel._numpy._dtypes import BOOL, as_dtype, as_tensor, cast, to_numpy
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
 
@@ -65,8 +74,10 @@ def _extreme(a: Any, axis: Axis, out: Any, keywords: dict[str, Any], largest: bo
     found = call(
         function, _filled(x, -torch.inf if largest else torch.inf), axis, **given(keywords)
     )
+    if "initial" in given(keywords):
+        return deliver(found, out)
     keepdims = bool(given(keywords).get("keepdims", False))
-    nothing = over_axes(torch.all, missing, axes_of(axis, x.ndim), keepdims)
+    nothing = over_axes(torch.all, missing, reduced_axes(axis, x.ndim), keepdims)
     return deliver(torch.where(nothing, torch.nan, found), out)
 
 
@@ -92,6 +103,16 @@ def _number(x: torch.Tensor, where: Any) -> Any:
     return ~missing & cast(as_tensor(where), BOOL)
 
 
+def _check_inexact(x: torch.Tensor, dtype: Any, out: Any) -> None:
+    """Refuse to round a mean or a spread of floats to integers, as NumPy does."""
+    if _missing(x) is None:
+        return
+    if dtype is not None and as_dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
+    if out is not None and to_numpy(out.dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then out must be inexact")
+
+
 @implements(np.nanmean, zero_d="scalar")
 def nanmean(
     a: Any,
@@ -104,6 +125,7 @@ def nanmean(
 ) -> torch.Tensor:
     """`numpy.nanmean`; NaN where there is nothing else."""
     x = as_tensor(a)
+    _check_inexact(x, dtype, out)
     keepdims = keepdims is not NO_VALUE and bool(keepdims)
     where = _number(x, where)
     return call(np.mean, x, axis, dtype, out, keepdims, where=where)  # type: ignore[no-any-return]
@@ -113,12 +135,13 @@ def _spread(function: Any, a: Any, axis: Axis, where: Any, ddof: Any, **keywords
     x = as_tensor(a)
     keep = _number(x, where)
     out = keywords.pop("out")
+    _check_inexact(x, keywords["dtype"], out)
     found = call(function, x, axis, ddof=ddof, where=keep, **given(keywords))
     if keep is True or not isinstance(keep, torch.Tensor):
         return deliver(found, out)
     _, mask = masked(x, keep, 0)
     keepdims = bool(given(keywords).get("keepdims", False))
-    count = over_axes(torch.sum, mask, axes_of(axis, x.ndim), keepdims)
+    count = over_axes(torch.sum, mask, reduced_axes(axis, x.ndim), keepdims)
     return deliver(torch.where(count > ddof, found, torch.nan), out)
 
 

@@ -15,7 +15,8 @@ from npaccel._numpy._linalg import inv, least_squares, lstsq
 from npaccel._numpy._products import dot, promoted
 from npaccel._numpy._signals import convolve
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import assume
+from npaccel._numpy._ufunc_integers import as_signed
+from npaccel._torch_internals.sizes import assume, surely
 
 
 def _coefficients(p: Any) -> torch.Tensor:
@@ -58,10 +59,19 @@ def polysub(a1: Any, a2: Any) -> torch.Tensor:
     return call(np.subtract, *_padded(a1, a2))  # type: ignore[no-any-return]
 
 
-@implements(np.polymul)
+def _leading_zeros(c: torch.Tensor) -> torch.Tensor:
+    """Return how many zeros are in front of the coefficients; the last one doesn't count."""
+    return torch.sum(torch.cumsum(as_signed(c[:-1]) != 0, 0) == 0)
+
+
+@implements(np.polymul, data_dependent=True)
 def polymul(a1: Any, a2: Any) -> torch.Tensor:
-    """`numpy.polymul`."""
-    return convolve(_coefficients(a1), _coefficients(a2))
+    """`numpy.polymul`; zeros in front of the coefficients are left out."""
+    a, b = (_coefficients(x) for x in (a1, a2))
+    a, b = (x.new_zeros(1) if surely(x.shape[0] == 0) else x for x in (a, b))
+    found = convolve(a, b)
+    first = _leading_zeros(a) + _leading_zeros(b)
+    return found[torch.arange(found.shape[0], device=found.device) >= first]
 
 
 def _trimmed(r: torch.Tensor) -> torch.Tensor:

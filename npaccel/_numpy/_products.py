@@ -36,13 +36,23 @@ def dot(a: Any, b: Any, out: torch.Tensor | None = None) -> torch.Tensor:
     """`numpy.dot`, by the ranks of its operands."""
     a, b = promoted(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return deliver(call(np.multiply, a, b), out)
+        return call(np.multiply, a, b, out=out)  # type: ignore[no-any-return]
     _aligned(a, b, -1, max(b.ndim - 2, 0))
     if a.ndim <= 2 and b.ndim <= 2:
-        return deliver(matmul(a, b), out)
+        return exactly(matmul(a, b), out)
     if b.ndim == 1:
-        return deliver(_contract(a, b, [a.ndim - 1], [0]), out)
-    return deliver(_contract(a, b, [a.ndim - 1], [b.ndim - 2]), out)
+        return exactly(_contract(a, b, [a.ndim - 1], [0]), out)
+    return exactly(_contract(a, b, [a.ndim - 1], [b.ndim - 2]), out)
+
+
+def exactly(found: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    """Return a result, written to an `out` that must be what `dot` would have made."""
+    if out is not None and not (out.dtype == found.dtype and out.is_contiguous()):
+        raise ValueError(
+            "output array is not acceptable (must have the right datatype, number of dimensions, "
+            "and be a C-Array)"
+        )
+    return deliver(found, out)
 
 
 implements("numpy.ndarray.dot", zero_d="scalar")(dot)

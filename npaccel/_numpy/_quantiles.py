@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import Axis, axes_of, deliver, probe
+from npaccel._numpy._axes import Axis, axes_of, call, deliver, probe, written_back
 from npaccel._numpy._dtypes import (
     FLOAT64,
     DType,
@@ -16,6 +16,7 @@ from npaccel._numpy._dtypes import (
     as_tensor,
     cast,
     dtype_of,
+    full_scalar,
     narrow,
     strong,
     to_numpy,
@@ -23,6 +24,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._sorting import ordered, positions
 from npaccel._numpy._table import implements, parameters_of
 from npaccel._numpy._ufunc_engine import named
+from npaccel._torch_internals.sizes import surely
 
 
 def gathered(x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
@@ -64,8 +66,8 @@ def _median(x: torch.Tensor, axes: tuple[int, ...], skip_nan: bool) -> torch.Ten
     data = gathered(x, axes)
     if data.shape[0] == 0:
         shape = tuple(data.shape[1:])
-        nan = torch.full((), float("nan"), device=x.device)
-        return cast(nan, result).expand(shape).clone()
+        nan = complex("nan+nanj") if result.kind == "c" else float("nan")
+        return full_scalar(nan, result, x.device, shape).clone()
     s = ordered(data, 0)
     wide = cast(s, acc)
     if not (s.dtype.is_floating_point or s.is_complex()):
@@ -197,6 +199,11 @@ def _is_whole(q: Any) -> bool:
     return strong(dtype_of(q)).kind in "biu"
 
 
+def _takes_elements(method: str, q: Any, scale: int) -> bool:
+    """Whether quantiles are elements of the data, with nothing between them."""
+    return method in _WHOLE or (method == "linear" and scale == 1 and _is_whole(q))
+
+
 def _quantile_result(x: torch.Tensor, q: Any, method: str, scale: int) -> DType:
     """Return NumPy's result dtype, asked of NumPy itself."""
     own = to_numpy(x.dtype)
@@ -276,22 +283,21 @@ def _quantiles(
         raise TypeError("a must be an array of real numbers")
     levels = _levels(q, scale)
     _check_method(method, weights)
+    if skip and surely(x.numel() == 0):
+        return call(np.nanmean, x, axis, keepdims=keepdims)  # type: ignore[no-any-return]
     axes = axes_of(axis, x.ndim)
     data = gathered(x, axes)
     skip = skip and x.dtype.is_floating_point
     if data.shape[0] == 0:
-        if not skip:
-            raise IndexError(f"index -1 is out of bounds for axis 0 with size {data.shape[0]}")
-        nan = torch.full((), float("nan"), dtype=x.dtype, device=x.device)
-        found = nan.expand(levels.numel(), *data.shape[1:]).clone()
-    elif weights is not None:
+        raise IndexError(f"index -1 is out of bounds for axis 0 with size {data.shape[0]}")
+    if weights is not None:
         spread = gathered(shaped_weights(weights, x, axes, axis is None), axes)
         found = _weighted(data, spread, levels, skip)
         found = _with_nan(found, ordered(data, 0), skip)
     else:
         s = ordered(data, 0)
         n: Any = torch.sum(~torch.isnan(s), 0) if skip else s.shape[0]
-        whole = method in _WHOLE or (method == "linear" and scale == 1 and _is_whole(q))
+        whole = _takes_elements(method, q, scale)
         found = _of_sorted(s, levels, n, method, whole, _quantile_result(x, q, method, scale))
         found = _with_nan(found, s, skip)
     found = found.reshape([*levels.shape, *found.shape[1:]])
@@ -321,7 +327,8 @@ def _declare(name: str, scale: int, skip: bool) -> None:
         """Quantiles by NumPy's 13 methods, of sorted data; NaN where there is one."""
         del overwrite_input
         found = _quantiles(a, q, axis, method, bool(keepdims), weights, scale, skip)
-        return deliver(found, out)
+        taken = weights is None and _takes_elements(method, q, scale)
+        return written_back(found, out) if taken else deliver(found, out)
 
     theirs = getattr(np, name)
     # NumPy before 2.4 has an older name of `method`.

@@ -19,6 +19,7 @@ from npaccel._numpy._axes import (
     masked,
     over_axes,
     probe,
+    reduced_axes,
 )
 from npaccel._numpy._dtypes import (
     BOOL,
@@ -40,6 +41,11 @@ def _given(where: Any) -> bool:
     return where is not None and where is not True
 
 
+def _mean_axes(axis: Axis, ndim: int, where: Any) -> tuple[int, ...]:
+    """Return the axes of a mean, of whose lengths NumPy is strict unless it counts a mask."""
+    return reduced_axes(axis, ndim) if _given(where) else axes_of(axis, ndim)
+
+
 def _mean_dtypes(x: torch.Tensor, dtype: Any) -> tuple[DType, DType]:
     """Return the dtype that a mean is summed in and the dtype of its result."""
     own = to_numpy(x.dtype)
@@ -50,10 +56,6 @@ def _mean_dtypes(x: torch.Tensor, dtype: Any) -> tuple[DType, DType]:
         return np.dtype(np.float32), own
     result = narrow(np.mean(probe(x)).dtype, [own])
     return result, result
-
-
-def _sum_as(x: torch.Tensor, axes: tuple[int, ...], keepdims: bool, acc: DType) -> torch.Tensor:
-    return over_axes(torch.sum, x, axes, keepdims, dtype=to_torch(acc))
 
 
 @implements(np.mean, zero_d="scalar")
@@ -68,16 +70,23 @@ def mean(
 ) -> torch.Tensor:
     """`numpy.mean`; float16 is summed in float32, integers in float64 (narrow: float32)."""
     x = as_tensor(a)
-    axes = axes_of(axis, x.ndim)
+    axes = _mean_axes(axis, x.ndim, where)
     acc, result = _mean_dtypes(x, dtype)
+    if acc.kind not in "fc" and out is not None:
+        raise NotImplementedError(
+            f"numpy.mean with dtype={acc.name!r} and out= rounds in between and can't be "
+            "compiled; leave dtype out, or pass a floating one"
+        )
     if _given(where):
-        kept, mask = masked(x, where, 0)
-        total = _sum_as(kept, axes, keepdims, acc)
-        found = total / over_axes(torch.sum, mask, axes, keepdims)
-    elif acc.kind in "fc":
+        _, mask = masked(x, where, 0)
+        total = reduce_ufunc(np.add, x, axis, acc, None, keepdims, NO_VALUE, where)
+        found = call(np.divide, total, over_axes(torch.sum, mask, axes, keepdims))
+    elif acc.kind == "f":  # the mean of complex numbers asks for the size
         found = over_axes(torch.mean, x, axes, keepdims, dtype=to_torch(acc))
     else:
-        found = _sum_as(x, axes, keepdims, acc) / count_over(x, axes)
+        found = call(
+            np.divide, reduce_ufunc(np.add, x, axis, acc, None, keepdims), count_over(x, axes)
+        )
     return deliver(cast(found, result), out)
 
 
@@ -146,7 +155,8 @@ def variance(
         squares, _ = masked(squares, mask, 0)
     if dtype is not None:
         squares = cast(squares, acc)
-    found: torch.Tensor = over_axes(torch.sum, squares, axes, keepdims) / divisor
+    total = over_axes(torch.sum, squares, axes, keepdims)
+    found: torch.Tensor = (total / divisor).to(total.dtype)
     return found
 
 
@@ -174,7 +184,7 @@ def var(
 ) -> torch.Tensor:
     """`numpy.var`, in two passes as NumPy's."""
     x = as_tensor(a)
-    axes = axes_of(axis, x.ndim)
+    axes = _mean_axes(axis, x.ndim, where)
     ddof = _ddof(ddof, correction)
     return deliver(variance(x, axes, dtype, ddof, keepdims, where, mean), out)
 
@@ -194,7 +204,7 @@ def std(
 ) -> torch.Tensor:
     """`numpy.std`, the root of `numpy.var`."""
     x = as_tensor(a)
-    axes = axes_of(axis, x.ndim)
+    axes = _mean_axes(axis, x.ndim, where)
     ddof = _ddof(ddof, correction)
     return deliver(torch.sqrt(variance(x, axes, dtype, ddof, keepdims, where, mean)), out)
 
@@ -212,7 +222,7 @@ def nonzero_mask(x: torch.Tensor) -> torch.Tensor:
 def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> torch.Tensor:
     """`numpy.count_nonzero`; NaN counts, as it isn't zero."""
     x = as_tensor(a)
-    return over_axes(torch.sum, nonzero_mask(x), axes_of(axis, x.ndim), keepdims)
+    return over_axes(torch.sum, nonzero_mask(x), reduced_axes(axis, x.ndim), keepdims)
 
 
 @implements(np.sum, zero_d="scalar")
@@ -317,5 +327,5 @@ def ptp(
     a: Any, axis: Axis = None, out: torch.Tensor | None = None, keepdims: Any = False
 ) -> torch.Tensor:
     """`numpy.ptp`, the distance from the smallest to the largest."""
-    largest, smallest = max_(a, axis, None, keepdims), min_(a, axis, None, keepdims)
-    return deliver(call(np.subtract, largest, smallest), out)
+    largest, smallest = max_(a, axis, out, keepdims), min_(a, axis, None, keepdims)
+    return call(np.subtract, largest, smallest, out=out)  # type: ignore[no-any-return]

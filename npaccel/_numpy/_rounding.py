@@ -82,7 +82,9 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
     """`numpy.round`: half to even."""
     x = as_tensor(a)
     places = int(decimals)
-    np.round(np.zeros(0, to_numpy(x.dtype)), places)  # refuses bools, but for whole numbers
+    # NumPy refuses bools, but for whole numbers, and what it can't cast on its way to `out`.
+    target = None if out is None else np.zeros(0, to_numpy(out.dtype))
+    np.round(np.zeros(0, to_numpy(x.dtype)), places, out=target)
     if x.is_complex():
         return deliver(torch.complex(round_(x.real, places), round_(x.imag, places)), out)
     if x.dtype in _INTEGERS and places >= 0:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
 
+from npaccel._numpy._axes import call
 from npaccel._numpy._dtypes import (
     FLOAT64,
     DType,
@@ -74,13 +75,36 @@ def clenshaw(step: Step, last: Last, parts: Sequence[Any], zero: Any, at: Any) -
     return last(c0, c1, at)
 
 
+class _Whole:
+    """Integers as points: what Python's ints do to them, they do in the integers' dtype.
+
+    NumPy's recurrences compute ``2 * x`` or ``1 - x`` so, which wraps.
+    """
+
+    def __init__(self, x: torch.Tensor, at: torch.Tensor) -> None:
+        self._x, self._at = x, at
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return cast(call(np.multiply, self._x, other), to_numpy(self._at.dtype))
+        return other * self._at
+
+    __rmul__ = __mul__
+
+    def __rsub__(self, other: int) -> torch.Tensor:
+        return cast(call(np.subtract, other, self._x), to_numpy(self._at.dtype))
+
+
 def _clenshaw(step: Step, last: Last) -> Value:
     """Make a series' evaluation from one step and the sum at the end."""
 
     def value(x: Any, c: Any, tensor: bool = True) -> torch.Tensor:
         """Evaluate a series by Clenshaw's recurrence."""
+        at: Any
         at, parts = _prepared(x, c, tensor)
         zero = torch.zeros_like(parts[0])
+        if isinstance(x, torch.Tensor) and to_numpy(x.dtype).kind in "biu":
+            at = _Whole(x, at)
         return clenshaw(step, last, parts, zero, at)  # type: ignore[no-any-return]
 
     return value

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import axis_of
+from npaccel._numpy._axes import axis_of, call
 from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._sorting import keys_of, ordered, positions, search
@@ -183,8 +183,7 @@ if _in1d is not None:  # gone from NumPy 2.4 on
 @implements(np.union1d, data_dependent=True)
 def union1d(ar1: Any, ar2: Any) -> torch.Tensor:
     """`numpy.union1d`."""
-    a, b = promoted(ar1, ar2)
-    return unique_values(torch.cat([a.reshape(-1), b.reshape(-1)]))
+    return unique_values(call(np.concatenate, [ar1, ar2], axis=None))
 
 
 def _distinct(x: torch.Tensor, assume_unique: bool) -> torch.Tensor:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.functional import pad
 
-from npaccel._numpy._axes import axis_of
+from npaccel._numpy._axes import axis_of, call
 from npaccel._numpy._cumulative import diff, sliced
 from npaccel._numpy._dtypes import (
     COMPLEX128,
@@ -17,9 +18,11 @@ from npaccel._numpy._dtypes import (
     as_dtype,
     as_tensor,
     cast,
+    check_cast,
     dtype_of,
     narrow,
     result_dtype,
+    strong,
     to_numpy,
     to_torch,
 )
@@ -32,19 +35,25 @@ from npaccel._numpy._ufunc_integers import as_signed
 _WRITTEN_OUT = 32
 
 
-def _windows(a: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+def _windows(a: torch.Tensor, v: torch.Tensor, before: Any, after: Any) -> torch.Tensor:
     """Return the sums of products of v with every window of a as long as v.
 
-    Both forms fuse; torch's conv1d is 10 to 50 times slower than NumPy in float64.
+    Windows may reach over the ends, where there is nothing: not a zero, whose
+    product with infinity would be NaN. Both forms fuse; torch's conv1d is 10
+    to 50 times slower than NumPy in float64.
     """
     length: Any = v.shape[0]
     if isinstance(length, int) and length <= _WRITTEN_OUT:
-        count = a.shape[0] - length + 1
-        return functools.reduce(_plus, (a.narrow(0, j, count) * v[j] for j in range(length)))
-    windows = a.unfold(0, length, 1)
+        ends = [(before - j, after - length + 1 + j) for j in range(length)]
+        return functools.reduce(_plus, (pad(a * v[j], end) for j, end in enumerate(ends)))
+    windows = pad(a, (before, after)).unfold(0, length, 1)
     if a.dtype == torch.bool:
         return torch.any(windows & v, -1)
-    return torch.sum(windows * v, -1, dtype=a.dtype)
+    products = windows * v
+    if products.is_floating_point() or products.is_complex():
+        inside = pad(torch.ones_like(a, dtype=torch.bool), (before, after)).unfold(0, length, 1)
+        products = torch.where(inside, products, 0)
+    return torch.sum(products, -1, dtype=a.dtype)
 
 
 def _plus(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -65,11 +74,7 @@ def _padding(mode: Any, m: int) -> tuple[int, int]:
 
 
 def _slid(a: torch.Tensor, v: torch.Tensor, mode: Any) -> torch.Tensor:
-    before, after = _padding(mode, v.shape[0])
-    if mode in ("valid", 0):
-        return _windows(a, v)
-    zeros = [a.new_zeros((before,)), a, a.new_zeros((after,))]
-    return _windows(torch.cat(zeros), v)
+    return _windows(a, v, *_padding(mode, v.shape[0]))
 
 
 def _vectors(a: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -150,6 +155,8 @@ def interp(
     dtypes = [dtype_of(operand) for operand in (x, xp, fp)]
     real = narrow(FLOAT64, dtypes)
     is_complex = np.result_type(dtypes[2] if isinstance(dtypes[2], np.dtype) else 0.0).kind == "c"
+    for given in dtypes[:2] if period is None else ():
+        check_cast(strong(given), FLOAT64, "safe")
     at, places = cast(as_tensor(x), real), cast(as_tensor(xp), real)
     values = cast(as_tensor(fp), narrow(COMPLEX128, dtypes) if is_complex else real)
     if places.ndim != 1 or values.ndim != 1:
@@ -187,7 +194,7 @@ def unwrap(
         high, ambiguous = period // 2, period % 2 == 0
     else:
         high, ambiguous = period / 2, True
-    wrapped = torch.remainder(steps + high, period) - high
+    wrapped = call(np.add, call(np.remainder, call(np.add, steps, high), period), -high)
     if ambiguous:
         wrapped = torch.where((wrapped == -high) & (steps > 0), high, wrapped)
     correction = torch.where(torch.abs(steps) < discont, 0, wrapped - steps)
@@ -203,10 +210,11 @@ def _at_least_float32(x: torch.Tensor) -> torch.Tensor:
 @implements(np.sinc, zero_d="scalar")
 def sinc(x: Any) -> torch.Tensor:
     """`numpy.sinc`, sin(pi x) / (pi x)."""
-    given = as_inexact(x)
-    wide = _at_least_float32(given) * math.pi
-    at = torch.where(wide == 0, 1, wide)
-    return cast(torch.where(wide == 0, 1, torch.sin(at) / at), to_numpy(given.dtype))
+    at = call(np.multiply, as_inexact(x), math.pi)
+    nowhere = at == 0
+    at = torch.where(nowhere, 1, at)
+    found: torch.Tensor = torch.where(nowhere, 1, call(np.divide, call(np.sin, at), at))
+    return found
 
 
 @implements(np.i0)

@@ -14,10 +14,12 @@ from npaccel._numpy._dtypes import (
     as_dtype,
     as_tensor,
     cast,
+    default_float,
     dtype_of,
     narrow,
     strong,
     to_numpy,
+    to_torch,
 )
 from npaccel._numpy._products import dot
 from npaccel._numpy._quantiles import shaped_weights
@@ -130,18 +132,18 @@ def cov(
         raise ValueError("ddof must be integer")
     x = _observations(m, y, rowvar, dtype)
     if x.shape[0] == 0:
-        return x.new_zeros((0, 0))
+        return torch.zeros((0, 0), dtype=to_torch(default_float()), device=x.device)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    w = None
+    w, wide = None, as_dtype(np.result_type(default_float(), to_numpy(real_of(x).dtype)))
     if fweights is not None:
         if strong(dtype_of(fweights)).kind == "f" and isinstance(fweights, torch.Tensor):
             raise TypeError("fweights must be integer")
-        w = cast(_frequencies(fweights, x.shape[1], "fweights"), to_numpy(real_of(x).dtype))
+        w = cast(_frequencies(fweights, x.shape[1], "fweights"), wide)
     if aweights is not None:
-        a = cast(_frequencies(aweights, x.shape[1], "aweights"), to_numpy(real_of(x).dtype))
+        a = cast(_frequencies(aweights, x.shape[1], "aweights"), wide)
         w = a if w is None else w * a
     average_of_rows = torch.mean(x, 1, True) if w is None else (x * w).sum(1, True) / w.sum()
-    x = x - average_of_rows
+    x = x - cast(average_of_rows, to_numpy(x.dtype))
     weighted = x if w is None else x * w
     other = torch.conj_physical(weighted) if x.is_complex() else weighted
     found: torch.Tensor = dot(x, other.T) / _divisor(x.shape[1], w, aweights, ddof)

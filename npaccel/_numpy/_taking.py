@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import axis_of, needs_array, written_back
+from npaccel._numpy._axes import axis_of, deliver, needs_array, written_back
 from npaccel._numpy._dtypes import (
     BOOL,
     INT64,
@@ -112,8 +112,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> torch.
     rows = torch.stack([x.expand(shape) for x in tensors])
     place = bounded(cast(index, INT64), len(items), mode).expand(shape).unsqueeze(0)
     place = torch.where(place < 0, place - len(items), place)  # NumPy refuses negative ones
-    found = torch.gather(same_bits(rows), 0, place).squeeze(0)
-    return written_back(restored(found, rows), out)
+    found = restored(torch.gather(same_bits(rows), 0, place).squeeze(0), rows)
+    return found if out is None else deliver(cast(found, to_numpy(out.dtype)), out)
 
 
 @implements(np.where, data_dependent=True, elementwise=True)
@@ -171,7 +171,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
         places = torch.tensor(kept, dtype=torch.int64, device=x.device)
     else:
         places = nonzero(mask)[0]
-    return written_back(selected(x, where, places), out)
+    places = bounded(places, x.shape[where], "raise")
+    return written_back(getitem(x, (*(slice(None),) * where, places)), out)
 
 
 @implements(np.extract, data_dependent=True)
@@ -179,6 +180,14 @@ def extract(condition: Any, arr: Any) -> torch.Tensor:
     """`numpy.extract`."""
     x = as_tensor(arr).reshape(-1)
     return selected(x, 0, nonzero(as_tensor(condition).reshape(-1))[0])
+
+
+def _wrapped(x: Any, kind: Any) -> Any:
+    """Return a Python number as it is when an array of it is cast to a dtype."""
+    if not is_scalar(x) or is_symbolic(x):
+        return x
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(kind).item()
 
 
 @implements(np.select)
@@ -190,7 +199,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> torch.Tensor:
     probes = [concrete(x) if is_scalar(x) else np.zeros(1, to_numpy(x.dtype)) for x in choices]
     np.select([np.zeros(1, to_numpy(m.dtype)) for m in masks], probes[:-1], probes[-1])
     kind = result_dtype(*choices)
-    *tensors, found = [_branch(x, kind, masks[0]) for x in choices]
+    *tensors, found = [_branch(_wrapped(x, kind), kind, masks[0]) for x in choices]
     shape = broadcast_shape([x.shape for x in (*masks, *tensors, found)])
     for mask, choice in zip(reversed(masks), reversed(tensors), strict=True):
         found = either(mask, choice, found)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.lib.array_utils import normalize_axis_tuple
 
+from npaccel._numpy._axes import reduced_axes
 from npaccel._numpy._dtypes import (
     BOOL,
     INT64,
@@ -36,7 +36,7 @@ from npaccel._numpy._ufunc_engine import (
     out_tuple,
 )
 from npaccel._numpy._ufunc_folds import FOLDS, Fold, flattened, negated, neutral_value, with_axes
-from npaccel._numpy._ufunc_integers import Compute, absolute, either
+from npaccel._numpy._ufunc_integers import Compute, absolute, as_bits, as_signed, either
 from npaccel._numpy._ufuncs import BY_UFUNC, IMPLEMENTATIONS, KERNELS
 
 
@@ -110,18 +110,20 @@ _SIGNLESS = (np.gcd, np.hypot)
 _TO_BOOL = (np.logical_and, np.logical_or, np.logical_xor)
 
 
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(range(ndim))
-    if ndim == 0 and axis in (0, -1):
-        return ()  # NumPy lets a scalar be reduced along its "first" axis
-    return tuple(normalize_axis_tuple(axis, ndim))
-
-
 def _only_axis(axis: Any, ndim: int) -> int:
     """Return the one axis that NumPy has found to be meant: None is that of a 1-D array."""
-    (found,) = _axes(axis, ndim)
+    (found,) = reduced_axes(axis, ndim)
     return found
+
+
+def _check_rounding(ufunc: np.ufunc, loop: DType, out: torch.Tensor | None) -> None:
+    """Refuse an `out` that can't hold what is between the steps: NumPy rounds it there."""
+    if out is not None and not np.can_cast(loop, to_numpy(out.dtype), "same_kind"):
+        raise NotImplementedError(
+            f"numpy.{ufunc.__name__}: a result of dtype {loop} can't be folded into an out= of "
+            f"{to_numpy(out.dtype)} by compiled code, since NumPy rounds in between; "
+            "leave out= away and convert the result"
+        )
 
 
 def reduce_ufunc(
@@ -178,8 +180,9 @@ def reduce_ufunc(
     dtype = None if dtype is None else as_dtype(dtype)
     found = _asked_reduce(ufunc, x, axis, dtype, target, keepdims, initial, mask)
     loop = _loop_dtype(ufunc, found, x, dtype, target)
-    axes = _axes(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     start = initial if _given(initial) else None
+    _check_rounding(ufunc, loop, target)
     result = _reduced(ufunc, cast(x, loop), axes, bool(keepdims), start, mask)
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
@@ -324,6 +327,7 @@ def accumulate_ufunc(
             f"provided out has shape {tuple(target.shape)}, the result of "
             f"{ufunc.__name__}.accumulate has shape {tuple(x.shape)}"
         )
+    _check_rounding(ufunc, loop, target)
     scan = fold_of(ufunc, "accumulate").accumulate
     return deliver(scan(cast(x, loop), _only_axis(axis, x.ndim)), target, None)
 
@@ -371,11 +375,17 @@ def reduceat_ufunc(
     stand_in = np.zeros((1,) * starts.ndim, dtype=to_numpy(starts.dtype))
     found = _asked(ufunc.reduceat, _stand_in(x), stand_in, axis=axis, dtype=dtype)
     loop = _loop_dtype(ufunc, found, x, dtype, target)
+    _check_rounding(ufunc, loop, target)
     position = _only_axis(axis, x.ndim)
     last = torch.movedim(cast(x, loop), position, -1)
     _check_indices(ufunc, indices, last.shape[-1])
-    result = _fold_slices(ufunc, last, cast(starts, INT64))
-    return deliver(torch.movedim(result, -1, position), target, None)
+    result = torch.movedim(_fold_slices(ufunc, last, cast(starts, INT64)), -1, position)
+    if target is not None and tuple(target.shape) != tuple(result.shape):
+        raise ValueError(
+            f"provided out has shape {tuple(target.shape)}, the result of "
+            f"{ufunc.__name__}.reduceat has shape {tuple(result.shape)}"
+        )
+    return deliver(result, target, None)
 
 
 def _check_indices(ufunc: np.ufunc, indices: Any, size: Any) -> None:
@@ -405,7 +415,8 @@ def _fold_slices(ufunc: np.ufunc, x: torch.Tensor, starts: torch.Tensor) -> torc
     if ufunc not in (np.gcd, np.lcm, np.hypot):
         return result
     # a lone element stays as it is, with its sign
-    return either(ends - starts == 1, torch.index_select(x, -1, starts), result)
+    alone = as_bits(torch.index_select(as_signed(x), -1, starts), x.dtype)
+    return either(ends - starts == 1, alone, result)
 
 
 def outer_ufunc(ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
