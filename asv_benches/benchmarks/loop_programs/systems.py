@@ -163,6 +163,33 @@ def _jax_triangular() -> Call:
     return jax_jit(triangular_solve)
 
 
+def _jax_pivots() -> Call:
+    import jax
+    import jax.numpy as jnp
+
+    def solve_with_pivots(a: Any, b: Any) -> Any:
+        n = len(b)
+        index = jnp.arange(n)
+
+        def eliminate(k: Any, state: Any) -> Any:
+            a, b = state
+            p = jnp.argmax(jnp.where(index >= k, jnp.abs(a[:, k]), -1.0))
+            a = a.at[k].set(a[p]).at[p].set(a[k])
+            b = b.at[k].set(b[p]).at[p].set(b[k])
+            factors = jnp.where(index > k, a[:, k] / a[k, k], 0)
+            return a - jnp.outer(factors, jnp.where(index >= k, a[k], 0)), b - factors * b[k]
+
+        def substitute(count: Any, x: Any) -> Any:
+            i = n - 1 - count
+            total = jnp.sum(jnp.where(index > i, a[i] * x, 0))
+            return x.at[i].set((b[i] - total) / a[i, i])
+
+        a, b = jax.lax.fori_loop(0, n - 1, eliminate, (a, b))
+        return jax.lax.fori_loop(0, n, substitute, jnp.zeros(n)), a, b
+
+    return jax_jit(solve_with_pivots)
+
+
 def _jax_vertical() -> Call:
     import jax
     import jax.numpy as jnp
@@ -201,7 +228,7 @@ PROGRAMS = (
         tolerance=1e-8,
         written=first(2),
         repeatable=False,
-        peers={"numba": _numba_pivots},
+        peers={"numba": _numba_pivots, "jax": _jax_pivots},
     ),
     Program(
         vertical_diffusion,
