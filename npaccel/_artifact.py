@@ -27,6 +27,7 @@ from npaccel._cache import DiskCache, Entry, cache_key
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope
 from npaccel._options import Options
+from npaccel._random_host import Draws, Line
 from npaccel._runner import InputPlan, Plan
 from npaccel._torch_internals.loader import NotPortableError, load_module, portable_source
 from npaccel._version import __version__
@@ -245,6 +246,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "device": plan.device,
         "shape_guard": plan.shape_guard,
         "boxed": plan.boxed,
+        "draws": dataclasses.asdict(plan.draws),
     }
 
 
@@ -258,7 +260,13 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         device=item["device"],
         shape_guard=item["shape_guard"],
         boxed=item["boxed"],
+        draws=_decode_draws(item["draws"]),
     )
+
+
+def _decode_draws(item: Mapping[str, Any]) -> Draws:
+    lines = tuple(Line(**line) for line in item["lines"])
+    return Draws(lines, tuple(item["owners"]), item["may_fail"])
 
 
 def _encode_template(part: _results.Template) -> list[Any]:

@@ -75,7 +75,7 @@ def compile_call(
     -------
     Outcome or Uncompiled
     """
-    settings = TraceSettings(engine.options.default_float, device)
+    settings = TraceSettings(engine.options.default_float, device, engine.options.rng)
     with dynamo.lock, tracing(settings):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
         # first call, and a child that is forked in the middle of that can never call them.

@@ -27,7 +27,7 @@ from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
-from npaccel._runner import MISS, OVERLAP, Runner, make_runner
+from npaccel._runner import FAILED, MISS, OVERLAP, Runner, make_runner
 from npaccel._torch_internals.loader import NotPortableError
 from npaccel.errors import (
     DeviceNotFoundError,
@@ -126,6 +126,8 @@ class Engine:
             return self._failed_at_run_time(error, values)
         if result is OVERLAP:
             return self._overlapping(values)
+        if result is FAILED:
+            return self.plain(values)
         return result
 
     # -- Without compiled code ------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import dis
 import functools
+import re
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,12 +19,15 @@ from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, UnknownGuardError
 from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._random_host import restore
 from npaccel._runner import (
+    FAILED,
     MISS,
     InputPlan,
     Plan,
     Runner,
     copy_back,
+    draw_functions,
     make_check,
 )
 from npaccel._torch_internals.capture import Capture
@@ -88,6 +92,10 @@ class ReadOnlyError(Exception):
     """The graph writes to a read-only array."""
 
 
+class DrawError(Exception):
+    """NumPy refuses to draw random numbers."""
+
+
 class Frame:
     """A captured frame with its compiled graph."""
 
@@ -104,8 +112,15 @@ class Frame:
         self.compiled = compiled
         self.settings = settings
         self.backend = call.engine.options.backend
+        self.draws = capture.draws.rewritten(self._expression, True)
         self.inputs = self._plan_inputs()
+        self.draw, self.save = draw_functions(
+            self.draws, self.engine.scope, len(capture.inputs), str(call.device)
+        )
         self.function = self._make_function()
+
+    def _expression(self, text: str) -> str:
+        return self.engine.scope.expression(text, self.capture.imports)
 
     def _make_function(self) -> types.FunctionType:
         function = self.engine.function
@@ -124,7 +139,7 @@ class Frame:
     def _plan_inputs(self) -> tuple[InputPlan, ...]:
         plans = []
         for item in self.capture.inputs:
-            expression = self.engine.scope.expression(item.expression, self.capture.imports)
+            expression = self._expression(item.expression)
             known = self.call.known.get(expression)
             if item.is_symbol:
                 plans.append(InputPlan(expression, "symbol"))
@@ -136,7 +151,7 @@ class Frame:
                 )
             else:
                 plans.append(InputPlan(expression, "any"))
-        return tuple(plans)
+        return (*plans, *(InputPlan(name, "drawn") for name in self.draws.inputs))
 
     def first_run(self) -> Outcome | Uncompiled:
         """Run the frame, and plan how later calls do without it."""
@@ -147,7 +162,7 @@ class Frame:
             self.capture.forget()
 
     def _first_run(self) -> Outcome | Uncompiled:
-        written = self.compiled.mutated if self.compiled else ()
+        written = self._written() if self.compiled else ()
         if any(self.inputs[i].how == "readonly" for i in written):
             return Uncompiled(self.engine.plain)  # NumPy raises its error at the user's line.
         self.check = self._make_check()
@@ -159,6 +174,9 @@ class Frame:
             return Outcome(result, None, self.runner, False, self._source(), "")
         except ReadOnlyError:
             return Uncompiled(self.engine.plain)
+        except DrawError:
+            result = self.engine.plain(self.call.values)
+            return Outcome(result, None, self.runner, False, self._source(), "")
         except RuntimeError as error:
             result = self.engine._failed_at_run_time(error, self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
@@ -190,6 +208,8 @@ class Frame:
             return self.engine._overlapping(values)
         except ReadOnlyError:
             return self.engine.plain(values)
+        except DrawError:
+            return FAILED
 
     def _new_run(self) -> _results.Run:
         return _results.Run(self.capture.scalar_outputs, self.call.tensors)
@@ -197,6 +217,7 @@ class Frame:
     def run_frame(self, values: Sequence[Any], run: _results.Run) -> Any:
         """Run Dynamo's frame on the caller's own objects."""
         binding = self.engine.binding
+        run.values = values
         if not self.capture.has_symbols:
             return _results.running(run, binding.call, (values, self.function))
         # Sizes are read off tensors, so that the frame needs those.
@@ -218,25 +239,43 @@ class Frame:
         assert compiled is not None
         assert run is not None
         inputs = tuple(run.entered.get(id(value), (None, value))[1] for value in inputs)
+        given = self.inputs[: len(inputs)]
         tensors = [
             value if plan.how in ("symbol", "number") else self._input(value, run)
-            for value, plan in zip(inputs, self.inputs, strict=True)
+            for value, plan in zip(inputs, given, strict=True)
         ]
         only_tensors = [t for t in tensors if isinstance(t, torch.Tensor)]
         positions = [i for i, t in enumerate(tensors) if isinstance(t, torch.Tensor)]
-        written = [positions.index(i) for i in compiled.mutated]
+        written = [positions.index(i) for i in self._written()]
         if written and _results.has_overlap(only_tensors, written):
             raise OverlapError
-        if any(_is_read_only(inputs[i]) for i in compiled.mutated):
+        if any(_is_read_only(inputs[i]) for i in self._written()):
             raise ReadOnlyError
-        outputs = self._compute(compiled, tensors)
+        before = self.save(run.values)
+        try:
+            tensors += self._drawn(run, tensors)
+            outputs = self._compute(compiled, tensors)
+            self._write_back([run.wrapped.get(id(value), value) for value in inputs], tensors)
+        except Exception:
+            restore(before)
+            raise
         run.outputs = list(outputs)
         run.read_only = [
             t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
         ]
         run.inputs = tensors
-        self._write_back([run.wrapped.get(id(value), value) for value in inputs], tensors)
         return outputs
+
+    def _written(self) -> list[int]:
+        """The inputs that the graph writes to, without those that nobody else has."""
+        assert self.compiled is not None
+        return [i for i in self.compiled.mutated if self.inputs[i].how != "drawn"]
+
+    def _drawn(self, run: _results.Run, tensors: Sequence[Any]) -> list[torch.Tensor]:
+        try:
+            return self.draw(run.values, tensors)
+        except Exception as error:
+            raise DrawError from error
 
     def _input(self, value: Any, run: _results.Run) -> torch.Tensor:
         tensor = self.call.convert(value)
@@ -256,8 +295,7 @@ class Frame:
         return outputs
 
     def _write_back(self, inputs: Sequence[Any], tensors: Sequence[Any]) -> None:
-        assert self.compiled is not None
-        for i in self.compiled.mutated:
+        for i in self._written():
             original = inputs[i]
             if _is_read_only(original):
                 raise ReadOnlyError
@@ -320,7 +358,9 @@ class Frame:
             for expression, part in self.call.known.items()
             if type(part) not in _results.CONSTANTS
         }
-        constants = not capture.has_symbols and _constants_are_fixed(capture)
+        constants = (
+            not capture.has_symbols and not self.draws.lines and _constants_are_fixed(capture)
+        )
         made = _results.template(result, run, arguments, constants=constants)
         if made is None:
             return None, "its result holds objects that only Python can make"
@@ -331,12 +371,13 @@ class Frame:
         plan = Plan(
             inputs=self.inputs,
             result=made,
-            written=compiled.mutated,
+            written=tuple(self._written()),
             read_only=views,
             tensors=self.call.tensors,
             device=str(self.call.device),
             shape_guard=capture.shape_guard if capture.has_symbols else None,
             boxed=boxed,
+            draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
         )
         not_kept = self._why_not_kept(compiled, boxed)
         files: list[list[Any]] = []
@@ -352,6 +393,12 @@ class Frame:
             Compiled(plan, call, self.conditions, compiled.source, kernels, files, not_kept),
             not_kept,
         )
+
+    def _may_fail(self) -> bool:
+        """Whether a draw or the graph may raise, so that what was drawn has to be undone."""
+        if any(_is_variable(line.arguments) for line in self.draws.lines):
+            return True
+        return self.backend != "inductor" or bool(_RAISING.search(self._source()))
 
     def _why_not_kept(self, compiled: CompiledGraph, boxed: bool) -> str:
         if compiled.not_portable:
@@ -412,6 +459,15 @@ class Frame:
             elif item.how == "copied" and self.backend == "inductor" and not output.is_scalar:
                 return None
         return frozenset(found)
+
+
+#: What in generated code may raise for some values.
+_RAISING = re.compile(r"TORCH_CHECK|assert_async|linalg|cholesky|_assert")
+
+
+def _is_variable(arguments: str) -> bool:
+    """Whether Python for arguments depends on the call."""
+    return bool(re.search(r"\bt\d+\b", arguments))
 
 
 def _is_read_only(value: Any) -> bool:

@@ -8,7 +8,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
     (
         r"class `(Generator|RandomState)`",
-        "random numbers are drawn by NumPy itself: draw before the call and pass the numbers",
+        "NumPy draws random numbers itself: draw before the call and pass the numbers",
     ),
     (
         r"[Dd]ata.dependent (branching|jump)|jump.*data|dynamic control flow",

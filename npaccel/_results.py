@@ -36,6 +36,7 @@ class Run:
         self.wrapped: dict[int, Any] = {}
         self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
         self.read_only: list[torch.Tensor] = []
+        self.values: Sequence[Any] = ()
 
     def leave(self, value: Any) -> Any:
         """Convert one output of the graph for the caller."""

@@ -17,12 +17,15 @@ import torch
 
 from npaccel._arguments import CONVERTERS
 from npaccel._guards import Condition, Scope, check_code
+from npaccel._random_host import Draw, Draws, Save, make_draw, restore
 from npaccel._results import Template, has_overlap, template_code
 
 #: What a runner returns when it isn't the one for a call.
 MISS = object()
 #: What a runner returns when arrays that it writes to share memory.
 OVERLAP = object()
+#: What a runner returns when NumPy has to make a call, and raise its own error.
+FAILED = object()
 
 #: A runner takes the values of the parameters.
 Runner = Callable[[Sequence[Any]], Any]
@@ -37,8 +40,9 @@ class InputPlan:
     expression : str
         Python for the object, in the names of `Scope`.
     how : str
-        A key of `CONVERTERS` ("any" for an array that isn't an argument), or
-        "symbol" for a size or number.
+        A key of `CONVERTERS` ("any" for an array that isn't an argument),
+        "symbol" for a size or number, or "drawn" for random numbers, which
+        come after all others.
     narrow : bool
         Whether it is cast to 32 bit a part.
     """
@@ -68,6 +72,8 @@ class Plan:
         Python over ``L['t0']``, ...; None for a plan of one shape.
     boxed : bool
         Whether the call takes one list, which it empties.
+    draws : Draws
+        The random numbers that NumPy draws for the graph.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -78,6 +84,12 @@ class Plan:
     device: str
     shape_guard: str | None
     boxed: bool
+    draws: Draws = dataclasses.field(default_factory=Draws)
+
+    @property
+    def given(self) -> int:
+        """The number of inputs that aren't drawn."""
+        return len(self.inputs) - len(self.draws.inputs)
 
 
 def make_runner(
@@ -102,9 +114,11 @@ def make_runner(
     names |= {"has_overlap": has_overlap, "float64": torch.float64, "copy_back": copy_back}
     names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
-    names |= shape_functions()
+    names |= shape_functions() | {"FAILED": FAILED, "restore": restore}
+    if plan.draws.lines:
+        names["draw"], names["save"] = draw_functions(plan.draws, scope, plan.given, plan.device)
     lines = [*_unpack(scope), *_guard(check), *_inputs(plan), *_shape(plan), *_overlap(plan)]
-    lines += [*_call(plan), *_write_back(plan), *_result(plan, names)]
+    lines += [*_draws(plan), *_call(plan), *_write_back(plan), *_result(plan, names)]
     source = "def run(args):\n" + "\n".join("    " + line for line in lines)
     exec(compile(source, f"<npaccel runner of {scope.function.__qualname__}>", "exec"), names)
     runner: Runner = names["run"]
@@ -144,7 +158,7 @@ def _guard(check: str) -> list[str]:
 def _inputs(plan: Plan) -> list[str]:
     lines = []
     for i, item in enumerate(plan.inputs):
-        if item.how == "symbol":
+        if item.how in ("symbol", "drawn"):
             continue
         value = item.expression if item.how == "tensor" else f"as_{item.how}({item.expression})"
         if item.narrow:
@@ -171,12 +185,12 @@ def _symbol(expression: str, plan: Plan) -> str:
 def _shape(plan: Plan) -> list[str]:
     if plan.shape_guard is None:
         return []
-    used = ", ".join(f"'t{i}': t{i}" for i in range(len(plan.inputs)))
+    used = ", ".join(f"'t{i}': t{i}" for i in range(plan.given))
     return [f"L = {{{used}}}", f"if not ({plan.shape_guard}):", "    return MISS"]
 
 
 def _overlap(plan: Plan) -> list[str]:
-    tensors = [i for i, item in enumerate(plan.inputs) if item.how != "symbol"]
+    tensors = [i for i, item in enumerate(plan.inputs) if item.how not in ("symbol", "drawn")]
     if not plan.written or len(tensors) < 2:
         return []
     written = [tensors.index(i) for i in plan.written]
@@ -193,9 +207,30 @@ def _overlap(plan: Plan) -> list[str]:
     return [f"if has_overlap(({names}), {tuple(written)}):", "    return OVERLAP"]
 
 
+def draw_functions(draws: Draws, scope: Scope, given: int, device: str) -> tuple[Draw, Save]:
+    """Generate the functions that draw random numbers for a graph, see `make_draw`."""
+    return make_draw(draws, _unpack(scope), given, device, scope.names() | shape_functions())
+
+
+def _draws(plan: Plan) -> list[str]:
+    """Draw last of all, when nothing can send the call elsewhere any more."""
+    if not plan.draws.lines:
+        return []
+    given = "".join(f"t{i}, " for i in range(plan.given))
+    drawn = "".join(f"t{i}, " for i in range(plan.given, len(plan.inputs)))
+    draw = f"{drawn}= draw(args, ({given}))" if drawn else f"draw(args, ({given}))"
+    if not plan.draws.may_fail:
+        return [draw]
+    failed = ["except Exception:", "    restore(before)", "    return FAILED"]
+    return ["before = save(args)", "try:", f"    {draw}", *failed]
+
+
 def _call(plan: Plan) -> list[str]:
     names = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
-    return [f"o = call([{names}])" if plan.boxed else f"o = call({names})"]
+    call = f"o = call([{names}])" if plan.boxed else f"o = call({names})"
+    if not (plan.draws.lines and plan.draws.may_fail):
+        return [call]
+    return ["try:", f"    {call}", "except Exception:", "    restore(before)", "    raise"]
 
 
 def _write_back(plan: Plan) -> list[str]:

@@ -71,72 +71,14 @@ def test_what_is_around_it_is_compiled():
     assert len(jitted.report().graphs) == 2
 
 
-# -- random numbers
+# -- blocks of settings
 
 
-def draws(function, *args):
+def in_numpy(function, *args):
     """Call a function jitted; let the warnings go."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.PerformanceWarning)
         return npaccel.jit(function, backend="eager", default_float="float64")(*args)
-
-
-def test_a_generator_made_inside_gives_numpys_draws():
-    def function(a):
-        return np.random.default_rng(0).normal(size=6) + a
-
-    np.testing.assert_array_equal(draws(function, X), function(X))
-
-
-def test_a_generator_that_is_passed_advances():
-    def function(a, rng):
-        return rng.normal(size=6) + a * 2, rng.integers(10, size=3)
-
-    mine, theirs = np.random.default_rng(0), np.random.default_rng(0)
-    jitted = npaccel.jit(function, backend="eager", default_float="float64")
-    for _ in range(3):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", errors.PerformanceWarning)
-            got = jitted(X, mine)
-        for one, other in zip(got, function(X, theirs), strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert mine.bit_generator.state == theirs.bit_generator.state
-
-
-def test_the_legacy_functions_give_numpys_draws_and_advance_its_state():
-    def function(a):
-        np.random.seed(3)  # noqa: NPY002 (the legacy functions are what is tested)
-        b = np.random.normal(size=6) + a  # noqa: NPY002
-        return np.random.permutation(b) * 2  # noqa: NPY002
-
-    before = np.random.get_state()  # noqa: NPY002
-    try:
-        got = draws(function, X)
-        mine = np.random.random_sample()  # noqa: NPY002
-        wanted = function(X)
-        theirs = np.random.random_sample()  # noqa: NPY002
-    finally:
-        np.random.set_state(before)  # noqa: NPY002
-    np.testing.assert_array_equal(got, wanted)
-    assert mine == theirs
-
-
-def test_a_random_state_that_is_passed_advances():
-    def function(a, state):
-        return a + state.uniform(size=a.shape)
-
-    mine, theirs = np.random.RandomState(1), np.random.RandomState(1)
-    np.testing.assert_array_equal(draws(function, X, mine), function(X, theirs))
-    assert mine.uniform() == theirs.uniform()
-
-
-def test_the_advice_for_a_generator_is_to_draw_before():
-    jitted = npaccel.jit(lambda a, rng: a + rng.random(6), backend="eager")
-    with pytest.warns(errors.PerformanceWarning, match="draw before the call"):
-        jitted(X, np.random.default_rng(0))
-
-
-# -- blocks of settings
 
 
 def test_errstate_is_compiled_with_what_is_in_it():
@@ -185,7 +127,7 @@ def test_settings_are_what_they_were_after_a_break():
         return a + 1, text, inside
 
     before, printing = np.geterr(), np.get_printoptions()
-    got = draws(function, X)
+    got = in_numpy(function, X)
     assert_same(got, function(X))
     assert got[2] == "ignore"
     assert np.geterr() == before

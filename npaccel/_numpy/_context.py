@@ -24,10 +24,13 @@ class TraceSettings:
         What NumPy would invent as float64 (and complex128) becomes this width.
     device : torch.device
         Where creation functions (``np.zeros``, ``np.arange``) put their result.
+    rng : {"numpy", "device"}
+        Whether NumPy draws random numbers on the host, or the graph computes them.
     """
 
     default_float: str = "float64"
     device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
+    rng: str = "numpy"
 
     @property
     def narrow(self) -> bool:

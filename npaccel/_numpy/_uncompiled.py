@@ -26,10 +26,6 @@ _BYTES = "it reads the bytes of the host; call it outside the compiled function"
 _ABOUT = "it tells about the installation; call it outside the compiled function"
 _SUBCLASS = "subclasses of ndarray aren't compiled; use arrays"
 _VALUES = "the dtype of its result depends on array values"
-_DRAWS = (
-    "random numbers are drawn by NumPy itself, so that they are its own bit for bit and its state "
-    "advances; to compile the line, draw before the call and pass the numbers"
-)
 _RANDOM_STATE = (
     "NumPy keeps the state of its random numbers, and advances it itself; make generators and seed "
     "them before the call"
@@ -62,57 +58,11 @@ HOST: dict[str, str] = {
         "ndarray.tolist"
     ),
     "it gives a plan for people to read; call it outside the compiled function": "einsum_path",
-    _DRAWS: """
-        random.beta random.binomial random.bytes random.chisquare random.choice random.dirichlet
-        random.exponential random.f random.gamma random.geometric random.gumbel
-        random.hypergeometric random.laplace random.logistic random.lognormal random.logseries
-        random.multinomial random.multivariate_normal random.negative_binomial
-        random.noncentral_chisquare random.noncentral_f random.normal random.pareto
-        random.permutation random.poisson random.power random.rand random.randint random.randn
-        random.random random.random_integers random.random_sample random.ranf random.rayleigh
-        random.sample random.shuffle random.standard_cauchy random.standard_exponential
-        random.standard_gamma random.standard_normal random.standard_t random.triangular
-        random.uniform random.vonmises random.wald random.weibull random.zipf
-        random.Generator.beta random.Generator.binomial random.Generator.bytes
-        random.Generator.chisquare random.Generator.choice random.Generator.dirichlet
-        random.Generator.exponential random.Generator.f random.Generator.gamma
-        random.Generator.geometric random.Generator.gumbel random.Generator.hypergeometric
-        random.Generator.integers random.Generator.laplace random.Generator.logistic
-        random.Generator.lognormal random.Generator.logseries random.Generator.multinomial
-        random.Generator.multivariate_hypergeometric random.Generator.multivariate_normal
-        random.Generator.negative_binomial random.Generator.noncentral_chisquare
-        random.Generator.noncentral_f random.Generator.normal random.Generator.pareto
-        random.Generator.permutation random.Generator.permuted random.Generator.poisson
-        random.Generator.power random.Generator.random random.Generator.rayleigh
-        random.Generator.shuffle random.Generator.standard_cauchy
-        random.Generator.standard_exponential random.Generator.standard_gamma
-        random.Generator.standard_normal random.Generator.standard_t random.Generator.triangular
-        random.Generator.uniform random.Generator.vonmises random.Generator.wald
-        random.Generator.weibull random.Generator.zipf
-        random.RandomState.beta random.RandomState.binomial random.RandomState.bytes
-        random.RandomState.chisquare random.RandomState.choice random.RandomState.dirichlet
-        random.RandomState.exponential random.RandomState.f random.RandomState.gamma
-        random.RandomState.geometric random.RandomState.gumbel random.RandomState.hypergeometric
-        random.RandomState.laplace random.RandomState.logistic random.RandomState.lognormal
-        random.RandomState.logseries random.RandomState.multinomial
-        random.RandomState.multivariate_normal random.RandomState.negative_binomial
-        random.RandomState.noncentral_chisquare random.RandomState.noncentral_f
-        random.RandomState.normal random.RandomState.pareto random.RandomState.permutation
-        random.RandomState.poisson random.RandomState.power random.RandomState.rand
-        random.RandomState.randint random.RandomState.randn random.RandomState.random
-        random.RandomState.random_integers random.RandomState.random_sample
-        random.RandomState.rayleigh random.RandomState.shuffle random.RandomState.standard_cauchy
-        random.RandomState.standard_exponential random.RandomState.standard_gamma
-        random.RandomState.standard_normal random.RandomState.standard_t
-        random.RandomState.tomaxint random.RandomState.triangular random.RandomState.uniform
-        random.RandomState.vonmises random.RandomState.wald random.RandomState.weibull
-        random.RandomState.zipf""",
     _RANDOM_STATE: """
-        random.BitGenerator random.Generator random.Generator.bit_generator random.Generator.spawn
-        random.MT19937 random.PCG64 random.PCG64DXSM random.Philox random.RandomState
-        random.RandomState.get_state random.RandomState.seed random.RandomState.set_state
-        random.SFC64 random.SeedSequence random.default_rng random.get_bit_generator
-        random.get_state random.seed random.set_bit_generator random.set_state""",
+        random.BitGenerator random.Generator.bit_generator random.Generator.bytes
+        random.Generator.spawn random.RandomState.bytes random.RandomState.get_state
+        random.RandomState.set_state random.bytes random.get_bit_generator random.get_state
+        random.set_bit_generator random.set_state""",
 }
 
 #: Computations that compiled code can't do as NumPy does them.

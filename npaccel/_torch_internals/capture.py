@@ -36,9 +36,11 @@ from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutatio
 from torch._guards import CompileContext, Source, TracingContext, compile_context
 
 from npaccel import _fork
+from npaccel._random_host import Draws
 from npaccel._results import IsScalar
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
+from npaccel._torch_internals.random_graph import UnknownValueError, extract
 from npaccel._torch_internals.reversed_views import REASON, line_of_stale_view
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -143,6 +145,8 @@ class Capture:
         None where the function computes nothing on arrays.
     inputs : list of GraphInput
         In the order in which the graph takes them.
+    draws : Draws
+        What NumPy draws before the graph runs; inputs after the others.
     guards : list of GuardRecord
         Without those on torch's own settings and on shapes.
     shape_guard : str or None
@@ -169,6 +173,7 @@ class Capture:
     fake_mode: Any
     tensor_to_context: Any
     inputs: list[GraphInput]
+    draws: Draws
     guards: list[GuardRecord]
     shape_guard: str | None
     has_side_effects: bool
@@ -270,10 +275,17 @@ def capture(
         found.append(_Found(graph, example_inputs, context, inputs, fakes))
         return graph
 
-    with numpy_traced(scalars), history.used(), _configured(dynamic), _contexts(), _changes_noted():
+    with (
+        numpy_traced(scalars, draws=True),
+        history.used(),
+        _configured(dynamic),
+        _contexts(),
+        _changes_noted(),
+    ):
         output = _compile_frame(function, local_values, backend)
     if found:
         _check_views(found[0].graph)
+        _take_draws_out(found[0], function)
     return _describe(function.__code__, output, found[0] if found else None)
 
 
@@ -294,6 +306,19 @@ class _Found:
     context: Any
     inputs: list[GraphInput]
     fakes: list[Any]
+    draws: Draws = dataclasses.field(default_factory=Draws)
+
+
+def _take_draws_out(found: _Found, function: types.FunctionType) -> None:
+    """Make inputs of the numbers that NumPy draws on the host."""
+    try:
+        found.draws, examples = extract(found.graph, found.fakes)
+    except UnknownValueError as error:
+        code = function.__code__
+        frame = traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name)
+        reason = f"NumPy draws random numbers before the compiled code runs, and needs {error}"
+        raise CaptureError(reason, "random numbers", [frame], True) from error
+    found.example_inputs = [*found.example_inputs, *examples]
 
 
 @contextlib.contextmanager
@@ -416,7 +441,7 @@ def _describe(
     if found is None:
         return Capture(
             backend_name="", graph=None, example_inputs=[], fake_mode=None,
-            tensor_to_context=None, inputs=[], shape_guard=None, scalar_outputs=[],
+            tensor_to_context=None, inputs=[], draws=Draws(), shape_guard=None, scalar_outputs=[],
             has_symbols=False, **common,
         )  # fmt: skip
     graph = rewritten(found.graph, found.example_inputs)
@@ -428,6 +453,7 @@ def _describe(
         fake_mode=found.context.fake_mode,
         tensor_to_context=found.context.tensor_to_context,
         inputs=found.inputs,
+        draws=found.draws,
         shape_guard=_shape_guard(graph_state.shape_env, found.fakes) if is_generic else None,
         scalar_outputs=scalar_results(graph.graph),
         has_symbols=is_generic,

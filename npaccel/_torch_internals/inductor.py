@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ import torch._guards
 import torch._inductor.config as inductor_config
 from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import codecache, compile_fx, cpp_builder
+from torch._inductor.codegen.common import KernelArgs
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 from torch._inductor.runtime.cache_dir_utils import cache_dir
@@ -213,6 +215,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         _headers_in(scratch / "precompiled_headers"),
         _whole_files(),
         _writes_in_place(),
+        _numbers_in_full(),
     ):
         yield
 
@@ -297,3 +300,43 @@ def _writes_in_place() -> Iterator[None]:
     finally:
         for name, function in before.items():
             setattr(reinplace, name, function)
+
+
+#: How a kernel takes a Python float in full; Inductor has this for 32 bits only.
+_PARSE_DOUBLE = """
+template <> inline double parse_arg<double>(PyObject* args, size_t n) {{
+    auto result = PyFloat_AsDouble(PyTuple_GET_ITEM(args, n));
+    if (result == -1.0 && PyErr_Occurred()) [[unlikely]]
+        throw std::runtime_error("expected float arg");
+    return result;
+}}
+"""
+
+
+@contextlib.contextmanager
+def _numbers_in_full() -> Iterator[None]:
+    """Pass Python floats to kernels in 64 bit: codegen/common.py, codecache.py.
+
+    Inductor rounds those that are read from tensors to 32 bit.
+    """
+    original = KernelArgs.cpp_argdefs
+    bindings = codecache.CppPythonBindingsCodeCache
+    parsers = bindings.extra_parse_arg
+
+    def cpp_argdefs(self: Any, *args: Any, **kwargs: Any) -> Any:
+        definitions, names, types = original(self, *args, **kwargs)
+        if "const float" in types:
+            bindings.extra_parse_arg = _PARSE_DOUBLE
+        return [_in_full(text) for text in definitions], names, [_in_full(t) for t in types]
+
+    KernelArgs.cpp_argdefs = cpp_argdefs  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        KernelArgs.cpp_argdefs = original  # type: ignore[method-assign]
+        bindings.extra_parse_arg = parsers
+
+
+def _in_full(text: str) -> str:
+    """A kernel's parameter, or its type; pointers stay as they are."""
+    return text if "*" in text else re.sub("^const float", "const double", text)

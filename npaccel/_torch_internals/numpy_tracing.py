@@ -41,7 +41,7 @@ from npaccel._numpy._context import settings
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
 from npaccel._results import IsScalar
-from npaccel._torch_internals import numpy_objects, numpy_slots
+from npaccel._torch_internals import numpy_objects, numpy_slots, random_tracing
 
 #: Attributes of ndarray that are constants of a trace.
 _CONSTANT_ATTRIBUTES = frozenset(
@@ -62,12 +62,14 @@ _KEEP_SCALARS = frozenset(f"numpy.{name}" for name in ("imag", "real", "squeeze"
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat", "reshape"})
 
 
+_RANDOM = "numpy.random."
 #: In a node's meta: whether NumPy has a scalar there, not an array.
 _SCALAR = "numpy_scalar"
 
 
 class _Active(threading.local):
     depth = 0
+    draws = False
     scalars: frozenset[int] = frozenset()
 
 
@@ -77,23 +79,25 @@ _installed = False
 
 
 @contextlib.contextmanager
-def numpy_traced(scalars: Iterable[torch.Tensor] = ()) -> Iterator[None]:
+def numpy_traced(scalars: Iterable[torch.Tensor] = (), *, draws: bool = False) -> Iterator[None]:
     """Trace NumPy through npaccel's table in this thread until the block ends.
 
     Parameters
     ----------
     scalars : iterable of torch.Tensor
         The tensors that stand for NumPy scalars.
+    draws : bool
+        Whether NumPy's random numbers may be inputs of the graph.
     """
     install()
-    before = _active.scalars
+    before = _active.scalars, _active.draws
     _active.depth += 1
-    _active.scalars = frozenset(map(id, scalars))
+    _active.scalars, _active.draws = frozenset(map(id, scalars)), draws
     try:
         yield
     finally:
         _active.depth -= 1
-        _active.scalars = before
+        _active.scalars, _active.draws = before
 
 
 class Operation:
@@ -234,7 +238,7 @@ def _refuse(what: str, detail: str, reason: str = "") -> None:
     )
 
 
-def _emit(tx: Any, operation: Operation, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def _emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if args and operation.may_share and _is_scalar_variable(args[0]):
         # What is made of a NumPy scalar may be written to, the scalar never changes.
         copied = tx.output.create_proxy("call_function", torch.clone, (args[0].as_proxy(),), {})
@@ -317,6 +321,7 @@ def install() -> None:
         _patch_operators()
         numpy_slots.patch_slots(_active, _emit_operator, is_scalar)
         numpy_objects.patch_index_helpers(_active, _refuse, _call_row)
+        random_tracing.patch_generators(_active, _refuse, _emit, Operation)
         _patch_inputs()
         _patch_captured()
         _patch_outputs()
@@ -337,6 +342,9 @@ def _patch_functions() -> None:
                 _refuse(f"numpy.{self.value.__name__}", "", numpy_objects.HAS_EFFECT)
             return block
         row = _table.row_of(self.value)
+        if row is not None and row.name.startswith(_RANDOM):
+            name = row.name.removeprefix(_RANDOM)
+            return random_tracing.call_function(tx, self.value, name, list(args), kwargs)
         if row is not None:
             return _call_row(tx, row, args, kwargs)
         if self.value in (np.dtype, np.finfo, np.iinfo):
