@@ -147,6 +147,9 @@ def einsum(
         if not np.can_cast(to_numpy(tensors[0].dtype), wanted, casting):  # type: ignore[arg-type]
             raise TypeError(f"Cannot cast operands to {wanted!r} according to the rule {casting!r}")
         tensors = [cast(x, wanted) for x in tensors]
+    elif out is not None:  # NumPy's choice takes it for one of the operands
+        wanted = as_dtype(np.result_type(to_numpy(tensors[0].dtype), to_numpy(out.dtype)))
+        tensors = [cast(x, wanted) for x in tensors]
     inputs, arrow, result = text.partition("->")
     given = inputs.split(",")
     if len(given) != len(tensors):

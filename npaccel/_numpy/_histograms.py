@@ -13,6 +13,7 @@ import torch
 from npaccel._numpy._axes import call, probe
 from npaccel._numpy._cumulative import diff
 from npaccel._numpy._dtypes import (
+    COMPLEX128,
     FLOAT64,
     INT64,
     DType,
@@ -107,6 +108,10 @@ def _edges(
     a: torch.Tensor, bins: Any, limits: Any, dtype: DType | None = None
 ) -> tuple[torch.Tensor, int | None]:
     """Return the edges, and the number of bins where they are even."""
+    if a.is_complex():
+        raise NotImplementedError(
+            "numpy.histogram: complex data can't be compiled; take the real parts or the sizes"
+        )
     count = _number_of_bins(bins)
     if count is None:
         return _given_edges(bins), None
@@ -172,6 +177,8 @@ def histogram(
     found = tally(torch.where(inside, place, size), size + 1, w)[:size]
     found = found if own is None else cast(found, own)
     if density:
+        if found.is_complex():
+            found = cast(found, COMPLEX128)  # as NumPy's running sums are
         found = call(np.true_divide, call(np.true_divide, found, diff(edges)), call(np.sum, found))
     return found, edges
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from npaccel._numpy._dtypes import (
     to_torch,
 )
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_engine import named
 from npaccel._numpy._ufunc_methods import reduce_ufunc
 
 
@@ -209,8 +211,30 @@ def std(
     return deliver(torch.sqrt(variance(x, axes, dtype, ddof, keepdims, where, mean)), out)
 
 
-implements("numpy.ndarray.var", zero_d="scalar")(var)
-implements("numpy.ndarray.std", zero_d="scalar")(std)
+def _spread_method(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Make the method of a function, which knows no `correction`."""
+
+    def method(
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: torch.Tensor | None = None,
+        ddof: Any = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+        mean: Any = None,
+    ) -> torch.Tensor:
+        return function(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+    return method
+
+
+# The names under which a printed graph can import them.
+var_method = named(_spread_method(var), "var_method", __name__)
+std_method = named(_spread_method(std), "std_method", __name__)
+implements("numpy.ndarray.var", zero_d="scalar")(var_method)
+implements("numpy.ndarray.std", zero_d="scalar")(std_method)
 
 
 def nonzero_mask(x: torch.Tensor) -> torch.Tensor:

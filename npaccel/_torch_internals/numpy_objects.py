@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
+from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
 from npaccel._numpy import _index_helpers, _table
@@ -114,7 +115,7 @@ def patch_index_helpers(active: Any, refuse: Any, call_row: Any) -> None:
 
 
 def _asks_for_matrix(key: Any) -> bool:
-    first = key.items[0] if getattr(key, "items", None) else key
+    first = key.items[0] if isinstance(key, TupleVariable) and key.items else key
     if not first.is_python_constant():
         return False
     word = first.as_python_constant()

@@ -1,0 +1,170 @@
+"""What differs from NumPy: the reasons, and the rows of the table that they hold for.
+
+The tests excuse a call that differs only if a reason stands here for its row,
+and the support page tells the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import functools
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One way in which results differ.
+
+    Parameters
+    ----------
+    kind : str
+        What the tests know it by.
+    reason : str
+        What differs and why, without a full stop.
+    rows : str
+        Names of rows without ``numpy.``, separated by blanks; ``*`` stands for anything.
+    """
+
+    kind: str
+    reason: str
+    rows: str
+
+    def holds(self, name: str) -> bool:
+        """Whether it is a difference of the row with this name."""
+        short = name.removeprefix("numpy.")
+        return any(fnmatch.fnmatchcase(short, pattern) for pattern in self.rows.split())
+
+
+_MEANS = "mean var std nanmean nanvar nanstd ndarray.mean ndarray.var ndarray.std"
+_SUMS = "cumsum cumprod cumulative_sum cumulative_prod nancumsum nancumprod"
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "complex-infinity",
+        "which part of a complex result that isn't finite is infinite and which is NaN is left "
+        "open by C, and so is whether a power of it is finite",
+        "*",
+    ),
+    Difference(
+        "negative-power",
+        "an integer array to a negative power in an array doesn't raise",
+        "power power.outer ndarray.__pow__ ndarray.__rpow__ ndarray.__ipow__",
+    ),
+    Difference(
+        "large-quotient",
+        "floats whose quotient overflows give NaN",
+        "remainder fmod divmod floor_divide *.outer ndarray.__*mod__ ndarray.__*floordiv__",
+    ),
+    Difference(
+        "cancellation",
+        "near zero the last digits that are lost to cancellation are others",
+        "log1p logaddexp logaddexp2 logaddexp.* logaddexp2.*",
+    ),
+    Difference(
+        "half",
+        "float16 is scaled in float32, where NumPy rounds the scale to float16",
+        "fft.*",
+    ),
+    Difference(
+        "no-data",
+        "transforms of arrays without elements to some length give zeros, where NumPy returns "
+        "what was in memory",
+        "fft.*",
+    ),
+    Difference(
+        "used-out",
+        "`out` takes the result alone, where NumPy uses it on the way and may get another result",
+        "fft.*n fft.*2",
+    ),
+    Difference(
+        "phase",
+        "vectors may differ from NumPy's by a sign (complex: by a phase), as between BLAS builds",
+        "linalg.eig linalg.eigh linalg.svd linalg.qr",
+    ),
+    Difference(
+        "refused",
+        "an integer dtype, which NumPy rounds to in between, runs in NumPy, with a warning",
+        _MEANS,
+    ),
+    Difference(
+        "refused",
+        "real matrices are refused: NumPy's dtype depends on the values",
+        "linalg.eig linalg.eigvals poly",
+    ),
+    Difference(
+        "refused",
+        "positions in an array run in NumPy, with a warning: the result's shape depends on them",
+        "delete insert",
+    ),
+    Difference(
+        "refused",
+        "complex data and bins that are chosen by a rule run in NumPy, with a warning",
+        "histogram histogram_bin_edges histogramdd histogram2d",
+    ),
+    Difference(
+        "refused",
+        "floats into an array of integers, and complex extrema, run in NumPy, with a warning",
+        "*.at",
+    ),
+    Difference("refused", "complex rows (`axis=`) run in NumPy, with a warning", "unique"),
+    Difference(
+        "rounded-out",
+        "an `out` whose dtype the result can't be cast to by the rule same_kind runs in NumPy, "
+        "with a warning",
+        f"{_MEANS} {_SUMS} ndarray.cumsum ndarray.cumprod *.reduce *.accumulate *.reduceat "
+        "nansum nanprod trace ndarray.trace linalg.trace median nanmedian quantile percentile "
+        "nanquantile nanpercentile nanmax nanmin sum prod max min amax amin ndarray.sum "
+        "ndarray.prod "
+        "ndarray.max ndarray.min any all ndarray.any ndarray.all einsum fft.* concatenate stack "
+        "ptp",
+    ),
+    Difference(
+        "spoilt-input",
+        "`overwrite_input=True` leaves the input as it was",
+        "median nanmedian quantile percentile nanquantile nanpercentile",
+    ),
+    Difference(
+        "order-of-unique",
+        "sorted, where NumPy since 2.3 leaves the order open",
+        "unique unique_values",
+    ),
+    Difference(
+        "unseen-values",
+        "what depends on values isn't checked, as they aren't known while tracing: it gives NaN "
+        "or some number instead of an error",
+        "average cov corrcoef nanargmax nanargmin unravel_index ravel_multi_index geomspace "
+        "histogram* digitize",
+    ),
+    Difference(
+        "strong-item",
+        "a NumPy scalar of the array's dtype, not a Python number, and so not weak",
+        "ndarray.item",
+    ),
+    Difference(
+        "reversed",
+        "a reversed array is copied first, so that its bytes can be read as another dtype",
+        "ndarray.view",
+    ),
+    Difference(
+        "overflow",
+        "integers that overflow on the way may wrap to others, as the order isn't NumPy's",
+        "lcm.* gcd.*",
+    ),
+    Difference(
+        "whole-digits",
+        "whole numbers made of rounded floats may differ by the last digit",
+        "logspace geomspace linspace",
+    ),
+    Difference("wide-scalar", "a 0-d array counts as the NumPy scalar it mostly is", "isscalar"),
+)
+
+
+@functools.cache
+def differences_of(name: str) -> tuple[Difference, ...]:
+    """Return what differs for the row with this name."""
+    return tuple(d for d in DIFFERENCES if d.holds(name))
+
+
+def named_differences(name: str) -> tuple[Difference, ...]:
+    """Return what differs for the row with this name, but for what holds everywhere."""
+    return tuple(d for d in differences_of(name) if d.rows != "*")
