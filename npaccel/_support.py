@@ -11,6 +11,7 @@ import numpy as np
 
 from npaccel import _numpy
 from npaccel._numpy import _dtypes, _table
+from npaccel._numpy._differences import named_differences
 from npaccel._numpy._table import Row
 
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
@@ -26,6 +27,14 @@ _CHAPTERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 _UFUNCS, _UFUNC_METHODS = "Universal functions", "Methods of universal functions"
 _TYPES, _FUNCTIONS = "Constants and types", "Functions"
+_ZERO_D = {"scalar": "NumPy's scalar", "array": "an array", "python": "Python's number"}
+#: The dtypes that torch has as well, and those that it hasn't.
+_COMPILED = [dtype.name for dtype in _dtypes._TORCH]
+_REFUSED = [
+    name
+    for name in (np.dtype("g").name, np.dtype("G").name, "datetime64", "timedelta64", "object")
+    if name not in _COMPILED  # Where C's long double is a double, it has its name.
+]
 _ORDER = (_FUNCTIONS, _UFUNCS, _UFUNC_METHODS, *(title for title, _ in _CHAPTERS), _TYPES)
 
 
@@ -90,12 +99,10 @@ def similar(name: str) -> list[str]:
 def notes(row: Row) -> list[str]:
     """Return what is to be said of a row, in short sentences without full stops."""
     found = [row.reason or row.note]
-    if row.unsupported:
-        found.append("raises for " + ", ".join(f"`{name}`" for name in row.unsupported))
+    if row.status == "compiled":
+        found += [d.reason for d in named_differences(row.name) if d.reason != row.note]
     if row.data_dependent:
         found.append("the shape of the result depends on the data")
-    if row.tolerance is not None and row.status == "compiled":
-        found.append(f"within {row.tolerance:g} eps of NumPy")
     return [text for text in found if text]
 
 
@@ -106,29 +113,78 @@ def described(row: Row) -> str:
         lines.append(f"  {row.reason}")
         lines.append("  jit runs the line in NumPy, with a warning; strict=True raises instead")
         return "\n".join(lines)
-    if row.note:
-        lines.append(f"  {row.note}")
     entries = {
         "dtypes": dtypes(row),
-        "devices": "CPU, CUDA",
-        "parameters": f"all but {', '.join(row.unsupported)}" if row.unsupported else "all",
-        "without dimensions": f"the result is a NumPy {row.zero_d}",
-        "tolerance": "" if row.tolerance is None else f"{row.tolerance:g} eps",
-        "shape": "depends on the data" if row.data_dependent else "",
+        "dtypes in NumPy": refused_dtypes(row),
+        "devices": devices(row),
+        "parameters": parameters(row),
+        "tolerance": tolerance(row),
+        "without dimensions": f"the result is {_ZERO_D[row.zero_d]}",
     }
+    lines += [f"  {text}" for text in notes(row)]
     lines += [f"  {key}: {value}" for key, value in entries.items() if value]
     return "\n".join(lines)
 
 
+def devices(row: Row) -> str:
+    """Return where a row is computed."""
+    return "CPU, CUDA" if row.status == "compiled" else "NumPy"
+
+
+def parameters(row: Row) -> str:
+    """Return which of NumPy's parameters are compiled; a call with another one runs in NumPy."""
+    if row.status != "compiled":
+        return ""
+    return f"all but {', '.join(row.unsupported)}" if row.unsupported else "all"
+
+
+def tolerance(row: Row) -> str:
+    """Return how far from NumPy's a result may be in the suite of tests."""
+    if row.status != "compiled":
+        return ""
+    return f"{_table.DEFAULT_TOLERANCE if row.tolerance is None else row.tolerance:g} eps"
+
+
 def dtypes(row: Row) -> str:
-    """Return the dtypes of a ufunc's loops that are compiled; empty for other objects."""
+    """Return the dtypes that are compiled; NumPy may refuse some of them itself."""
+    if row.status != "compiled":
+        return ""
+    taken = _loops(row)
+    return _joined(_COMPILED if taken is None else [name for name in taken if name in _COMPILED])
+
+
+def refused_dtypes(row: Row) -> str:
+    """Return the dtypes that NumPy has loops for, and for which it runs the call itself."""
+    taken = _loops(row)
+    if row.status != "compiled":
+        return ""
+    return _joined(_REFUSED if taken is None else [n for n in taken if n not in _COMPILED])
+
+
+def _loops(row: Row) -> list[str] | None:
+    """Return the dtypes that a ufunc takes; None for other objects."""
     ufunc = numpy_object(".".join(row.name.split(".")[:2]))
     if not isinstance(ufunc, np.ufunc):
-        return ""
+        return None
     chars = dict.fromkeys(char for loop in ufunc.types for char in loop.split("->")[0])
-    names = dict.fromkeys(np.dtype(char).name for char in chars)
-    known = {dtype.name for dtype in _dtypes._TORCH}
-    return ", ".join(name for name in names if name in known)
+    return list(dict.fromkeys(_name(char) for char in chars))
+
+
+def _name(char: str) -> str:
+    plain = {"M": "datetime64", "m": "timedelta64"}
+    return plain.get(char) or np.dtype(char).name
+
+
+def _joined(names: Iterable[str]) -> str:
+    """Return names of dtypes, those of one kind as a range."""
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(name.rstrip("0123456789"), []).append(name)
+    parts = []
+    for members in kinds.values():
+        whole = len(members) > 2 and members == [n for n in _COMPILED if n in members]
+        parts += [f"{members[0]} to {members[-1]}"] if whole else members
+    return ", ".join(parts)
 
 
 def chapter(row: Row) -> str:
@@ -165,12 +221,35 @@ def _totals_table(chapters: dict[str, list[Row]]) -> str:
         lines.append(_line(title, *totals(members).values()))
     everything = totals(row for members in chapters.values() for row in members)
     lines.append(_line("**all**", *(f"**{count}**" for count in everything.values())))
+    differing = sum(
+        row.status == "compiled" and bool(named_differences(row.name))
+        for members in chapters.values()
+        for row in members
+    )
+    lines += ["", f"{differing} compiled objects differ from NumPy in a way that the notes name."]
     return "\n".join(lines)
 
 
+_COLUMNS = ("name", "status", "dtypes", "parameters", "devices", "tolerance", "notes")
+
+
 def _rows_table(rows: list[Row]) -> list[str]:
-    lines = ["| name | status | notes |", "| --- | --- | --- |"]
-    return lines + [_line(f"`{row.name}`", row.status, "; ".join(notes(row))) for row in rows]
+    lines = [_line(*_COLUMNS), "|" + " --- |" * len(_COLUMNS)]
+    return lines + [_line(*cells(row)) for row in rows]
+
+
+def cells(row: Row) -> list[str]:
+    """Return a row's line on the support page."""
+    own = dtypes(row)
+    return [
+        f"`{row.name}`",
+        row.status,
+        "all" if set(own.split(", ")) == set(_joined(_COMPILED).split(", ")) else own,
+        parameters(row),
+        devices(row),
+        tolerance(row),
+        "; ".join(notes(row)),
+    ]
 
 
 def _methods_table(rows: list[Row]) -> list[str]:
@@ -179,8 +258,14 @@ def _methods_table(rows: list[Row]) -> list[str]:
     for ufunc in dict.fromkeys(row.name.rsplit(".", 1)[0] for row in rows):
         found = [by_name.get(f"{ufunc}.{method}") for method in _METHODS]
         lines.append(_line(f"`{ufunc}`", *(row.status if row else "" for row in found)))
-    reasons = dict.fromkeys(row.reason for row in rows if row.reason)
-    return [*lines, "", *(f"Refused: {reason}.\n" for reason in reasons)]
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        for text in notes(row):
+            said.setdefault(text, []).append(row.name.removeprefix("numpy."))
+    more = [
+        f"{', '.join(f'`{name}`' for name in names)}: {text}.\n" for text, names in said.items()
+    ]
+    return [*lines, "", *more]
 
 
 def _line(*cells: object) -> str:

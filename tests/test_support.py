@@ -66,18 +66,42 @@ def test_an_unknown_name_exits_with_1_and_similar_names():
     assert np.__version__ in nothing.stderr
 
 
-def test_the_page_has_every_row_once():
+def test_the_page_has_every_row_once_with_all_that_the_table_knows():
     text = _support.page()
     methods = [row for row in _support.table() if _support.chapter(row) == _support._UFUNC_METHODS]
+    lines = text.splitlines()
     for row in _support.table():
         if row in methods:
             assert f"| `{row.name.rsplit('.', 1)[0]}` |" in text
-        else:
-            line = f"| `{row.name}` | {row.status} | "
-            written = [other for other in text.splitlines() if other.startswith(line)]
-            assert "; ".join(_support.notes(row)) in written[0].replace("\\|", "|"), row.name
+            assert all(note in text for note in _support.notes(row))
+            continue
+        line = _support._line(*_support.cells(row))
+        assert lines.count(line) == 1, row.name
     counts = _support.totals(_support.table())
     assert "| **all** | " + " | ".join(f"**{n}**" for n in counts.values()) + " |" in text
+
+
+def test_dtypes_come_from_numpys_loops():
+    (row,) = _support.find("np.bitwise_and")
+    assert _support.dtypes(row) == "bool, int8 to int64, uint8 to uint64"
+    assert _support.refused_dtypes(row) == "object"
+    (row,) = _support.find("np.subtract")
+    assert "datetime64" in _support.refused_dtypes(row)
+    (row,) = _support.find("np.add.reduce")
+    assert "complex128" in _support.dtypes(row)
+
+
+def test_what_is_not_a_ufunc_takes_what_torch_has():
+    (row,) = _support.find("np.concatenate")
+    assert _support.dtypes(row).startswith("bool, ")
+    assert "object" in _support.refused_dtypes(row)
+    assert _support.devices(row) == "CPU, CUDA"
+    assert _support.tolerance(row).endswith(" eps")
+
+
+def test_what_is_not_compiled_has_no_dtypes_and_runs_in_numpy():
+    (row,) = _support.find("np.savetxt")
+    assert _support.cells(row)[2:6] == ["", "", "NumPy", ""]
 
 
 def test_a_chapter_for_every_kind_of_row():

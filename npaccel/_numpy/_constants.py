@@ -20,7 +20,9 @@ _TYPES = """
     generic number integer signedinteger unsignedinteger inexact floating complexfloating
     flexible character ndarray ufunc"""
 _QUESTIONS = "dtype finfo iinfo"
-_ATTRIBUTES = "dtype itemsize nbytes ndim shape size strides"
+_ATTRIBUTES = ["dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"]
+if hasattr(np.ndarray, "device"):  # NumPy 2.1
+    _ATTRIBUTES.append("device")
 
 
 def _constant(value: Any) -> Any:
@@ -43,7 +45,7 @@ def _attribute(name: str, a: torch.Tensor) -> Any:
     return attribute(a, name)
 
 
-for _name in _ATTRIBUTES.split():
+for _name in _ATTRIBUTES:
     implements(f"numpy.ndarray.{_name}", note="a constant of the signature")(
         functools.partial(_attribute, _name)
     )

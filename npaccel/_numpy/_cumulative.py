@@ -305,3 +305,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> torch.Ten
     both = call(np.add, sliced(y, axis, 1, None), sliced(y, axis, None, -1))
     terms = call(np.true_divide, call(np.multiply, d, both), 2.0)
     return torch.sum(terms, axis)
+
+
+_OLD = "it doesn't warn that it is deprecated"
+for _name in {"trapz"} & set(dir(np)):  # NumPy before 2.4
+    implements(getattr(np, _name), zero_d="scalar", note=_OLD)(trapezoid)

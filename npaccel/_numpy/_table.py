@@ -25,6 +25,10 @@ ZeroD = Literal["scalar", "array", "python"]
 Status = Literal["compiled", "host", "refused"]
 
 
+#: How far from NumPy's the tests let results be, in units of the result dtype's eps.
+DEFAULT_TOLERANCE = 16
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
     """One NumPy object and how npaccel computes it.
@@ -48,7 +52,7 @@ class Row:
         Positions of array arguments that are written in place.
     tolerance : float or None
         Relative tolerance against NumPy where the last bits differ, in units
-        of the result dtype's eps. None: the suite's default.
+        of the result dtype's eps. None: `DEFAULT_TOLERANCE`.
     note : str
         Why the tolerance is loosened, or what differs. Shown on the support page.
     status : {"compiled", "host", "refused"}

@@ -20,7 +20,11 @@ _DATES = "torch has no dates; convert them to int64 before the call"
 _STRUCTURED = "torch has no structured or object dtypes; pass one array per field"
 _EXTENDED = "torch has no extended precision; use float64 or complex128"
 _ITERATOR = "it walks over elements in Python; write it with whole arrays"
-_CALLBACK = "it calls a Python function with values of elements; write it with whole arrays"
+_PYTHON = (
+    "NumPy calls the function with Python's numbers, one element at a time: divisions by zero "
+    "raise, and integers have no bounds; write it with whole arrays and numpy.where"
+)
+_OBJECTS = "what it makes returns arrays of Python objects; write it with whole arrays"
 _MEMORY = "it asks where arrays lie in memory, which isn't settled while compiling"
 _BYTES = "it reads the bytes of the host; call it outside the compiled function"
 _ABOUT = "it tells about the installation; call it outside the compiled function"
@@ -48,9 +52,10 @@ HOST: dict[str, str] = {
     _DATES: """
         busday_count busday_offset busdaycalendar datetime64 datetime_data is_busday timedelta64""",
     _ITERATOR: "flatiter ndenumerate ndindex nditer nested_iters broadcast fromiter",
-    _CALLBACK: "apply_along_axis frompyfunc piecewise vectorize",
+    _PYTHON: "vectorize",
+    _OBJECTS: "frompyfunc",
     _MEMORY: """
-        from_dlpack isfortran may_share_memory shares_memory lib.stride_tricks.as_strided
+        from_dlpack isfortran may_share_memory shares_memory
         ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.setflags""",
     _BYTES: "frombuffer ndarray.tobytes ndarray.dumps",
     _ABOUT: "get_include show_config show_runtime test __version__ __array_namespace_info__",
@@ -72,25 +77,20 @@ REFUSED: dict[str, str] = {
     "how many roots there are, and whether they are complex, depends on the values; call it "
     "outside the compiled function": "roots",
     f"{_VALUES}; use the real part": "real_if_close",
-    "the places of the result depend on a Python function; use numpy.nonzero": "mask_indices",
-    "torch packs no bits; shift and add them": "packbits unpackbits",
     _EXTENDED: "longdouble clongdouble float96 float128 complex192 complex256",
     _STRUCTURED: """
-        bytes_ object_ str_ void record recarray ndarray.getfield ndarray.setfield""",
+        bytes_ object_ str_ void record recarray""",
+    "it takes bytes out of the middle of elements; use ndarray.view": (
+        "ndarray.getfield ndarray.setfield"
+    ),
     _SUBCLASS: "asmatrix bmat matrix",
     "it is NumPy's older class of polynomials; use numpy.polyval": "poly1d",
-    "it is deprecated; use numpy.vstack": "row_stack",
-    "it is deprecated; use numpy.trapezoid": "trapz",
     "objects of polynomials aren't compiled; use the functions such as "
     "numpy.polynomial.chebyshev.chebval": """
         polynomial.Polynomial polynomial.Chebyshev polynomial.Legendre polynomial.Hermite
         polynomial.HermiteE polynomial.Laguerre""",
     "it changes the size of an array in place; use numpy.resize": "ndarray.resize",
-    "no compiled dtype has another byte order; swap before the call": "ndarray.byteswap",
     "it's an exception; raise it outside the compiled function": "linalg.LinAlgError",
-    "the device is an option of jit; it isn't read or changed inside the function": (
-        "ndarray.device ndarray.to_device"
-    ),
 }
 
 #: By module of numpy.polynomial, the prefix of its functions.

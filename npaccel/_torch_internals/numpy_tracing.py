@@ -25,7 +25,7 @@ import torch._dynamo.variables.builder as dynamo_builder
 import torch._dynamo.variables.builtin as dynamo_builtin
 import torch._numpy._util as tnp_util
 from torch._dynamo import trace_rules
-from torch._dynamo.exc import Unsupported, unimplemented
+from torch._dynamo.exc import ObservedNotImplementedError, Unsupported, unimplemented
 from torch._dynamo.source import AttrSource
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
@@ -35,7 +35,7 @@ from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
 
 from npaccel import _numpy, _results
-from npaccel._arguments import to_tensor
+from npaccel._arguments import how_converted, to_tensor
 from npaccel._numpy import _operators, _table
 from npaccel._numpy._context import settings
 from npaccel._numpy._indexing import getitem, setitem
@@ -45,7 +45,7 @@ from npaccel._torch_internals import numpy_objects, numpy_slots, random_tracing
 
 #: Attributes of ndarray that are constants of a trace.
 _CONSTANT_ATTRIBUTES = frozenset(
-    {"dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"}
+    {"device", "dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"}
 )
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
@@ -67,8 +67,16 @@ _RANDOM = "numpy.random."
 _SCALAR = "numpy_scalar"
 
 
+#: Why what follows isn't compiled.
+_NOT_SHARED = (
+    "it's a reversed view, or of another byte order: compiled code would have a copy of it, "
+    "and what is written there would be lost"
+)
+
+
 class _Active(threading.local):
     depth = 0
+    pieces = False
     draws = False
     scalars: frozenset[int] = frozenset()
 
@@ -98,6 +106,17 @@ def numpy_traced(scalars: Iterable[torch.Tensor] = (), *, draws: bool = False) -
     finally:
         _active.depth -= 1
         _active.scalars, _active.draws = before
+
+
+@contextlib.contextmanager
+def in_pieces() -> Iterator[None]:
+    """Trace parts of a function: arrays may come from NumPy, with any strides."""
+    before = _active.pieces
+    _active.pieces = True
+    try:
+        yield
+    finally:
+        _active.pieces = before
 
 
 class Operation:
@@ -296,7 +315,7 @@ def _call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any])
     for name in set(kwargs) & set(row.unsupported):
         return _refuse(f"`{name}` of {row.name}", "", "call it without this parameter")
     if row.inlined:
-        return VariableTracker.build(tx, row.implementation).call_function(tx, args, kwargs)
+        return _inlined(tx, row, args, kwargs)
     if row.name in _CONSTANT_FUNCTIONS:
         try:
             values = [_example(arg) for arg in args]
@@ -307,6 +326,15 @@ def _call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any])
             return _refuse(f"this call of {row.name}", "", " ".join(str(error).split()))
         return _build_constant(tx, found)
     return _emit(tx, _row_operation(row), list(args), kwargs)
+
+
+def _inlined(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    try:
+        return VariableTracker.build(tx, row.implementation).call_function(tx, args, kwargs)
+    except ObservedNotImplementedError:
+        said = tx.exn_vt_stack.get_current_exception().args
+    text = said[0].as_python_constant() if said and said[0].is_python_constant() else ""
+    return _refuse(f"this call of {row.name}", "", text)
 
 
 def install() -> None:
@@ -484,6 +512,8 @@ def _patch_inputs() -> None:
     def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
         if not _active.depth:
             return original_ndarray(self, value)
+        if _active.pieces and how_converted(value) == "copied":
+            _refuse("an array that NumPy hands on", "", _NOT_SHARED)
         if not value.flags.writeable or any(stride < 0 for stride in value.strides):
             value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
         variable = original_ndarray(self, value)

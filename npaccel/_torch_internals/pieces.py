@@ -31,8 +31,13 @@ from npaccel._torch_internals.capture import (
     is_internal,
     rewritten,
 )
-from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
-from npaccel._torch_internals.reversed_views import REASON, line_of_stale_view
+from npaccel._torch_internals.numpy_tracing import in_pieces, numpy_traced, scalar_results
+from npaccel._torch_internals.reversed_views import (
+    LEAVES,
+    REASON,
+    line_of_leaving_view,
+    line_of_stale_view,
+)
 
 
 class _Listener(threading.local):
@@ -67,7 +72,13 @@ def compiled_in_pieces(
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with numpy_traced(), _listening(on_break), _configured(), warnings.catch_warnings():
+        with (
+            numpy_traced(),
+            in_pieces(),
+            _listening(on_break),
+            _configured(),
+            warnings.catch_warnings(),
+        ):
             # Dynamo's guards look at read-only arrays as tensors; nothing writes to those.
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             return compiled(*args, **kwargs)
@@ -86,9 +97,10 @@ def _configured() -> Any:
 
 def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
     context = TracingContext.get()
-    where = line_of_stale_view(graph.graph)
-    if where is not None:
-        raise CaptureError(REASON, "reversed view", [traceback.FrameSummary(*where, "")], False)
+    for find, reason in ((line_of_stale_view, REASON), (line_of_leaving_view, LEAVES)):
+        where = find(graph.graph)
+        if where is not None:
+            raise CaptureError(reason, "reversed view", [traceback.FrameSummary(*where, "")], False)
     rewritten(graph, example_inputs)
     none: Any = None
     return Capture(

@@ -19,6 +19,11 @@ _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot
 #: Names of the in-place operators.
 INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
 
+#: Why a piece that makes a reversed view isn't used.
+LEAVES = (
+    "a reversed view, such as a[::-1], goes on to code that isn't compiled with it: compiled code "
+    "has a copy where NumPy has a view"
+)
 REASON = (
     "a reversed view, such as a[::-1], is written to, or its array is, and the other is used "
     "afterwards: compiled code has a copy where NumPy has a view"
@@ -50,6 +55,30 @@ def line_of_stale_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
                     continue
                 if place[other] < place[node] and _is_used_after(other, place, place[node]):
                     return _line(node)
+    return None
+
+
+def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
+    """Return file and line of a reversed view that a piece would hand on as a copy, or None.
+
+    What runs after the piece may write to it, or to its array. A view of an
+    array that nothing else can reach may as well be a copy.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        As captured, of a part of a function.
+    """
+    nodes = list(graph.nodes)
+    outputs = nodes[-1].all_input_nodes
+    seen = {memory_of(node) for node in nodes if node.op == "placeholder"}
+    leaving = {memory_of(node) for node in outputs}
+    for node in nodes:
+        if _is_reversed_view(node) and memory_of(node) in leaving - {None}:
+            base = node.args[0]
+            assert isinstance(base, torch.fx.Node)
+            if memory_of(base) in (seen | leaving):
+                return _line(node)
     return None
 
 

@@ -1,0 +1,112 @@
+"""Bits and bytes: packing, unpacking, swapping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._numpy._axes import axis_of
+from npaccel._numpy._dtypes import as_tensor, to_numpy
+from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import surely
+
+
+def _shifts(bitorder: Any, like: torch.Tensor) -> torch.Tensor:
+    """Return how far each bit of a byte is shifted, in the order of the bits."""
+    if bitorder not in ("big", "little"):
+        raise ValueError("'bitorder' must be either 'little' or 'big'")
+    places = torch.arange(8, device=like.device, dtype=torch.uint8)
+    return 7 - places if bitorder == "big" else places
+
+
+def _along_last(x: torch.Tensor, axis: Any) -> tuple[torch.Tensor, int]:
+    """Return the tensor with the axis last, and where it was; None flattens."""
+    if axis is None:
+        return x.reshape(-1), 0
+    if x.ndim == 0:
+        x = x.reshape(1)
+    place = axis_of(axis, x.ndim)
+    return torch.movedim(x, place, -1), place
+
+
+@implements(np.packbits)
+def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> torch.Tensor:
+    """`numpy.packbits`: eight elements to a byte, zeros behind the last ones.
+
+    Raises
+    ------
+    TypeError
+        If the array is of floats or complex numbers.
+    ValueError
+        If `bitorder` is neither "big" nor "little".
+    """
+    x = as_tensor(a)
+    shifts = _shifts(bitorder, x)
+    if to_numpy(x.dtype).kind not in "biu":
+        raise TypeError("Expected an input array of integer or boolean data type")
+    last, place = _along_last(x, axis)
+    bits = (last != 0).to(torch.uint8)
+    missing = -bits.shape[-1] % 8
+    bits = torch.cat([bits, bits.new_zeros((*bits.shape[:-1], missing))], -1)
+    groups = bits.reshape([*bits.shape[:-1], bits.shape[-1] // 8, 8])
+    found = torch.sum(groups << shifts, -1).to(torch.uint8)
+    return torch.movedim(found, -1, place)
+
+
+@implements(np.unpackbits)
+def unpackbits(
+    a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big"
+) -> torch.Tensor:
+    """`numpy.unpackbits`: each bit becomes an element.
+
+    Raises
+    ------
+    TypeError
+        If the array isn't of uint8.
+    ValueError
+        If `bitorder` is neither "big" nor "little", or more bits are cut off than there are.
+    """
+    x = as_tensor(a)
+    shifts = _shifts(bitorder, x)
+    if x.dtype != torch.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    last, place = _along_last(x, axis)
+    bits = (last.unsqueeze(-1) >> shifts) & 1
+    bits = bits.flatten(-2)
+    if count is not None:
+        bits = _counted(bits, count)
+    return torch.movedim(bits, -1, place)
+
+
+def _counted(bits: torch.Tensor, count: Any) -> torch.Tensor:
+    """Return so many bits of the last axis, or all but so many where the count is negative."""
+    if isinstance(count, torch.Tensor):
+        raise NotImplementedError("`count` must be a Python number; pass it as one")
+    size = bits.shape[-1]
+    if count < 0:
+        if -count > size:
+            raise ValueError(f"-ve count {count} is larger than the {size} bits that there are")
+        count = size + count
+    if count <= size:
+        return bits[..., :count]
+    return torch.cat([bits, bits.new_zeros((*bits.shape[:-1], count - size))], -1)
+
+
+@implements("numpy.ndarray.byteswap", mutates=(0,))
+def byteswap(a: torch.Tensor, inplace: bool = False) -> torch.Tensor:
+    """`numpy.ndarray.byteswap`: the bytes of every number in reverse order."""
+    number = torch.real(a).dtype if a.is_complex() else a.dtype
+    parts = torch.view_as_real(a) if a.is_complex() else a
+    width = parts.element_size()
+    if width == 1 or surely(a.numel() == 0):
+        swapped = a if inplace else a.clone()
+    else:
+        octets = parts.clone(memory_format=torch.contiguous_format).unsqueeze(-1)
+        turned = torch.flip(octets.view(torch.uint8), (-1,)).view(number).squeeze(-1)
+        swapped = torch.view_as_complex(turned) if a.is_complex() else turned
+    if inplace:
+        a.copy_(swapped)
+        return a
+    return swapped
