@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import Axis, axes_of, call, deliver, probe, written_back
 from npaccel._numpy._dtypes import (
     FLOAT64,
@@ -43,13 +44,30 @@ def restored(found: torch.Tensor, axes: tuple[int, ...], before: int = 0) -> tor
     return found
 
 
-def _halfway(s: torch.Tensor, n: Any) -> torch.Tensor:
-    """Return the mean of the two middle elements of n sorted ones."""
+def _picked(data: torch.Tensor, *index: torch.Tensor) -> list[torch.Tensor]:
+    """Return the elements at positions in the order along axis 0: (q, ...) of (n, ...).
+
+    Where the positions are the same in each column, NumPy's partition finds them; it takes a
+    fifth of a sort's time.
+    """
+    alike = all(i.ndim == 1 or data.ndim == 1 or all(n == 1 for n in i.shape[1:]) for i in index)
+    if not (alike and host.usable(data)):
+        s = ordered(data, 0)
+        return [_elements(s, i) for i in index]
+    flat = [i.reshape(-1) for i in index]
+    found = host.sorted_at(data, torch.cat(flat))
+    return list(torch.split(found, [i.shape[0] for i in flat]))
+
+
+def _place(n: Any, x: torch.Tensor) -> torch.Tensor:
+    """Return a position, one number or one of each column, as an index of one row."""
     if isinstance(n, torch.Tensor):
-        low = torch.gather(s, 0, torch.clamp((n - 1) // 2, min=0).unsqueeze(0))[0]
-        high = torch.gather(s, 0, torch.clamp(n // 2, max=s.shape[0] - 1).unsqueeze(0))[0]
-    else:
-        low, high = s[(n - 1) // 2], s[n // 2]
+        return torch.clamp(n, min=0).unsqueeze(0)
+    return torch.full((1,), n, dtype=torch.int64, device=x.device)
+
+
+def _halfway(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """Return the mean of the two middle elements."""
     # An odd number has one middle element: no rounding or overflow from halving a sum.
     return torch.where(low == high, low, (low + high) / 2)
 
@@ -68,16 +86,15 @@ def _median(x: torch.Tensor, axes: tuple[int, ...], skip_nan: bool) -> torch.Ten
         shape = tuple(data.shape[1:])
         nan = complex("nan+nanj") if result.kind == "c" else float("nan")
         return full_scalar(nan, result, x.device, shape).clone()
-    s = ordered(data, 0)
-    wide = cast(s, acc)
-    if not (s.dtype.is_floating_point or s.is_complex()):
-        return cast(_halfway(wide, s.shape[0]), result)
-    if skip_nan:
-        count = torch.sum(~torch.isnan(s), 0)
-        found = torch.where(count == 0, wide[-1], _halfway(wide, count))
-    else:
-        found = torch.where(torch.isnan(s[-1]), wide[-1], _halfway(wide, s.shape[0]))
-    return cast(found, result)
+    n: Any = data.shape[0]
+    if not (x.dtype.is_floating_point or x.is_complex()):
+        low, high = _picked(data, _place((n - 1) // 2, x), _place(n // 2, x))
+        return cast(_halfway(cast(low[0], acc), cast(high[0], acc)), result)
+    count: Any = torch.sum(~torch.isnan(data), 0) if skip_nan else n
+    middle = (_place((count - 1) // 2, x), _place(count // 2, x), _place(n - 1, x))
+    low, high, last = (cast(part[0], acc) for part in _picked(data, *middle))
+    gone = count == 0 if skip_nan else torch.isnan(last)
+    return cast(torch.where(gone, last, _halfway(low, high)), result)
 
 
 @implements(np.median, zero_d="scalar")
@@ -177,22 +194,28 @@ def _elements(s: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     return torch.gather(s, 0, index.expand(index.shape[0], *s.shape[1:]))
 
 
-def _of_sorted(
-    s: torch.Tensor, q: torch.Tensor, n: Any, method: str, is_whole: bool, result: DType
+def _between(
+    data: torch.Tensor, q: torch.Tensor, n: Any, method: str, is_whole: bool, result: DType
 ) -> torch.Tensor:
-    """Return quantiles of sorted data: q.shape[0] of them along a new first axis."""
-    levels = q.reshape([-1] + [1] * (s.ndim - 1))
+    """Return quantiles of data: q.shape[0] of them along a new first axis; NaN for NaN."""
+    levels = q.reshape([-1] + [1] * (data.ndim - 1))
     place = _PLACES[method](n, levels)
-    last = torch.as_tensor(n - 1, device=s.device)
+    last = torch.clamp(torch.as_tensor(n - 1, device=data.device), min=0)
     whole = torch.floor(place)
-    index = torch.minimum(torch.clamp(whole.to(torch.int64), min=0), torch.clamp(last, min=0))
+    index = torch.minimum(torch.clamp(whole.to(torch.int64), min=0), last)
+    final = _place(data.shape[0] - 1, data)
     if is_whole:
-        return _elements(s, index)
-    after = torch.minimum(torch.clamp(whole.to(torch.int64) + 1, min=0), torch.clamp(last, min=0))
-    weight = torch.where(place < 0, 0, _weight(method, place, whole))
-    weight = torch.where(place >= last, 0, weight)
-    low, high = (cast(_elements(s, i), result) for i in (index, after))
-    return _interpolated(low, high, cast(weight, result))
+        found, largest = _picked(data, index, final)
+    else:
+        after = torch.minimum(torch.clamp(whole.to(torch.int64) + 1, min=0), last)
+        weight = torch.where(place < 0, 0, _weight(method, place, whole))
+        weight = torch.where(place >= last, 0, weight)
+        low, high, largest = _picked(data, index, after, final)
+        found = _interpolated(cast(low, result), cast(high, result), cast(weight, result))
+    if not data.dtype.is_floating_point:
+        return found
+    missing = n == 0 if isinstance(n, torch.Tensor) else torch.isnan(largest)
+    return torch.where(missing, float("nan"), found)
 
 
 def _is_whole(q: Any) -> bool:
@@ -295,11 +318,9 @@ def _quantiles(
         found = _weighted(data, spread, levels, skip)
         found = _with_nan(found, ordered(data, 0), skip)
     else:
-        s = ordered(data, 0)
-        n: Any = torch.sum(~torch.isnan(s), 0) if skip else s.shape[0]
+        n: Any = torch.sum(~torch.isnan(data), 0) if skip else data.shape[0]
         whole = _takes_elements(method, q, scale)
-        found = _of_sorted(s, levels, n, method, whole, _quantile_result(x, q, method, scale))
-        found = _with_nan(found, s, skip)
+        found = _between(data, levels, n, method, whole, _quantile_result(x, q, method, scale))
     found = found.reshape([*levels.shape, *found.shape[1:]])
     return restored(found, axes, levels.ndim) if keepdims else found
 

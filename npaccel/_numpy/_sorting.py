@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of, deliver
 from npaccel._numpy._dtypes import (
     INT64,
@@ -52,8 +53,10 @@ def _check_sort(
     return axis_of(axis, x.ndim)
 
 
-def positions(x: torch.Tensor, axis: int) -> torch.Tensor:
-    """Return the stable order of x along an axis, NaN last (int64)."""
+def positions(x: torch.Tensor, axis: int, stable: bool = True) -> torch.Tensor:
+    """Return the order of x along an axis, NaN last (int64)."""
+    if host.usable(x):
+        return host.argsort(x, axis, stable)
     if x.is_complex():
         real, imag = x.real, x.imag
         group = torch.isnan(real) * 2 + torch.isnan(imag) * 1
@@ -77,6 +80,8 @@ def _descending_positions(x: torch.Tensor, axis: int) -> torch.Tensor:
 
 def by_keys(keys: Sequence[torch.Tensor], axis: int) -> torch.Tensor:
     """Return the order by several keys, the last one first, as `numpy.lexsort`."""
+    if host.usable(*keys):
+        return host.lexsort(list(keys), axis)
     order = positions(keys[0], axis)
     for key in keys[1:]:
         order = torch.gather(order, axis, positions(torch.gather(keys_of(key), axis, order), axis))
@@ -85,6 +90,8 @@ def by_keys(keys: Sequence[torch.Tensor], axis: int) -> torch.Tensor:
 
 def ordered(x: torch.Tensor, axis: int) -> torch.Tensor:
     """Return x sorted along an axis, NaN last; complex by real, then imaginary part."""
+    if host.usable(x):
+        return host.sort(x, axis, False)
     if x.is_complex():
         return torch.gather(x, axis, positions(x, axis))
     return torch.sort(x, dim=axis)[0]
@@ -136,13 +143,15 @@ def argsort(
     stable: Any = None,
     descending: Any = None,
 ) -> torch.Tensor:
-    """`numpy.argsort`, stable whatever the kind."""
+    """`numpy.argsort`, stable on a GPU whatever the kind."""
     x = as_tensor(a)
     if axis is None or x.ndim == 0:
         axis = axis_of(-1 if axis is None else axis, 1)
         x = x.reshape(-1)
     axis = _check_sort(x, axis, kind, order, stable, descending)
-    return _descending_positions(x, axis) if descending else positions(x, axis)
+    if descending:
+        return _descending_positions(x, axis)
+    return positions(x, axis, bool(stable) or str(kind)[:1].lower() in ("s", "m"))
 
 
 @implements(np.sort_complex)
@@ -163,7 +172,7 @@ def _check_kth(x: torch.Tensor, kth: Any, axis: int) -> None:
             raise ValueError(f"kth(={k}) out of bounds ({n})")
 
 
-_FULL_SORT = "fully sorted, which is one of the valid partitions; NumPy leaves the rest unordered"
+_FULL_SORT = "on a GPU fully sorted, which is one of the valid partitions"
 
 
 def _check_partition(x: torch.Tensor, kth: Any, axis: int, kind: str, order: Any) -> int:
@@ -174,23 +183,36 @@ def _check_partition(x: torch.Tensor, kth: Any, axis: int, kind: str, order: Any
     return axis
 
 
+def _known_places(x: torch.Tensor, kth: Any, axis: int) -> list[Any] | None:
+    """Return the places of a partition for NumPy's kernel, or None where it can't be called."""
+    places = list(kth) if isinstance(kth, list | tuple) else [kth]
+    if not host.usable(x) or any(isinstance(k, torch.Tensor) for k in places):
+        return None
+    return [k + x.shape[axis] if k < 0 else k for k in places]
+
+
+def _partitioned(x: torch.Tensor, kth: Any, axis: int) -> torch.Tensor:
+    places = _known_places(x, kth, axis)
+    return ordered(x, axis) if places is None else host.partition(x, places, axis)
+
+
 @implements(np.partition, note=_FULL_SORT)
 def partition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
 ) -> torch.Tensor:
-    """`numpy.partition`, by a full sort."""
+    """`numpy.partition`."""
     x = as_tensor(a)
     if axis is None:
         x, axis = x.reshape(-1), -1
-    return ordered(x, _check_partition(x, kth, axis, kind, order))
+    return _partitioned(x, kth, _check_partition(x, kth, axis, kind, order))
 
 
 @implements("numpy.ndarray.partition", mutates=(0,), note=_FULL_SORT)
 def partition_in_place(
     a: torch.Tensor, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None
 ) -> None:
-    """`numpy.ndarray.partition`: the array itself is sorted."""
-    a.copy_(ordered(a, _check_partition(a, kth, axis, kind, order)))
+    """`numpy.ndarray.partition`: the array itself is partitioned."""
+    a.copy_(_partitioned(a, kth, _check_partition(a, kth, axis, kind, order)))
 
 
 @implements(np.argpartition, note=_FULL_SORT)
@@ -198,11 +220,13 @@ def partition_in_place(
 def argpartition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
 ) -> torch.Tensor:
-    """`numpy.argpartition`, by a full sort."""
+    """`numpy.argpartition`."""
     x = as_tensor(a)
     if axis is None or x.ndim == 0:
         x, axis = x.reshape(-1), -1
-    return positions(x, _check_partition(x, kth, axis, kind, order))
+    axis = _check_partition(x, kth, axis, kind, order)
+    places = _known_places(x, kth, axis)
+    return positions(x, axis) if places is None else host.argpartition(x, places, axis)
 
 
 @implements(np.lexsort)
@@ -297,8 +321,21 @@ def _extreme_complex(x: torch.Tensor, axis: int, keepdims: bool, largest: bool) 
     return torch.where(some, first, _first_true(best, axis, keepdims))
 
 
+#: From this many elements on NumPy finds the extreme one 2 to 6 times faster than compiled code,
+#: which is more than what computes the elements saves by being fused with the search.
+_LONG = 256
+
+
+def _is_long(x: torch.Tensor, axis: int) -> bool:
+    length: Any = x.shape[axis]
+    return length >= _LONG if isinstance(length, int) else x.ndim == 1
+
+
 def extreme_position(x: torch.Tensor, axis: int, keepdims: bool, largest: bool) -> torch.Tensor:
     """Return the first position of the largest or smallest element, or of NaN."""
+    if _is_long(x, axis) and host.usable(x):
+        found = host.extreme_position(x, axis, largest)
+        return found.unsqueeze(axis) if keepdims else found
     if x.is_complex():
         return _extreme_complex(x, axis, keepdims, largest)
     operation: Callable[..., torch.Tensor] = torch.argmax if largest else torch.argmin

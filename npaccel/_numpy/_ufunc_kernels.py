@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy import _ufunc_integers as integers
 from npaccel._numpy._ufunc_integers import Compute, Operand, dtype_of_first, is_integral
 
@@ -56,6 +57,17 @@ def complex_or(complex_kernel: Compute, real_kernel: Compute) -> Compute:
     def kernel(*operands: Operand) -> Any:
         chosen = complex_kernel if dtype_of_first(*operands).is_complex else real_kernel
         return chosen(*operands)
+
+    return kernel
+
+
+def or_by_numpy(name: str, compute: Compute) -> Compute:
+    """Call NumPy's kernel where it is faster than the code that torch compiles."""
+
+    def kernel(x: torch.Tensor) -> torch.Tensor:
+        if host.ufunc_usable(name, x):
+            return host.ufunc(x, name)
+        return compute(x)  # type: ignore[no-any-return]
 
     return kernel
 
@@ -147,8 +159,21 @@ def _complex_fmin(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 _complex_less_equal = _complex_order(operator.lt, operator.le)
 maximum = complex_or(_complex_maximum, integers.by_order(torch.maximum))
 minimum = complex_or(_complex_minimum, integers.by_order(torch.minimum))
-fmax = complex_or(_complex_fmax, integers.by_order(torch.fmax))
-fmin = complex_or(_complex_fmin, integers.by_order(torch.fmin))
+
+
+def _ignoring_nan(op: Compute) -> Compute:
+    """Choose one of two real numbers, NaN only of two NaN: Inductor's own isn't vectorised."""
+
+    def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        if not a.dtype.is_floating_point:
+            return _choose(op(a, b), a, b)
+        return _choose(op(a, b) | torch.isnan(b), a, b)
+
+    return kernel
+
+
+fmax = complex_or(_complex_fmax, integers.by_order(_ignoring_nan(operator.ge)))
+fmin = complex_or(_complex_fmin, integers.by_order(_ignoring_nan(operator.le)))
 
 
 def truth(x: torch.Tensor) -> torch.Tensor:
@@ -289,7 +314,7 @@ def heaviside(x: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
 
 
 @in_float32
-def cbrt(x: torch.Tensor) -> torch.Tensor:
+def _float_cbrt(x: torch.Tensor) -> torch.Tensor:
     """Return the cube root: a power, then one step of Newton's for the last bits.
 
     The step is left out for 0, infinity and NaN.
@@ -299,6 +324,9 @@ def cbrt(x: torch.Tensor) -> torch.Tensor:
     better = root - (root - size / (root * root)) / 3.0
     normal = (size > 0) & (size < math.inf)
     return torch.copysign(torch.where(normal, better, root), x)
+
+
+cbrt = or_by_numpy("cbrt", _float_cbrt)
 
 
 def _complex_rint(x: torch.Tensor) -> torch.Tensor:
@@ -324,9 +352,11 @@ def _float_arctanh(x: torch.Tensor) -> torch.Tensor:
     return (torch.log1p(x) - torch.log1p(-x)) / 2
 
 
-arctanh = complex_or(torch.atanh, in_float32(_float_arctanh))
-expm1 = complex_or(torch.expm1, in_float32(_float_expm1))
-arccosh = complex_or(torch.acosh, in_float32(_float_arccosh))
+arctanh = or_by_numpy("arctanh", complex_or(torch.atanh, in_float32(_float_arctanh)))
+expm1 = or_by_numpy("expm1", complex_or(torch.expm1, in_float32(_float_expm1)))
+arccosh = or_by_numpy("arccosh", complex_or(torch.acosh, in_float32(_float_arccosh)))
+arcsinh = or_by_numpy("arcsinh", torch.asinh)
+cosh = or_by_numpy("cosh", torch.cosh)
 
 
 # Parts of floats

@@ -29,6 +29,7 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
+from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel.errors import CompilerNotFoundError
 
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
@@ -216,6 +217,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         _whole_files(),
         _writes_in_place(),
         _numbers_in_full(),
+        fast_mask_stores(),
     ):
         yield
 

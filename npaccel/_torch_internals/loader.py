@@ -11,6 +11,7 @@ Read from torch/_inductor/codegen/wrapper.py and torch/_inductor/codecache.py
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.machinery
 import importlib.util
 import os
@@ -27,6 +28,8 @@ from npaccel import _fork
 #: Names that the generated module imports from dynamo and inductor, and what
 #: stands for them here.
 _COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
+#: What the code has where it calls NumPy's kernels.
+_HOST_KERNEL = "torch.ops.npaccel."
 _init_lock = threading.Lock()
 _fork.hold(_init_lock)
 
@@ -172,6 +175,8 @@ def load_module(source: str, kernels: Sequence[Path]) -> Callable[[list[Any]], A
         Takes a list of tensors (and sizes), which it empties, and returns the
         outputs.
     """
+    if _HOST_KERNEL in source:
+        importlib.import_module("npaccel._host_kernels")  # registers the operators
     scope: dict[str, Any] = dict(_STAND_INS)
     scope["AsyncCompile"] = lambda: _Kernels(kernels)
     scope["__name__"] = "npaccel_generated"

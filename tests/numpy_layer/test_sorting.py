@@ -73,12 +73,21 @@ def test_wrong_sorts_raise():
 @pytest.mark.parametrize("dtype", ["b", "L", "f", "D"])
 def test_sort_in_place(dtype):
     x = data((4, 5), dtype)
-    for method, args in (("sort", ()), ("sort", (0,)), ("partition", (2,))):
+    for axis in (-1, 0):
         mine, theirs = torch.from_numpy(x.copy()), x.copy()
-        assert implementation(f"numpy.ndarray.{method}")(mine, *args) is None
-        getattr(theirs, method)(*args)
-        theirs.sort(axis=args[0] if method == "sort" and args else -1)
+        assert implementation("numpy.ndarray.sort")(mine, axis) is None
+        theirs.sort(axis)
         same(mine, theirs)
+
+
+@pytest.mark.parametrize("dtype", ["b", "L", "f", "D"])
+def test_partition_in_place(dtype):
+    x = data((4, 5), dtype)
+    mine, theirs = torch.from_numpy(x.copy()), x.copy()
+    assert implementation("numpy.ndarray.partition")(mine, 2) is None
+    theirs.partition(2)
+    same(mine[:, 2], theirs[:, 2])
+    same(torch.from_numpy(np.sort(mine.numpy())), np.sort(theirs))
 
 
 @pytest.mark.parametrize("dtype", REAL)
@@ -88,7 +97,9 @@ def test_partition_puts_each_kth_in_place(dtype):
         found = implementation(np.partition)(torch.from_numpy(x), kth).numpy()
         same(torch.from_numpy(found[:, kth]), np.partition(x, kth)[:, kth])
         order = implementation(np.argpartition)(torch.from_numpy(x), kth).numpy()
-        np.testing.assert_array_equal(np.take_along_axis(x, order, -1), found)
+        parted = np.take_along_axis(x, order, -1)
+        np.testing.assert_array_equal(parted[:, kth], found[:, kth])
+        np.testing.assert_array_equal(np.sort(order), np.tile(np.arange(9), (3, 1)))
 
 
 @pytest.mark.parametrize("dtype", ["?", "B", "l", "f", "d"])

@@ -1,0 +1,89 @@
+"""NumPy's kernels as operators: NumPy's values, fake results of their form, use from disk."""
+
+import children
+import numpy as np
+import pytest
+import torch
+
+import npaccel
+from npaccel import _host_kernels as host
+
+X = np.random.default_rng(0).normal(size=(6, 5))
+CALLS = {
+    "sort": (host.sort, (X, 0, True), np.sort(X, 0)),
+    "argsort": (host.argsort, (X, 1, False), np.argsort(X, 1)),
+    "partition": (host.partition, (X, [1, 3], 0), np.partition(X, [1, 3], 0)),
+    "argpartition": (host.argpartition, (X, [2], 1), np.argpartition(X, [2], 1)),
+    "sorted_at": (host.sorted_at, (X, np.array([4, -1, 0])), np.sort(X, 0)[[4, -1, 0]]),
+    "lexsort": (host.lexsort, ([X, X > 0], 0), np.lexsort((X, X > 0), 0)),
+    "ufunc": (host.ufunc, (X, "cbrt"), np.cbrt(X)),
+    "extreme_position": (host.extreme_position, (X, 1, True), np.argmax(X, 1)),
+}
+
+
+def tensors(value):
+    if isinstance(value, list):
+        return [tensors(item) for item in value]
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_operators_give_numpys_result_and_announce_its_form(name):
+    operator, args, expected = CALLS[name]
+    given = tuple(map(tensors, args))
+    found = operator(*given)
+    np.testing.assert_array_equal(found.numpy(), expected)
+    assert found.is_contiguous()
+    torch.library.opcheck(operator, given, test_utils=("test_schema", "test_faketensor"))
+
+
+def test_views_are_taken_as_they_are():
+    x = torch.from_numpy(X.T[::2])
+    np.testing.assert_array_equal(host.sort(x, 0, False).numpy(), np.sort(X.T[::2], 0))
+    z = torch.from_numpy(X + 1j).conj()
+    np.testing.assert_array_equal(host.sort(z, 0, False).numpy(), np.sort(X - 1j, 0))
+
+
+def test_gradients_and_other_devices_are_torchs_own():
+    x = torch.ones(3, requires_grad=True)
+    assert not host.usable(x)
+    with torch.no_grad():
+        assert host.usable(x)
+    assert not host.usable(torch.ones(3), torch.ones(3, device="meta"))
+
+
+def test_sorted_tensors_have_gradients():
+    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    weights = np.array([1.0, 10.0, 100.0], "f")
+    fn = npaccel.jit(lambda x, w: np.sort(x) * w, backend="aot_eager")
+    fn(x, torch.from_numpy(weights)).sum().backward()
+    assert x.grad.tolist() == [100.0, 1.0, 10.0]
+
+
+MODULE = """
+import numpy as np, npaccel
+
+@npaccel.jit
+def order(x, m):
+    m.sort(axis=1)
+    return np.sort(x * 2 + 1) - 3, np.argsort(m, axis=0) * 2, np.median(x), x < 0
+"""
+PROGRAM = """
+from ordering import order
+
+x = np.linspace(3, -3, 100) ** 3
+m, n = np.cos(np.arange(30.0)).reshape(5, 6), np.cos(np.arange(30.0)).reshape(5, 6)
+found, expected = order(x, m), order.__wrapped__(x, n)
+same = all(np.array_equal(a, b) for a, b in zip((*found, m), (*expected, n)))
+answer(same=same, loaded=[g.loaded for g in order.report().graphs],
+       compiler="torch._inductor" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.inductor
+def test_a_new_process_calls_them_without_the_compiler(tmp_path):
+    (tmp_path / "ordering.py").write_text(MODULE)
+    first, second = (children.run(PROGRAM, path=tmp_path) for _ in range(2))
+    assert first["same"]
+    assert second == {"same": True, "loaded": [True], "compiler": False}
