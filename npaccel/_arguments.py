@@ -186,13 +186,22 @@ def map_arrays(value: Any, function: Callable[[Any], Any]) -> Any:
     return kind(new) if kind is tuple else kind(*new)
 
 
-def coarse_key(values: Sequence[Any], static: frozenset[int]) -> tuple[Token, ...]:
+def coarse_key(
+    values: Sequence[Any], static: frozenset[int], varying: frozenset[int] = frozenset()
+) -> tuple[Token, ...]:
     """Return what calls have in common that one shape-generic artifact serves.
 
     Sizes are left out but for 0 and 1, which compiled code treats specially,
-    and numbers are left out.
+    and numbers are left out. Of varying numbers 0 and 1 aren't special.
     """
-    return tuple(token(value) if i in static else _coarse(value) for i, value in enumerate(values))
+    return tuple(
+        token(value)
+        if i in static
+        else type(value)
+        if i in varying and type(value) in (int, float)
+        else _coarse(value)
+        for i, value in enumerate(values)
+    )
 
 
 def _coarse(value: Any) -> Token:

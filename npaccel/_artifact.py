@@ -15,7 +15,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,8 +170,8 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled) -> Entry |
 
 def find(
     entries: Sequence[Entry], key: str, scope: Scope, arguments: Mapping[str, Any]
-) -> Kept | None:
-    """Load the first kept signature that is valid for a call.
+) -> Iterator[Kept]:
+    """Load the kept signatures whose conditions hold for a call, one after the other.
 
     Parameters
     ----------
@@ -192,8 +192,7 @@ def find(
             continue
         loaded = _load(entry)
         if loaded is not None:
-            return Kept(*decoded, call=loaded[0], entry=entry, source=loaded[1])
-    return None
+            yield Kept(*decoded, call=loaded[0], entry=entry, source=loaded[1])
 
 
 def _decode(

@@ -109,7 +109,7 @@ class Call:
         if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
             return False
         part = self.known[expression]
-        if generic and type(part) in (int, float):
+        if type(part) in (int, float) and (generic or expression in self.engine.varying_names):
             return False
         is_opaque = _arguments.token(part)[:1] == ("object",)
         return kind == "TYPE_MATCH" or not is_opaque

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from npaccel._engine import Engine
 
 
-def new_history() -> Any:
+def new_history(engine: Engine) -> Any:
     """Return an empty history of sizes for one kind of call."""
-    return dynamo.SizeHistory()
+    return dynamo.SizeHistory([engine.binding.names[i] for i in sorted(engine.varying)])
 
 
 @functools.cache

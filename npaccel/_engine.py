@@ -9,6 +9,7 @@ the log says so.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import threading
 import time
@@ -41,10 +42,13 @@ from npaccel.errors import (
 if TYPE_CHECKING:
     from npaccel._frame import Compiled
 
+#: So many calls whose indices are special are interpreted before such code is compiled.
+MAX_INTERPRETED = 8
 #: So many signatures of one kind are compiled; later ones run in NumPy.
 MAX_CAPTURES = 32
 
 Key = tuple[Any, ...]
+_NO_KEYWORDS: dict[str, Any] = {}
 
 
 class Engine:
@@ -56,17 +60,40 @@ class Engine:
     options : Options
     log : Log
         Where the report comes from.
+    varying : frozenset of int
+        Positions of parameters whose numbers differ from call to call. One
+        artifact serves them all.
+    indexing : frozenset of int
+        Those of them that are indices. Compiled code treats 0 and 1 specially
+        there; calls that need such code are interpreted as long as they are few.
+    label : str
+        What part of a function this is, for the report.
     """
 
-    def __init__(self, function: FunctionType, options: Options, log: Log) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        options: Options,
+        log: Log,
+        *,
+        varying: frozenset[int] = frozenset(),
+        indexing: frozenset[int] = frozenset(),
+        label: str = "",
+    ) -> None:
         self.function = function
         self.options = options
         self.log = log
+        self.varying = varying if options.dynamic is not False else frozenset()
+        self.indexing = indexing & self.varying
+        self.label = label
+        self._interpreted = 0
         self.binding = _binding.Binding(function)
         self.scope = Scope(function, self.binding.names)
         self.arity = self.binding.arity
         self.runners: dict[Key, list[Runner]] = {}
         self.static = self._static_positions()
+        self.varying_names = {f"a_{self.binding.names[i]}" for i in self.varying}
+        self._has_own_key = bool(self.static or self.varying)
         self._generic: dict[Key, list[Compiled | Kept]] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
@@ -95,7 +122,7 @@ class Engine:
         values: Sequence[Any] = args
         if kwargs or len(args) != self.arity:
             values = self.binding.bind(args, kwargs)
-        key = self._key(values) if self.static else _arguments.signature_key(values)
+        key = self._key(values) if self._has_own_key else _arguments.signature_key(values)
         for runner in self.runners.get(key, ()):
             result = self._run(runner, values)
             if result is not MISS:
@@ -105,6 +132,9 @@ class Engine:
     def _key(self, values: Sequence[Any]) -> Key:
         parts: list[Any] = []
         for i, value in enumerate(values):
+            if i in self.varying and type(value) in (int, float):
+                parts.append(type(value))
+                continue
             if i not in self.static:
                 parts.append(_arguments.token(value))
                 continue
@@ -254,13 +284,16 @@ class Engine:
                 result = self._run(runner, values)
                 if result is not MISS:
                     return result
-            coarse = _arguments.coarse_key(values, self.static)
+            coarse = _arguments.coarse_key(values, self.static, self.varying)
             result = self._generic_runner(values, key, coarse)
             if result is not MISS:
                 return result
             kept = self._from_disk(values, key, coarse)
             if kept is not MISS:
                 return kept
+            if self._is_special(values, coarse):
+                self._interpreted += 1
+                return self._interpreter(values, _NO_KEYWORDS)
             return self._compile_and_run(values, key, coarse, device)
 
     def _device(self, values: Sequence[Any]) -> torch.device:
@@ -291,6 +324,22 @@ class Engine:
 
     def _bind(self, found: Compiled | Kept) -> Runner:
         return make_runner(found.plan, found.call, found.conditions, self.scope)
+
+    # -- Indices that are special ---------------------------------------------
+
+    def _is_special(self, values: Sequence[Any], coarse: Key) -> bool:
+        """Whether a call is likely to be one of few that need code of their own."""
+        if not self.indexing or self.options.backend == "eager":
+            return False
+        first = any(values[i] in (0, 1) for i in self.indexing)
+        return (first or coarse in self._generic) and self._interpreted < MAX_INTERPRETED
+
+    @functools.cached_property
+    def _interpreter(self) -> Engine:
+        options = dataclasses.replace(self.options, backend="eager", cache=False)
+        return Engine(
+            self.function, options, self.log, varying=self.varying, label=f"{self.label}, few calls"
+        )
 
     # -- Disk -----------------------------------------------------------------
 
@@ -324,32 +373,41 @@ class Engine:
         arguments = dict(zip(self.binding.names, values, strict=True))
         for text in texts:
             try:
-                kept = _artifact.find(entries, text, self.scope, arguments)
+                for kept in _artifact.find(entries, text, self.scope, arguments):
+                    result = self._first_of_kept(kept, values, key, coarse, start)
+                    if result is not MISS:
+                        return result
             except (NotPortableError, OSError, ImportError) as error:
                 self.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
-                continue
-            if kept is None:
-                continue
-            runner = self._bind(kept)
-            result = self._run(runner, values)
-            if result is MISS:
-                continue
-            self._remember(key, runner)
-            if kept.plan.shape_guard is not None:
-                self._generic.setdefault(coarse, []).append(kept)
-            self.log.add_graph(
-                Graph(
-                    signature=describe(values, self.binding.names),
-                    generic=kept.plan.shape_guard is not None,
-                    backend=self.options.backend,
-                    seconds=time.perf_counter() - start,
-                    loaded=True,
-                    artifact=str(kept.entry.folder),
-                    source=kept.source,
-                )
-            )
-            return result
         return MISS
+
+    def _first_of_kept(
+        self, kept: Kept, values: Sequence[Any], key: Key, coarse: Key, start: float
+    ) -> Any:
+        """Run an artifact from disk, and remember it if it's the one for a call."""
+        runner = self._bind(kept)
+        result = self._run(runner, values)
+        if result is MISS:
+            return MISS
+        self._remember(key, runner)
+        if kept.plan.shape_guard is not None:
+            self._generic.setdefault(coarse, []).append(kept)
+        self.log.add_graph(
+            Graph(
+                signature=self._describe(values),
+                generic=kept.plan.shape_guard is not None,
+                backend=self.options.backend,
+                seconds=time.perf_counter() - start,
+                loaded=True,
+                artifact=str(kept.entry.folder),
+                source=kept.source,
+            )
+        )
+        return result
+
+    def _describe(self, values: Sequence[Any]) -> str:
+        text = describe(values, self.binding.names)
+        return f"{self.label}: {text}" if self.label else text
 
     def _store(self, compiled: Compiled, key: Key, coarse: Key) -> tuple[str | None, str]:
         """Keep a compiled signature; returns where, or why not."""
@@ -391,7 +449,7 @@ class Engine:
         cause = self._cause(key, coarse, values)
         history = self._histories.get(coarse)
         if history is None:
-            history = self._histories[coarse] = _compile.new_history()
+            history = self._histories[coarse] = _compile.new_history(self)
         self._captures[coarse] = count + 1
         self._last_keys[coarse] = key
         outcome = _compile.compile_call(self, values, history, device)
@@ -413,7 +471,7 @@ class Engine:
             self._remember(key, outcome.runner)
         self.log.add_graph(
             Graph(
-                signature=describe(values, self.binding.names),
+                signature=self._describe(values),
                 generic=outcome.generic,
                 backend=self.options.backend,
                 seconds=seconds,

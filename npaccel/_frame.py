@@ -375,7 +375,7 @@ class Frame:
             read_only=views,
             tensors=self.call.tensors,
             device=str(self.call.device),
-            shape_guard=capture.shape_guard if capture.has_symbols else None,
+            shape_guard=capture.shape_guard() if capture.shape_guard is not None else None,
             boxed=boxed,
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
         )

@@ -6,12 +6,16 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from npaccel import _options
 from npaccel._engine import Engine
+from npaccel._loops._choose import make_engine
 from npaccel._options import Options, Scope
 from npaccel._report import Log, Report
+
+if TYPE_CHECKING:
+    from npaccel._loops._driver import Driver
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,7 +36,7 @@ class Jitted(Generic[P, R]):
         self._explicit = explicit
         self._target, self._prefix, self._keywords = _unwrap(function)
         self._log = Log()
-        self._engines: dict[Scope, Engine | None] = {}
+        self._engines: dict[Scope, Engine | Driver | None] = {}
         _take_over(self, function)
         if "static_argnames" in explicit:
             Engine(self._target, _options.resolve(explicit, _options.current()), Log())
@@ -49,7 +53,7 @@ class Jitted(Generic[P, R]):
             return engine(self._prefix + args, {**self._keywords, **kwargs})  # type: ignore[no-any-return]
         return engine(args, kwargs)  # type: ignore[no-any-return]
 
-    def _engine(self, scope: Scope) -> Engine | None:
+    def _engine(self, scope: Scope) -> Engine | Driver | None:
         """Return the engine of a scope; None where compilation is off."""
         if scope.disabled:
             return None
@@ -58,7 +62,7 @@ class Jitted(Generic[P, R]):
             if engine is not None and engine.options == options:
                 self._engines[scope] = engine
                 return engine
-        return self._engines.setdefault(scope, Engine(self._target, options, self._log))
+        return self._engines.setdefault(scope, make_engine(self._target, options, self._log))
 
     @overload
     def __get__(self, instance: None, owner: type) -> Jitted[P, R]: ...

@@ -39,8 +39,12 @@ class Options:
     dynamic : bool or None
         None: the first shape gets its own artifact, the second and all later
         ones share a shape-generic one. True, False: always, never generic.
-    loops : {"auto"}
-        How Python loops over arrays run.
+    loops : {"auto", "compile", "numba", "unroll", "python"}
+        How Python loops over arrays run. ``"compile"``: Python counts, and the
+        body is compiled once. ``"numba"``: Numba compiles the loop.
+        ``"auto"``: Numba for loops over single elements, else ``"compile"``.
+        ``"unroll"``: as torch.compile does it. ``"python"``: uncompiled; only
+        what is outside of loops is compiled.
     rng : {"numpy"}
         Where random numbers come from.
     verify : bool or "warn"
@@ -81,7 +85,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "cache": (True, False),
     "backend": ("inductor", "aot_eager", "eager"),
 }
-_LATER = {"loops": "auto", "rng": "numpy"}
+_LATER = {"rng": "numpy"}
 
 
 def checked(options: dict[str, Any]) -> dict[str, Any]:

@@ -68,6 +68,28 @@ class Fallback:
         return f"{where}: {self.cause}{code}\n  {self.remedy}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """A loop of the function, and who runs it.
+
+    Parameters
+    ----------
+    file, line, text
+        Where, and the line itself.
+    engine : str
+        "compiled body": Python counts, the body is compiled. "Numba": all of
+        it is compiled by Numba. "Python": it runs uncompiled.
+    detail : str
+        Why, where that isn't plain.
+    """
+
+    file: str
+    line: int
+    text: str
+    engine: str
+    detail: str = ""
+
+
 @dataclasses.dataclass
 class Log:
     """What happened to one function, collected as it happens."""
@@ -75,7 +97,13 @@ class Log:
     graphs: list[Graph] = dataclasses.field(default_factory=list)
     fallbacks: dict[tuple[str, int, str], Fallback] = dataclasses.field(default_factory=dict)
     notes: dict[str, None] = dataclasses.field(default_factory=dict)
+    loops: dict[tuple[str, int], Loop] = dataclasses.field(default_factory=dict)
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+
+    def add_loop(self, loop: Loop) -> None:
+        """Note who runs a loop; the last word counts."""
+        with self.lock:
+            self.loops[loop.file, loop.line] = loop
 
     def add_graph(self, graph: Graph) -> None:
         """Note a graph that was compiled or loaded."""
@@ -107,6 +135,8 @@ class Report:
         Every graph that was compiled or loaded from disk.
     fallbacks : tuple of Fallback
         Everything that runs uncompiled: file, line, cause and remedy.
+    loops : tuple of Loop
+        The loops that aren't unrolled, and who runs each.
     notes : tuple of str
         Copies between host and device, narrowed arguments and the like.
 
@@ -127,6 +157,7 @@ class Report:
         with log.lock:
             self.graphs = tuple(log.graphs)
             self.fallbacks = tuple(log.fallbacks.values())
+            self.loops = tuple(log.loops[place] for place in sorted(log.loops))
             self.notes = tuple(log.notes)
 
     @property
@@ -145,6 +176,7 @@ class Report:
             "name": self.name,
             "graphs": [dataclasses.asdict(graph) for graph in self.graphs],
             "fallbacks": [dataclasses.asdict(fallback) for fallback in self.fallbacks],
+            "loops": [dataclasses.asdict(loop) for loop in self.loops],
             "notes": list(self.notes),
             "compile_seconds": self.compile_seconds,
         }
@@ -182,6 +214,13 @@ class Report:
             for i, g in enumerate(self.graphs)
             if g.not_kept
         ]
+        if self.loops:
+            rows = [("line", "loop", "run by")]
+            rows += [
+                (str(o.line), o.text, f"{o.engine}: {o.detail}" if o.detail else o.engine)
+                for o in self.loops
+            ]
+            lines += ["", *_table(rows)]
         if self.fallbacks:
             lines += ["", "uncompiled:", *map(str, self.fallbacks)]
         if self.notes:

@@ -184,7 +184,7 @@ def template(
     arguments : mapping
         Python for every part of the arguments, by its id.
     constants : bool
-        Whether a Python constant in the result is one for every call.
+        Whether a Python constant in the result is one for every call; None always is.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def template(
         if any(item is None for item in made):
             return None
         return Container(type(result), names, tuple(item for item in made if item is not None))
-    if is_simple and constants:
+    if is_simple and (constants or result is None):
         return Constant(result)
     return None
 

@@ -149,8 +149,9 @@ class Capture:
         What NumPy draws before the graph runs; inputs after the others.
     guards : list of GuardRecord
         Without those on torch's own settings and on shapes.
-    shape_guard : str or None
-        Python over ``L['t0']``, ``L['t1']``, ...: the graph's inputs.
+    shape_guard : callable or None
+        Makes Python over ``L['t0']``, ``L['t1']``, ...: the graph's inputs.
+        To be called when the graph is compiled, which may add conditions.
     has_side_effects : bool
         Whether objects of the caller change besides arrays.
     scalar_outputs : list of IsScalar
@@ -175,7 +176,7 @@ class Capture:
     inputs: list[GraphInput]
     draws: Draws
     guards: list[GuardRecord]
-    shape_guard: str | None
+    shape_guard: Callable[[], str] | None
     has_side_effects: bool
     scalar_outputs: list[IsScalar]
     traced_code: list[types.CodeType]
@@ -187,7 +188,7 @@ class Capture:
         """Let go of the graph and of the arrays that it was captured with."""
         self.example_inputs = []
         self.fake_mode = self.tensor_to_context = None
-        self.build_check = None
+        self.build_check = self.shape_guard = None
 
 
 #: Raised while a graph compiles, where a float has to be a constant after all.
@@ -204,10 +205,18 @@ class SizeHistory:
     """The sizes and numbers that earlier captures saw, by source.
 
     What differs between two captures is symbolic from the second one on.
+
+    Parameters
+    ----------
+    varying : sequence of str
+        Parameters whose numbers are symbolic from the first capture on, 0 and 1 too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, varying: Sequence[str] = ()) -> None:
         self._state: Any = dynamo_pgo.CodeState()
+        self.varying = [f"L['{name}']" for name in varying]
+        for source in self.varying:
+            self._state.automatic_dynamic[source].scalar = dynamo_pgo.auto_dynamic
 
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
@@ -216,7 +225,8 @@ class SizeHistory:
         states: Any = _OneState(self._state)
         dynamo_pgo.get_code_state = lambda: states
         try:
-            yield
+            with torch.compiler.config.patch(dynamic_sources=",".join(self.varying)):
+                yield
         finally:
             dynamo_pgo.get_code_state = original
 
@@ -454,7 +464,9 @@ def _describe(
         tensor_to_context=found.context.tensor_to_context,
         inputs=found.inputs,
         draws=found.draws,
-        shape_guard=_shape_guard(graph_state.shape_env, found.fakes) if is_generic else None,
+        shape_guard=functools.partial(_shape_guard, graph_state.shape_env, found.fakes)
+        if is_generic
+        else None,
         scalar_outputs=scalar_results(graph.graph),
         has_symbols=is_generic,
         **common,
@@ -516,8 +528,8 @@ def _has_symbols(example_inputs: Sequence[Any]) -> bool:
     return False
 
 
-def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> str | None:
-    guard: str | None = shape_env.produce_guards_expression(example_inputs, ignore_static=False)
+def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> str:
+    guard: str = shape_env.produce_guards_expression(example_inputs, ignore_static=False)
     return guard
 
 

@@ -1,0 +1,35 @@
+"""Whether a function is compiled whole, or split at its loops."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+from npaccel._engine import Engine
+from npaccel._loops import _find
+from npaccel._options import Options
+from npaccel._report import Log
+
+if TYPE_CHECKING:
+    from npaccel._loops._driver import Driver
+
+
+def make_engine(function: types.FunctionType, options: Options, log: Log) -> Engine | Driver:
+    """Return what runs a function under options.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    options : Options
+    log : Log
+
+    Returns
+    -------
+    Engine or Driver
+        A driver where there are loops that the compiler would unroll.
+    """
+    if options.loops == "unroll" or not _find.loops(function):
+        return Engine(function, options, log)
+    from npaccel._loops._driver import Driver
+
+    return Driver(function, options, log)

@@ -1,0 +1,386 @@
+"""A function with loops, split: Python drives, regions are compiled."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import dataclasses
+import inspect
+import threading
+import types
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel import _arguments, _fork
+from npaccel._binding import Binding
+from npaccel._engine import Engine
+from npaccel._loops import _find, _liveness, _names, _source
+from npaccel._loops._kinds import Kinds, is_host_value
+from npaccel._loops._nodes import INNER, NATIVE, NEST, REGION, Inline, Nest, Region, name
+from npaccel._loops._source import NoSourceError
+from npaccel._loops._split import CannotSplitError, Split, split
+from npaccel._options import Options
+from npaccel._report import Log, Loop
+
+_NO_KEYWORDS: dict[str, Any] = {}
+#: So many combinations of kinds of arguments are split apart; later ones share the last.
+_MAX_VARIANTS = 16
+
+Kind = tuple[Any, ...]
+
+
+class Driver:
+    """Run a function whose loops are split.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    options : Options
+    log : Log
+    """
+
+    def __init__(self, function: types.FunctionType, options: Options, log: Log) -> None:
+        self.function = function
+        self.options = options
+        self.log = log
+        self.binding = Binding(function)
+        # Checks the names of static arguments, and runs what can't be split.
+        self.whole = Engine(function, options, log)
+        self._variants: dict[Kind, Callable[..., Any]] = {}
+        self._inner: dict[Any, Callable[..., Any]] = {}
+        self._lock = threading.RLock()
+        _fork.renew(self)
+
+    def renew_locks(self) -> None:
+        """Free what another thread held when this process was forked."""
+        self._lock = threading.RLock()
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function."""
+        values = self.binding.bind(args, kwargs)
+        kind = tuple(map(_kind, values))
+        variant = self._variants.get(kind)
+        if variant is None:
+            variant = self._variant(kind, values)
+        return variant(values)
+
+    def _variant(self, kind: Kind, values: Sequence[Any]) -> Callable[..., Any]:
+        with self._lock:
+            found = self._variants.get(kind)
+            if found is not None:
+                return found
+            if len(self._variants) >= _MAX_VARIANTS:
+                made = next(reversed(self._variants.values()))
+            else:
+                made = self._make(values)
+            self._variants[kind] = made
+            return made
+
+    def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+        arguments = dict(zip(self.binding.names, values, strict=True))
+        try:
+            program = Program(self, arguments)
+        except (CannotSplitError, NoSourceError) as error:
+            line = getattr(error, "line", self.function.__code__.co_firstlineno)
+            self.log.add_note(
+                f"{self.function.__code__.co_filename}:{line}: the loops of "
+                f"{self.function.__qualname__} aren't split, because {error}: they are unrolled"
+            )
+            return self._run_whole
+        return program.run
+
+    def _run_whole(self, values: Sequence[Any]) -> Any:
+        return self.binding.call(values, lambda *a, **k: self.whole(a, k))
+
+    # -- What split functions call --------------------------------------------
+
+    def inner(self, function: Any) -> Any:
+        """Return what runs a function that is called by a split one."""
+        bound = getattr(function, "__self__", None)
+        plain = getattr(function, "__func__", function)
+        if not _find.is_users(plain) or not _find.loops(plain):
+            return function
+        driver = self._inner.get(plain)
+        if driver is None:
+            driver = self._inner.setdefault(plain, Driver(plain, self._inner_options, self.log))
+        if bound is None:
+            return lambda *args, **kwargs: driver(args, kwargs)
+        return lambda *args, **kwargs: driver((bound, *args), kwargs)
+
+    @property
+    def _inner_options(self) -> Options:
+        return dataclasses.replace(self.options, static_argnames=())
+
+    def native(self, function: Any) -> Any:
+        """Return a NumPy function that is run on a list, under the option ``default_float``."""
+        if self.options.default_float == "float64":
+            return function
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            narrow = _NARROW.get(getattr(result, "dtype", None))  # type: ignore[arg-type]
+            if narrow is None or "dtype" in kwargs or any(map(_has_wide, args)):
+                return result
+            return result.astype(narrow)
+
+        return call
+
+
+_NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
+
+
+def _has_wide(value: Any) -> bool:
+    """Whether a value has 64-bit floats of NumPy in it."""
+    if isinstance(value, list | tuple):
+        return any(map(_has_wide, value))
+    return getattr(value, "dtype", None) in _NARROW
+
+
+def _kind(value: Any) -> Any:
+    """What about an argument decides how a function is split."""
+    if isinstance(value, torch.Tensor):
+        return value.device
+    if _arguments.is_array(value):
+        return False
+    return is_host_value(value) or type(value)
+
+
+class Program:
+    """One split of a function, for one combination of kinds of arguments."""
+
+    def __init__(self, driver: Driver, arguments: Mapping[str, Any]) -> None:
+        self.driver = driver
+        self.function = driver.function
+        self.options = driver.options
+        self.arguments = arguments
+        definition = _source.definition(self.function)
+        self.filename = self.function.__code__.co_filename
+        local_names = _names.local_names(definition)
+        host = {parameter: is_host_value(value) for parameter, value in arguments.items()}
+        self.outer = ChainMap(
+            _closure(self.function), self.function.__globals__, builtins.__dict__
+        )
+        kinds = Kinds(definition, local_names, host, self.outer)
+        nests = self.options.loops in ("auto", "numba")
+        import importlib.util as iu  # TEMPORARY
+        nests = nests and iu.find_spec("npaccel._loops._numba") is not None and iu.find_spec("npaccel._loops._elementwise") is not None
+        self.split = split(definition, kinds, self._callee_loops, nests=nests)
+        self.tensors = _arguments.device_of(list(arguments.values()))
+        _liveness.annotate(self.split.body, local_names | self.split.temporaries)
+        self._emit(definition)
+        self._report()
+
+    def _callee_loops(self, callee: ast.expr) -> bool:
+        """Whether an expression that is called leads to a function of the user's that loops."""
+        found: Any = None
+        kinds_free = isinstance(callee, ast.Name) and callee.id not in self.arguments
+        if kinds_free:
+            found = self.outer.get(callee.id)  # type: ignore[attr-defined]
+        elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+            base = callee.value.id
+            owner = self.arguments.get(base, self.outer.get(base))
+            found = inspect.getattr_static(owner, callee.attr, None)
+            if found is None and owner is not None:
+                found = inspect.getattr_static(type(owner), callee.attr, None)
+        if hasattr(found, "_npaccel_jitted"):
+            found = inspect.unwrap(found)
+        return _find.is_users(found) and _find.loops(found)
+
+    # -- Making functions -----------------------------------------------------
+
+    def _emit(self, definition: ast.FunctionDef) -> None:
+        emitter = _Emitter(self.split)
+        body = emitter.block(self.split.body)
+        main = copy.copy(definition)
+        main.body = body
+        nodes = [main, *emitter.definitions.values()]
+        cells: dict[str, types.CellType] = {
+            INNER: types.CellType(self.driver.inner),
+            NATIVE: types.CellType(self.driver.native),
+        }
+        for region in emitter.definitions:
+            cells[region] = types.CellType(None)
+        for node in nodes:
+            ast.fix_missing_locations(node)
+        first, *rest = _source.build(nodes, self.function, cells)
+        for (region, node), code in zip(emitter.definitions.items(), rest, strict=True):
+            cells[region].cell_contents = self._runner(region, node, code, emitter)
+        made = _source.as_function(first, self.function, cells)
+        made.__defaults__ = self.function.__defaults__
+        made.__kwdefaults__ = self.function.__kwdefaults__
+        self.main = made
+
+    def _runner(
+        self, region: str, node: ast.FunctionDef, code: types.CodeType, emitter: _Emitter
+    ) -> Callable[..., Any]:
+        function = _source.as_function(code, self.function, {})
+        if region in emitter.nests:
+            from npaccel._loops._nest import NestRunner
+
+            return NestRunner(self, node, function, emitter.nests[region])
+        if self.options.loops == "python":
+            return function
+        parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+        static = tuple(n for n in self.options.static_argnames if n in parameters)
+        options = dataclasses.replace(self.options, static_argnames=static)
+        varying = frozenset(i for i, n in enumerate(parameters) if n in self.split.varying)
+        indexing = frozenset(i for i in varying if _indexes(node, parameters[i]))
+        engine = Engine(
+            function,
+            options,
+            self.driver.log,
+            varying=varying,
+            indexing=indexing,
+            label=_lines(emitter.places[region]),
+        )
+
+        def run(*args: Any) -> Any:
+            return engine(args, _NO_KEYWORDS)
+
+        return run
+
+    def _report(self) -> None:
+        log = self.driver.log
+        for loop in self.split.loops:
+            text = _source.line(self.filename, loop.lineno)
+            engine = "Python" if self.options.loops == "python" else "compiled body"
+            log.add_loop(Loop(self.filename, loop.lineno, text, engine))
+        for line, reason in self.split.native:
+            log.add_note(f"{self.filename}:{line}: this line runs in NumPy: {reason}")
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """Run the split function."""
+        return self.driver.binding.call(values, self.main)
+
+
+def _closure(function: types.FunctionType) -> dict[str, Any]:
+    found = {}
+    for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[free] = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    return found
+
+
+def _indexes(definition: ast.FunctionDef, parameter: str) -> bool:
+    """Whether a parameter is part of an index."""
+    return any(
+        isinstance(inner, ast.Name) and inner.id == parameter
+        for node in ast.walk(definition)
+        if isinstance(node, ast.Subscript)
+        for inner in ast.walk(node.slice)
+    )
+
+
+def _lines(places: Sequence[ast.AST]) -> str:
+    numbers = [
+        line
+        for place in places
+        for node in ast.walk(place)
+        for line in (getattr(node, "lineno", None), getattr(node, "end_lineno", None))
+        if line is not None
+    ]
+    first, last = min(numbers), max(numbers)
+    return f"line {first}" if first == last else f"lines {first}-{last}"
+
+
+class _Emitter(ast.NodeTransformer):
+    """Turn a split function into plain syntax, with calls of its regions."""
+
+    def __init__(self, parts: Split) -> None:
+        self.parts = parts
+        self.definitions: dict[str, ast.FunctionDef] = {}
+        self.places: dict[str, list[ast.AST]] = {}
+        self.nests: dict[str, Nest] = {}
+
+    def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return plain statements."""
+        module = ast.Module(body=list(body), type_ignores=[])
+        return self.visit(module).body  # type: ignore[no-any-return]
+
+    def visit_Region(self, node: Region) -> ast.stmt:
+        """A call, and assignments of what comes out."""
+        statements = [*node.statements]
+        if node.outputs:
+            statements.append(_at_end(node, ast.Return(value=_several(node.outputs, ast.Load()))))
+        region = self._define(REGION, node.inputs, statements, list(node.own))
+        call = _call(region, node.inputs)
+        if not node.outputs:
+            new: ast.stmt = ast.Expr(value=call)
+        else:
+            new = ast.Assign(targets=[_several(node.outputs, ast.Store())], value=call)
+        return ast.copy_location(new, node)
+
+    def visit_Inline(self, node: Inline) -> ast.expr:
+        """A call that gives the expression's value."""
+        local_names = self.parts.kinds.locals | self.parts.temporaries
+        inputs = tuple(sorted(node.npaccel_flow().reads & local_names))
+        value = ast.copy_location(ast.Return(value=node.value), node)
+        region = self._define(REGION, inputs, [*node.definitions, value], [node.value])
+        return ast.copy_location(_call(region, inputs), node)
+
+    def visit_Nest(self, node: Nest) -> list[ast.stmt]:
+        """Either the element-wise engine runs the loop, or the split loop runs."""
+        last = _at_end(node, ast.Return(value=_tuple(node.outputs, ast.Load())))
+        nest = self._define(NEST, node.inputs, [copy.deepcopy(node.loop), last], [node.loop])
+        self.nests[nest] = node
+        result = nest + "_result"
+        missing = ast.Compare(left=name(result), ops=[ast.Is()], comparators=[ast.Constant(None)])
+        targets: list[ast.expr] = [_tuple(node.outputs, ast.Store())]
+        taken: ast.stmt = ast.Assign(targets=targets, value=name(result))
+        if not node.outputs:
+            taken = ast.Pass()
+        choice = ast.If(test=missing, body=self.block(node.split), orelse=[taken])
+        made = ast.Assign(
+            targets=[name(result, ast.Store())], value=_call(nest, node.inputs)
+        )
+        return [ast.copy_location(made, node), ast.copy_location(choice, node)]
+
+    def _define(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        statements: Sequence[ast.stmt],
+        places: list[ast.AST],
+    ) -> str:
+        region = kind.format(len(self.definitions))
+        parameters = ast.arguments(
+            posonlyargs=[],
+            args=[ast.arg(n) for n in inputs],
+            kwonlyargs=[],
+            kw_defaults=[],
+            defaults=[],
+        )
+        made = ast.FunctionDef(
+            name=region, args=parameters, body=list(statements), decorator_list=[]
+        )
+        made.type_params = []
+        ast.copy_location(made, statements[0])
+        self.definitions[region] = made
+        self.places[region] = places
+        return region
+
+
+def _at_end(node: ast.stmt, new: ast.stmt) -> ast.stmt:
+    line = getattr(node, "end_lineno", None) or node.lineno
+    new.lineno = new.end_lineno = line
+    new.col_offset = new.end_col_offset = node.col_offset
+    return new
+
+
+def _tuple(names: Sequence[str], context: ast.expr_context) -> ast.expr:
+    return ast.Tuple(elts=[name(n, context) for n in names], ctx=context)
+
+
+def _several(names: Sequence[str], context: ast.expr_context) -> ast.expr:
+    return name(names[0], context) if len(names) == 1 else _tuple(names, context)
+
+
+def _call(region: str, inputs: Sequence[str]) -> ast.Call:
+    return ast.Call(func=name(region), args=[name(n) for n in inputs], keywords=[])

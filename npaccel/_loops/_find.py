@@ -1,0 +1,64 @@
+"""Whether a function loops, itself or in the functions that it calls."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+#: Functions of these are computed with, not looked into.
+_LIBRARIES = frozenset(
+    {"numpy", "scipy", "sklearn", "torch", "numba", "jax", "npaccel", "pandas", "matplotlib"}
+) | frozenset(sys.stdlib_module_names)
+
+_LOOPS = ("FOR_ITER", "BACKWARD")
+
+
+@functools.lru_cache(maxsize=4096)
+def code_loops(code: types.CodeType) -> bool:
+    """Whether a function's own bytecode has a loop."""
+    return any(part in i.opname for i in dis.get_instructions(code) for part in _LOOPS)
+
+
+def is_users(function: Any) -> bool:
+    """Whether something is a Python function that isn't part of a known library."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    return (function.__module__ or "").partition(".")[0] not in _LIBRARIES - {"__main__"}
+
+
+def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozenset()) -> bool:
+    """Whether a function loops, itself or in a function of the user's that it calls."""
+    code = function.__code__
+    if code in seen:
+        return False
+    if code_loops(code):
+        return True
+    seen |= {code}
+    return any(loops(callee, seen) for callee in _callees(function) if is_users(callee))
+
+
+def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    """The functions that a function's names may lead to."""
+    code = function.__code__
+    for name in code.co_names:
+        found = function.__globals__.get(name)
+        yield from _function_of(found)
+        if isinstance(found, types.ModuleType) and found.__name__ not in _LIBRARIES:
+            for attribute in code.co_names:
+                yield from _function_of(found.__dict__.get(attribute))
+    for cell in function.__closure__ or ():
+        try:
+            yield from _function_of(cell.cell_contents)
+        except ValueError:  # not filled yet
+            continue
+
+
+def _function_of(found: Any) -> Iterator[types.FunctionType]:
+    found = inspect.unwrap(found) if hasattr(found, "_npaccel_jitted") else found
+    if isinstance(found, types.FunctionType):
+        yield found

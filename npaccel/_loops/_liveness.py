@@ -1,0 +1,134 @@
+"""What goes into each region of a split function, and what comes out."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Sequence
+
+from npaccel._loops import _names
+from npaccel._loops._names import Flow, Names
+from npaccel._loops._nodes import Nest, Region
+
+_NONE: Names = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Where:
+    """What is live at the places that control may go to.
+
+    Parameters
+    ----------
+    after_loop, next_turn : frozenset of str
+        Where ``break`` and ``continue`` lead.
+    always : frozenset of str
+        Live everywhere: what inner functions and exception handlers read.
+    """
+
+    after_loop: Names = _NONE
+    next_turn: Names = _NONE
+    always: Names = _NONE
+
+
+def annotate(body: Sequence[ast.stmt], local_names: Names) -> None:
+    """Set the inputs and outputs of every region in a split function.
+
+    Parameters
+    ----------
+    body : sequence of ast.stmt
+    local_names : frozenset of str
+        Other names are read from where the function itself reads them.
+    """
+    captured: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                captured |= _names.free_names(node)
+    _Liveness(local_names).block(body, _NONE, _Where(always=frozenset(captured)))
+
+
+class _Liveness:
+    def __init__(self, local_names: Names) -> None:
+        self.locals = local_names
+
+    def block(self, body: Sequence[ast.stmt], after: Names, where: _Where) -> Names:
+        """Return what is live before statements, given what is live after them."""
+        live = after | where.always
+        for statement in reversed(body):
+            live = self.statement(statement, live, where) | where.always
+        return live
+
+    def statement(self, node: ast.stmt, after: Names, where: _Where) -> Names:
+        if isinstance(node, Nest):
+            self._connect(node, after)
+            return self.block(node.split, after, where)
+        if isinstance(node, Region):
+            self._connect(node, after)
+        match node:
+            case ast.Return() | ast.Raise():
+                return _names.of_statement(node).reads
+            case ast.Break():
+                return where.after_loop
+            case ast.Continue():
+                return where.next_turn
+            case ast.If():
+                branches = self.block(node.body, after, where) | self.block(
+                    node.orelse, after, where
+                )
+                return _before(_names.of_expression(node.test), branches)
+            case ast.For():
+                return self._for(node, after, where)
+            case ast.While():
+                return self._while(node, after, where)
+            case ast.With():
+                inner = self.block(node.body, after, where)
+                items = Flow()
+                for item in node.items:
+                    items = items.then(_names.of_expression(item))
+                return _before(items, inner)
+            case ast.Try():
+                return self._try(node, after, where)
+            case _:
+                return _before(_names.of_statement(node), after)
+
+    def _connect(self, node: Region | Nest, after: Names) -> None:
+        flow = node.npaccel_flow()
+        outputs = flow.writes & after & self.locals
+        # What may stay unwritten comes out as it went in.
+        inputs = (flow.reads | (outputs - flow.sure)) & self.locals
+        node.inputs = tuple(sorted(inputs))
+        node.outputs = tuple(sorted(outputs))
+
+    def _for(self, node: ast.For, after: Names, where: _Where) -> Names:
+        target = _names.of_expression(node.target)
+        head = done = self.block(node.orelse, after, where)
+        while True:
+            turn = dataclasses.replace(where, after_loop=after, next_turn=head)
+            new = done | head | _before(target, self.block(node.body, head, turn))
+            if new == head:
+                return _before(_names.of_expression(node.iter), head)
+            head = new
+
+    def _while(self, node: ast.While, after: Names, where: _Where) -> Names:
+        test = _names.of_expression(node.test)
+        done = self.block(node.orelse, after, where)
+        head = _before(test, done)
+        while True:
+            turn = dataclasses.replace(where, after_loop=after, next_turn=head)
+            new = head | _before(test, done | self.block(node.body, head, turn))
+            if new == head:
+                return head
+            head = new
+
+    def _try(self, node: ast.Try, after: Names, where: _Where) -> Names:
+        final = self.block(node.finalbody, after, where)
+        handled = final
+        for handler in node.handlers:
+            handled |= self.block(handler.body, final, where)
+        done = self.block(node.orelse, final, where)
+        inside = dataclasses.replace(where, always=where.always | handled | done)
+        return self.block(node.body, done | handled, inside)
+
+
+def _before(flow: Flow, after: Names) -> Names:
+    return flow.reads | (after - flow.sure)

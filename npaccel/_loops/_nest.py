@@ -1,0 +1,111 @@
+"""A loop over single elements: handed to Numba, or left to Python."""
+
+from __future__ import annotations
+
+import ast
+import types
+from typing import TYPE_CHECKING, Any
+
+from npaccel import _arguments
+from npaccel._loops import _elementwise, _numba, _source
+from npaccel._loops._nodes import Nest
+from npaccel._report import Loop
+
+if TYPE_CHECKING:
+    from npaccel._loops._driver import Program
+
+
+class NestRunner:
+    """Run a loop if it is about single elements.
+
+    Parameters
+    ----------
+    program : Program
+        The split function that it is part of.
+    definition : ast.FunctionDef
+        The loop as a function of what it reads.
+    function : types.FunctionType
+        The same, to be run by Python.
+    nest : Nest
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        definition: ast.FunctionDef,
+        function: types.FunctionType,
+        nest: Nest,
+    ) -> None:
+        self.program = program
+        self.definition = definition
+        self.function = function
+        self.nest = nest
+        self._chosen: dict[tuple[Any, ...], Any] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        """Return what the loop leaves, or None if it is to be split."""
+        key = tuple(_kind(value) for value in args)
+        try:
+            chosen = self._chosen[key]
+        except KeyError:
+            chosen = self._chosen[key] = self._choose(args)
+        return None if chosen is None else chosen(*args)
+
+    def _choose(self, args: tuple[Any, ...]) -> Any:
+        program = self.program
+        if _arguments.device_of(args) is not None:
+            return None
+        names = [a.arg for a in self.definition.args.args]
+        values = dict(zip(names, args, strict=True))
+        reason = _elementwise.why_not(self.definition, values, program.outer)
+        if reason and program.options.loops != "numba":
+            return None
+        try:
+            made = _numba.compile_nest(
+                self.definition, values, program.outer, program.filename
+            )
+        except _numba.NotInstalledError:
+            self._in_python(
+                "it works on single elements, which array code is slow for",
+                "install Numba, which compiles such loops: pip install 'npaccel[numba]'",
+            )
+            return self.function
+        except _numba.NotSupportedError as error:
+            if reason:  # Asked for by loops="numba", but it isn't about single elements.
+                self._in_python(f"Numba can't compile it: {error}", "pass loops='auto'")
+                return None
+            self._in_python(
+                f"it works on single elements, and Numba can't compile it: {error}",
+                "write it with whole arrays or slices",
+            )
+            return self.function
+        self._note("Numba")
+        return made
+
+    def _note(self, engine: str, detail: str = "") -> None:
+        program = self.program
+        for node in ast.walk(self.nest.loop):
+            if isinstance(node, ast.For | ast.While):
+                text = _source.line(program.filename, node.lineno)
+                program.driver.log.add_loop(
+                    Loop(program.filename, node.lineno, text, engine, detail)
+                )
+
+    def _in_python(self, cause: str, advice: str) -> None:
+        program, line = self.program, self.nest.lineno
+        program.driver.whole.fall_back(
+            f"this loop runs in Python: {cause}",
+            advice,
+            file=program.filename,
+            line=line,
+            text=_source.line(program.filename, line),
+        )
+        self._note("Python", cause)
+
+
+def _kind(value: Any) -> Any:
+    """What the choice of an engine depends on."""
+    if _arguments.is_array(value):
+        flags = getattr(value, "flags", None)
+        return (type(value), value.dtype, value.ndim, flags is None or flags.writeable)
+    return type(value)

@@ -1,0 +1,96 @@
+"""Syntax nodes of a split function that Python's own grammar doesn't have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from npaccel._loops import _names
+from npaccel._loops._names import Flow
+
+#: Names that the split function uses; no user's name begins so.
+TEMPORARY = "_npaccel_t{}"
+REGION = "_npaccel_region{}"
+NEST = "_npaccel_nest{}"
+INNER = "_npaccel_inner"
+NATIVE = "_npaccel_native"
+
+
+class Region(ast.stmt):
+    """Statements that are compiled together.
+
+    Parameters
+    ----------
+    statements : sequence of ast.stmt
+    definitions : sequence of ast.stmt
+        Of the inner functions that they use.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of str
+        Set by `_liveness`.
+    in_loop : bool
+        Whether it runs more than once a call.
+    """
+
+    def __init__(
+        self, statements: Sequence[ast.stmt], definitions: Sequence[ast.stmt], in_loop: bool
+    ) -> None:
+        super().__init__()
+        self.statements = [*definitions, *statements]
+        self.own = statements
+        self.in_loop = in_loop
+        self.inputs: tuple[str, ...] = ()
+        self.outputs: tuple[str, ...] = ()
+        ast.copy_location(self, statements[0])
+
+    def npaccel_flow(self) -> Flow:
+        """What it does with names."""
+        return _names.of_statements(self.statements)
+
+
+class Inline(ast.expr):
+    """An expression that is compiled, where it can't be computed ahead."""
+
+    def __init__(self, value: ast.expr, definitions: Sequence[ast.stmt]) -> None:
+        super().__init__()
+        self.value = value
+        self.definitions = definitions
+        ast.copy_location(self, value)
+
+    def npaccel_flow(self) -> Flow:
+        """What it does with names."""
+        return _names.of_statements(self.definitions).then(_names.of_expression(self.value))
+
+
+class Nest(ast.stmt):
+    """A loop that may suit an element-wise engine, and the same loop split.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of str
+        Set by `_liveness`.
+    """
+
+    def __init__(self, loop: ast.For | ast.While, split: list[ast.stmt]) -> None:
+        super().__init__()
+        self.loop = loop
+        self.split = split
+        self.inputs: tuple[str, ...] = ()
+        self.outputs: tuple[str, ...] = ()
+        ast.copy_location(self, loop)
+
+    def npaccel_flow(self) -> Flow:
+        """What it does with names."""
+        return _names.of_statement(self.loop)
+
+
+def name(identifier: str, context: ast.expr_context | None = None) -> ast.Name:
+    """Return a node for a name; read, unless said otherwise."""
+    return ast.Name(id=identifier, ctx=context or ast.Load())
+
+
+def assign(identifier: str, value: ast.expr) -> ast.Assign:
+    """Return an assignment to a name, at the value's place in the file."""
+    node = ast.Assign(targets=[name(identifier, ast.Store())], value=value)
+    return ast.fix_missing_locations(ast.copy_location(node, value))

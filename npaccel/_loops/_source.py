@@ -1,0 +1,142 @@
+"""The syntax tree of a function, and functions from syntax trees."""
+
+from __future__ import annotations
+
+import __future__
+import ast
+import dis
+import functools
+import inspect
+import linecache
+import operator
+import types
+from collections.abc import Mapping, Sequence
+
+_FEATURES = functools.reduce(
+    operator.or_,
+    (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
+)
+_FACTORY = "_npaccel_factory"
+_NO_MEANING = frozenset({"PUSH_NULL", "PRECALL", "NOP", "CACHE", "RESUME"})
+_WITH_TARGET = frozenset({"FOR_ITER", "SEND", "SETUP_FINALLY", "SETUP_WITH", "SETUP_CLEANUP"})
+
+
+class NoSourceError(Exception):
+    """The source of a function can't be had, or isn't that of its code."""
+
+
+def definition(function: types.FunctionType) -> ast.FunctionDef:
+    """Return the definition of a function, with the line numbers of its file.
+
+    Raises
+    ------
+    NoSourceError
+        If there is no source, or if its code is another one: the file was
+        changed, or the code was rewritten since.
+    """
+    code = function.__code__
+    try:
+        lines, start = inspect.getsourcelines(code)
+    except (OSError, TypeError) as error:
+        raise NoSourceError("its source can't be found") from error
+    node = _parsed(lines, start, code)
+    node.decorator_list = []
+    again = build([node], function, {})[0]
+    if not _same_code(again, code):
+        raise NoSourceError("its source isn't what it was made from")
+    return node
+
+
+def _parsed(lines: Sequence[str], start: int, code: types.CodeType) -> ast.FunctionDef:
+    text, first = "".join(lines), start
+    if lines[0][:1].isspace():
+        text, first = "if True:\n" + text, start - 1
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise NoSourceError("its source can't be read by itself") from error
+    ast.increment_lineno(tree, first - 1)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            return node
+    raise NoSourceError("it isn't made by a def statement")
+
+
+def _same_code(one: types.CodeType, other: types.CodeType) -> bool:
+    same_names = one.co_varnames == other.co_varnames and one.co_freevars == other.co_freevars
+    return same_names and _instructions(one) == _instructions(other)
+
+
+def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
+    """What a code does, without how it calls: that depends on the module's imports."""
+    found: list[tuple[str, object]] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _NO_MEANING:
+            continue
+        value: object = repr(instruction.argval)
+        if isinstance(instruction.argval, types.CodeType):
+            value = _instructions(instruction.argval)
+        elif "JUMP" in instruction.opname or instruction.opname in _WITH_TARGET:
+            value = None
+        found.append((instruction.opname.replace("LOAD_METHOD", "LOAD_ATTR"), value))
+    return found
+
+
+def build(
+    nodes: Sequence[ast.FunctionDef],
+    function: types.FunctionType,
+    cells: Mapping[str, types.CellType],
+) -> list[types.CodeType]:
+    """Compile definitions as if they stood where a function stands.
+
+    Parameters
+    ----------
+    nodes : sequence of ast.FunctionDef
+    function : types.FunctionType
+        Whose closure they share.
+    cells : mapping
+        More closure cells, by name.
+    """
+    free = [*function.__code__.co_freevars, *cells]
+    parameters = ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(name) for name in free],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
+    )
+    factory = ast.FunctionDef(
+        name=_FACTORY, args=parameters, body=[*nodes], decorator_list=[], lineno=1, col_offset=0
+    )
+    factory.type_params = []
+    module = ast.fix_missing_locations(ast.Module(body=[factory], type_ignores=[]))
+    flags = function.__code__.co_flags & _FEATURES
+    compiled = compile(
+        module, function.__code__.co_filename, "exec", flags=flags, dont_inherit=True
+    )
+    outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
+    by_name = {c.co_name: c for c in outer.co_consts if isinstance(c, types.CodeType)}
+    return [by_name[node.name] for node in nodes]
+
+
+def as_function(
+    code: types.CodeType, function: types.FunctionType, cells: Mapping[str, types.CellType]
+) -> types.FunctionType:
+    """Return a function of some code, with the globals and the closure of another one."""
+    own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    every = {**own, **cells}
+    made = types.FunctionType(
+        code,
+        function.__globals__,
+        code.co_name,
+        None,
+        tuple(every[name] for name in code.co_freevars),
+    )
+    made.__qualname__ = function.__qualname__
+    made.__module__ = function.__module__
+    return made
+
+
+def line(filename: str, number: int) -> str:
+    """Return the text of a line of a file, "" if it can't be had."""
+    return linecache.getline(filename, number).strip()
