@@ -7,6 +7,7 @@ import builtins
 import copy
 import dataclasses
 import inspect
+import operator
 import threading
 import types
 from collections import ChainMap
@@ -21,7 +22,7 @@ from npaccel._binding import Binding
 from npaccel._engine import Engine
 from npaccel._loops import _find, _liveness, _names, _source
 from npaccel._loops._kinds import Kinds, is_host_value
-from npaccel._loops._nodes import INNER, NATIVE, NEST, REGION, Inline, Nest, Region, name
+from npaccel._loops._nodes import INDEX, INNER, NATIVE, NEST, REGION, Inline, Nest, Region, name
 from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
 from npaccel._options import Options
@@ -141,6 +142,11 @@ def _has_wide(value: Any) -> bool:
     return getattr(value, "dtype", None) in _NARROW
 
 
+def _as_index(value: Any) -> Any:
+    """Return the bound of a slice as a Python number."""
+    return None if value is None else operator.index(value)
+
+
 def _kind(value: Any) -> Any:
     """What about an argument decides how a function is split."""
     if isinstance(value, torch.Tensor):
@@ -202,6 +208,7 @@ class Program:
         cells: dict[str, types.CellType] = {
             INNER: types.CellType(self.driver.inner),
             NATIVE: types.CellType(self.driver.native),
+            INDEX: types.CellType(_as_index),
         }
         for region in emitter.definitions:
             cells[region] = types.CellType(None)

@@ -121,7 +121,9 @@ class Kinds:
             case ast.Constant():
                 return True
             case ast.Name():
-                return node.id in self.host if node.id in self.locals else self._outer(node)
+                return node.id in self.host or (
+                    node.id not in self.locals and self._outer(node)
+                )
             case ast.Attribute(value=value, attr=attribute):
                 if attribute in _HOST_ATTRIBUTES and self.is_simple(value):
                     return True

@@ -14,6 +14,7 @@ REGION = "_npaccel_region{}"
 NEST = "_npaccel_nest{}"
 INNER = "_npaccel_inner"
 NATIVE = "_npaccel_native"
+INDEX = "_npaccel_index"
 
 
 class Region(ast.stmt):

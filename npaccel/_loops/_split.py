@@ -11,11 +11,12 @@ import ast
 import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from npaccel._loops import _names
 from npaccel._loops._kinds import Kinds
 from npaccel._loops._names import Names
-from npaccel._loops._nodes import INNER, NATIVE, TEMPORARY, Inline, Nest, Region, assign, name
+from npaccel._loops._nodes import INDEX, INNER, NATIVE, TEMPORARY, Inline, Nest, Region, assign, name
 
 #: Loops over so few constants are left to the compiler, which unrolls them.
 MAX_UNROLLED = 8
@@ -271,6 +272,7 @@ class _Builder:
 
     def add(self, statement: ast.stmt) -> None:
         """Add a statement to what is compiled together."""
+        statement = self._with_known_bounds(statement)
         if self.deferred and not all(_commute(d, statement) for d in self.deferred):
             self.flush()
         self.run.append(statement)
@@ -494,6 +496,33 @@ class _Builder:
                 new[id(field.value)] = self._as_temporary(self.lift(field.value))
         return _replaced(node, new)
 
+    def _with_known_bounds(self, statement: ast.stmt) -> ast.stmt:
+        """Let Python compute the bounds of slices that it gets from arrays.
+
+        Compiled code has to know how sizes depend on its inputs.
+        """
+        bounds = [
+            bound
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Slice)
+            for bound in (node.lower, node.upper, node.step)
+            if bound is not None and self._is_bound_of_array(bound)
+        ]
+        if not bounds or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
+            return statement
+        new: dict[int, ast.expr] = {}
+        for bound in bounds:
+            temporary = self.splitter.new_name()
+            index = ast.Call(func=name(INDEX), args=[bound], keywords=[])
+            self.python(assign(temporary, ast.copy_location(index, bound)))
+            self.kinds.host.add(temporary)
+            self.splitter.varying |= {temporary}
+            new[id(bound)] = ast.copy_location(name(temporary), bound)
+        return _replaced(statement, new)
+
+    def _is_bound_of_array(self, bound: ast.expr) -> bool:
+        return _is_scalar_by_text(bound) and not self.kinds.is_host(bound)
+
     def _with_inner_calls(self, statement: ast.stmt) -> ast.stmt:
         """Let functions that loop, called by Python, be split functions too."""
         return _InnerCalls(self.splitter).visit(statement)  # type: ignore[no-any-return]
@@ -672,7 +701,10 @@ class _Builder:
             return node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in ("enumerate", "zip", "reversed", "range", "tqdm", "map", "iter"):
-                args = [self._iterable(a) for a in node.args]
+                args = [
+                    a if node.func.id == "range" and _is_scalar_by_text(a) else self._iterable(a)
+                    for a in node.args
+                ]
                 return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
         if self._is_array_expression(node):
             return self._as_temporary(node)
@@ -839,12 +871,32 @@ class _Replace(ast.NodeTransformer):
         return node
 
     def _part(self, value: object) -> object:
-        return self.visit(value) if isinstance(value, ast.expr | ast.keyword) else value
+        return self.visit(value) if isinstance(value, ast.AST) else value
 
 
-def _replaced(node: ast.expr, new: dict[int, ast.expr]) -> ast.expr:
-    """A copy of an expression with some of its parts, by identity, replaced."""
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def _replaced(node: _Node, new: dict[int, ast.expr]) -> _Node:
+    """A copy of an expression or statement with some of its parts, by identity, replaced."""
     return _Replace(new).visit(node)  # type: ignore[return-value]
+
+
+def _is_scalar_by_text(node: ast.expr) -> bool:
+    """Whether an expression is made of names, single elements, and arithmetic on them."""
+    match node:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.Subscript(value=ast.Name(), slice=index):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            return all(map(_is_scalar_by_text, parts))
+        case ast.BinOp(left=left, right=right):
+            return _is_scalar_by_text(left) and _is_scalar_by_text(right)
+        case ast.UnaryOp(operand=operand):
+            return _is_scalar_by_text(operand)
+        case ast.Call(func=ast.Name(id="int" | "min" | "max" | "len" | "abs"), args=args):
+            return all(map(_is_scalar_by_text, args))
+    return False
 
 
 def _constant_turns(iterable: ast.expr) -> int | None:
