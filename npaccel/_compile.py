@@ -132,8 +132,15 @@ def _not_compiled(engine: Engine, error: Exception) -> Uncompiled:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     cause = f"the compiler failed on it: {type(error).__name__}: {lines[0]}"
     advice = "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
-    engine.fall_back(cause, advice)
-    return Uncompiled(engine.plain)
+    if engine.options.strict:
+        engine.fall_back(cause, advice)
+
+    def runner(values: Sequence[Any]) -> Any:
+        result = engine.plain(values)  # NumPy's own error, if it is one, comes first.
+        engine.fall_back(cause, advice)
+        return result
+
+    return Uncompiled(runner)
 
 
 __all__ = ["Compiled", "Outcome", "Uncompiled", "compile_call"]

@@ -87,6 +87,8 @@ class Engine:
         self.indexing = indexing & self.varying
         self.label = label
         self._interpreted = 0
+        #: How often a call had to be captured, compiled or looked up on disk.
+        self.compilations = 0
         self.binding = _binding.Binding(function)
         self.scope = Scope(function, self.binding.names)
         self.arity = self.binding.arity
@@ -293,7 +295,8 @@ class Engine:
                 return kept
             if self._is_special(values, coarse):
                 self._interpreted += 1
-                return self._interpreter(values, _NO_KEYWORDS)
+                self.compilations += 1
+                return self._interpreter(tuple(values), _NO_KEYWORDS)
             return self._compile_and_run(values, key, coarse, device)
 
     def _device(self, values: Sequence[Any]) -> torch.device:
@@ -390,6 +393,7 @@ class Engine:
         if result is MISS:
             return MISS
         self._remember(key, runner)
+        self.compilations += 1
         if kept.plan.shape_guard is not None:
             self._generic.setdefault(coarse, []).append(kept)
         self.log.add_graph(
@@ -451,6 +455,7 @@ class Engine:
         if history is None:
             history = self._histories[coarse] = _compile.new_history(self)
         self._captures[coarse] = count + 1
+        self.compilations += 1
         self._last_keys[coarse] = key
         outcome = _compile.compile_call(self, values, history, device)
         if isinstance(outcome, _compile.Uncompiled):

@@ -23,6 +23,9 @@ from npaccel._torch_internals.capture import Capture, CaptureError
 if TYPE_CHECKING:
     from npaccel._engine import Engine
 
+#: So often a piece is compiled where a number changes at every turn of a loop.
+_LIMIT_IN_LOOPS = 4
+
 
 def in_pieces(engine: Engine, error: CaptureError) -> Runner:
     """Return a runner that compiles the parts around graph breaks.
@@ -42,7 +45,10 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
     settings = TraceSettings(engine.options.default_float, torch.device("cpu"))
     compile_piece = _PieceCompiler(engine, settings)
     run = pieces.compiled_in_pieces(
-        engine.function, compile_piece, lambda later: _note(engine, later)
+        engine.function,
+        compile_piece,
+        lambda later: _note(engine, later),
+        *([_LIMIT_IN_LOOPS] if engine.varying else []),
     )
 
     def on_host(values: Sequence[Any]) -> Any:

@@ -98,12 +98,20 @@ class Log:
     fallbacks: dict[tuple[str, int, str], Fallback] = dataclasses.field(default_factory=dict)
     notes: dict[str, None] = dataclasses.field(default_factory=dict)
     loops: dict[tuple[str, int], Loop] = dataclasses.field(default_factory=dict)
+    choices: dict[str, str] = dataclasses.field(default_factory=dict)
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     def add_loop(self, loop: Loop) -> None:
         """Note who runs a loop; the last word counts."""
         with self.lock:
             self.loops[loop.file, loop.line] = loop
+
+    def set_choice(self, place: str, choice: str) -> None:
+        """Note how the code at a place runs; "" for as it was compiled."""
+        with self.lock:
+            self.choices.pop(place, None)
+            if choice:
+                self.choices[place] = choice
 
     def add_graph(self, graph: Graph) -> None:
         """Note a graph that was compiled or loaded."""
@@ -158,7 +166,8 @@ class Report:
             self.graphs = tuple(log.graphs)
             self.fallbacks = tuple(log.fallbacks.values())
             self.loops = tuple(log.loops[place] for place in sorted(log.loops))
-            self.notes = tuple(log.notes)
+            chosen = [f"{place} runs {choice}" for place, choice in log.choices.items()]
+            self.notes = (*log.notes, *chosen)
 
     @property
     def recompilations(self) -> tuple[Graph, ...]:

@@ -20,6 +20,7 @@ from npaccel.errors import PerformanceWarning
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
+    from npaccel._loops._driver import Driver
 
 
 @dataclasses.dataclass
@@ -43,7 +44,7 @@ class Case:
         Of all parameters; they aren't changed.
     """
 
-    def __init__(self, engine: Engine, values: Sequence[Any]) -> None:
+    def __init__(self, engine: Engine | Driver, values: Sequence[Any]) -> None:
         self.engine = engine
         self.values = values
         self.surroundings = Surroundings(engine.function)

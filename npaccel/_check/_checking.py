@@ -17,10 +17,12 @@ from npaccel._check._instrument import SourceError
 from npaccel._check._locate import Line, Locator, definition
 from npaccel._engine import Engine
 from npaccel._jit import Jitted, jit
+from npaccel._loops._choose import make_engine
 from npaccel._report import Log, _table
 from npaccel.errors import VerificationError
 
 if TYPE_CHECKING:
+    from npaccel._loops._driver import Driver
     from npaccel._options import Options
 
 
@@ -190,7 +192,7 @@ def _jitted(
     return (function if isinstance(function, Jitted) else jit(function)), args
 
 
-def _engine_of(jitted: Jitted[..., Any]) -> Engine:
+def _engine_of(jitted: Jitted[..., Any]) -> Engine | Driver:
     scope = _options.current()
     if scope.disabled:
         raise VerificationError(
@@ -202,18 +204,20 @@ def _engine_of(jitted: Jitted[..., Any]) -> Engine:
     return engine
 
 
-def _engines(engine: Engine, values: Sequence[Any]) -> list[tuple[str, Engine]]:
+def _engines(engine: Engine | Driver, values: Sequence[Any]) -> list[tuple[str, Engine | Driver]]:
     """Return the engine, and one for CUDA where there is a device and nothing decides."""
     given = _arguments.device_of(values)
     first = str(given or engine.options.device or "cpu")
-    engines = [(first, engine)]
+    engines: list[tuple[str, Engine | Driver]] = [(first, engine)]
     if first == "cpu" and given is None and torch.cuda.is_available():
         options = dataclasses.replace(engine.options, device="cuda")
-        engines.append(("cuda", Engine(engine.function, options, Log())))
+        engines.append(("cuda", make_engine(engine.function, options, Log())))
     return engines
 
 
-def _check_engine(case: Case, engine: Engine, device: str) -> tuple[list[Difference], list[str]]:
+def _check_engine(
+    case: Case, engine: Engine | Driver, device: str
+) -> tuple[list[Difference], list[str]]:
     """Run one engine twice, if it's new to the call, and compare."""
     before = len(engine.log.graphs), len(engine.log.fallbacks)
     mismatches, outcome = _run(case, engine)
@@ -225,7 +229,7 @@ def _check_engine(case: Case, engine: Engine, device: str) -> tuple[list[Differe
     return _located(case, engine.options, real, outcome, device), narrowed
 
 
-def _run(case: Case, engine: Engine) -> tuple[list[Mismatch], Outcome]:
+def _run(case: Case, engine: Engine | Driver) -> tuple[list[Mismatch], Outcome]:
     outcome = case.compiled(engine.run_unverified)
     return case.mismatches(outcome), outcome
 

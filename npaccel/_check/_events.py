@@ -234,7 +234,7 @@ def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:
     try:
         with dynamo.lock, tracing(settings):
             call = Call(engine, values, device)
-            capture = call.capture(_compile.new_history(), False)
+            capture = call.capture(_compile.new_history(engine), False)
             if capture.graph is not None:
                 _run_whole(run, call, capture, settings)
     except CaptureError as error:

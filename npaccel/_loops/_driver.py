@@ -6,6 +6,7 @@ import ast
 import builtins
 import copy
 import dataclasses
+import functools
 import inspect
 import operator
 import threading
@@ -20,9 +21,10 @@ import torch
 from npaccel import _arguments, _fork
 from npaccel._binding import Binding
 from npaccel._engine import Engine
-from npaccel._loops import _find, _liveness, _names, _source
+from npaccel._loops import _find, _liveness, _names, _nodes, _source
 from npaccel._loops._kinds import Kinds, is_host_value
-from npaccel._loops._nodes import INDEX, INNER, NATIVE, NEST, REGION, Inline, Nest, Region, name
+from npaccel._loops._nodes import INDEX, INNER, NATIVE, NEST, REGION, Inline, Nest, name
+from npaccel._loops._region import Region
 from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
 from npaccel._options import Options
@@ -69,6 +71,10 @@ class Driver:
         if variant is None:
             variant = self._variant(kind, values)
         return variant(values)
+
+    def run_unverified(self, values: Sequence[Any]) -> Any:
+        """Call the function with bound values; only regions heed ``verify``."""
+        return self._variant(tuple(map(_kind, values)), values)(values)
 
     def _variant(self, kind: Kind, values: Sequence[Any]) -> Callable[..., Any]:
         with self._lock:
@@ -168,13 +174,16 @@ class Program:
         self.filename = self.function.__code__.co_filename
         local_names = _names.local_names(definition)
         host = {parameter: is_host_value(value) for parameter, value in arguments.items()}
-        self.outer = ChainMap(
-            _closure(self.function), self.function.__globals__, builtins.__dict__
-        )
+        self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
         kinds = Kinds(definition, local_names, host, self.outer)
         nests = self.options.loops in ("auto", "numba")
         import importlib.util as iu  # TEMPORARY
-        nests = nests and iu.find_spec("npaccel._loops._numba") is not None and iu.find_spec("npaccel._loops._elementwise") is not None
+
+        nests = (
+            nests
+            and iu.find_spec("npaccel._loops._numba") is not None
+            and iu.find_spec("npaccel._loops._elementwise") is not None
+        )
         self.split = split(definition, kinds, self._callee_loops, nests=nests)
         self.tensors = _arguments.device_of(list(arguments.values()))
         _liveness.annotate(self.split.body, local_names | self.split.temporaries)
@@ -245,11 +254,12 @@ class Program:
             indexing=indexing,
             label=_lines(emitter.places[region]),
         )
+        if not emitter.in_loop[region]:
+            return lambda *args: engine(args, _NO_KEYWORDS)
+        return Region(engine, functools.partial(self._note_choice, engine.label))
 
-        def run(*args: Any) -> Any:
-            return engine(args, _NO_KEYWORDS)
-
-        return run
+    def _note_choice(self, lines: str, choice: str) -> None:
+        self.driver.log.set_choice(f"{self.filename}: {lines}", choice)
 
     def _report(self) -> None:
         log = self.driver.log
@@ -305,18 +315,20 @@ class _Emitter(ast.NodeTransformer):
         self.definitions: dict[str, ast.FunctionDef] = {}
         self.places: dict[str, list[ast.AST]] = {}
         self.nests: dict[str, Nest] = {}
+        self.in_loop: dict[str, bool] = {}
 
     def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return plain statements."""
         module = ast.Module(body=list(body), type_ignores=[])
         return self.visit(module).body  # type: ignore[no-any-return]
 
-    def visit_Region(self, node: Region) -> ast.stmt:
+    def visit_Region(self, node: _nodes.Region) -> ast.stmt:
         """A call, and assignments of what comes out."""
         statements = [*node.statements]
         if node.outputs:
             statements.append(_at_end(node, ast.Return(value=_several(node.outputs, ast.Load()))))
         region = self._define(REGION, node.inputs, statements, list(node.own))
+        self.in_loop[region] = node.in_loop
         call = _call(region, node.inputs)
         if not node.outputs:
             new: ast.stmt = ast.Expr(value=call)
@@ -330,6 +342,7 @@ class _Emitter(ast.NodeTransformer):
         inputs = tuple(sorted(node.npaccel_flow().reads & local_names))
         value = ast.copy_location(ast.Return(value=node.value), node)
         region = self._define(REGION, inputs, [*node.definitions, value], [node.value])
+        self.in_loop[region] = True
         return ast.copy_location(_call(region, inputs), node)
 
     def visit_Nest(self, node: Nest) -> list[ast.stmt]:
@@ -344,10 +357,16 @@ class _Emitter(ast.NodeTransformer):
         if not node.outputs:
             taken = ast.Pass()
         choice = ast.If(test=missing, body=self.block(node.split), orelse=[taken])
-        made = ast.Assign(
-            targets=[name(result, ast.Store())], value=_call(nest, node.inputs)
-        )
+        made = ast.Assign(targets=[name(result, ast.Store())], value=_call(nest, node.inputs))
         return [ast.copy_location(made, node), ast.copy_location(choice, node)]
+
+    def _declarations(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """What says that names that a region writes are global, or of a closure."""
+        written = _names.of_statements(statements).writes & self.parts.declared.keys()
+        found: dict[type[ast.Global | ast.Nonlocal], list[str]] = {}
+        for written_name in sorted(written):
+            found.setdefault(self.parts.declared[written_name], []).append(written_name)
+        return [ast.copy_location(kind(names=n), statements[0]) for kind, n in found.items()]
 
     def _define(
         self,
@@ -357,6 +376,7 @@ class _Emitter(ast.NodeTransformer):
         places: list[ast.AST],
     ) -> str:
         region = kind.format(len(self.definitions))
+        statements = [*self._declarations(statements), *statements]
         parameters = ast.arguments(
             posonlyargs=[],
             args=[ast.arg(n) for n in inputs],
@@ -367,7 +387,7 @@ class _Emitter(ast.NodeTransformer):
         made = ast.FunctionDef(
             name=region, args=parameters, body=list(statements), decorator_list=[]
         )
-        made.type_params = []
+        made.__dict__["type_params"] = []
         ast.copy_location(made, statements[0])
         self.definitions[region] = made
         self.places[region] = places

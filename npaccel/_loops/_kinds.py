@@ -71,11 +71,9 @@ class Kinds:
             for target in node.targets:
                 self._bind(target, node.value)
         elif isinstance(node, ast.AugAssign):
-            if not self.is_host(node.value):
+            if not self.is_host(node.value) and not self.converts(node.value):
                 self._drop(node.target)
-        elif isinstance(node, ast.NamedExpr):
-            self._bind(node.target, node.value)
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        elif isinstance(node, ast.NamedExpr | ast.AnnAssign) and node.value is not None:
             self._bind(node.target, node.value)
         elif isinstance(node, ast.For):
             self._bind_items(node.target, node.iter)
@@ -85,11 +83,11 @@ class Kinds:
             self._drop(node.optional_vars)
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
-        both = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
-        if both and len(target.elts) == len(value.elts):
-            for one, other in zip(target.elts, value.elts, strict=True):
+        several = ast.Tuple | ast.List
+        if isinstance(target, several) and isinstance(value, several):
+            for one, other in zip(target.elts, value.elts, strict=False):
                 self._bind(one, other)
-        elif not self.is_host(value):
+        elif not self.is_host(value) and not self.converts(value):
             self._drop(target)
 
     def _bind_items(self, target: ast.expr, iterable: ast.expr) -> None:
@@ -121,9 +119,7 @@ class Kinds:
             case ast.Constant():
                 return True
             case ast.Name():
-                return node.id in self.host or (
-                    node.id not in self.locals and self._outer(node)
-                )
+                return node.id in self.host or (node.id not in self.locals and self._outer(node))
             case ast.Attribute(value=value, attr=attribute):
                 if attribute in _HOST_ATTRIBUTES and self.is_simple(value):
                     return True
@@ -138,6 +134,18 @@ class Kinds:
                 return self._parts(node)
             case _:
                 return False
+
+    def converts(self, node: ast.AST) -> bool:
+        """Whether an expression makes a Python number of an array's element."""
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("float", "int", "bool", "complex")
+            and node.func.id not in self.locals
+            and len(node.args) == 1
+            and not node.keywords
+            and not self.is_host(node.args[0])
+        )
 
     def _parts(self, node: ast.expr) -> bool:
         parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 Names = frozenset[str]
 _NONE: Names = frozenset()
@@ -29,7 +30,7 @@ class Flow:
     sure: Names = _NONE
 
     def then(self, later: Flow) -> Flow:
-        """This code, then some other."""
+        """Return the flow of this code, then some other."""
         return Flow(
             self.reads | (later.reads - self.sure),
             self.writes | later.writes,
@@ -37,11 +38,11 @@ class Flow:
         )
 
     def either(self, other: Flow) -> Flow:
-        """This code or some other."""
+        """Return the flow of this code or some other."""
         return Flow(self.reads | other.reads, self.writes | other.writes, self.sure & other.sure)
 
     def perhaps(self) -> Flow:
-        """This code, or nothing."""
+        """Return the flow of this code, or of nothing."""
         return Flow(self.reads, self.writes, _NONE)
 
 
@@ -190,11 +191,11 @@ def _import(node: ast.Import | ast.ImportFrom) -> Flow:
     return Flow(_NONE, names, names)
 
 
-def _nothing(node: ast.stmt) -> Flow:
+def _nothing(_: ast.stmt) -> Flow:
     return Flow()
 
 
-_STATEMENTS = {
+_STATEMENTS: dict[type[ast.stmt], Callable[[Any], Flow]] = {
     ast.Assign: _assign,
     ast.AugAssign: _augmented,
     ast.AnnAssign: _annotated,

@@ -61,9 +61,7 @@ class NestRunner:
         if reason and program.options.loops != "numba":
             return None
         try:
-            made = _numba.compile_nest(
-                self.definition, values, program.outer, program.filename
-            )
+            made = _numba.compile_nest(self.definition, values, program.outer, program.filename)
         except _numba.NotInstalledError:
             self._in_python(
                 "it works on single elements, which array code is slow for",

@@ -1,8 +1,8 @@
 """The syntax tree of a function, and functions from syntax trees."""
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import dis
 import functools
@@ -108,7 +108,7 @@ def build(
     factory = ast.FunctionDef(
         name=_FACTORY, args=parameters, body=[*nodes], decorator_list=[], lineno=1, col_offset=0
     )
-    factory.type_params = []
+    factory.__dict__["type_params"] = []  # Python 3.12 asks for it, 3.11 has none.
     module = ast.fix_missing_locations(ast.Module(body=[factory], type_ignores=[]))
     flags = function.__code__.co_flags & _FEATURES
     compiled = compile(

@@ -15,8 +15,18 @@ from typing import TypeVar
 
 from npaccel._loops import _names
 from npaccel._loops._kinds import Kinds
-from npaccel._loops._names import Names
-from npaccel._loops._nodes import INDEX, INNER, NATIVE, TEMPORARY, Inline, Nest, Region, assign, name
+from npaccel._loops._names import Flow, Names
+from npaccel._loops._nodes import (
+    INDEX,
+    INNER,
+    NATIVE,
+    TEMPORARY,
+    Inline,
+    Nest,
+    Region,
+    assign,
+    name,
+)
 
 #: Loops over so few constants are left to the compiler, which unrolls them.
 MAX_UNROLLED = 8
@@ -27,7 +37,8 @@ _GROWING_METHODS = frozenset(
     | {"remove", "discard", "clear", "setdefault", "popitem"}
 )
 _NATIVE_BUILTINS = frozenset({"print", "input", "open", "next", "iter", "setattr", "delattr"})
-_REFUSED = {
+_ITERATORS = frozenset({"enumerate", "zip", "reversed", "range", "tqdm", "map", "iter"})
+_REFUSED: dict[type[ast.AST], str] = {
     ast.Yield: "it has a `yield`",
     ast.YieldFrom: "it has a `yield`",
     ast.Await: "it has an `await`",
@@ -72,6 +83,8 @@ class Split:
         Lines that Python runs uncompiled although they are about arrays, and why.
     temporaries : frozenset of str
         Local names that the split function has besides the function's own.
+    declared : dict
+        Names that the function declares as global or nonlocal.
     """
 
     body: list[ast.stmt]
@@ -80,6 +93,7 @@ class Split:
     loops: list[ast.For | ast.While]
     native: list[tuple[int, str]]
     temporaries: Names
+    declared: dict[str, type[ast.Global | ast.Nonlocal]]
 
 
 def split(
@@ -109,7 +123,13 @@ def split(
     body = splitter.block(definition.body, frozenset(splitter.parameters), 0)
     loops = sorted(splitter.loops, key=lambda loop: loop.lineno)
     return Split(
-        body, kinds, splitter.varying, loops, splitter.native, frozenset(splitter.temporaries)
+        body,
+        kinds,
+        splitter.varying,
+        loops,
+        splitter.native,
+        frozenset(splitter.temporaries),
+        splitter.declared,
     )
 
 
@@ -118,13 +138,16 @@ def _check(definition: ast.FunctionDef) -> None:
         reason = _REFUSED.get(type(node))
         if reason is not None:
             raise CannotSplitError(reason, getattr(node, "lineno", definition.lineno))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in _REFUSED_CALLS:
-                raise CannotSplitError(f"it calls {node.func.id}()", node.lineno)
+        if isinstance(node, ast.Call) and _called_name(node) in _REFUSED_CALLS:
+            raise CannotSplitError(f"it calls {_called_name(node)}()", node.lineno)
         if isinstance(node, ast.While) and any(
             isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.test)
         ):
             raise CannotSplitError("a `while` assigns in its condition", node.lineno)
+
+
+def _called_name(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
 class _CannotLiftError(Exception):
@@ -151,6 +174,12 @@ class _Splitter:
         self.temporaries: list[str] = []
         self.containers = _containers(definition)
         self.inner = _inner_definitions(definition)
+        self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {
+            declared: type(node)
+            for node in ast.walk(definition)
+            if isinstance(node, ast.Global | ast.Nonlocal)
+            for declared in node.names
+        }
         in_loops = [n for n in ast.walk(definition) if isinstance(n, ast.For | ast.While)]
         assigned = _names.of_statements([s for s in in_loops if not self.is_unrolled(s)]).writes
         self.changing = assigned
@@ -203,7 +232,7 @@ class _Splitter:
             return self.is_container(node.value) and self.kinds.moves(node.slice)
         if not isinstance(node, ast.Call):
             return False
-        if self.callee_loops(node.func):
+        if self.callee_loops(node.func) or self.kinds.converts(node):
             return True
         if isinstance(node.func, ast.Name) and node.func.id in _NATIVE_BUILTINS:
             return node.func.id not in self.kinds.locals
@@ -240,9 +269,17 @@ class _Splitter:
 
     def is_static_test(self, test: ast.expr) -> bool:
         """Whether a condition is about Python values that stay the same in all loops."""
-        return self.kinds.is_host(test) and not (
-            _names.of_expression(test).reads & self.changing
-        )
+        return self.kinds.is_host(test) and not (_names.of_expression(test).reads & self.changing)
+
+    def flow(self, statement: ast.stmt) -> Flow:
+        """What a statement does with names, in the inner functions that it uses too."""
+        reads = [_names.free_names(_function_node(d)) for d in self.definitions_for([statement])]
+        return Flow(frozenset().union(*reads)).then(_names.of_statement(statement))
+
+    def commute(self, one: ast.stmt, other: ast.stmt) -> bool:
+        """Whether two statements, one of which touches no array's elements, may change places."""
+        a, b = self.flow(one), self.flow(other)
+        return not (a.writes & (b.reads | b.writes) or b.writes & a.reads)
 
     def definitions_for(self, statements: Sequence[ast.AST]) -> list[ast.stmt]:
         """The inner functions that statements use, and those that these use."""
@@ -273,7 +310,7 @@ class _Builder:
     def add(self, statement: ast.stmt) -> None:
         """Add a statement to what is compiled together."""
         statement = self._with_known_bounds(statement)
-        if self.deferred and not all(_commute(d, statement) for d in self.deferred):
+        if self.deferred and not self._commutes(statement, self.deferred):
             self.flush()
         self.run.append(statement)
         self._written(statement)
@@ -314,8 +351,7 @@ class _Builder:
         inside: list[ast.stmt] = []
         after: list[ast.stmt] = []
         for statement in run:
-            free = self.is_move(statement) and (not inside or _cannot_fail(statement))
-            if free and all(_commute(statement, s) for s in inside):
+            if self.is_move(statement) and self._may_move(statement, inside):
                 before.append(statement)
             else:
                 inside.append(statement)
@@ -323,12 +359,23 @@ class _Builder:
             if not self.is_move(statement):
                 continue
             later = inside[inside.index(statement) + 1 :]
-            if (not later or _cannot_fail(statement)) and all(
-                _commute(statement, s) for s in later
-            ):
+            if self._may_move(statement, later):
                 inside.remove(statement)
                 after.insert(0, statement)
         return before, inside, after
+
+    def _commutes(self, statement: ast.stmt, others: Iterable[ast.stmt]) -> bool:
+        return all(self.splitter.commute(statement, other) for other in others)
+
+    def _may_move(self, statement: ast.stmt, past: Sequence[ast.stmt]) -> bool:
+        """Whether a statement about host values may change places with some others."""
+        if not past:
+            return True
+        known = self.kinds.locals | frozenset(self.splitter.temporaries)
+        flow = _names.of_statement(statement)
+        # What isn't local may be read and written by functions that are called.
+        local = flow.reads | flow.writes <= known
+        return local and _cannot_fail(statement) and self._commutes(statement, past)
 
     def is_move(self, statement: ast.stmt) -> bool:
         """Whether a statement only renames values, or is about host values."""
@@ -371,7 +418,12 @@ class _Builder:
     def _simple(self, statement: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) -> None:
         splitter = self.splitter
         if _makes_container(statement, splitter.containers) or _is_inner(statement):
-            self.python(statement, may_wait=_commutes_with_all(statement, self.run))
+            self.python(statement, may_wait=self._commutes(statement, self.run))
+            return
+        if _names.of_statement(statement).writes & self.splitter.declared.keys() and self._is_hosts(
+            statement
+        ):
+            self.python(statement)
             return
         if not splitter.has_hoisted(statement) and not splitter.reads_container(statement):
             self.add(statement)
@@ -380,6 +432,16 @@ class _Builder:
             self._lifted(statement)
         except _CannotLiftError:
             self._natively(statement)
+
+    def _is_hosts(self, statement: ast.stmt) -> bool:
+        """Whether a statement gives a global name, or one of a closure, a host value."""
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                return all(map(_is_name_target, targets)) and self.kinds.moves(value)
+            case ast.AugAssign(target=ast.Name() as target, value=value):
+                read = ast.copy_location(name(target.id), target)
+                return self.kinds.is_host(read) and self.kinds.is_host(value)
+        return False
 
     def _natively(self, statement: ast.stmt) -> None:
         self.splitter.native.append(
@@ -401,18 +463,18 @@ class _Builder:
                 all(map(_is_name_target, targets))
             ):
                 call = self._with_lifted_arguments(value)
-                self.python(
-                    ast.copy_location(ast.Assign(targets=targets, value=call), statement)
-                )
+                self.python(ast.copy_location(ast.Assign(targets=targets, value=call), statement))
             case ast.Assign(targets=targets, value=value):
                 if any(map(self.splitter.has_hoisted, targets)):
                     raise _CannotLiftError
                 new_value = self.lift(value)
-                new = ast.copy_location(ast.Assign(targets=targets, value=new_value), statement)
+                assigned = ast.copy_location(
+                    ast.Assign(targets=targets, value=new_value), statement
+                )
                 if any(map(self.splitter.reads_container, targets)):
-                    self._store_in_container(new)
+                    self._store_in_container(assigned)
                 else:
-                    self._after_lifting(new)
+                    self._after_lifting(assigned)
             case ast.AugAssign(target=ast.Name() as target, value=value):
                 new_value = self.lift(value)
                 operation = ast.AugAssign(target=target, op=statement.op, value=new_value)
@@ -448,6 +510,8 @@ class _Builder:
             call = self._with_lifted_arguments(node)
             temporary = splitter.new_name()
             self.python(assign(temporary, call))
+            if self.kinds.converts(node):
+                self._is_number(temporary)
             return ast.copy_location(name(temporary), node)
         if isinstance(node, ast.Lambda | ast.IfExp | ast.BoolOp | _COMPREHENSIONS):
             raise _CannotLiftError
@@ -482,9 +546,7 @@ class _Builder:
             lifted = self.lift(part)
             if self.splitter.reads_container(lifted):
                 raise _CannotLiftError
-            new[id(part)] = (
-                lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
-            )
+            new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
         return _replaced(node, new)
 
     def _with_lifted_fields(self, node: ast.JoinedStr) -> ast.expr:
@@ -515,10 +577,13 @@ class _Builder:
             temporary = self.splitter.new_name()
             index = ast.Call(func=name(INDEX), args=[bound], keywords=[])
             self.python(assign(temporary, ast.copy_location(index, bound)))
-            self.kinds.host.add(temporary)
-            self.splitter.varying |= {temporary}
+            self._is_number(temporary)
             new[id(bound)] = ast.copy_location(name(temporary), bound)
         return _replaced(statement, new)
+
+    def _is_number(self, temporary: str) -> None:
+        self.kinds.host.add(temporary)
+        self.splitter.varying |= {temporary}
 
     def _is_bound_of_array(self, bound: ast.expr) -> bool:
         return _is_scalar_by_text(bound) and not self.kinds.is_host(bound)
@@ -544,9 +609,7 @@ class _Builder:
         bound = self.bound
         body = splitter.block(statement.body, bound, self.depth)
         orelse = splitter.block(statement.orelse, bound, self.depth) if statement.orelse else []
-        self.out.append(
-            ast.copy_location(ast.If(test=test, body=body, orelse=orelse), statement)
-        )
+        self.out.append(ast.copy_location(ast.If(test=test, body=body, orelse=orelse), statement))
         self._written(statement)
 
     def _leaves_bound(self, statement: ast.If) -> bool:
@@ -630,9 +693,7 @@ class _Builder:
             return
         self.flush()
         body = self.splitter.block(statement.body, self.bound, self.depth)
-        self.out.append(
-            ast.copy_location(ast.With(items=statement.items, body=body), statement)
-        )
+        self.out.append(ast.copy_location(ast.With(items=statement.items, body=body), statement))
         self._written(statement)
 
     def _try(self, statement: ast.Try) -> None:
@@ -699,13 +760,12 @@ class _Builder:
         """What a loop goes over; Python takes its items."""
         if self.kinds.moves(node) or self.splitter.is_container(node):
             return node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in ("enumerate", "zip", "reversed", "range", "tqdm", "map", "iter"):
-                args = [
-                    a if node.func.id == "range" and _is_scalar_by_text(a) else self._iterable(a)
-                    for a in node.args
-                ]
-                return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+        if isinstance(node, ast.Call) and _called_name(node) in _ITERATORS:
+            args = [
+                a if _called_name(node) == "range" and _is_scalar_by_text(a) else self._iterable(a)
+                for a in node.args
+            ]
+            return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
         if self._is_array_expression(node):
             return self._as_temporary(node)
         return _InnerCalls(self.splitter).visit(node)  # type: ignore[no-any-return]
@@ -812,25 +872,16 @@ def _with_leading(test: ast.expr, new: ast.expr) -> ast.expr:
     return new
 
 
-def _commute(one: ast.stmt, other: ast.stmt) -> bool:
-    """Whether two statements, one of which touches no array's elements, may change places."""
-    a, b = _names.of_statement(one), _names.of_statement(other)
-    return not (a.writes & (b.reads | b.writes) or b.writes & a.reads)
-
-
-def _commutes_with_all(statement: ast.stmt, run: Iterable[ast.stmt]) -> bool:
-    return all(_commute(statement, s) for s in run)
-
-
 def _cannot_fail(statement: ast.stmt) -> bool:
     """Whether a statement about host values can't raise."""
     may = ast.Call | ast.Subscript | ast.Attribute | ast.Compare
     for node in ast.walk(statement):
         if isinstance(node, may):
             return False
-        if isinstance(node, ast.BinOp | ast.AugAssign):
-            if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-                return False
+        if isinstance(node, ast.BinOp | ast.AugAssign) and not isinstance(
+            node.op, ast.Add | ast.Sub | ast.Mult
+        ):
+            return False
     return True
 
 
@@ -903,13 +954,13 @@ def _constant_turns(iterable: ast.expr) -> int | None:
     """How often a loop turns, if its text says so."""
     if isinstance(iterable, ast.Tuple | ast.List):
         return len(iterable.elts)
-    if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
-        if iterable.func.id == "range" and not iterable.keywords:
-            values = [_integer(a) for a in iterable.args]
-            numbers = [v for v in values if v is not None]
-            if len(numbers) == len(values) and 1 <= len(values) <= 3 and numbers[2:] != [0]:
-                return len(range(*numbers))
-    return None
+    if not isinstance(iterable, ast.Call) or _called_name(iterable) != "range":
+        return None
+    values = [_integer(a) for a in iterable.args]
+    numbers = [v for v in values if v is not None]
+    if len(numbers) != len(values) or not 1 <= len(values) <= 3 or numbers[2:] == [0]:
+        return None
+    return len(range(*numbers))
 
 
 def _integer(node: ast.expr) -> int | None:
@@ -935,9 +986,9 @@ def _containers(definition: ast.FunctionDef) -> Names:
             and isinstance(node.func.value, ast.Name)
         ):
             changed.add(node.func.value.id)
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            if isinstance(node.value, ast.Name):
-                changed.add(node.value.id)
+        is_stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        if is_stored and isinstance(node.value, ast.Name):  # type: ignore[attr-defined]
+            changed.add(node.value.id)  # type: ignore[attr-defined]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             changed.add(node.target.id)
     return frozenset(made & changed)
@@ -992,10 +1043,15 @@ def _inner_definitions(definition: ast.FunctionDef) -> dict[str, ast.stmt]:
     return {n: nodes[0] for n, nodes in found.items() if len(nodes) == 1 and _is_again(nodes[0])}
 
 
+def _function_node(definition: ast.stmt) -> ast.FunctionDef | ast.Lambda:
+    node = definition.value if isinstance(definition, ast.Assign) else definition
+    assert isinstance(node, ast.FunctionDef | ast.Lambda)
+    return node
+
+
 def _is_again(node: ast.stmt) -> bool:
     """Whether defining an inner function a second time makes the same function."""
-    inner = node.value if isinstance(node, ast.Assign) else node
-    assert isinstance(inner, ast.FunctionDef | ast.Lambda)
+    inner = _function_node(node)
     defaults = [d for d in (*inner.args.defaults, *inner.args.kw_defaults) if d is not None]
     decorated = isinstance(inner, ast.FunctionDef) and inner.decorator_list
     nonlocal_ = any(isinstance(n, ast.Nonlocal) for n in ast.walk(inner))

@@ -221,6 +221,8 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
     name = f"operator.{op.__name__}"
     if op is operator.getitem:
         return Operation(name, _item_or_view, _getitem_zero_d)
+    if op is torch.select:  # Dynamo's form of a[i] for a symbolic i
+        return Operation("operator.getitem", _selected, lambda node, flags: True)
     if op is operator.setitem:
         return Operation(name, setitem, lambda node, flags: False)
     if op in _operators.INPLACE:
@@ -239,6 +241,11 @@ def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
     if not found.ndim and not any(part is Ellipsis for part in parts):
         return found.clone()
     return a[...] if found is a else found  # A view is another object than its array.
+
+
+def _selected(a: torch.Tensor, dim: int, index: Any) -> torch.Tensor:
+    """``a[index]`` for an index that is a symbol."""
+    return _item_or_view(a, index)
 
 
 def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:

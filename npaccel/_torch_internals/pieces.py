@@ -52,6 +52,7 @@ def compiled_in_pieces(
     function: FunctionType,
     compile_piece: Callable[[Capture], Callable[..., Any]],
     on_break: Callable[[CaptureError], None],
+    limit: int = 64,
 ) -> Callable[..., Any]:
     """Return the function, compiled around its graph breaks.
 
@@ -62,6 +63,8 @@ def compiled_in_pieces(
         Compiles one captured piece.
     on_break : callable
         Is told of every break.
+    limit : int
+        So often a piece is compiled; for other values it runs in NumPy.
     """
     _listen_to_breaks()
 
@@ -76,7 +79,7 @@ def compiled_in_pieces(
             numpy_traced(),
             in_pieces(),
             _listening(on_break),
-            _configured(),
+            _configured(limit),
             warnings.catch_warnings(),
         ):
             # Dynamo's guards look at read-only arrays as tensors; nothing writes to those.
@@ -86,10 +89,10 @@ def compiled_in_pieces(
     return run
 
 
-def _configured() -> Any:
+def _configured(limit: int) -> Any:
     changes: dict[str, Any] = {
         "capture_dynamic_output_shape_ops": True,
-        "recompile_limit": 64,
+        "recompile_limit": limit,
         "suppress_errors": True,  # A piece that can't be compiled runs in NumPy.
     }
     return dynamo_config.patch(changes)

@@ -33,7 +33,7 @@ REPRESENTATIVE = [
 COMPILE_PEERS = os.environ.get("NPACCEL_TEST_PEERS", "") not in ("", "0")
 
 needs_loops = pytest.mark.skipif(
-    not hasattr(npaccel.jit(lambda: None).report(), "loops"),
+    False,
     reason="loops are unrolled: this version doesn't compile their bodies",
 )
 

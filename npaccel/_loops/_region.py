@@ -1,0 +1,138 @@
+"""Call a region that runs many times: compiled, or in NumPy where that is measured faster.
+
+Compiled code takes some microseconds to call. A body that computes on a few
+elements is done sooner by NumPy. Which one is the faster is measured on calls
+that are needed anyway, and again after 64, 128, 256, ... calls, because sizes
+may change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from npaccel._arguments import is_container
+from npaccel._engine import Engine
+
+_NO_KEYWORDS: dict[str, Any] = {}
+#: So many calls of each are timed; the shortest counts.
+_ROUNDS = 3
+#: NumPy has to be faster by this factor.
+_MARGIN = 0.9
+_FIRST_PAUSE = 64
+_RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator", "shuffle"})
+
+
+class Region:
+    """A compiled region, called once a turn.
+
+    Parameters
+    ----------
+    engine : Engine
+    on_choice : callable
+        Is told, in a line, when NumPy is taken, and "" when compiled code is taken again.
+    """
+
+    def __init__(self, engine: Engine, on_choice: Callable[[str], None]) -> None:
+        self.engine = engine
+        self.on_choice = on_choice
+        self.pause = _FIRST_PAUSE
+        self.chosen: Callable[..., Any] = self._compiled
+        self.left = 1
+        self.times: dict[bool, list[float]] = {False: [], True: []}
+        self.kinds: Any = None
+        self.may_choose = may_run_in_numpy(engine)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the region."""
+        self.left -= 1
+        if self.left:
+            return self.chosen(*args)
+        return self._measured(args)
+
+    def _compiled(self, *args: Any) -> Any:
+        return self.engine(args, _NO_KEYWORDS)
+
+    def _measured(self, args: tuple[Any, ...]) -> Any:
+        """Time a call of one or the other; choose when both were timed."""
+        self.left = 1
+        in_numpy = len(self.times[False]) >= _ROUNDS
+        before = self.engine.compilations
+        start = time.perf_counter()
+        result = self.engine.function(*args) if in_numpy else self._compiled(*args)
+        seconds = time.perf_counter() - start
+        if self.engine.compilations == before:  # A call that compiles says nothing.
+            self.times[in_numpy].append(seconds)
+        if not in_numpy:
+            self.kinds = kinds_of(result)
+        elif kinds_of(result) != self.kinds:  # NumPy invents other dtypes here.
+            result = as_kinds(result, self.kinds)
+            self.may_choose = False
+        if not self.may_choose:
+            self._stay_compiled()
+        elif len(self.times[True]) >= _ROUNDS:
+            self._choose()
+        return result
+
+    def _stay_compiled(self) -> None:
+        if self.chosen == self.engine.function:
+            self.on_choice("")
+        self.chosen = self._compiled
+        self.left = -1  # Never 0 again.
+
+    def _choose(self) -> None:
+        compiled, plain = min(self.times[False]), min(self.times[True])
+        in_numpy = plain < _MARGIN * compiled
+        if in_numpy != (self.chosen == self.engine.function):
+            self.on_choice(
+                f"in NumPy, measured {plain * 1e6:.0f} µs a turn against {compiled * 1e6:.0f} µs "
+                "compiled"
+                if in_numpy
+                else ""
+            )
+        self.chosen = self.engine.function if in_numpy else self._compiled
+        self.times = {False: [], True: []}
+        self.left, self.pause = self.pause, 2 * self.pause
+
+
+def may_run_in_numpy(engine: Engine) -> bool:
+    """Whether a region gives the same in NumPy, as far as its text says.
+
+    Random numbers may come from elsewhere, and another backend is asked for
+    to see what it does.
+    """
+    options, code = engine.options, engine.function.__code__
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars}
+    return (
+        options.backend == "inductor"
+        and options.loops == "auto"
+        and not options.strict
+        and not options.narrow_inputs
+        and not names & _RANDOM
+    )
+
+
+def kinds_of(value: Any) -> Any:
+    """Return types and dtypes of a result, without its values."""
+    if isinstance(value, np.ndarray | np.generic):
+        return (type(value) is np.ndarray, value.dtype)
+    if is_container(value):
+        items = value.values() if type(value) is dict else value
+        return (type(value), *map(kinds_of, items))
+    return type(value)
+
+
+def as_kinds(value: Any, kinds: Any) -> Any:
+    """Return a result of NumPy with the dtypes that compiled code gives it."""
+    if isinstance(value, np.ndarray | np.generic) and type(kinds) is tuple:
+        same = len(kinds) == 2 and isinstance(kinds[1], np.dtype)
+        return value.astype(kinds[1], copy=False) if same else value
+    if is_container(value) and type(kinds) is tuple and len(kinds) == len(value) + 1:
+        if type(value) is dict:
+            return {n: as_kinds(v, k) for (n, v), k in zip(value.items(), kinds[1:], strict=True)}
+        new = [as_kinds(v, k) for v, k in zip(value, kinds[1:], strict=True)]
+        return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
+    return value
