@@ -85,7 +85,7 @@ def test_the_line_is_that_of_the_helper():
     assert "float(x.sum())" in jitted.report().fallbacks[0].text
 
 
-@pytest.mark.parametrize("function", [branch, prints, reads_a_number, loop_with_a_break])
+@pytest.mark.parametrize("function", [branch, prints, reads_a_number])
 def test_strict_raises(function):
     f = npaccel.jit(function, strict=True, backend="eager")
     for _ in range(2):

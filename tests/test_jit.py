@@ -114,7 +114,7 @@ class TestOptions:
 
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("loops", "numba"), ("rng", "device")],
+        [("rng", "device")],
     )
     def test_later(self, name, value):
         with pytest.raises(NotImplementedError, match=f"`{name}="):
