@@ -29,6 +29,7 @@ from benchmarks.common import Benchmark, build, same_results, side_by_side
 from benchmarks.processes import empty_caches, run_child
 from loop_rows import loops
 from rows import Row, in_turn
+from table_rows import table_rows
 
 
 def check_answers(benchmark: Benchmark, implementation: str, *parameters: Any) -> None:
@@ -199,6 +200,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "shapes": shapes,
     "memory": memory,
     "loops": loops,
+    "rows": table_rows,
 }
 
 

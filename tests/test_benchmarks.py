@@ -198,3 +198,27 @@ def test_the_table_has_a_line_for_each_row(compare):
     ]
     with pytest.raises(SystemExit):
         compare.main(["nonsense"])
+
+
+def test_calls_of_rows_are_numpys(compare):
+    calls = importlib.import_module("benchmarks.calls")
+    table = importlib.import_module("benchmarks.table")
+    known = calls.arrays("int64")
+    for name in (*calls.names(), *calls.more_calls()):
+        text = calls.more_calls().get(name) or calls.expression(name)
+        assert calls.function_of(text, known).__code__.co_argcount <= 4, text
+    function, arguments = calls.operands("np.copyto(x, b)", "int64")
+    function(*arguments)
+    assert np.array_equal(arguments[0], known["b"])
+    assert not np.array_equal(known["x"], known["b"])
+    with pytest.raises(NotImplementedError, match="bitwise_and"):
+        table.prepare("np.bitwise_and(a, b)", "float64", "numpy")
+
+
+def test_the_slowest_rows_are_listed(compare):
+    rows = importlib.import_module("table_rows").summary(
+        {"sort": 0.5, "add": 0.95, "chain: a": 1.0, "chain: b": 9.0}
+    )
+    assert [row.met for row in rows] == [False, True]
+    assert "1 slower; worst: sort 0.50x, add 0.95x" in rows[0].measured
+    assert "3.00x of 2" in rows[1].measured

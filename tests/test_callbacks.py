@@ -41,10 +41,11 @@ ALONG = [
 ]
 
 
-@pytest.mark.parametrize("x", [M, C], ids=["2-D", "3-D"])
 @pytest.mark.parametrize("number", range(len(ALONG)))
-def test_apply_along_axis(number, x):
-    check(ALONG[number], x)
+def test_apply_along_axis(number):
+    check(ALONG[number], M, calls=1)
+    if number < 4:
+        check(ALONG[number], C, calls=1)
 
 
 def test_mask_indices():

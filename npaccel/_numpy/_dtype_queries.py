@@ -21,10 +21,18 @@ def _described(x: Any) -> Any:
     return to_numpy(x) if isinstance(x, torch.dtype) else x
 
 
+def _standing_for(x: Any) -> Any:
+    """Return an array or a NumPy scalar of a tensor's dtype; others as they are."""
+    if isinstance(x, torch.Tensor):
+        return np.ones((1,) * x.ndim, to_numpy(x.dtype))[()]
+    return _described(x)
+
+
 def _asked(function: Any) -> Callable[..., Any]:
     def implementation(*args: Any, **kwargs: Any) -> Any:
         return function(
-            *(_described(x) for x in args), **{key: _described(x) for key, x in kwargs.items()}
+            *(_standing_for(x) for x in args),
+            **{key: _standing_for(x) for key, x in kwargs.items()},
         )
 
     return implementation

@@ -109,7 +109,10 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
     if x.shape[-1] == 0 or x.shape[-2] == 0:
         return given.new_zeros([*x.shape[:-2], x.shape[-1], x.shape[-2]])
     left, values, right = svd(x, full_matrices=False, hermitian=hermitian)
-    large = values > _cutoff(rcond, values)
+    cutoff = _cutoff(rcond, values)
+    if cutoff.ndim > values.ndim:
+        raise ValueError("rcond has more dimensions than the stack of matrices")
+    large = values > cutoff
     inverse = torch.where(large, 1 / torch.where(large, values, 1), 0).unsqueeze(-2)
     right, left = conjugate(transposed(right)), conjugate(transposed(left))
     return torch.matmul(right * inverse, left)

@@ -112,6 +112,8 @@ def _order(m: Any, what: str) -> int:
 def polyder(p: Any, m: int = 1) -> torch.Tensor:
     """`numpy.polyder`, the m-th derivative."""
     c = as_tensor(p)
+    if c.ndim > 1:
+        raise NotImplementedError("coefficients in more than one dimension")
     for _ in range(_order(m, "derivative")):
         rest = c[:-1]
         powers = rest.shape[0] - torch.arange(rest.shape[0], device=c.device)

@@ -333,6 +333,9 @@ def _with_nan(found: torch.Tensor, s: torch.Tensor, skip: bool) -> torch.Tensor:
     return torch.where(missing, float("nan"), found)
 
 
+_RANGE = "the range of `q` isn't checked where it's an array"
+
+
 def _declare(name: str, scale: int, skip: bool) -> None:
     def function(
         a: Any,
@@ -354,7 +357,7 @@ def _declare(name: str, scale: int, skip: bool) -> None:
     theirs = getattr(np, name)
     # NumPy before 2.4 has an older name of `method`.
     unsupported = parameters_of(theirs, "interpolation")
-    globals()[name] = implements(theirs, zero_d="scalar", unsupported=unsupported)(
+    globals()[name] = implements(theirs, zero_d="scalar", unsupported=unsupported, note=_RANGE)(
         named(function, name, __name__)  # so that a printed graph can be imported
     )
 

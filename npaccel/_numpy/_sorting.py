@@ -166,6 +166,8 @@ def sort_complex(a: Any) -> torch.Tensor:
 
 def _check_kth(x: torch.Tensor, kth: Any, axis: int) -> None:
     """Raise ValueError where a position of a partition is outside the array."""
+    if isinstance(kth, torch.Tensor) and kth.ndim > 1:
+        raise ValueError("object too deep for desired array")
     n = x.shape[axis]
     for k in kth if isinstance(kth, list | tuple) else [kth]:
         if not isinstance(k, torch.Tensor) and not -n <= k < n:
