@@ -1,0 +1,76 @@
+"""Whether a loop nest works on single elements of arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+import numpy as np
+
+from npaccel._loops import _captured, _scalar_nest
+from npaccel._loops._scalar_types import NotSupportedError
+
+
+def why_not(
+    nest: ast.FunctionDef, values: Mapping[str, object], namespace: Mapping[str, object]
+) -> str:
+    """Say why a loop nest isn't element-wise work, which Numba suits.
+
+    Numba isn't imported for this.
+
+    Parameters
+    ----------
+    nest : ast.FunctionDef
+        Its parameters are what the loop reads; its body is the loop and a
+        return of the names that are read afterwards.
+    values : mapping
+        The value of each parameter.
+    namespace : mapping
+        The values of other names.
+
+    Returns
+    -------
+    str
+        Empty if it is. Element-wise code that can't be typed counts as such:
+        `_numba.compile_nest` says why it can't.
+    """
+    changed, paths = _captured.with_captured(nest, values, namespace)
+    every = {**values, **{name: path.fetch(values, namespace) for name, path in paths.items()}}
+    try:
+        _scalar_nest.lower(changed, every, namespace, narrow=False)
+    except NotSupportedError as error:
+        if error.is_array_code:
+            return str(error)
+        return _array_code(changed, every)
+    return ""
+
+
+def _array_code(nest: ast.FunctionDef, values: Mapping[str, object]) -> str:
+    """Return why code that couldn't be typed to its end is array code, judged by its text."""
+    dimensions = {n: v.ndim for n, v in values.items() if isinstance(v, np.ndarray)}
+    elements = False
+    for node in ast.walk(nest):
+        if isinstance(node, ast.Subscript):
+            if _is_slice(node.slice):
+                return f"line {node.lineno}: a slice: this is array code"
+            elements = True
+        elif isinstance(node, ast.BinOp | ast.AugAssign | ast.Compare | ast.UnaryOp | ast.Call):
+            for part in ast.iter_child_nodes(node):
+                if isinstance(part, ast.Name) and part.id in dimensions and _computes(node):
+                    return f"line {node.lineno}: `{part.id}` as a whole: this is array code"
+    return "" if elements else f"line {nest.body[0].lineno}: it doesn't read or write elements"
+
+
+def _is_slice(index: ast.expr) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    whole = [p for p in parts if isinstance(p, ast.Constant) and p.value in (None, ...)]
+    return bool(whole) or any(isinstance(part, ast.Slice) for part in parts)
+
+
+def _computes(node: ast.AST) -> bool:
+    """Whether an operation on a whole array computes; ``len(a)`` and a user's function don't."""
+    if isinstance(node, ast.Compare):
+        return not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute)
+    return True
