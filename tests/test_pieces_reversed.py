@@ -63,18 +63,3 @@ def test_a_view_of_something_new_stays_compiled():
     with pytest.warns(errors.PerformanceWarning, match="array2string"):
         jitted(X.copy())
     assert len(jitted.report().graphs) == 2
-
-
-def test_the_report_says_which_view_goes_on():
-    def function(a):
-        b = np.trim_zeros(a)
-        c = b[::-1]
-        text = np.array2string(a[:1])
-        return c + 1, text
-
-    jitted = npaccel.jit(function, backend="eager")
-    with pytest.warns(errors.PerformanceWarning, match="goes on to code"):
-        jitted(X.copy())
-    (entry,) = [one for one in jitted.report().fallbacks if "goes on" in one.cause]
-    assert entry.file == __file__
-    assert "[::-1]" in entry.text

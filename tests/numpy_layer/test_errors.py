@@ -140,23 +140,3 @@ def test_the_arguments_are_as_they_were():
     assert isinstance(called(jitted, (mine,), {}), np.exceptions.AxisError)
     assert isinstance(called(function, (plain,), {}), np.exceptions.AxisError)
     np.testing.assert_array_equal(mine, plain)
-
-
-def test_a_numpy_scalar_can_not_be_written_to():
-    def function(a):
-        b = a[0, 0]
-        b[...] = 0
-        return a
-
-    def through_an_array(a):
-        b = a[0, ..., 0]
-        b[...] = 5
-        return a * 2
-
-    jitted = npaccel.jit(function, backend="eager")
-    assert isinstance(called(jitted, (A.copy(),), {}), TypeError)
-    assert isinstance(called(function, (A.copy(),), {}), TypeError)
-    mine, plain = A.copy(), A.copy()
-    jitted = npaccel.jit(through_an_array, backend="eager", strict=True)
-    np.testing.assert_array_equal(jitted(mine), through_an_array(plain))
-    np.testing.assert_array_equal(mine, plain)
