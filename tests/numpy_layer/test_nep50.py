@@ -1,9 +1,12 @@
 """Result dtypes of every binary ufunc for all pairs of operands, against NumPy.
 
 Operands are arrays, arrays without dimensions, NumPy scalars, and Python
-scalars, which are weak (NEP 50).
+scalars, which are weak (NEP 50). Each pair of dtypes is tried in one pair of
+these forms, in turn; NPACCEL_TEST_SWEEP=full tries all of them.
 """
 
+import itertools
+import os
 import warnings
 
 import numpy as np
@@ -11,10 +14,12 @@ import pytest
 import torch
 from chapter import ALL, implementation, tensors
 
+import npaccel
 from npaccel._numpy import _ufuncs
 from npaccel._numpy._context import TraceSettings, tracing
 
-BINARY = [k.ufunc for k in _ufuncs.KERNELS if k.ufunc.nin == 2]
+BINARY = [k.ufunc for k in (*_ufuncs.KERNELS, *_ufuncs.PRODUCT_KERNELS) if k.ufunc.nin == 2]
+FULL = os.environ.get("NPACCEL_TEST_SWEEP") == "full"
 DTYPES = [np.dtype(code) for code in ALL]
 WIDE = {np.dtype("f8"): np.dtype("f4"), np.dtype("c16"): np.dtype("c8")}
 PYTHON = [True, 1, 1.5, 1j]
@@ -22,20 +27,23 @@ PYTHON = [True, 1, 1.5, 1j]
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
+FORMS = {
+    "array": lambda dtype: np.ones((2, 2), dtype),
+    "0-d": lambda dtype: np.ones((), dtype),
+    "scalar": lambda dtype: dtype.type(1),
+}
+
+
 def pairs():
-    """Yield operands: one of each form against one of each form, one of them with a dtype."""
-    for left in DTYPES:
-        a = np.ones(2, left)
-        for right in DTYPES:
-            yield a, np.ones(2, right)
-            yield a, np.ones((), right)
-            yield np.ones((), left), right.type(1)
-            yield left.type(1), np.ones(2, right)
-        for number in PYTHON:
-            yield a, number
-            yield number, a
-            yield left.type(1), number
-            yield number, np.ones((), left)
+    """Yield operands: dtypes in two of the forms, or a dtype and a Python number."""
+    forms = list(itertools.product(FORMS, FORMS))
+    for i, (left, right) in enumerate(itertools.product(DTYPES, DTYPES)):
+        for first, second in forms if FULL else (forms[0], forms[1 + i % (len(forms) - 1)]):
+            yield FORMS[first](left), FORMS[second](right)
+    for i, (dtype, number) in enumerate(itertools.product(DTYPES, PYTHON)):
+        for form in FORMS if FULL else ("array", ("0-d", "scalar")[i % 2]):
+            yield FORMS[form](dtype), number
+            yield number, FORMS[form](dtype)
 
 
 OPERANDS = list(pairs())
@@ -72,6 +80,34 @@ def test_all_pairs(ufunc):
             if _outcome(run, given) != _narrowed(expected, args):
                 differing.append((args, "float32", _narrowed(expected, args)))
     assert not differing
+
+
+def _dtypes_of(found):
+    return [x.dtype for x in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.parametrize("default_float", ["float64", "float32"])
+@pytest.mark.parametrize("ufunc", BINARY, ids=lambda u: u.__name__)
+def test_pairs_through_jit(ufunc, default_float):
+    """A few pairs in one function: what the trace makes of scalars is seen here only."""
+    rng = np.random.default_rng(len(ufunc.__name__))
+    order = [OPERANDS[i] for i in rng.permutation(len(OPERANDS))]
+    chosen = [args for args in order if isinstance(_outcome(ufunc, args), list)][
+        : 40 if FULL else 4
+    ]
+    left, right = ([args[i] for args in chosen] for i in (0, 1))
+    run = npaccel.jit(
+        lambda a, b: [ufunc(x, y) for x, y in zip(a, b, strict=True)],
+        backend="eager",
+        default_float=default_float,
+        cache=False,
+        strict=True,
+    )
+    for args, found in zip(chosen, run(left, right), strict=True):
+        expected = _outcome(ufunc, args)
+        if default_float == "float32":
+            expected = _narrowed(expected, args)
+        assert _dtypes_of(found) == expected, args
 
 
 @pytest.mark.parametrize("code", ALL)

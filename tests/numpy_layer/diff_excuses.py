@@ -1,0 +1,167 @@
+"""What each reason in `npaccel._numpy._differences` excuses, and no more than that."""
+
+import dataclasses
+
+import numpy as np
+
+
+def excused(kinds, plan, got, wanted, checker):
+    """Whether one of these kinds of difference explains all that differs in a call."""
+    return any(EXCUSES[kind](plan, got, wanted, checker) for kind in kinds)
+
+
+def _equal(checker, got, wanted, arrays=True):
+    """Compare results and, unless told otherwise, the arrays as well."""
+    if checker.compare(got.result, wanted.result, "result"):
+        return False
+    pairs = zip(got.arrays, wanted.arrays, strict=True) if arrays else ()
+    return not any(checker.compare(a, b, "argument") for a, b in pairs)
+
+
+def _succeeded(*outcomes):
+    return all(outcome.error is None for outcome in outcomes)
+
+
+def complex_infinity(plan, got, wanted, checker):
+    loose = dataclasses.replace(checker, loose="infinity")
+    return _succeeded(got, wanted) and _equal(loose, got, wanted)
+
+
+def negative_power(plan, got, wanted, checker):
+    return got.error is None and "negative integer powers" in str(wanted.error)
+
+
+def large_quotient(plan, got, wanted, checker):
+    loose = dataclasses.replace(checker, loose="got NaN")
+    return _succeeded(got, wanted) and _equal(loose, got, wanted)
+
+
+def cancellation(plan, got, wanted, checker):
+    loose = dataclasses.replace(checker, scale=max(checker.scale, 1.0))
+    return _succeeded(got, wanted) and _equal(loose, got, wanted)
+
+
+def half(plan, got, wanted, checker):
+    if plan.dtype != np.float16 or not _succeeded(got, wanted):
+        return False
+    coarse = dataclasses.replace(checker, eps=float(np.finfo(np.float16).eps))
+    return _equal(coarse, got, wanted)
+
+
+def no_data(plan, got, wanted, checker):
+    if plan.form != "empty" or not _succeeded(got, wanted):
+        return False
+    return _equal(dataclasses.replace(checker, values=False), got, wanted)
+
+
+def phase(plan, got, wanted, checker):
+    if not _succeeded(got, wanted):
+        return False
+    loose = dataclasses.replace(checker, ulps=100 * checker.ulps)
+    both = [[np.asarray(part) for part in parts_of(outcome)] for outcome in (got, wanted)]
+    if [x.shape for x in both[0]] != [x.shape for x in both[1]]:
+        return False
+    return not loose.compare(*(rebuilt(plan.row.name, parts) for parts in both), "product")
+
+
+def parts_of(outcome):
+    found = outcome.result
+    return found if isinstance(found, tuple | list) else (found,)
+
+
+def rebuilt(name, parts):
+    """Return what doesn't depend on the choice of vectors: the matrix made of its parts."""
+    if name.endswith("qr"):
+        r = parts[-1]
+        return [parts[0] @ r if len(parts) > 1 else np.conj(np.swapaxes(r, -1, -2)) @ r]
+    if name.endswith("svd"):
+        u, s, vh = parts
+        k = s.shape[-1]
+        return [s, (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]]
+    values, vectors = parts
+    if name.endswith("eigh"):
+        inverse = np.conj(np.swapaxes(vectors, -1, -2))
+    else:
+        inverse = np.linalg.pinv(vectors)
+    return [values, (vectors * values[..., None, :]) @ inverse]
+
+
+def used_out(plan, got, wanted, checker):
+    return "out" in plan.keywords and ("s" in plan.keywords or "axes" in plan.keywords)
+
+
+def refused(plan, got, wanted, checker):
+    return isinstance(got.error, NotImplementedError) and wanted.error is None
+
+
+def rounded_out(plan, got, wanted, checker):
+    text = str(got.error)
+    told = "Cannot cast" in text or "rounds in between" in text
+    return "out" in plan.keywords and wanted.error is None and told
+
+
+def spoilt_input(plan, got, wanted, checker):
+    if "overwrite_input" not in plan.keywords or not _succeeded(got, wanted):
+        return False
+    return _equal(checker, got, wanted, arrays=False)
+
+
+def order_of_unique(plan, got, wanted, checker):
+    if not _succeeded(got, wanted) or len(plan.keywords) > 1:
+        return False
+    both = [np.sort(np.asarray(outcome.result)) for outcome in (got, wanted)]
+    return not checker.compare(*both, "sorted")
+
+
+def unseen_values(plan, got, wanted, checker):
+    return got.error is None and isinstance(wanted.error, ArithmeticError | ValueError)
+
+
+def strong_item(plan, got, wanted, checker):
+    if not _succeeded(got, wanted):
+        return False
+    return np.asarray(got.result).astype(np.asarray(wanted.result).dtype) == wanted.result or (
+        wanted.result != wanted.result
+    )
+
+
+def reversed_view(plan, got, wanted, checker):
+    return plan.form == "negative" and got.error is None and isinstance(wanted.error, ValueError)
+
+
+def overflow(plan, got, wanted, checker):
+    is_whole = plan.dtype.kind in "iu" and _succeeded(got, wanted)
+    return is_whole and _equal(dataclasses.replace(checker, values=False), got, wanted)
+
+
+def whole_digits(plan, got, wanted, checker):
+    if not _succeeded(got, wanted) or np.asarray(wanted.result).dtype.kind not in "iu":
+        return False
+    a, b = (np.asarray(outcome.result).astype(float) for outcome in (got, wanted))
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-6, atol=1))
+
+
+def wide_scalar(plan, got, wanted, checker):
+    return plan.form == "zero_d"
+
+
+EXCUSES = {
+    "complex-infinity": complex_infinity,
+    "negative-power": negative_power,
+    "large-quotient": large_quotient,
+    "cancellation": cancellation,
+    "half": half,
+    "no-data": no_data,
+    "phase": phase,
+    "used-out": used_out,
+    "refused": refused,
+    "rounded-out": rounded_out,
+    "spoilt-input": spoilt_input,
+    "order-of-unique": order_of_unique,
+    "unseen-values": unseen_values,
+    "strong-item": strong_item,
+    "reversed": reversed_view,
+    "overflow": overflow,
+    "whole-digits": whole_digits,
+    "wide-scalar": wide_scalar,
+}

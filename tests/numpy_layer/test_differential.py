@@ -1,0 +1,92 @@
+"""Every compiled row of the table against NumPy, on calls that are made from the row.
+
+The calls of a row (`diff_cases.plans`) run over all dtypes, memory layouts and
+special values, and try each keyword of NumPy's signature. NPACCEL_TEST_SWEEP=sample
+compares 13 of them for each row, the same ones each time; =full compares all.
+What differs must have its reason in `npaccel._numpy._differences`.
+"""
+
+import os
+import zlib
+
+import numpy as np
+import pytest
+from diff_cases import keywords_of, plans, role_of
+from diff_excuses import EXCUSES
+from diff_running import check, text_of
+from diff_spec import SPECS
+from diff_specs import spec_of
+
+from npaccel import _numpy
+from npaccel._numpy._differences import DIFFERENCES
+from npaccel._numpy._table import rows
+
+_numpy.load()
+COMPILED = {name: row for name, row in rows().items() if row.status == "compiled"}
+SWEEP = os.environ.get("NPACCEL_TEST_SWEEP", "")
+FULL = SWEEP == "full"
+#: Calls of a row that are compared in a sample: through its row, and through `jit`.
+DIRECT, JIT = 12, 1
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def chosen(row):
+    """Return calls through the row and through `jit`: a sample that is the same in each run."""
+    every = plans(row)
+    rng = np.random.default_rng(zlib.crc32(row.name.encode()))
+    order = [every[i] for i in rng.permutation(len(every))]
+    if spec_of(row).text:
+        return [], order if FULL else order[:JIT]
+    if FULL:
+        return every, order[:20]
+    return order[:DIRECT], order[DIRECT : DIRECT + JIT]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_row_is_called_with_all_of_numpys_keywords(name):
+    row = COMPILED[name]
+    spec = spec_of(row)
+    assert spec is not None, f"{name} has no spec: say in diff_specs.py how it is called"
+    for keyword in keywords_of(row, spec):
+        assert role_of(spec, keyword), f"no values for {keyword} of {name} in diff_specs.py"
+
+
+def test_every_spec_has_a_row():
+    known = set(rows())
+    missing = [name for name in SPECS if name not in known and present(name)]
+    assert not missing
+
+
+def present(name):
+    """Whether the installed NumPy has what a name says."""
+    found = np
+    for part in name.removeprefix("numpy.").split("."):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+@pytest.mark.skipif(not SWEEP, reason="compares calls with NPACCEL_TEST_SWEEP=sample or full")
+@pytest.mark.parametrize("name", COMPILED)
+def test_calls_equal_numpys(name):
+    direct, through_jit = chosen(COMPILED[name])
+    found = [(check(plan), plan) for plan in direct]
+    found += [(check(plan, jit=True), plan) for plan in through_jit]
+    wrong = [f"{text}: {text_of(plan)}" for text, plan in found if text]
+    assert not wrong, f"{len(wrong)} of {len(found)} calls differ:\n" + "\n".join(wrong[:5])
+
+
+def test_every_reason_is_one_that_the_tests_know():
+    assert {d.kind for d in DIFFERENCES} == set(EXCUSES)
+    for difference in DIFFERENCES:
+        assert not difference.reason.endswith(".")
+        assert any(difference.holds(name) for name in COMPILED), difference.reason
+
+
+@pytest.mark.parametrize("name", [name for name, row in COMPILED.items() if row.unsupported])
+def test_an_unsupported_parameter_is_named(name):
+    row = COMPILED[name]
+    for parameter in row.unsupported:
+        args, _ = plans(row)[0].draw()
+        with pytest.raises((NotImplementedError, TypeError), match=parameter):
+            row.implementation(*args, **{parameter: [(-1,)] * 3})
