@@ -352,11 +352,33 @@ def _float_arctanh(x: torch.Tensor) -> torch.Tensor:
     return (torch.log1p(x) - torch.log1p(-x)) / 2
 
 
+#: From here on exp(-x) is nothing beside exp(x), for float64 as for float32.
+_FAR = 80.0
+
+
+def _far_out(x: torch.Tensor) -> torch.Tensor:
+    """Return ``exp(abs(x)) / 2``, also where the exponential itself overflows."""
+    half = torch.exp(torch.abs(x) / 2)
+    return half / 2 * half
+
+
+def _float_cosh(x: torch.Tensor) -> torch.Tensor:
+    """Return the hyperbolic cosine; Inductor's overflows where the exponential does."""
+    return torch.where(torch.abs(x) > _FAR, _far_out(x), torch.cosh(x))
+
+
+def _float_sinh(x: torch.Tensor) -> torch.Tensor:
+    """Return the hyperbolic sine; Inductor's overflows where the exponential does."""
+    far = torch.copysign(_far_out(x), x)
+    return torch.where(torch.abs(x) > _FAR, far, torch.sinh(x))
+
+
 arctanh = or_by_numpy("arctanh", complex_or(torch.atanh, in_float32(_float_arctanh)))
 expm1 = or_by_numpy("expm1", complex_or(torch.expm1, in_float32(_float_expm1)))
 arccosh = or_by_numpy("arccosh", complex_or(torch.acosh, in_float32(_float_arccosh)))
 arcsinh = or_by_numpy("arcsinh", torch.asinh)
-cosh = or_by_numpy("cosh", torch.cosh)
+cosh = or_by_numpy("cosh", complex_or(torch.cosh, in_float32(_float_cosh)))
+sinh = complex_or(torch.sinh, in_float32(_float_sinh))
 
 
 # Parts of floats

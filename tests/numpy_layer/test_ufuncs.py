@@ -427,3 +427,10 @@ def test_compiled_kernels_give_the_same(code):
         pairs = zip(mine, theirs, strict=True) if ufunc.nout == 2 else [(mine, theirs)]
         for x, y in pairs:
             assert_elements(x, y, row_of(ufunc).tolerance or 0, operands)
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+@pytest.mark.parametrize("function", [np.cosh, np.sinh], ids=lambda f: f.__name__)
+def test_hyperbolic_functions_where_the_exponential_overflows(function, dtype):
+    values = [0.0, -0.0, 1.0, 79.0, -81.0, 88.5, 89.0, -89.3, 709.5, 710.3, -710.3, 711, -np.inf]
+    check(function, np.array([*values, np.nan], dtype))
