@@ -26,7 +26,7 @@ from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
 from npaccel._torch_internals.capture import Capture, CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
-from npaccel.errors import CacheError, CompilerNotFoundError
+from npaccel.errors import CacheError, CompilerNotFoundError, NotOnDeviceError
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -84,7 +84,7 @@ def compile_call(
             capture, compiled = _captured_and_compiled(call, history)
         except CaptureError as error:
             return _uncaptured(engine, error)
-        except CompilerNotFoundError:
+        except (CompilerNotFoundError, NotOnDeviceError):
             raise
         except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
             return _not_compiled(engine, error)

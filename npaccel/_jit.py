@@ -223,8 +223,9 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         shapes. True or False: always or never for all shapes.
     loops : {"auto"}
         How Python loops over arrays run.
-    rng : {"numpy"}
-        Where random numbers come from.
+    rng : {"numpy", "device"}
+        Where random numbers come from: NumPy, bit for bit, or a stream that the compiled
+        code computes, the same on every device.
     verify : bool or "warn", default False
         Compare the first call per signature with plain NumPy, as
         `npaccel.check` does. True: a difference raises

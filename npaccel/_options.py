@@ -45,8 +45,9 @@ class Options:
         ``"auto"``: Numba for loops over single elements, else ``"compile"``.
         ``"unroll"``: as torch.compile does it. ``"python"``: uncompiled; only
         what is outside of loops is compiled.
-    rng : {"numpy"}
-        Where random numbers come from.
+    rng : {"numpy", "device"}
+        Where random numbers come from: NumPy, bit for bit, or a stream that the compiled
+        code computes, the same on every device.
     verify : bool or "warn"
         Compare the first call per signature with plain NumPy. True: a
         difference raises; "warn": it warns and NumPy answers.
@@ -85,7 +86,6 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "cache": (True, False),
     "backend": ("inductor", "aot_eager", "eager"),
 }
-_LATER = {"rng": "numpy"}
 
 
 def checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -97,8 +97,6 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
         For a name that isn't an option.
     OptionError
         For a value that an option can't have.
-    NotImplementedError
-        For a value that this release doesn't offer yet.
     """
     result = dict(options)
     for name, value in options.items():
@@ -110,11 +108,6 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
         if choices is not None and not any(value is c or value == c for c in choices):
             allowed = ", ".join(map(repr, choices))
             raise OptionError(f"jit: `{name}={value!r}` was given; it can be {allowed}")
-        if name in _LATER and value != _LATER[name]:
-            raise NotImplementedError(
-                f"jit: `{name}={value!r}` isn't available in this release; "
-                f"leave the option out, or pass {name}={_LATER[name]!r}"
-            )
     if "static_argnames" in result:
         names = result["static_argnames"]
         result["static_argnames"] = (names,) if isinstance(names, str) else tuple(names)

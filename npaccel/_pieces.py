@@ -42,7 +42,7 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
         With ``strict=True``.
     """
     _note(engine, error)
-    settings = TraceSettings(engine.options.default_float, torch.device("cpu"))
+    settings = TraceSettings(engine.options.default_float, torch.device("cpu"), engine.options.rng)
     compile_piece = _PieceCompiler(engine, settings)
     run = pieces.compiled_in_pieces(
         engine.function,

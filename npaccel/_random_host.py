@@ -143,8 +143,10 @@ def restore(saved: Sequence[tuple[Any, Any]]) -> None:
 
 
 def key_words(owner: Any, _: None = None) -> np.ndarray[Any, Any]:
-    """Draw 128 bits: the key and the upper counter of one stream on the device."""
-    return np.frombuffer(owner.bytes(16), dtype="<u4").astype(np.int64)
+    """Draw the key of one stream on the device: 128 bits, as words of 32, and a zero."""
+    words = np.zeros(5, dtype=np.int64)
+    words[:4] = np.frombuffer(owner.bytes(16), dtype="<u4")
+    return words
 
 
 def shuffled(owner: Any, shape: tuple[int, ...], axis: int, method: str) -> np.ndarray[Any, Any]:

@@ -50,6 +50,10 @@ class NotCompiledError(NpaccelError):
     """With ``strict=True``: part of the function would run uncompiled."""
 
 
+class NotOnDeviceError(NpaccelError, NotImplementedError):
+    """With ``rng="device"``: random numbers that only NumPy itself can draw."""
+
+
 class OptionError(NpaccelError, ValueError):
     """An option of `npaccel.jit` has a value that it can't have."""
 

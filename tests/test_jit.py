@@ -112,14 +112,6 @@ class TestOptions:
         with pytest.raises(errors.OptionError, match=name):
             npaccel.jit(double, **{name: value})
 
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [("rng", "device")],
-    )
-    def test_later(self, name, value):
-        with pytest.raises(NotImplementedError, match=f"`{name}="):
-            npaccel.jit(double, **{name: value})
-
     def test_static_argnames_unknown(self):
         with pytest.raises(TypeError, match="'n', which isn't a parameter of double"):
             npaccel.jit(double, static_argnames="n")

@@ -22,6 +22,11 @@ ON_HOST = (
     "random numbers are drawn by NumPy itself, and this function is compiled in pieces, so that "
     "they are drawn between those; to compile the line, draw before the call and pass the numbers"
 )
+#: The same where the numbers were to be drawn on the device.
+HOST_ALL_THE_SAME = (
+    "this function is compiled in pieces, so that NumPy draws the numbers in spite of "
+    'rng="device"; mend the other lines of the report first'
+)
 _NOTE = "drawn by NumPy on the host, in the order of the program, before the compiled code runs"
 _MADE_NOTE = "made by NumPy on the host at every call; it can't be a result of the function"
 #: What makes generators.
@@ -35,6 +40,11 @@ _INT64 = np.dtype(np.int64)
 def canonical(name: str) -> str:
     """Return the method of `RandomState` behind a function of `numpy.random`."""
     return ALIASES.get(name, name)
+
+
+def words_of_key() -> Drawn:
+    """What the key of a stream on the device is."""
+    return Drawn((5,), _INT64, "array")
 
 
 def order_of_size(n: Any) -> Drawn:

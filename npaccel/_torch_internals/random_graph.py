@@ -128,6 +128,8 @@ def _make_input(graph: torch.fx.Graph, node: torch.fx.Node, name: str) -> None:
     node.replace_all_uses_with(new)
 
 
+#: The end of the name of the operation by which an array is shuffled.
+IN_PLACE = "in_place"
 #: Operators and methods that write to their first argument.
 _WRITING = frozenset({"setitem", *(n for n in dir(operator) if n[0] == "i" and n != "index")})
 _WRITING_METHODS = ("fill", "partition", "put", "sort")
@@ -136,14 +138,14 @@ _WRITING_METHODS = ("fill", "partition", "put", "sort")
 def writes(node: torch.fx.Node) -> bool:
     """Whether a node of a graph writes to an array."""
     name = getattr(node.target, "name", None)
-    if not isinstance(name, str):
+    if not isinstance(name, str) or isinstance(node.target, HostCall):
         return False
     prefix, _, short = name.rpartition(".")
     row = _table.row_named(name)
     return (
         (prefix == "operator" and short in _WRITING)
         or (prefix == "numpy.ndarray" and short in _WRITING_METHODS)
-        or short == "shuffle"
+        or short == IN_PLACE
         or node.kwargs.get("out") is not None
         or bool(row is not None and row.mutates)
     )
@@ -182,7 +184,8 @@ class _Texts:
             if isinstance(value, torch.SymInt | torch.SymFloat):
                 self.symbols[value.node.expr] = f"t{i}"
             return
-        for kind, sizes in (("size", value.shape), ("stride", value.stride())):
+        parts: dict[str, tuple[Any, ...]] = {"size": tuple(value.shape), "stride": value.stride()}
+        for kind, sizes in parts.items():
             for d, size in enumerate(sizes):
                 if isinstance(size, torch.SymInt):
                     self.symbols.setdefault(size.node.expr, f"t{i}.{kind}({d})")
