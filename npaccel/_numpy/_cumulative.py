@@ -68,6 +68,8 @@ def _cumulative(
         raise ValueError(
             "For arrays which have more than one dimension ``axis`` argument is required."
         )
+    if isinstance(axis, tuple) and len(axis) == 1:  # NumPy's accumulate takes it
+        axis = axis[0]
     axis = axis_of(0 if axis is None else axis, max(x.ndim, 1))
     found = computed(axis)
     if initial is None:
