@@ -16,30 +16,48 @@ from npaccel.errors import TransferError as TransferError
 from npaccel.errors import VerificationError as VerificationError
 
 if TYPE_CHECKING:
+    from npaccel import testing as testing
     from npaccel._check._checking import CheckResult, check
+    from npaccel._check._precision import PrecisionAudit, audit_precision
+    from npaccel._check._promotion import PromotionReport, check_promotion
+    from npaccel._check._transfers import Transfers, transfers
 
 #: Where the names are that are imported when they're used.
 _LATER = {
     "CheckResult": "npaccel._check._checking",
+    "PrecisionAudit": "npaccel._check._precision",
+    "PromotionReport": "npaccel._check._promotion",
+    "Transfers": "npaccel._check._transfers",
+    "audit_precision": "npaccel._check._precision",
     "check": "npaccel._check._checking",
+    "check_promotion": "npaccel._check._promotion",
+    "transfers": "npaccel._check._transfers",
 }
 
 __all__ = [
     "CheckResult",
     "Jitted",
+    "PrecisionAudit",
+    "PromotionReport",
     "Report",
+    "Transfers",
     "__version__",
+    "audit_precision",
     "check",
+    "check_promotion",
     "config",
     "disabled",
     "errors",
     "jit",
     "options",
+    "transfers",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import what most programs don't use when it's asked for."""
+    if name == "testing":
+        return importlib.import_module("npaccel.testing")
     if name not in _LATER:
         raise AttributeError(f"module 'npaccel' has no attribute {name!r}")
     found = getattr(importlib.import_module(_LATER[name]), name)
@@ -48,7 +66,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, "testing"})
 
 
 check_supported()

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from npaccel._options import Options
 
 
+#: Are told of every signature that is verified: engine, values, differences.
+listeners: list[Callable[[Engine, Sequence[Any], list[Difference]], None]] = []
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """One way in which a compiled function's outcome isn't NumPy's.
@@ -284,6 +288,8 @@ def verified_call(engine: Engine, values: Sequence[Any], key: Any) -> Any:
     """
     case = Case(engine, values)
     differences, _ = _check_engine(case, engine, str(engine.options.device or "cpu"))
+    for listener in listeners:
+        listener(engine, values, differences)
     if not differences:
         return engine.run_unverified(values)
     result = CheckResult(

@@ -107,7 +107,8 @@ class Observer:
     def _run(
         self, where: Site, function: Any, operands: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
-        if not any(is_value(x) for x in leaves((operands, keywords))):
+        asks = function is np.result_type or function is np.can_cast
+        if not asks and not any(is_value(x) for x in leaves((operands, keywords))):
             result = function(*operands, **keywords)
             if not is_value(result):
                 return result

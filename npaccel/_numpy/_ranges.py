@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy._axes import axis_of, call, check_placed
-from npaccel._numpy._context import settings
+from npaccel._numpy._context import settings, tracing
 from npaccel._numpy._dtypes import (
     BOOL,
     FLOAT32,
@@ -164,6 +165,12 @@ def linspace(
 ) -> Any:
     """`numpy.linspace`; the ends may be arrays."""
     check_placed(device=device)
+    if dtype is not None and settings().narrow:
+        # NumPy computes in 64 bit; the dtype is given, so that nothing is invented.
+        kind = _ends(start, stop)[1]
+        with tracing(dataclasses.replace(settings(), default_float="float64")):
+            found, step = linspace(start, stop, num, endpoint, True, dtype, axis)
+        return (found, cast(step, kind)) if retstep else found
     count = _spaced_count(num)
     (first, last), kind = _ends(start, stop)
     parts = count - 1 if endpoint else count
@@ -204,6 +211,9 @@ def logspace(
     axis: int = 0,
 ) -> torch.Tensor:
     """`numpy.logspace`; the ends and the base may be arrays."""
+    if dtype is not None and settings().narrow:
+        with tracing(dataclasses.replace(settings(), default_float="float64")):
+            return logspace(start, stop, num, endpoint, base, dtype, axis)
     if not is_scalar(base):
         rank = max(as_tensor(x).ndim for x in (start, stop, base))
         start, stop, base = (_led(as_tensor(x), rank) for x in (start, stop, base))

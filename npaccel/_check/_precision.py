@@ -1,0 +1,348 @@
+"""`npaccel.audit_precision`: what 32-bit floats cost, by output and by line."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from npaccel._check._cases import Case
+from npaccel._check._checking import _engine_of, _jitted
+from npaccel._check._compare import pairs
+from npaccel._check._instrument import Site, SourceError
+from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
+from npaccel._check._promotion import mend_narrow
+from npaccel._engine import Engine
+from npaccel._report import Log, _table
+
+if TYPE_CHECKING:
+    from npaccel._options import Options
+
+_EPS = float(np.finfo(np.float32).eps)
+#: An operation loses digits that makes the error so many times larger than its operands' are.
+GROWTH = 8.0
+#: So many places are tried out for a wider dtype.
+MAX_TRIALS = 24
+
+_ADDITIVE = frozenset({"add", "sub", "subtract", "iadd", "isub", "diff", "ediff1d", "gradient"})
+_LONG = frozenset(
+    {
+        *("sum", "mean", "cumsum", "prod", "cumprod", "dot", "vdot", "inner", "matmul", "imatmul"),
+        *("var", "std", "norm", "einsum", "trace", "convolve", "correlate", "average", "nansum"),
+        *("nanmean", "tensordot", "reduce", "accumulate", "fft", "ifft", "trapezoid"),
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputError:
+    """The error of one output.
+
+    Parameters
+    ----------
+    where : str
+        ``result``, ``result[1]``, ``argument x``.
+    dtype : str
+        What npaccel gives.
+    relative : float
+        The largest relative error of an element.
+    ulps : float
+        The largest error of an element in units of float32's last place.
+    """
+
+    where: str
+    dtype: str
+    relative: float
+    ulps: float
+
+
+@dataclasses.dataclass(frozen=True)
+class LineError:
+    """The error after one operation.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    text : str
+    relative, ulps : float
+        The largest of an element, whenever the operation runs.
+    cause : str
+        "cancellation", "long accumulation", "amplification" or "decision" where the
+        operation itself loses digits; empty elsewhere.
+    """
+
+    file: str
+    line: int
+    text: str
+    relative: float
+    ulps: float
+    cause: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PrecisionAudit:
+    """What `npaccel.audit_precision` found.
+
+    Parameters
+    ----------
+    name : str
+        The function's.
+    outputs : tuple of OutputError
+    lines : tuple of LineError
+        Every operation whose result is less exact than in 64 bit.
+    advice : tuple of str
+        What to make in 64 bit, in the order of what it brings, with the error that is left.
+    """
+
+    name: str
+    outputs: tuple[OutputError, ...]
+    lines: tuple[LineError, ...]
+    advice: tuple[str, ...]
+
+    @property
+    def worst(self) -> float:
+        """The largest relative error of an output."""
+        return max((one.relative for one in self.outputs), default=0.0)
+
+    @property
+    def losses(self) -> tuple[LineError, ...]:
+        """The operations that lose digits themselves."""
+        return tuple(one for one in self.lines if one.cause)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: relative error of 32-bit floats up to {self.worst:.1e}"]
+        rows: list[tuple[str, ...]] = [("output", "dtype", "relative", "ulp")]
+        rows += [(o.where, o.dtype, f"{o.relative:.1e}", f"{o.ulps:.3g}") for o in self.outputs]
+        lines += ["", *_table(rows)]
+        if self.lines:
+            rows = [("line", "operation", "relative", "ulp", "loses digits by")]
+            for one in self.lines:
+                place = f"{Path(one.file).name}:{one.line}"
+                error = (f"{one.relative:.1e}", f"{one.ulps:.3g}")
+                rows.append((place, f"{one.text:.40}", *error, one.cause))
+            lines += ["", *_table(rows)]
+        return "\n".join([*lines, *(["", *self.advice] if self.advice else [])])
+
+
+@dataclasses.dataclass
+class _Step:
+    where: Site
+    name: str
+    operands: tuple[int, ...]
+    value: Any
+    result: Any
+
+
+class _Trace:
+    """A listener that keeps what each operation gave, and of which objects."""
+
+    def __init__(self) -> None:
+        self.steps: dict[tuple[Site, int], _Step] = {}
+        self._counts: dict[Site, int] = {}
+
+    def __call__(
+        self,
+        where: Site,
+        function: Any,
+        operands: tuple[Any, ...],
+        keywords: dict[str, Any],
+        result: Any,
+    ) -> None:
+        """Keep one operation."""
+        count = self._counts.get(where, 0)
+        self._counts[where] = count + 1
+        owner = getattr(function, "__self__", None)
+        given = tuple(id(part) for part in leaves(((owner, *operands), keywords)))
+        kept = operands[0] if result is None and operands else result
+        value = kept.copy() if isinstance(kept, np.ndarray) else kept
+        key = (where, count)
+        while key in self.steps:  # `a[i] += b` is three operations at one place.
+            key = (where, key[1] + 1_000_000)
+        self.steps[key] = _Step(where, name_of(function), given, value, kept)
+
+
+def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> PrecisionAudit:
+    """Measure what 32-bit floats cost: ``default_float="float32"`` against 64 bit.
+
+    Parameters
+    ----------
+    function : callable
+        A function, or what `npaccel.jit` made of one.
+    *args, **kwargs
+        Its arguments; they aren't changed.
+
+    Returns
+    -------
+    PrecisionAudit
+        The relative error, and the error in units of the last place, of every
+        output and after every operation; which operations lose digits, and
+        what to make in 64 bit. ``str()`` of it is a table.
+
+    Raises
+    ------
+    ValueError
+        If the function's source can't be had.
+
+    Notes
+    -----
+    Outputs are those of the compiled function. The lines are NumPy's, with
+    every float that it would invent as 64 bit cast to 32. What is advised was
+    tried out: the error that is given is the one that is left.
+
+    Examples
+    --------
+    >>> import numpy as np, npaccel
+    >>> def waves(n):
+    ...     t = np.linspace(0, 1, n)
+    ...     return (t + 1000) - 1000
+    >>> audit = npaccel.audit_precision(waves, 50)
+    >>> [(one.text, one.cause) for one in audit.losses]
+    [('(t + 1000) - 1000', 'cancellation')]
+    >>> print(audit.advice[0])
+    write np.linspace(0, 1, n, dtype=np.float64) to stay in 64 bit (line 2...): 0.0e+00 is left
+    """
+    jitted, args = _jitted(function, args)
+    engine = _engine_of(jitted)
+    values = engine.binding.bind(jitted._prefix + args, {**jitted._keywords, **kwargs})
+    narrow = _narrow_engine(engine, engine.options)
+    case = Case(narrow, values)
+    if case.plain.error is not None:
+        raise case.plain.error
+    try:
+        wide = _traced(case, Observer)[1]
+        observer, own = _traced(case, Narrowing)
+    except SourceError as error:
+        raise ValueError(f"audit_precision: {error}; define it in a file") from error
+    compiled = case.compiled(narrow.run_unverified)
+    if compiled.error is not None:
+        raise compiled.error
+    outputs = _outputs(case, compiled.result, compiled.values)
+    advice = _advice(case, list(getattr(observer, "narrowed", {})))
+    case.surroundings.restore()
+    name = engine.function.__qualname__
+    return PrecisionAudit(name, tuple(outputs), tuple(_lines(wide, own)), tuple(advice))
+
+
+def _narrow_engine(engine: Engine, options: Options) -> Engine:
+    if options.default_float == "float32":
+        return engine
+    return Engine(engine.function, dataclasses.replace(options, default_float="float32"), Log())
+
+
+def _traced(case: Case, kind: type[Observer]) -> tuple[Observer, _Trace]:
+    trace = _Trace()
+    observer = kind(case.engine.function, trace)
+    _run(case, observer)
+    return observer, trace
+
+
+def _run(case: Case, observer: Observer) -> tuple[Any, list[Any]]:
+    values = case.fresh_arrays()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return case.engine.binding.call(values, observer.function()), values
+
+
+# -- Errors ------------------------------------------------------------------------
+
+
+def _error(wanted: Any, got: Any) -> tuple[float, float]:
+    """Return the largest relative error, and the largest in ulps of float32."""
+    one, other = np.asarray(wanted), np.asarray(got)
+    if one.shape != other.shape or one.dtype.kind not in "biufc" or not one.size:
+        return 0.0, 0.0
+    if one.dtype.kind in "biu":
+        return (0.0, 0.0) if np.array_equal(one, other) else (np.inf, np.inf)
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        size = np.abs(one.astype(wide))
+        distance = np.abs(one.astype(wide) - other.astype(wide))
+        distance = np.where(np.isfinite(size), distance, 0.0)
+        relative = np.where(size > 0, distance / size, np.where(distance > 0, np.inf, 0.0))
+        ulps = distance / np.spacing(size.astype(np.float32)).astype(np.float64)
+    return float(np.nanmax(relative)), float(np.nanmax(ulps))
+
+
+def _outputs(case: Case, result: Any, values: Sequence[Any]) -> list[OutputError]:
+    found = []
+    names = [f"argument {name}" for name in case.engine.binding.names]
+    parts = [("result", case.plain.result, result)]
+    parts += list(zip(names, case.plain.values, values, strict=True))
+    for name, wanted, got in parts:
+        for where, a, b in pairs(wanted, got, name):
+            if hasattr(b, "detach"):
+                b = b.detach().cpu().numpy()
+            if is_value(b) and (name == "result" or b.dtype.kind in "fc"):
+                found.append(OutputError(where, str(b.dtype), *_error(a, b)))
+    return found
+
+
+def _lines(wide: _Trace, own: _Trace) -> list[LineError]:
+    """Return the errors after every operation, and which of them lose digits."""
+    errors: dict[int, float] = {}
+    found: dict[Site, LineError] = {}
+    for key, step in own.steps.items():
+        reference = wide.steps.get(key)
+        if reference is None:
+            continue
+        parts = [_error(a, b) for _, a, b in pairs(reference.value, step.value, "") if is_value(b)]
+        relative, ulps = map(max, zip(*parts, strict=True)) if parts else (0.0, 0.0)
+        before = max((errors.get(identity, 0.0) for identity in step.operands), default=0.0)
+        for part in leaves(step.result):
+            errors[id(part)] = relative
+        if relative <= np.finfo(np.float64).eps * 64:
+            continue
+        cause = _cause(step, reference, relative, before)
+        earlier = found.get(step.where)
+        if earlier is None or relative > earlier.relative:
+            where = step.where
+            found[where] = LineError(where.file, where.line, where.text, relative, ulps, cause)
+    return list(found.values())
+
+
+def _cause(step: _Step, reference: _Step, relative: float, before: float) -> str:
+    if relative <= GROWTH * max(before, _EPS):
+        return ""
+    if is_value(reference.value) and reference.value.dtype.kind in "biu":
+        return "decision"
+    short = step.name.rpartition(".")[2]
+    if short in _ADDITIVE:
+        return "cancellation"
+    return "long accumulation" if short in _LONG else "amplification"
+
+
+# -- Advice -------------------------------------------------------------------------
+
+
+def _advice(case: Case, places: list[Site]) -> list[str]:
+    """Try which places, kept in 64 bit, bring the error down; the best one first."""
+    measure = functools.cache(lambda kept: _left(case, kept))
+    kept: frozenset[Site] = frozenset()
+    error: float = measure(kept)
+    told: list[str] = []
+    places = places[:MAX_TRIALS]
+    while error > np.finfo(np.float64).eps * 64 and places:
+        best = min(places, key=lambda place, now=kept: measure(now | {place}))  # type: ignore[misc]
+        left: float = measure(kept | {best})
+        if left > error / 2:
+            break
+        kept, error = kept | {best}, left
+        places.remove(best)
+        told.append(f"write {mend_narrow(best)} (line {best.line}): {left:.1e} is left")
+    return told
+
+
+def _left(case: Case, kept: frozenset[Site]) -> float:
+    result, _ = _run(case, Narrowing(case.engine.function, None, kept))
+    parts = pairs(case.plain.result, result, "")
+    finite = [_error(a, b)[0] for _, a, b in parts if is_value(b)]
+    return max(finite, default=0.0)
