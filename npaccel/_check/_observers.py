@@ -307,6 +307,8 @@ def _loaded_table() -> None:
 
 def _is_compiled(function: Any) -> bool:
     """Whether npaccel computes an operation itself, and so decides on its dtype."""
+    if name_of(function).startswith("numpy.random."):
+        return False  # Draws are NumPy's own, bit for bit.
     _loaded_table()
     row = _table.row_named(name_of(function)) or _table.row_of(function)
     if row is not None:
