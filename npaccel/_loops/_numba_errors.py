@@ -44,7 +44,12 @@ def raise_at(
     """
     error = exception(site, [int(i) for i in ints[1:3]], [float(x) for x in floats[1:3]], namespace)
     text = "\n" * (site.line - 1) + "raise error"
-    exec(compile(text, site.file or filename, "exec"), {"error": error})
+    names = {"error": error}
+    try:
+        exec(compile(text, site.file or filename, "exec"), names)
+    finally:
+        names.clear()  # or the exception and its traceback would keep each other, and arrays
+        del error
 
 
 def exception(

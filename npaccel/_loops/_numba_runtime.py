@@ -175,6 +175,11 @@ def right_shift(a: Any, b: Any, bits: Any) -> Any:
     return a >> (bits - 1)
 
 
+def right_shift_unsigned(a: Any, b: Any, bits: Any) -> Any:
+    """``a >> b`` of unsigned numbers; 0 if b isn't below the number of bits."""
+    return a >> b if b < bits else a - a
+
+
 def compare_int_float(a: Any, b: Any) -> Any:
     """Return -1, 0 or 1 as an int64 is below, at or above a float; 2 for NaN. Exact."""
     if b != b:  # noqa: PLR0124
@@ -248,7 +253,15 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(add_overflows, subtract_overflows, left_shift_overflows, power_overflows),
     *(at, fail, fail_floats, range_size),
     *(floor_divide_int, floor_divide_unsigned, remainder_int, remainder_unsigned),
-    *(remainder_float, floor_divide_float, power_int, float_to_uint64, left_shift, right_shift),
+    *(
+        remainder_float,
+        floor_divide_float,
+        power_int,
+        float_to_uint64,
+        left_shift,
+        right_shift,
+        right_shift_unsigned,
+    ),
     *(compare_int_float, minimum, maximum, fmin, fmax, fmod_int),
     *(divide_complex_numpy, divide_complex_python),
 )

@@ -217,6 +217,7 @@ _BY_KIND: dict[tuple[str, str], str] = {
     ("remainder", "i"): "_remainder_int({0}, {1})",
     ("remainder", "u"): "_remainder_unsigned({0}, {1})",
     ("remainder", "f"): "_remainder_float({0}, {1})",
+    ("right_shift", "u"): "_right_shift_unsigned({0}, {1}, {bits})",
     ("fmod", "i"): "_fmod_int({0}, {1})",
     ("fmod", "u"): "_remainder_unsigned({0}, {1})",
     ("fmod", "f"): "np.fmod({0}, {1})",
