@@ -177,13 +177,6 @@ class Program:
         self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
         kinds = Kinds(definition, local_names, host, self.outer)
         nests = self.options.loops in ("auto", "numba")
-        import importlib.util as iu  # TEMPORARY
-
-        nests = (
-            nests
-            and iu.find_spec("npaccel._loops._numba") is not None
-            and iu.find_spec("npaccel._loops._elementwise") is not None
-        )
         self.split = split(definition, kinds, self._callee_loops, nests=nests)
         self.tensors = _arguments.device_of(list(arguments.values()))
         _liveness.annotate(self.split.body, local_names | self.split.temporaries)

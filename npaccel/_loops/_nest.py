@@ -61,7 +61,14 @@ class NestRunner:
         if reason and program.options.loops != "numba":
             return None
         try:
-            made = _numba.compile_nest(self.definition, values, program.outer, program.filename)
+            made = _numba.compile_nest(
+                self.definition,
+                values,
+                program.outer,
+                program.filename,
+                default_float=program.options.default_float,
+                on_python=self._ran_in_python,
+            )
         except _numba.NotInstalledError:
             self._in_python(
                 "it works on single elements, which array code is slow for",
@@ -88,6 +95,15 @@ class NestRunner:
                 program.driver.log.add_loop(
                     Loop(program.filename, node.lineno, text, engine, detail)
                 )
+
+    def _ran_in_python(self, reason: str, line: int) -> None:
+        self.program.driver.whole.fall_back(
+            f"a call of this loop ran in Python: {reason}",
+            "keep Python's ints below 2**63, or use an array of one element",
+            file=self.program.filename,
+            line=line,
+            text=_source.line(self.program.filename, line),
+        )
 
     def _in_python(self, cause: str, advice: str) -> None:
         program, line = self.program, self.nest.lineno

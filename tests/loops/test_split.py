@@ -12,7 +12,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel import NotCompiledError
+from npaccel.errors import NotCompiledError, PerformanceWarning
 
 X = np.linspace(-1.0, 2.0, 12).reshape(3, 4)
 TABLE = np.arange(20.0).reshape(5, 4)
@@ -557,6 +557,58 @@ def test_without_source():
     jitted = npaccel.jit(function, backend="eager", default_float="float64")
     assert_same(jitted(X, 3), function(X, 3))
     assert any("source" in note for note in jitted.report().notes)
+
+
+# -- Loops over single elements
+
+
+def recurrence(a, b):
+    total = 0.0
+    for i in range(1, len(a)):
+        a[i] = 0.5 * a[i - 1] + b[i]
+        if a[i] > 1:
+            continue
+        total += a[i]
+    return total, i
+
+
+def two_nests(a, b):
+    c = np.cos(a)
+    for i in range(len(a)):
+        for j in range(i):
+            c[i] += b[j]
+    s = c.sum()
+    for x in b:
+        s += x * 2
+    return c, s
+
+
+@pytest.mark.parametrize("function", [recurrence, two_nests])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_single_elements_go_to_numba(function, dtype):
+    pytest.importorskip("numba")
+    arrays = np.arange(9, dtype=dtype), np.linspace(-3, 3, 9).astype(dtype)
+    jitted = check(function, *arrays, loops="auto")
+    assert {loop.engine for loop in jitted.report().loops} == {"Numba"}
+    check(function, *arrays, loops="compile")
+
+
+def test_single_elements_without_numba(monkeypatch):
+    from npaccel._loops import _numba
+
+    def missing(*args, **options):
+        raise _numba.NotInstalledError("no Numba")
+
+    monkeypatch.setattr(_numba, "compile_nest", missing)
+    jitted = npaccel.jit(recurrence, backend="eager", default_float="float64")
+    ours, theirs = np.arange(5.0), np.arange(5.0)
+    with pytest.warns(PerformanceWarning, match="install Numba"):
+        result = jitted(ours, np.ones(5))
+    assert_same(result, recurrence(theirs, np.ones(5)))
+    assert_same(ours, theirs)
+    strict = npaccel.jit(recurrence, backend="eager", strict=True)
+    with pytest.raises(NotCompiledError, match="Numba"):
+        strict(np.arange(5.0), np.ones(5))
 
 
 # -- Options
