@@ -94,8 +94,8 @@ class _Liveness:
     def _connect(self, node: Region | Nest, after: Names) -> None:
         flow = node.npaccel_flow()
         outputs = flow.writes & after & self.locals
-        # What may stay unwritten comes out as it went in.
-        inputs = (flow.reads | (outputs - flow.sure)) & self.locals
+        # What may stay unwritten comes out as it went in, if it was there.
+        inputs = (flow.reads | ((outputs - flow.sure) & node.bound)) & self.locals
         node.inputs = tuple(sorted(inputs))
         node.outputs = tuple(sorted(outputs))
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from npaccel._loops import _names
-from npaccel._loops._names import Flow
+from npaccel._loops._names import Flow, Names
 
 #: Names that the split function uses; no user's name begins so.
 TEMPORARY = "_npaccel_t{}"
@@ -32,12 +32,19 @@ class Region(ast.stmt):
         Set by `_liveness`.
     in_loop : bool
         Whether it runs more than once a call.
+    bound : frozenset of str
+        Names that surely have a value before it.
     """
 
     def __init__(
-        self, statements: Sequence[ast.stmt], definitions: Sequence[ast.stmt], in_loop: bool
+        self,
+        statements: Sequence[ast.stmt],
+        definitions: Sequence[ast.stmt],
+        in_loop: bool,
+        bound: Names,
     ) -> None:
         super().__init__()
+        self.bound = bound
         self.statements = [*definitions, *statements]
         self.own = statements
         self.in_loop = in_loop
@@ -67,14 +74,22 @@ class Inline(ast.expr):
 class Nest(ast.stmt):
     """A loop that may suit an element-wise engine, and the same loop split.
 
+    Parameters
+    ----------
+    loop : ast.For or ast.While
+    split : list of ast.stmt
+    bound : frozenset of str
+        Names that surely have a value before it.
+
     Attributes
     ----------
     inputs, outputs : tuple of str
         Set by `_liveness`.
     """
 
-    def __init__(self, loop: ast.For | ast.While, split: list[ast.stmt]) -> None:
+    def __init__(self, loop: ast.For | ast.While, split: list[ast.stmt], bound: Names) -> None:
         super().__init__()
+        self.bound = bound
         self.loop = loop
         self.split = split
         self.inputs: tuple[str, ...] = ()

@@ -212,7 +212,7 @@ class _Splitter:
         if isinstance(loop, ast.While) or loop.orelse or len(loop.body) > 8:
             return False
         turns = _constant_turns(loop.iter)
-        if turns is None or turns > MAX_UNROLLED:
+        if turns is None or not 0 < turns <= MAX_UNROLLED:
             return False
         leaving = ast.Break | ast.Continue | ast.Return | ast.While
         inside = [n for s in loop.body for n in ast.walk(s)]
@@ -300,6 +300,7 @@ class _Builder:
         self.splitter = splitter
         self.kinds = splitter.kinds
         self.bound = bound
+        self.start = bound  # What is bound before the statements that aren't in a region yet.
         self.depth = depth
         self.out: list[ast.stmt] = []
         self.run: list[ast.stmt] = []
@@ -334,10 +335,11 @@ class _Builder:
         self.out += before
         if inside:
             definitions = self.splitter.definitions_for(inside)
-            self.out.append(Region(inside, definitions, self.depth > 0))
+            self.out.append(Region(inside, definitions, self.depth > 0, self.start))
         self.out += after
         self.out += self.deferred
         self.run, self.deferred = [], []
+        self.start = self.bound
 
     def finished(self) -> list[ast.stmt]:
         self.flush()
@@ -736,7 +738,7 @@ class _Builder:
             splitter.in_nest = True
             inner = _Builder(splitter, self.bound, self.depth)
             inner._driven(statement)
-            self.out.append(Nest(statement, inner.finished()))
+            self.out.append(Nest(statement, inner.finished(), self.bound))
             splitter.in_nest = False
         else:
             self._driven(statement)

@@ -188,6 +188,8 @@ def while_not(a):
             turns += 2
             continue
         turns += 1
+        if turns > 100:
+            break
     else:
         turns = -turns
     return a, turns
@@ -318,6 +320,15 @@ def assigned_in_the_loop(a, n):
     return total, last, i
 
 
+def assigned_in_an_unrolled_loop(a, n):
+    for axis in range(2):
+        mean = a.mean(axis=axis)
+        a = a - mean.sum()
+    for _ in range(n):
+        a = a * mean.max()
+    return a, mean
+
+
 def unbound(a, n):
     for _ in range(n):
         total = a * 2
@@ -327,6 +338,7 @@ def unbound(a, n):
 def test_names():
     check(swapped, np.arange(7.0), 5)
     check(assigned_in_the_loop, X, 4)
+    check(assigned_in_an_unrolled_loop, X, 2)
     check(unbound, X, 1)
     jitted = npaccel.jit(unbound, backend="eager")
     with pytest.raises(UnboundLocalError, match="total"):
@@ -458,7 +470,7 @@ def failing(a, n):
     done = 0
     for i in range(n):
         a[i] = 1.0
-        done += 1
+        done = i + 1
         if i == 2:
             raise KeyError(done)
     return a
@@ -477,8 +489,8 @@ def handled(a, n):
             state = f"turn {i}"
             a = a + 1
             if i == 1:
-                raise ValueError("stop")
-        except ValueError:
+                a = np.linalg.cholesky(-np.eye(3)) + a
+        except np.linalg.LinAlgError:
             return state, a
         finally:
             a = a * 2
