@@ -21,6 +21,7 @@ from npaccel._engine import Engine
 from npaccel._report import Log, _table
 
 if TYPE_CHECKING:
+    from npaccel._loops._driver import Driver
     from npaccel._options import Options
 
 _EPS = float(np.finfo(np.float32).eps)
@@ -232,7 +233,7 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     return PrecisionAudit(name, tuple(outputs), tuple(_lines(wide, own)), tuple(advice))
 
 
-def _narrow_engine(engine: Engine, options: Options) -> Engine:
+def _narrow_engine(engine: Engine | Driver, options: Options) -> Engine | Driver:
     if options.default_float == "float32":
         return engine
     return Engine(engine.function, dataclasses.replace(options, default_float="float32"), Log())

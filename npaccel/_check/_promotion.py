@@ -23,6 +23,7 @@ from npaccel._report import _table
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
+    from npaccel._loops._driver import Driver
 
 #: What a finding can be.
 KINDS = ("changed", "narrowed", "lossy", "widened", "overflow")
@@ -382,12 +383,12 @@ def check_promotion(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     return report_of(engine, values)
 
 
-def report_of(engine: Engine, values: Sequence[Any]) -> PromotionReport:
+def report_of(engine: Engine | Driver, values: Sequence[Any]) -> PromotionReport:
     """Return the report of one call.
 
     Parameters
     ----------
-    engine : Engine
+    engine : Engine or Driver
     values : sequence
         Of all parameters; they aren't changed.
 
