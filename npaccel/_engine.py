@@ -177,10 +177,12 @@ class Engine:
 
     def _failed_at_run_time(self, error: RuntimeError, values: Sequence[Any]) -> Any:
         """Let NumPy raise its own error, at the user's line, where it does."""
-        from npaccel._results import as_numpy_error
+        from npaccel._results import AssumptionError, as_numpy_error, is_assumption
 
-        if "Runtime assertion failed" in str(error):
-            return self._not_as_assumed(error, values)
+        if isinstance(error, AssumptionError):
+            return self._not_as_assumed(values)
+        if is_assumption(error):
+            return self._not_as_assumed_after_writes(error, values)
         translated = as_numpy_error(error)
         if translated is None:
             raise error
@@ -188,19 +190,24 @@ class Engine:
             self.plain([_arguments.map_arrays(value, _copy) for value in values])
         raise translated from error
 
-    def _not_as_assumed(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+    def _not_as_assumed(self, values: Sequence[Any]) -> Any:
         """Run in NumPy what was compiled for sizes that the data haven't got."""
-        copies = [_arguments.map_arrays(value, _copy) for value in values]
-        self.plain(copies)  # NumPy's own error, if it is one, comes first.
-        pairs = zip(_parts(values), _parts(copies), strict=True)
-        if any(not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in pairs):
-            raise error  # The compiled code may have written to them already.
+        result = self.plain(values)  # NumPy's own error, if it is one, comes first.
         self.fall_back(
             "a size that depends on the data isn't one that the code was compiled for, so this "
             "call runs in NumPy",
             "write it without the size: np.where(mask, a, b) instead of a[mask]",
         )
-        return self.plain(values)
+        return result
+
+    def _not_as_assumed_after_writes(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+        """Do so after pieces of the function, which may have written to its arguments."""
+        copies = [_arguments.map_arrays(value, _copy) for value in values]
+        self.plain(copies)  # NumPy's own error, if it is one, comes first.
+        pairs = zip(_parts(values), _parts(copies), strict=True)
+        if any(not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in pairs):
+            raise error  # The compiled code may have written to them already.
+        return self._not_as_assumed(values)
 
     def _overlapping(self, values: Sequence[Any]) -> Any:
         self.fall_back(

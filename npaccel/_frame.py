@@ -221,7 +221,7 @@ class Frame:
         if not self.capture.has_symbols:
             return _results.running(run, binding.call, (values, self.function))
         # Sizes are read off tensors, so that the frame needs those.
-        originals: dict[int, Any] = {}
+        originals: dict[int, Any] = dict(run.wrapped)
 
         def convert(value: Any) -> torch.Tensor:
             tensor = self.call.convert(value)
@@ -238,6 +238,8 @@ class Frame:
         compiled, run = self.compiled, _results.current()  # Other threads have runs of their own.
         assert compiled is not None
         assert run is not None
+        if run.replays:
+            return run.outputs
         inputs = tuple(run.entered.get(id(value), (None, value))[1] for value in inputs)
         given = self.inputs[: len(inputs)]
         tensors = [
@@ -361,6 +363,8 @@ class Frame:
         constants = (
             not capture.has_symbols and not self.draws.lines and _constants_are_fixed(capture)
         )
+        if any(isinstance(kind, str) for kind in run.scalars):
+            result, run = self._replayed(run)
         made = _results.template(result, run, arguments, constants=constants)
         if made is None:
             return None, "its result holds objects that only Python can make"
@@ -399,6 +403,14 @@ class Frame:
         if any(_is_variable(line.arguments) for line in self.draws.lines):
             return True
         return self.backend != "inductor" or bool(_RAISING.search(self._source()))
+
+    def _replayed(self, run: _results.Run) -> tuple[Any, _results.Run]:
+        """Run the frame without computing anything, to see where Python numbers go."""
+        again = self._new_run()
+        again.replays = True
+        again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
+        again.read_only = run.read_only
+        return self.run_frame(self.call.values, again), again
 
     def _why_not_kept(self, compiled: CompiledGraph, boxed: bool) -> str:
         if compiled.not_portable:

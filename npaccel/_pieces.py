@@ -59,6 +59,8 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
         if _arguments.device_of(values) is None:
             try:
                 result = on_host(values)
+            except _results.AssumptionError as failure:  # Earlier pieces may have written.
+                return engine._failed_at_run_time(RuntimeError(str(failure)), values)
             except RuntimeError as failure:
                 return engine._failed_at_run_time(failure, values)
         else:

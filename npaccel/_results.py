@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -12,8 +13,8 @@ import torch
 
 from npaccel._arguments import is_container, to_tensor
 
-#: Whether NumPy returns a scalar: no, its own, or Python's.
-IsScalar = bool | Literal["python"]
+#: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
+IsScalar = bool | Literal["python", "number"]
 
 
 class Run:
@@ -34,6 +35,7 @@ class Run:
         self.outputs: list[Any] = []
         self.left: dict[int, tuple[int, Any]] = {}
         self.wrapped: dict[int, Any] = {}
+        self.replays = False
         self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
         self.read_only: list[torch.Tensor] = []
         self.values: Sequence[Any] = ()
@@ -46,11 +48,17 @@ class Run:
             if output is value:
                 scalar = self.scalars[i] if i < len(self.scalars) else False
                 result = restore(value, scalar=scalar, tensors=self.tensors)
+                if self.replays and isinstance(result, bool | int | float | complex):
+                    result = _Place()  # Equal numbers may be one object.
                 if isinstance(result, np.ndarray) and is_view_of(value, self.read_only) is not None:
                     result.flags.writeable = False
                 self.left[id(result)] = (i, result)
                 return result
         return restore(value, scalar=False, tensors=self.tensors)
+
+
+class _Place:
+    """Where a Python number is in a result."""
 
 
 class _Current(threading.local):
@@ -126,7 +134,11 @@ def note_scalars(outputs: Sequence[Any], scalars: Sequence[IsScalar]) -> None:
 
 def restore(value: Any, *, scalar: IsScalar, tensors: bool) -> Any:
     """A tensor as an ndarray, a NumPy scalar, a number of Python's, or itself."""
-    if tensors or not isinstance(value, torch.Tensor):
+    if not isinstance(value, torch.Tensor):
+        return value
+    if scalar == "number":
+        return value.item()
+    if tensors:
         return value
     array = value.detach().cpu().resolve_conj().resolve_neg().numpy()
     if array.ndim or not scalar:
@@ -227,6 +239,8 @@ def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
         Filled with the constants that the code refers to.
     """
     if isinstance(part, Output):
+        if part.is_scalar == "number":
+            return f"o[{part.index}].item()"
         if tensors:
             return f"o[{part.index}]"
         if part.is_scalar == "python":
@@ -288,6 +302,19 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
             if memory == value.untyped_storage().data_ptr() or start <= output.data_ptr() < stop:
                 return i
     return None
+
+
+class AssumptionError(RuntimeError):
+    """A size that depends on the data isn't one that the code was compiled for.
+
+    Arrays that were written meanwhile have their old values again.
+    """
+
+
+def is_assumption(error: RuntimeError) -> bool:
+    """Whether an error says that a size isn't one that the code was compiled for."""
+    text = str(error)
+    return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
 
 
 def as_numpy_error(error: Exception) -> Exception | None:

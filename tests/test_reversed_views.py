@@ -37,6 +37,7 @@ def masked(x):
 
 def after_a_break(x):
     t = float(x.sum())
+    print()
     y = x[::-1]
     y += t
     return x * 2

@@ -83,6 +83,7 @@ def test_answers_that_are_python_bools(backend):
 def test_answer_between_breaks():
     def f(x):
         same = np.allclose(x, 1)
+        print()
         return same, float(x.sum())
 
     jitted = npaccel.jit(f, backend="eager")
@@ -161,6 +162,7 @@ def test_the_item_of_an_array_without_dimensions_keeps_its_value(backend):
 def test_sizes_that_the_data_decide_between_breaks():
     def f(x):
         y = float(x.sum())
+        print()
         return np.bincount(x) + x + y
 
     jitted = npaccel.jit(f, backend="eager", default_float="float64")

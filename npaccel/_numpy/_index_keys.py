@@ -15,7 +15,7 @@ import torch
 
 from npaccel._numpy._dtypes import INT64, as_tensor, cast
 from npaccel._numpy._ufunc_engine import broadcast_shape
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import depends_on_data, surely
 
 _Size = int | torch.SymInt
 _BAD_KEY = (
@@ -72,14 +72,29 @@ class Selection:
         return any(index is not None for index in self.indices)
 
 
-def select(a: torch.Tensor, key: Any) -> Selection:
-    """Return the view that a key makes, and what is to be gathered from it."""
+def select(a: torch.Tensor, key: Any, *, stores: bool = False) -> Selection:
+    """Return the view that a key makes, and what is to be gathered from it.
+
+    Parameters
+    ----------
+    a : tensor
+    key : object
+    stores : bool
+        Whether the key is for a store, which needs no view of the array.
+    """
     parts = expanded_key(a.ndim, key)
+    unknown = [part for part in parts if part.kind == "int" and depends_on_data(part.value)]
+    copies = stores or not any(part.kind in ("slice", "new") for part in parts)
+    if unknown and (copies or any(part.kind in ("array", "mask") for part in parts)):
+        parts, unknown = _gathered(parts, a), []
     selection = Selection(a, [], [])
     axis = 0  # of the array, for error texts
     for part in parts:
-        _take(selection, part, axis)
+        later = any(part is one for one in unknown)
+        _take(selection, _Part("slice", slice(None), 1) if later else part, axis)
         axis += part.source
+    if unknown:
+        _select_last(selection, parts, unknown)
     selection.place = numpy_place(parts)
     selection.element = all(
         part.kind == "int" or (part.kind == "array" and not part.value.ndim) for part in parts
@@ -98,6 +113,30 @@ def expanded_key(ndim: int, key: Any) -> list[_Part]:
     """
     entries = key if isinstance(key, tuple) else (key,)
     return _expanded([_part(entry) for entry in entries], ndim)
+
+
+def _select_last(selection: Selection, parts: list[_Part], unknown: list[_Part]) -> None:
+    """Take an integer that depends on the data, after all slices: a view begins anywhere."""
+    if len(unknown) > 1:
+        raise NotImplementedError(
+            "a view at several integers that are computed from array values can't be compiled; "
+            "take one of them at a time, or copy the array with an index array"
+        )
+    before = parts[: next(i for i, part in enumerate(parts) if part is unknown[0])]
+    at = sum(part.kind in ("slice", "new") for part in before)
+    selection.view = selection.view.select(at, unknown[0].value)
+    del selection.indices[at]
+    selection.flips = [axis - (axis > at) for axis in selection.flips]
+
+
+def _gathered(parts: list[_Part], a: torch.Tensor) -> list[_Part]:
+    """Make index arrays without dimensions of integers, which may depend on the data."""
+    return [
+        _Part("array", torch.full((), part.value, dtype=torch.int64, device=a.device), 1)
+        if part.kind == "int"
+        else part
+        for part in parts
+    ]
 
 
 def _part(entry: Any) -> _Part:

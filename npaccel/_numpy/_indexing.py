@@ -114,7 +114,7 @@ def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
     A mask with an array of as many values as it has True elements takes the
     values in order; that their number is right isn't checked beforehand.
     """
-    selection = select(a, key)
+    selection = select(a, key, stores=True)
     source = value_for(value, to_numpy(a.dtype), a.device)
     mask = _only_mask(selection)
     _check_rank(selection, mask, source)

@@ -347,6 +347,7 @@ def _configured(dynamic: bool | None) -> Any:
         "automatic_dynamic_shapes": dynamic is not False,
         "assume_static_by_default": dynamic is not True,
         "capture_dynamic_output_shape_ops": True,
+        "capture_scalar_outputs": True,
         "specialize_float": dynamic is False,
         "verbose": False,
     }

@@ -27,6 +27,7 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
+from npaccel._results import AssumptionError, is_assumption
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
@@ -95,11 +96,47 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
     context = torch._guards.TracingContext(capture.fake_mode)
     context.tensor_to_context = capture.tensor_to_context
     with torch._guards.tracing(context):
+        assumes = has_assumptions(graph.graph)
         if backend == "eager":
-            return _interpreted(graph)
-        if backend == "aot_eager":
-            return _aot_eager(capture)
-        return _inductor(capture, scratch)
+            compiled = _interpreted(graph)
+        elif backend == "aot_eager":
+            compiled = _aot_eager(capture)
+        else:
+            compiled = _inductor(capture, scratch)
+        return _restoring(compiled, backend) if assumes else compiled
+
+
+def has_assumptions(graph: torch.fx.Graph) -> bool:
+    """Whether a graph is only right for some of the sizes that the data may have."""
+    return any("assert" in str(node.target) for node in graph.nodes)
+
+
+def _restoring(compiled: CompiledGraph, backend: str) -> CompiledGraph:
+    """Give written arrays their old values again, where a size isn't the one assumed."""
+    if backend == "inductor" and not compiled.mutated:
+        return compiled
+    full = compiled.full
+
+    def restoring(*inputs: Any) -> Any:
+        written = compiled.mutated if backend == "inductor" else range(len(inputs))
+        tensors = [inputs[i] for i in written if isinstance(inputs[i], torch.Tensor)]
+        before = [tensor.clone() for tensor in tensors]
+        try:
+            return full(*inputs)
+        except RuntimeError as error:
+            if not is_assumption(error):
+                raise
+            for tensor, old in zip(tensors, before, strict=True):
+                tensor.copy_(old)
+            raise AssumptionError(str(error)) from error
+
+    if backend == "inductor":
+        reason = "it writes to an argument, and sizes depend on the data"
+        return dataclasses.replace(
+            compiled, full=restoring, inner=None, kernels=None, not_portable=reason
+        )
+    compiled.full = restoring
+    return compiled
 
 
 def _interpreted(graph: torch.fx.GraphModule) -> CompiledGraph:

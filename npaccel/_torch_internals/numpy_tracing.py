@@ -41,7 +41,12 @@ from npaccel._numpy._context import settings
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
 from npaccel._results import IsScalar
-from npaccel._torch_internals import numpy_objects, numpy_slots, random_tracing
+from npaccel._torch_internals import (
+    numpy_objects,
+    numpy_slots,
+    python_numbers,
+    random_tracing,
+)
 
 #: Attributes of ndarray that are constants of a trace.
 _CONSTANT_ATTRIBUTES = frozenset(
@@ -155,6 +160,10 @@ class Operation:
         return self.function(*args, **kwargs)
 
 
+#: `x.item()` of an array without dimensions.
+_VALUE = Operation("python.item", python_numbers.value_of, lambda node, flags: False)
+
+
 def is_scalar(node: torch.fx.Node) -> bool:
     """Whether NumPy has a scalar where a graph has this node."""
     known = node.meta.get(_SCALAR)
@@ -179,6 +188,8 @@ def scalar_results(graph: torch.fx.Graph) -> list[IsScalar]:
 
 
 def _kind_of_result(out: Any) -> IsScalar:
+    if isinstance(out, torch.fx.Node) and out.meta.get(python_numbers.NUMBER):
+        return "number"
     if not isinstance(out, torch.fx.Node) or not is_scalar(out):
         return False
     name = getattr(out.target, "name", "") if isinstance(out.target, Operation) else ""
@@ -243,9 +254,9 @@ def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
     return a[...] if found is a else found  # A view is another object than its array.
 
 
-def _selected(a: torch.Tensor, dim: int, index: Any) -> torch.Tensor:
+def _selected(a: torch.Tensor, axis: int, index: Any) -> torch.Tensor:
     """``a[index]`` for an index that is a symbol."""
-    return _item_or_view(a, index)
+    return _item_or_view(a, (slice(None),) * axis + (index,))
 
 
 def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:
@@ -360,6 +371,7 @@ def install() -> None:
         _patch_inputs()
         _patch_captured()
         _patch_outputs()
+        python_numbers.patch_outputs(_active)
         _installed = True
 
 
@@ -432,6 +444,9 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
         row = _table.row_named(f"numpy.ndarray.{name}")
+        if name == "item" and row is not None:
+            element = _emit(tx, _method_operation(row, name), [self, *args], kwargs)
+            return python_numbers.number(tx, element, _VALUE, _refuse)
         if row is not None and row.status != "compiled":
             return _refuse(f"ndarray.{name}", f"args: {args}, kwargs: {kwargs}", row.reason)
         if row is not None:

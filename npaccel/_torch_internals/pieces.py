@@ -92,6 +92,7 @@ def compiled_in_pieces(
 def _configured(limit: int) -> Any:
     changes: dict[str, Any] = {
         "capture_dynamic_output_shape_ops": True,
+        "capture_scalar_outputs": True,
         "recompile_limit": limit,
         "suppress_errors": True,  # A piece that can't be compiled runs in NumPy.
     }

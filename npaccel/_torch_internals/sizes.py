@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_or_false
 
 
 def surely(condition: Any) -> bool:
@@ -37,4 +37,10 @@ def assume(condition: Any, otherwise: str) -> None:
     torch._check(condition, lambda: f"Runtime assertion failed: {otherwise}")  # type: ignore[no-untyped-call]
 
 
-__all__ = ["assume", "surely"]
+def depends_on_data(x: Any) -> bool:
+    """Whether a size or an index is known only while the code runs."""
+    symbolic = isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool)
+    return symbolic and bool(free_unbacked_symbols(x))
+
+
+__all__ = ["assume", "depends_on_data", "surely"]

@@ -1,0 +1,122 @@
+"""Python numbers that depend on the data: `float(x)`, `int(x)`, `x.item()`."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from comparing import assert_same
+
+import npaccel
+
+A = np.arange(1, 9, dtype=np.float32)
+
+
+def weak_factor(a, b):
+    return a * float(b.sum()), a + b.max().item(), a * int(b[0]), a.sum() / int((b > 4).sum())
+
+
+def arithmetic(a, b):
+    total = float(b.sum())
+    return a * (total**2 + 1) / math.sqrt(total), np.float64(total), np.maximum(a, round(total) % 5)
+
+
+def returned(a, b):
+    return b.sum().item(), 36.0, int(b[0]), 8, int(b[1]), {"first": int(b[0]), "eight": 8}
+
+
+def returned_truth(a, b):
+    return np.allclose(b, b[0]), True, False, np.array_equal(a, b)
+
+
+def sizes(a, b):
+    n = int(b[3])
+    return np.zeros(n), np.arange(n), a[:n], a[n - 3 :], np.nonzero(b > 3)[0]
+
+
+def places(a, b):
+    i = int(np.argmin(b))
+    table = np.outer(b, b)
+    table[i] = 0
+    table[i, 1:3] += 2
+    table[:, i] = 7
+    row = table[i]
+    row[0] = 99
+    a[i] = 5
+    return table, row, a[i], table[1:3, i], a[int(b[0]) % 3 :]
+
+
+def normalises(a, b):
+    a[:] = a / float(np.sqrt((a * a).sum()))
+
+
+FUNCTIONS = [weak_factor, arithmetic, returned, returned_truth, sizes, places, normalises]
+
+
+def arguments():
+    for b in (A[::-1], A + 0, A[:6] + 1, np.ones(8, np.float32) * 5):
+        yield np.arange(1, len(b) + 1, dtype=np.float32), b.astype(float)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_gives_what_numpy_gives(function):
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for a, b in arguments():
+        mine = a.copy()
+        assert_same(jitted(mine, b), function(a, b), rtol=1e-6)
+        assert_same(mine, a, rtol=1e-6)
+    assert not jitted.report().fallbacks
+
+
+@pytest.mark.inductor
+def test_compiled():
+    def f(a, b):
+        i, total = int(np.argmax(b)), float(b.sum())
+        a[i] += 1
+        return a * total, b[: i + 1] / total, total, i
+
+    jitted = npaccel.jit(f, default_float="float64", cache=False)
+    for a, b in arguments():
+        mine = a.copy()
+        assert_same(jitted(mine, b), f(a, b), rtol=1e-6)
+        assert_same(mine, a)
+    assert not jitted.report().fallbacks
+
+
+def test_numbers_of_tensors_are_numbers():
+    jitted = npaccel.jit(lambda a: (a * float(a.sum()), a.sum().item()), backend="eager")
+    array, total = jitted(torch.ones(3))
+    assert isinstance(array, torch.Tensor)
+    assert type(total) is float
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "bool", "uint64"])
+def test_dtypes_without_a_symbol_run_in_numpy(dtype):
+    def f(a):
+        return a.max().item(), a * 2
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    a = np.array([1, 0]).astype(dtype)
+    with pytest.warns(npaccel.errors.PerformanceWarning, match="a Python scalar of an array"):
+        assert_same(jitted(a), f(a))
+
+
+def aligned(a, b):
+    b[0] += 1
+    return b[b > 2] + np.ones(3)
+
+
+def test_sizes_that_were_not_compiled_for():
+    jitted = npaccel.jit(aligned, backend="eager", default_float="float64", cache=False)
+    calls = [np.arange(5.0), np.arange(5.0)[::-1].copy(), np.arange(3.0, 6.0)]
+    for b in calls:
+        mine, its = b.copy(), b.copy()
+        with_three = (b + (np.arange(len(b)) == 0) > 2).sum() in (1, 3)
+        if with_three:
+            assert_same(jitted(A, mine), aligned(A, its))
+        else:
+            with pytest.raises(ValueError, match="broadcast"):
+                jitted(A, mine)
+            with pytest.raises(ValueError, match="broadcast"):
+                aligned(A, its)
+        assert_same(mine, its)
