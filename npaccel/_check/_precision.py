@@ -17,10 +17,11 @@ from npaccel._check._compare import pairs
 from npaccel._check._instrument import Site, SourceError
 from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._check._promotion import mend_narrow
-from npaccel._engine import Engine
+from npaccel._loops._choose import make_engine
 from npaccel._report import Log, _table
 
 if TYPE_CHECKING:
+    from npaccel._engine import Engine
     from npaccel._loops._driver import Driver
     from npaccel._options import Options
 
@@ -236,7 +237,9 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
 def _narrow_engine(engine: Engine | Driver, options: Options) -> Engine | Driver:
     if options.default_float == "float32":
         return engine
-    return Engine(engine.function, dataclasses.replace(options, default_float="float32"), Log())
+    return make_engine(
+        engine.function, dataclasses.replace(options, default_float="float32"), Log()
+    )
 
 
 def _traced(case: Case, kind: type[Observer]) -> tuple[Observer, _Trace]:

@@ -59,7 +59,7 @@ def cumprod(
 
 def _cumulative(
     x: torch.Tensor,
-    axis: int | None,
+    axis: int | tuple[int, ...] | None,
     computed: Callable[[int], torch.Tensor],
     initial: int | None,
 ) -> torch.Tensor:
@@ -68,8 +68,8 @@ def _cumulative(
         raise ValueError(
             "For arrays which have more than one dimension ``axis`` argument is required."
         )
-    if isinstance(axis, tuple) and len(axis) == 1:  # NumPy's accumulate takes it
-        axis = axis[0]
+    if isinstance(axis, tuple):  # NumPy's accumulate takes a tuple of one
+        (axis,) = axis
     axis = axis_of(0 if axis is None else axis, max(x.ndim, 1))
     found = computed(axis)
     if initial is None:

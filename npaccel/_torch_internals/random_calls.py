@@ -41,12 +41,20 @@ def statement(tx: Any, call: HostCall, args: Any, kwargs: Any) -> torch.fx.Node:
     made = tx.output.create_proxy(
         "call_function",
         call,
-        tuple(arg.as_proxy() for arg in args),
-        {name: arg.as_proxy() for name, arg in kwargs.items()},
+        tuple(_proxy(tx, arg) for arg in args),
+        {name: _proxy(tx, arg) for name, arg in kwargs.items()},
     )
     made.node.meta["example_value"] = None
     node: torch.fx.Node = made.node
     return node
+
+
+def _proxy(tx: Any, variable: Any) -> Any:
+    """What stands for an argument; a generator that the function makes is a node."""
+    found = variable.as_proxy()
+    if isinstance(found, torch.fx.Node):
+        return torch.fx.Proxy(found, tx.output.current_tracer)
+    return found
 
 
 def check_host(name: str, variables: Sequence[Any]) -> None:
