@@ -178,7 +178,7 @@ class CompiledNest:
         nest, _ = self._paths[tuple(map(_kind, given.values()))]
         place = (*self._source, *values, *key)
         with _lock:
-            versions = _compiled.setdefault(place, [])
+            versions = _compiled.get(place, [])
             for version in versions:
                 if version.holds(self.namespace):
                     return version
@@ -186,6 +186,7 @@ class CompiledNest:
                 raise NotSupportedError("globals that change from call to call", nest.lineno)
             lowered = _scalar_nest.lower(nest, values, self.namespace, self.narrow)
             versions.append(_Version(lowered, _compile(lowered, values, nest)))
+            _compiled[place] = versions
             while len(_compiled) > _KEPT:
                 del _compiled[next(iter(_compiled))]
             return versions[-1]

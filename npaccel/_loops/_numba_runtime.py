@@ -197,22 +197,22 @@ def compare_int_float(a: Any, b: Any) -> Any:
 
 def minimum(a: Any, b: Any) -> Any:
     """The lesser of two floats, or NaN."""
-    return a if a <= b or a != a else b  # noqa: PLR0124
+    return a if a < b or a != a else b  # noqa: PLR0124
 
 
 def maximum(a: Any, b: Any) -> Any:
     """The greater of two floats, or NaN."""
-    return a if a >= b or a != a else b  # noqa: PLR0124
+    return a if a > b or a != a else b  # noqa: PLR0124
 
 
 def fmin(a: Any, b: Any) -> Any:
     """The lesser of two floats; NaN only if both are."""
-    return a if a <= b or b != b else b  # noqa: PLR0124
+    return a if a < b or b != b else b  # noqa: PLR0124
 
 
 def fmax(a: Any, b: Any) -> Any:
     """The greater of two floats; NaN only if both are."""
-    return a if a >= b or b != b else b  # noqa: PLR0124
+    return a if a > b or b != b else b  # noqa: PLR0124
 
 
 def fmod_int(a: Any, b: Any) -> Any:
