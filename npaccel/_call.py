@@ -99,6 +99,7 @@ class Call:
             history=history,
             dynamic=dynamic,
             scalars=self.scalars,
+            is_part=bool(self.engine.label),
         )
 
     def in_key(self, generic: bool, expression: str, kind: str) -> bool:

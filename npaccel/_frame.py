@@ -371,6 +371,10 @@ class Frame:
         views = self._views(made, run)
         if views is None:
             return None, "its result is a view of an array that had to be copied"
+        try:
+            shape_guard = None if capture.shape_guard is None else capture.shape_guard()
+        except (AssertionError, IndexError):  # A size that isn't one of a graph's input.
+            return None, "it depends on sizes that only Dynamo can check"
         call, boxed = self._callable(compiled, run)
         plan = Plan(
             inputs=self.inputs,
@@ -379,7 +383,7 @@ class Frame:
             read_only=views,
             tensors=self.call.tensors,
             device=str(self.call.device),
-            shape_guard=capture.shape_guard() if capture.shape_guard is not None else None,
+            shape_guard=shape_guard,
             boxed=boxed,
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
         )

@@ -713,6 +713,9 @@ class _Builder:
         def singly(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
             return [new for s in statements for new in block([s], self.bound, self.depth)]
 
+        # What a nest has assigned when it raises isn't known outside of it.
+        nests, self.splitter.nests = self.splitter.nests, False
+
         handlers = []
         for old in statement.handlers:
             body = block(old.body, self.bound, self.depth)
@@ -724,6 +727,7 @@ class _Builder:
             orelse=singly(statement.orelse),
             finalbody=singly(statement.finalbody),
         )
+        self.splitter.nests = nests
         self.out.append(ast.copy_location(new, statement))
         self._written(statement)
 

@@ -17,6 +17,7 @@ from npaccel._numpy._index_keys import Selection, expanded_key, numpy_place, pla
 from npaccel._numpy._indexing import fitted, flipped, value_for
 from npaccel._numpy._reductions import max_, min_, nonzero_mask
 from npaccel._numpy._ufunc_integers import either
+from npaccel._torch_internals.sizes import raise_unless
 
 
 def rest_after(ndim: int, key: Any) -> int | None:
@@ -92,7 +93,7 @@ def extremum_masked(
     function = max_ if name == "maximum" else min_
     if kwargs.get("initial", NO_VALUE) is NO_VALUE:
         text = f"zero-size array to reduction operation {name} which has no identity"
-        torch.ops.aten._assert_async.msg(torch.any(mask), text)
+        raise_unless(torch.any(mask), text)
         kwargs["initial"] = _beyond(name, x)
     return function(x, axis, where=mask, **kwargs)
 

@@ -41,7 +41,12 @@ from npaccel._results import IsScalar
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
-from npaccel._torch_internals.reversed_views import REASON, line_of_stale_view
+from npaccel._torch_internals.reversed_views import (
+    LEAVES,
+    REASON,
+    line_of_leaving_view,
+    line_of_stale_view,
+)
 
 #: Guards on settings of torch itself. Calls with tensors that require
 #: gradients have the grad mode in their key; nothing else here changes what
@@ -254,6 +259,7 @@ def capture(
     history: SizeHistory,
     dynamic: bool | None,
     scalars: Sequence[torch.Tensor],
+    is_part: bool = False,
 ) -> Capture:
     """Capture a function for the given arguments.
 
@@ -269,6 +275,8 @@ def capture(
         As in `npaccel.jit`.
     scalars : sequence of torch.Tensor
         The arguments that stand for NumPy scalars.
+    is_part : bool
+        Whether other code of the same function goes on with the results.
 
     Raises
     ------
@@ -294,17 +302,32 @@ def capture(
     ):
         output = _compile_frame(function, local_values, backend)
     if found:
-        _check_views(found[0].graph)
+        check_views(found[0].graph, is_part)
         _take_draws_out(found[0], function)
     return _describe(function.__code__, output, found[0] if found else None)
 
 
-def _check_views(graph: torch.fx.GraphModule) -> None:
-    """Refuse a graph that loses a write through a reversed view."""
-    where = line_of_stale_view(graph.graph)
-    if where is not None:
-        frame = traceback.FrameSummary(where[0], where[1], "")
-        raise CaptureError(REASON, "reversed view", [frame], False)
+def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
+    """Refuse a graph that loses a write through a reversed view, or may let others lose one.
+
+    Parameters
+    ----------
+    graph : torch.fx.GraphModule
+    is_part : bool
+        Whether other code of the same function goes on with its results.
+
+    Raises
+    ------
+    CaptureError
+    """
+    checks = [(line_of_stale_view, REASON)]
+    if is_part:
+        checks.append((line_of_leaving_view, LEAVES))
+    for find, reason in checks:
+        where = find(graph.graph)
+        if where is not None:
+            frame = traceback.FrameSummary(where[0], where[1], "")
+            raise CaptureError(reason, "reversed view", [frame], False)
 
 
 @dataclasses.dataclass

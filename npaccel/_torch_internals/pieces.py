@@ -27,17 +27,12 @@ from npaccel._random_host import Draws
 from npaccel._torch_internals.capture import (
     Capture,
     CaptureError,
+    check_views,
     first_lines,
     is_internal,
     rewritten,
 )
 from npaccel._torch_internals.numpy_tracing import in_pieces, numpy_traced, scalar_results
-from npaccel._torch_internals.reversed_views import (
-    LEAVES,
-    REASON,
-    line_of_leaving_view,
-    line_of_stale_view,
-)
 
 
 class _Listener(threading.local):
@@ -101,10 +96,7 @@ def _configured(limit: int) -> Any:
 
 def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
     context = TracingContext.get()
-    for find, reason in ((line_of_stale_view, REASON), (line_of_leaving_view, LEAVES)):
-        where = find(graph.graph)
-        if where is not None:
-            raise CaptureError(reason, "reversed view", [traceback.FrameSummary(*where, "")], False)
+    check_views(graph, is_part=True)
     rewritten(graph, example_inputs)
     none: Any = None
     return Capture(

@@ -37,6 +37,19 @@ def assume(condition: Any, otherwise: str) -> None:
     torch._check(condition, lambda: f"Runtime assertion failed: {otherwise}")  # type: ignore[no-untyped-call]
 
 
+def raise_unless(condition: torch.Tensor, otherwise: str) -> None:
+    """Let compiled code raise RuntimeError where a value isn't true.
+
+    Parameters
+    ----------
+    condition : torch.Tensor
+        Of dtype bool, without dimensions.
+    otherwise : str
+        The error's text.
+    """
+    torch.ops.aten._assert_async.msg(condition, otherwise)
+
+
 def depends_on_data(x: Any) -> bool:
     """Whether a size or an index is known only while the code runs."""
     symbolic = isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool)
