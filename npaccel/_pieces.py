@@ -77,6 +77,9 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
 
 
 def _note(engine: Engine, error: CaptureError) -> None:
+    if not error.stack:  # It isn't known at which line.
+        engine.fall_back(error.reason)
+        return
     frame = error.stack[-1]
     engine.fall_back(
         error.reason, file=frame.filename, line=frame.lineno or 0, text=frame.line or ""

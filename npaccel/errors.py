@@ -13,6 +13,7 @@ __all__ = [
     "DeviceNotFoundError",
     "MixedDevicesError",
     "NotCompiledError",
+    "NotOnDeviceError",
     "NpaccelError",
     "OptionError",
     "PerformanceWarning",

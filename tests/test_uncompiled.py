@@ -1,5 +1,6 @@
 """What isn't compiled runs in NumPy, with its reason; what only looks so is compiled."""
 
+import re
 import warnings
 
 import numpy as np
@@ -50,9 +51,10 @@ BREAKS = [
 @pytest.mark.parametrize(("function", "x", "name", "reason"), BREAKS, ids=[b[2] for b in BREAKS])
 def test_numpy_runs_the_line_and_the_warning_says_why(function, x, name, reason):
     jitted = npaccel.jit(function, backend="eager", default_float="float64")
-    with pytest.warns(errors.PerformanceWarning, match=reason) as caught:
+    with pytest.warns(errors.PerformanceWarning) as caught:
         got = jitted(x)
     assert_same(got, function(x))
+    assert any(re.search(reason, str(warning.message)) for warning in caught)
     assert any(name in str(warning.message) for warning in caught)
     fallbacks = jitted.report().fallbacks
     assert fallbacks

@@ -148,7 +148,7 @@ class _Suppressed(logging.Filter):
         )
         user = [frame for frame in stack if not is_internal(frame.filename)]
         text = f"a piece can't be compiled: {type(error).__name__}: {first_lines(str(error))}"
-        _listener.on_break(CaptureError(text, "error", user or stack[-1:], True))
+        _listener.on_break(CaptureError(text, "error", user, True))
         return False
 
 

@@ -147,6 +147,14 @@ def test_out(method, code):
                     getattr(_ufunc_methods, f"{method}_ufunc")(ufunc, torch.from_numpy(x), out=mine)
                 continue
             run = getattr(_ufunc_methods, f"{method}_ufunc")
+            if np.result_type(x, out) != out.dtype:
+                # NumPy rounds between two elements: refused, but where that changes nothing.
+                try:
+                    run(ufunc, torch.from_numpy(x), out=mine)
+                except NotImplementedError:
+                    continue
+                same(mine, out)
+                continue
             assert run(ufunc, torch.from_numpy(x), out=mine) is mine
             same(mine, out)
     check(f"numpy.add.{method}", x, numpy=getattr(np.add, method), out=np.zeros((5,), "c16"))
