@@ -371,9 +371,8 @@ class Frame:
         views = self._views(made, run)
         if views is None:
             return None, "its result is a view of an array that had to be copied"
-        try:
-            shape_guard = None if capture.shape_guard is None else capture.shape_guard()
-        except (AssertionError, IndexError):  # A size that isn't one of a graph's input.
+        shape_guard = self._shape_guard()
+        if shape_guard is None and capture.shape_guard is not None:
             return None, "it depends on sizes that only Dynamo can check"
         call, boxed = self._callable(compiled, run)
         plan = Plan(
@@ -415,6 +414,25 @@ class Frame:
         again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
         again.read_only = run.read_only
         return self.run_frame(self.call.values, again), again
+
+    def _shape_guard(self) -> str | None:
+        """Conditions on sizes and numbers, in the names of a runner; None if there's no form."""
+        capture = self.capture
+        if capture.shape_guard is None:
+            return None
+        try:
+            text, others = capture.shape_guard()
+        except (AssertionError, IndexError):  # torch finds no source for a size.
+            return None
+        for name, expression in others.items():
+            if name not in text:
+                continue
+            found = re.fullmatch(r"(L\['\w+'\])(?:\.size\(\)\[(\d+)\])?", expression)
+            if found is None:
+                return None
+            owner = self.engine.scope.expression(found[1], capture.imports)
+            text = text.replace(name, owner if found[2] is None else f"{owner}.shape[{found[2]}]")
+        return text
 
     def _why_not_kept(self, compiled: CompiledGraph, boxed: bool) -> str:
         if compiled.not_portable:

@@ -64,6 +64,10 @@ _TORCH_STATE_GUARDS = frozenset(
 )
 
 
+#: Conditions on sizes, and what some of the names in them stand for.
+ShapeGuard = tuple[str, dict[str, str]]
+
+
 class CaptureError(Exception):
     """Dynamo couldn't make one graph of the function.
 
@@ -155,7 +159,8 @@ class Capture:
     guards : list of GuardRecord
         Without those on torch's own settings and on shapes.
     shape_guard : callable or None
-        Makes Python over ``L['t0']``, ``L['t1']``, ...: the graph's inputs.
+        Makes Python over ``L['t0']``, ``L['t1']``, ...: the graph's inputs, and numbers
+        that aren't inputs, whose expressions it returns besides.
         To be called when the graph is compiled, which may add conditions.
     has_side_effects : bool
         Whether objects of the caller change besides arrays.
@@ -181,7 +186,7 @@ class Capture:
     inputs: list[GraphInput]
     draws: Draws
     guards: list[GuardRecord]
-    shape_guard: Callable[[], str] | None
+    shape_guard: Callable[[], ShapeGuard] | None
     has_side_effects: bool
     scalar_outputs: list[IsScalar]
     traced_code: list[types.CodeType]
@@ -552,9 +557,28 @@ def _has_symbols(example_inputs: Sequence[Any]) -> bool:
     return False
 
 
-def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> str:
-    guard: str = shape_env.produce_guards_expression(example_inputs, ignore_static=False)
-    return guard
+def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
+    """Say what is assumed of sizes and numbers, those that the graph doesn't take too.
+
+    A number may decide only which way the function goes.
+    """
+    taken: set[Any] = set()
+    for value in example_inputs:
+        sizes = (*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,)
+        for size in sizes:
+            if isinstance(size, torch.SymInt | torch.SymFloat):
+                taken |= size.node.expr.free_symbols
+    others = {}
+    extra = []
+    for symbol, sources in shape_env.var_to_sources.items():
+        if symbol in taken or not sources:
+            continue
+        name = sources[0].name
+        expression = _plain(name() if callable(name) else name)
+        others[f"L['t{len(example_inputs) + len(extra)}']"] = expression
+        extra.append(shape_env.create_symintnode(symbol, hint=None))
+    text = shape_env.produce_guards_expression([*example_inputs, *extra], ignore_static=False)
+    return text or "True", others
 
 
 def _build_check(output: Any, code: types.CodeType) -> Callable[[dict[str, Any]], bool]:
