@@ -569,7 +569,7 @@ def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
             if isinstance(size, torch.SymInt | torch.SymFloat):
                 taken |= size.node.expr.free_symbols
     others = {}
-    extra = []
+    extra: list[Any] = []
     for symbol, sources in shape_env.var_to_sources.items():
         if symbol in taken or not sources:
             continue
