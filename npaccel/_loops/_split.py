@@ -784,6 +784,8 @@ class _Builder:
         return _InnerCalls(self.splitter).visit(node)  # type: ignore[no-any-return]
 
     def _is_array_expression(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Subscript) and self.kinds.is_simple(node.value):
+            return not self.kinds.is_host(node.slice)  # A view is made by Python sooner.
         if self.splitter.has_hoisted(node) or self.splitter.reads_container(node):
             return False
         if isinstance(node, ast.Call):
