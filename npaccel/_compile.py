@@ -129,8 +129,7 @@ def _uncaptured(engine: Engine, error: CaptureError) -> Uncompiled:
 
 
 def _not_compiled(engine: Engine, error: Exception) -> Uncompiled:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    cause = f"the compiler failed on it: {type(error).__name__}: {lines[0]}"
+    cause = f"the compiler failed on it: {type(error).__name__}: {inductor.first_line(error)}"
     advice = "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
     if engine.options.strict:
         engine.fall_back(cause, advice)

@@ -459,14 +459,37 @@ answer(wrong=wrong, at=at, seconds=seconds, problems=[str(p) for p in default_ca
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.timeout(60 + KILLS * 15)
-def test_killed_at_random_instants():
+def test_killed_at_random_instants(tmp_path):
     """The next process gives the right answer, without a word about the cache."""
+    own = {"OMP_NUM_THREADS": "1", "NPACCEL_CACHE_DIR": str(tmp_path)}  # It removes headers.
     seed = random.SystemRandom().randrange(1000)
-    child = children.start(FORKING + KILLER, seed, KILLS, OMP_NUM_THREADS="1")
+    child = children.start(FORKING + KILLER, seed, KILLS, **own)
     (found,) = children.finish(child, timeout=60 + KILLS * 15)
     print(f"seed {seed}: {found}")
     assert (found["wrong"], found["problems"]) == ([], []), f"seed {seed}"
     # And a process that isn't a fork of that one.
     ks = [seed * 1000 + i + 0.5 for i in range(KILLS)][:20]
     script = SUBJECT + "answer(wrong=[k for k in json.loads(sys.argv[1]) if not check(k)[0]])"
-    assert children.run(script, json.dumps(ks), OMP_NUM_THREADS="1")["wrong"] == []
+    assert children.run(script, json.dumps(ks), **own)["wrong"] == []
+
+
+CLEANED = """
+import shutil
+import warnings
+
+from npaccel import _compile
+
+def add(k):
+    return npaccel.jit(lambda x: x * k + 1)(np.arange(5.0)).tolist()
+
+warnings.simplefilter("error")
+before = add(3)
+shutil.rmtree(_compile.scratch_folder())
+answer(before=before, after=add(4))
+"""
+
+
+def test_the_scratch_folder_is_cleaned_meanwhile(tmp_path):
+    """What the compiler has made once for all kernels is made again."""
+    found = children.run(SUBJECT + CLEANED, NPACCEL_CACHE_DIR=str(tmp_path))
+    assert found == {"before": [1, 4, 7, 10, 13], "after": [1, 5, 9, 13, 17]}

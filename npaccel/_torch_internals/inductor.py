@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import re
 import threading
@@ -193,6 +194,14 @@ def _is_missing_compiler(error: BaseException | None) -> bool:
     return False
 
 
+def first_line(error: BaseException) -> str:
+    """Return what the compiler complained of first, or the error's first line."""
+    inner = getattr(error, "inner_exception", error)
+    complaint = re.search(r"^.*\berror: .*$", getattr(inner, "output", ""), re.MULTILINE)
+    lines = str(error).strip().splitlines() or [""]
+    return f"{lines[0]}: {complaint.group()}" if complaint else lines[0]
+
+
 def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGraph:
     """Take AOTAutograd's wrappers off, where they do nothing that is needed."""
     compiled = CompiledGraph(full=full, source=getattr(code, "source_code", ""))
@@ -281,14 +290,33 @@ def default_folder() -> str:
 def _headers_in(folder: Path) -> Iterator[None]:
     """Keep precompiled headers, which become part of every kernel, in a safe folder.
 
-    Inductor has them in a folder of a known name below /tmp.
+    Inductor has them in a folder of a known name below /tmp, and takes one that
+    it made once for made for ever.
     """
-    before = codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR
+    before = codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR, codecache._precompile_header
     codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR = str(folder), str(folder / "locks")
+    codecache._precompile_header = functools.partial(_header_in, str(folder))  # type: ignore[assignment]
     try:
         yield
     finally:
-        codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR = before
+        codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR, codecache._precompile_header = before
+
+
+_make_header = codecache._precompile_header.__wrapped__
+
+
+@functools.cache
+def _made_header(folder: str, header: str, command: str, **options: Any) -> str:
+    return _make_header(header, command, **options)
+
+
+def _header_in(folder: str, header: str, command: str, **options: Any) -> str:
+    """Return the path of a precompiled header that is there: its folder may be cleaned."""
+    path = _made_header(folder, header, command, **options)
+    if not (os.path.exists(path) and os.path.exists(f"{path}.gch")):
+        _made_header.cache_clear()
+        path = _made_header(folder, header, command, **options)
+    return path
 
 
 @contextlib.contextmanager
