@@ -322,7 +322,7 @@ def as_numpy_error(error: Exception) -> Exception | None:
     if isinstance(error, torch.linalg.LinAlgError):  # type: ignore[attr-defined]
         text = "Singular matrix" if "singular" in str(error) else str(error)
         return np.linalg.LinAlgError(text)
-    if "zero-size array to reduction" in str(error):
+    if "zero-size array to reduction" in str(error) or "indexing assignment" in str(error):
         return ValueError(str(error).splitlines()[0])
     if "out of bounds" in str(error):
         return IndexError(str(error).splitlines()[0])

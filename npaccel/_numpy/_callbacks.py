@@ -69,12 +69,12 @@ def apply_along_axis(
     place = axis + array.ndim if axis < 0 else axis
     if not 0 <= place < array.ndim:
         raise np.exceptions.AxisError(axis, array.ndim)
+    if any(size == 0 for i, size in enumerate(array.shape) if i != place):
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     if not args and not kwargs and any(func1d is known for known in _WITH_AXIS):
         return np.asarray(func1d(array, axis=place))
     last = np.moveaxis(array, place, -1)
     rows = last.reshape((-1, last.shape[-1]))
-    if rows.shape[0] == 0:
-        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     if rows.shape[0] > _MANY:
         raise NotImplementedError(f"there are more than {_MANY} slices")
     found = [np.asarray(func1d(row, *args, **kwargs)) for row in rows]

@@ -66,10 +66,21 @@ DIFFERENCES: tuple[Difference, ...] = (
         "fft.*",
     ),
     Difference(
+        "own-precision",
+        "with a wider `dtype`, squares are rounded to the data's dtype first, whose last digit "
+        "may differ",
+        "nanvar nanstd",
+    ),
+    Difference(
         "no-data",
         "transforms of arrays without elements to some length give zeros, where NumPy returns "
         "what was in memory",
         "fft.*",
+    ),
+    Difference(
+        "spread",
+        "how far numbers that aren't finite spread in a transform depends on the order of its sums",
+        "fft.*fft fft.*fft2 fft.*fftn",
     ),
     Difference(
         "used-out",
@@ -105,6 +116,17 @@ DIFFERENCES: tuple[Difference, ...] = (
         "refused",
         "floats into an array of integers, and complex extrema, run in NumPy, with a warning",
         "*.at",
+    ),
+    Difference(
+        "refused",
+        "an integral of a single coefficient runs in NumPy, with a warning: its length depends on "
+        "the value",
+        "polynomial.*int",
+    ),
+    Difference(
+        "refused",
+        "bools, complex numbers and uint64 are read in NumPy, with a warning",
+        "ndarray.item",
     ),
     Difference("refused", "complex rows (`axis=`) run in NumPy, with a warning", "unique"),
     Difference(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from npaccel._numpy._sorting import keys_of, search
 from npaccel._numpy._table import implements
 from npaccel._torch_internals.sizes import surely
 
+#: What `numpy.histogramdd` returns the edges in.
+_SEQUENCE: Any = type(np.histogramdd(np.zeros((1, 1)))[1])
 _UNCHECKED = "what depends on values isn't checked: a range that isn't finite, unsorted bin edges"
 
 
@@ -215,7 +218,7 @@ def _per_axis(bins: Any, dimensions: int) -> list[Any]:
 @implements(np.histogramdd, note=_UNCHECKED)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
     """`numpy.histogramdd`."""
     columns = _columns(sample)
     dimensions = len(columns)
@@ -243,7 +246,7 @@ def histogramdd(
     w = None if w is None else cast(w, result)
     found = tally(torch.where(inside, place, total), total + 1, w)[:total]  # type: ignore[arg-type]
     found = cast(found, result).reshape(shape)
-    return _per_volume(found, edges) if density else found, tuple(edges)
+    return _per_volume(found, edges) if density else found, _SEQUENCE(edges)
 
 
 def _per_volume(found: torch.Tensor, edges: list[torch.Tensor]) -> torch.Tensor:

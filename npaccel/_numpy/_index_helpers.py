@@ -163,7 +163,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     array = np.asarray(a)
     for axis in [axes] if np.ndim(axes) == 0 else axes:
         place = axis + ndim if axis < 0 else axis
-        found = np.asarray(func(array, place))
+        found = func(array, place)
         if found.ndim != array.ndim:
             found = np.expand_dims(found, place)
             if found.ndim != array.ndim:

@@ -21,7 +21,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import raise_unless, surely
 
 #: torch has no masked scatter or gather for these; the bits are the same.
 _SAME_BITS = {
@@ -112,7 +112,8 @@ def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
     Where an index occurs twice, NumPy keeps the last value. So does torch in
     small arrays; where the scatter runs in parallel, any of the values may stay.
     A mask with an array of as many values as it has True elements takes the
-    values in order; that their number is right isn't checked beforehand.
+    values in order; that their number is right is checked when the code runs,
+    on a CPU only.
     """
     selection = select(a, key, stores=True)
     source = value_for(value, to_numpy(a.dtype), a.device)
@@ -223,6 +224,9 @@ def _assign_masked(selection: Selection, mask: torch.Tensor, value: torch.Tensor
         return
     each = fitted(aligned, (aligned.shape[0], *rest)).expand(aligned.shape[0], *rest)
     each = flipped(each, [axis + 1 for axis in flips])
+    if view.device.type == "cpu":  # a GPU can't be used any more after such an error
+        text = "NumPy boolean array indexing assignment: not one value for each True of the mask"
+        raise_unless(torch.sum(mask) == aligned.shape[0], text)
     same_bits(view).masked_scatter_(wide.expand(view.shape), same_bits(each.contiguous()))
 
 

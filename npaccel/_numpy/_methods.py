@@ -223,7 +223,7 @@ def set_imag(a: torch.Tensor, value: Any) -> None:
     """Do ``a.imag = value``."""
     if not a.is_complex():
         raise TypeError("array does not have imaginary part to set")
-    setitem(imag(a), Ellipsis, value)
+    setitem(imag(a), Ellipsis, as_tensor(value) if isinstance(value, complex) else value)
 
 
 @implements("numpy.ndarray.flat.__set__", mutates=(0,))

@@ -136,13 +136,42 @@ def _spread(function: Any, a: Any, axis: Axis, where: Any, ddof: Any, **keywords
     keep = _number(x, where)
     out = keywords.pop("out")
     _check_inexact(x, keywords["dtype"], out)
-    found = call(function, x, axis, ddof=ddof, where=keep, **given(keywords))
-    if keep is True or not isinstance(keep, torch.Tensor):
+    if _rounds(x, keywords["dtype"]):
+        found = _in_own_precision(x, axis, ddof, keep, **given(keywords))
+        found = found if function is np.var else call(np.sqrt, found)
+    else:
+        found = call(function, x, axis, ddof=ddof, where=keep, **given(keywords))
+    if _missing(x) is None or not isinstance(keep, torch.Tensor):
         return deliver(found, out)
     _, mask = masked(x, keep, 0)
     keepdims = bool(given(keywords).get("keepdims", False))
     count = over_axes(torch.sum, mask, reduced_axes(axis, x.ndim), keepdims)
     return deliver(torch.where(count > ddof, found, torch.nan), out)
+
+
+def _rounds(x: torch.Tensor, dtype: Any) -> bool:
+    """Whether NumPy rounds what it squares to a coarser dtype than it sums in."""
+    if dtype is None or _missing(x) is None:
+        return False
+    return bool(np.result_type(to_numpy(x.dtype), as_dtype(dtype)) != to_numpy(x.dtype))
+
+
+def _in_own_precision(
+    x: torch.Tensor, axis: Axis, ddof: Any, keep: torch.Tensor, dtype: Any, mean: Any = None,
+    keepdims: Any = False,
+) -> torch.Tensor:  # fmt: skip
+    """Return a variance whose deviations are rounded to the dtype of the data, as NumPy's."""
+    _, mask = masked(x, keep, 0)
+    axes = reduced_axes(axis, x.ndim)
+    count = over_axes(torch.sum, mask, axes, True)
+    if mean is None:
+        total = call(np.sum, x, axis, dtype, keepdims=True, where=mask)
+        mean = call(np.divide, total, count, dtype=total.dtype)
+    gap = cast(call(np.subtract, x, mean), to_numpy(x.dtype))
+    square = call(np.multiply, gap, torch.conj_physical(gap)).real if x.is_complex() else gap * gap
+    total = call(np.sum, square, axis, dtype, keepdims=keepdims, where=mask)
+    freedom = over_axes(torch.sum, mask, axes, bool(keepdims)) - ddof
+    return call(np.divide, total, freedom, dtype=total.dtype)  # type: ignore[no-any-return]
 
 
 def _nanvar(function: Any, name: str) -> Any:

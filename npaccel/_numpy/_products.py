@@ -36,7 +36,7 @@ def dot(a: Any, b: Any, out: torch.Tensor | None = None) -> torch.Tensor:
     """`numpy.dot`, by the ranks of its operands."""
     a, b = promoted(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return call(np.multiply, a, b, out=out)  # type: ignore[no-any-return]
+        return exactly(call(np.multiply, a, b), out)
     _aligned(a, b, -1, max(b.ndim - 2, 0))
     if a.ndim <= 2 and b.ndim <= 2:
         return exactly(matmul(a, b), out)

@@ -104,14 +104,14 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
 implements(np.around, zero_d="scalar", mutates=(2,), elementwise=True)(round_)
 
 
-@implements(np.real, zero_d="scalar", elementwise=True)
+@implements(np.real, elementwise=True)
 def real(val: Any) -> torch.Tensor:
     """`numpy.real`: a view."""
     x = as_tensor(val)
     return torch.real(x) if x.is_complex() else x
 
 
-@implements(np.imag, zero_d="scalar", elementwise=True)
+@implements(np.imag, elementwise=True)
 def imag(val: Any) -> torch.Tensor:
     """`numpy.imag`: a view of complex numbers, zeros otherwise."""
     x = as_tensor(val)

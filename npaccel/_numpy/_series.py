@@ -198,7 +198,9 @@ def _declare(module: Any, prefix: str, value: Value) -> None:
         if not hasattr(module, name):
             continue
         # The name under which a printed graph can be imported.
-        globals()[name] = implements(getattr(module, name))(named(function, name, __name__))
+        globals()[name] = implements(getattr(module, name), zero_d="scalar")(
+            named(function, name, __name__)
+        )
 
 
 for _prefix, _module in MODULES.items():

@@ -131,7 +131,7 @@ def _between(x: torch.Tensor, xp: torch.Tensor, fp: torch.Tensor) -> torch.Tenso
     """Return the linear interpolation, at positions that aren't outside the samples."""
     last = xp.shape[0] - 2
     j = torch.clamp(torch.searchsorted(xp, x.contiguous(), right=True) - 1, 0, last)
-    x0, x1, y0, y1 = xp[j], xp[j + 1], fp[j], fp[j + 1]
+    x0, x1, y0, y1 = xp.take(j), xp.take(j + 1), fp.take(j), fp.take(j + 1)
     slope = (y1 - y0) / (x1 - x0)
     found = slope * (x - x0) + y0
     again = slope * (x - x1) + y1

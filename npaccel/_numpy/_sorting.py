@@ -24,6 +24,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import from_ordered as from_order
 from npaccel._numpy._ufunc_integers import ordered as in_signed_order
+from npaccel._torch_internals.sizes import surely
 
 _KINDS = ("quicksort", "mergesort", "heapsort", "stable")
 _NO_FIELDS = "Cannot specify order when the array has no fields."
@@ -168,6 +169,8 @@ def _check_kth(x: torch.Tensor, kth: Any, axis: int) -> None:
     """Raise ValueError where a position of a partition is outside the array."""
     if isinstance(kth, torch.Tensor) and kth.ndim > 1:
         raise ValueError("object too deep for desired array")
+    if surely(x.numel() == 0):
+        return  # NumPy asks for positions only where there is something to move.
     n = x.shape[axis]
     for k in kth if isinstance(kth, list | tuple) else [kth]:
         if not isinstance(k, torch.Tensor) and not -n <= k < n:
@@ -225,13 +228,13 @@ def argpartition(
     """`numpy.argpartition`."""
     x = as_tensor(a)
     if axis is None or x.ndim == 0:
-        x, axis = x.reshape(-1), -1
+        x, axis = x.reshape(-1), -1 if axis is None else axis
     axis = _check_partition(x, kth, axis, kind, order)
     places = _known_places(x, kth, axis)
     return positions(x, axis) if places is None else host.argpartition(x, places, axis)
 
 
-@implements(np.lexsort)
+@implements(np.lexsort, zero_d="scalar")
 def lexsort(keys: Any, axis: int = -1) -> torch.Tensor:
     """`numpy.lexsort`: by the last key first.
 

@@ -43,6 +43,7 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
     for slot, op in _UNARY_SLOTS.items():
         if hasattr(NumpyNdarrayVariable, slot):
             setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
+    _patch_divmod(active, emit)
     _patch_truth(active)
     _patch_iteration(active, emit)
     _patch_inplace(active, is_scalar)
@@ -56,6 +57,27 @@ def _unary(active: Any, emit: Emit, slot: str, op: Callable[..., Any]) -> Any:
         return emit(tx, op, [self]) if active.depth else original(self, tx)
 
     return impl
+
+
+def _patch_divmod(active: Any, emit: Emit) -> None:
+    """`divmod(a, b)`: from 2.13 on a slot that arrays don't have, nothing at all before."""
+    original = getattr(NumpyNdarrayVariable, "nb_divmod_impl", None)
+    if original is None:
+
+        def call_divmod(self: Any, tx: Any, a: Any, b: Any) -> Any:
+            arrays = any(isinstance(x.realize(), NumpyNdarrayVariable) for x in (a, b))
+            return emit(tx, divmod, [a, b]) if active.depth and arrays else None
+
+        BuiltinVariable.call_divmod = call_divmod
+        return
+
+    @functools.wraps(original)
+    def impl(self: Any, tx: Any, other: Any, reverse: bool = False) -> Any:
+        if not active.depth:
+            return original(self, tx, other, reverse)
+        return emit(tx, divmod, [other, self] if reverse else [self, other])
+
+    NumpyNdarrayVariable.nb_divmod_impl = impl
 
 
 def _patch_truth(active: Any) -> None:

@@ -30,6 +30,8 @@ from torch._dynamo.source import AttrSource
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
+from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.lazy import LazyVariableTracker
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
@@ -42,11 +44,13 @@ from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
 from npaccel._results import IsScalar
 from npaccel._torch_internals import (
+    numpy_assignments,
     numpy_objects,
     numpy_slots,
     python_numbers,
     random_tracing,
 )
+from npaccel._torch_internals.sizes import leave_unbound
 
 #: Attributes of ndarray that are constants of a trace.
 _CONSTANT_ATTRIBUTES = frozenset(
@@ -63,6 +67,14 @@ _CONSTANT_FUNCTIONS = frozenset(
 )
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
 _KEEP_SCALARS = frozenset(f"numpy.{name}" for name in ("imag", "real", "squeeze", "transpose"))
+#: Functions that call the method of a scalar, which gives a scalar, not the array `out`.
+_METHODS_OF_SCALARS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("all", "amax", "amin", "any", "argmax", "argmin", "around", "clip", "max", "mean"),
+        *("min", "prod", "round", "std", "sum", "take", "var"),
+    )
+)
 #: Methods of a NumPy scalar that give an array all the same.
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat", "reshape"})
 
@@ -157,7 +169,9 @@ class Operation:
         return f"<{self.name}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
+        found = self.function(*args, **kwargs)
+        leave_unbound(found)
+        return found
 
 
 #: `x.item()` of an array without dimensions.
@@ -278,17 +292,52 @@ def _refuse(what: str, detail: str, reason: str = "") -> None:
 def _emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if args and operation.may_share and _is_scalar_variable(args[0]):
         # What is made of a NumPy scalar may be written to, the scalar never changes.
-        copied = tx.output.create_proxy("call_function", torch.clone, (args[0].as_proxy(),), {})
-        copied.node.meta[_SCALAR] = True
-        args = [NumpyNdarrayVariable.create(tx, copied), *args[1:]]
+        args = [_copied_scalar(tx, args[0]), *args[1:]]
+    copied_out = _gives_copy_of_out(operation, args, kwargs)
+    args = [_without_builtin(arg) for arg in args]
+    kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
     proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
     try:
-        return NumpyNdarrayVariable.create(tx, proxy)
+        found = NumpyNdarrayVariable.create(tx, proxy)
     except Unsupported as error:
         refusal = _refusal(error)
         if refusal is None:
             raise
         return _refuse(f"this call of {operation.name}", "", refusal)
+    return _copied_scalar(tx, found) if copied_out else found
+
+
+def _copied_scalar(tx: Any, variable: Any) -> Any:
+    copied = tx.output.create_proxy("call_function", torch.clone, (variable.as_proxy(),), {})
+    copied.node.meta[_SCALAR] = True
+    return NumpyNdarrayVariable.create(tx, copied)
+
+
+def _gives_copy_of_out(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether NumPy returns a scalar where it was given an `out`: from methods of scalars."""
+    name = operation.name
+    if name not in _METHODS_OF_SCALARS and not name.startswith("numpy.ndarray."):
+        return False
+    if not args or not _is_scalar_variable(args[0]):
+        return False
+    place = _place_of_out(operation.function)
+    out = kwargs.get("out", args[place] if place < len(args) else None)
+    return isinstance(out, NumpyNdarrayVariable)
+
+
+@functools.cache
+def _place_of_out(function: Callable[..., Any]) -> int:
+    names = list(inspect.signature(function).parameters)
+    return names.index("out") if "out" in names else len(names)
+
+
+def _without_builtin(variable: Any) -> Any:
+    """Return a variable that a graph can hold: Dynamo has no form for the type `complex`."""
+    if isinstance(variable, LazyVariableTracker):
+        variable = variable.realize()
+    if isinstance(variable, BuiltinVariable) and variable.fn is complex:
+        return NumpyDTypeVariable(np.dtype(complex))
+    return variable
 
 
 def _is_scalar_variable(variable: Any) -> bool:
@@ -299,6 +348,14 @@ def _emit_operator(tx: Any, op: Callable[..., Any], args: list[Any]) -> Any:
     operation = operator_operation(op)
     assert operation is not None
     return _emit(tx, operation, args, {})
+
+
+def _assign(tx: Any, name: str, array: Any, value: Any) -> bool:
+    row = _table.row_named(f"numpy.ndarray.{name}.__set__")
+    if row is None or _is_scalar_variable(array):
+        return False
+    _emit(tx, _row_operation(row), [array, value], {})
+    return True
 
 
 def _refusal(error: BaseException | None) -> str | None:
@@ -322,6 +379,8 @@ def _example(variable: Any) -> Any:
 def _build_constant(tx: Any, value: Any) -> Any:
     if isinstance(value, np.dtype):
         return NumpyDTypeVariable(value)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return NumpyVariable(value)
     if isinstance(value, tuple):
         value = tuple(value)
     return VariableTracker.build(tx, value)
@@ -366,6 +425,7 @@ def install() -> None:
         _patch_arrays()
         _patch_operators()
         numpy_slots.patch_slots(_active, _emit_operator, is_scalar)
+        numpy_assignments.patch_assignments(_active, _refuse, _assign)
         numpy_objects.patch_index_helpers(_active, _refuse, _call_row)
         random_tracing.patch_generators(_active, _refuse, _emit, Operation)
         _patch_inputs()
@@ -443,6 +503,8 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return _length(self, tx)
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
+        if is_scalar(self.as_proxy().node) and not hasattr(np.generic, name):
+            return _refuse(f"`{name}` of a NumPy scalar", "", "NumPy's scalars have no such method")
         row = _table.row_named(f"numpy.ndarray.{name}")
         if name == "item" and row is not None:
             element = _emit(tx, _method_operation(row, name), [self, *args], kwargs)
@@ -458,6 +520,8 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return original_getattr(self, tx, name)
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
+        if is_scalar(self.as_proxy().node) and not hasattr(np.generic, name):
+            return _refuse(f"`{name}` of a NumPy scalar", "", "NumPy's scalars have no such thing")
         row = _table.row_named(f"numpy.ndarray.{name}")
         if row is not None and row.status != "compiled":
             return _refuse(f"ndarray.{name}", "", row.reason)

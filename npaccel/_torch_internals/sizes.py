@@ -1,6 +1,7 @@
 """Questions about sizes that may be symbolic.
 
-Read from torch/fx/experimental/symbolic_shapes.py of 2.11 and 2.13.
+Read from torch/fx/experimental/symbolic_shapes.py and torch/_subclasses/fake_tensor.py of 2.11
+and 2.13.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_or_false
 
 
@@ -56,4 +58,19 @@ def depends_on_data(x: Any) -> bool:
     return symbolic and bool(free_unbacked_symbols(x))
 
 
-__all__ = ["assume", "depends_on_data", "surely"]
+def leave_unbound(found: Any) -> None:
+    """Let one node of a graph keep sizes that depend on the data to itself.
+
+    Parameters
+    ----------
+    found : object
+        What the node computed: sizes that occur in it stay known.
+    """
+    first = found[0] if isinstance(found, tuple | list) and found else found
+    if not isinstance(first, FakeTensor) or first.fake_mode.shape_env is None:
+        return
+    env = first.fake_mode.shape_env
+    env.ignorable_fresh_unbacked_symbols.extend(env.pending_fresh_unbacked_symbols)
+
+
+__all__ = ["assume", "depends_on_data", "leave_unbound", "surely"]

@@ -209,6 +209,8 @@ def literal_text(value, values):
         return "[" + ", ".join(literal_text(item, values) for item in value) + "]"
     if isinstance(value, tuple):
         return "(" + "".join(literal_text(item, values) + ", " for item in value) + ")"
+    if isinstance(value, complex) and not (value.real and value.imag):
+        return f"complex({value.real!r}, {value.imag!r})"  # -1j has a real part of -0.0
     if isinstance(value, np.dtype):
         return f"np.dtype({value.str!r})"
     if isinstance(value, np.ufunc):

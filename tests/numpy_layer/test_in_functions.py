@@ -1,0 +1,90 @@
+"""NumPy calls that only a traced function can get wrong: what is returned, assigned, refused."""
+
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import npaccel
+
+
+def both(function, *args):
+    """Return what a function gives when it's compiled, and in NumPy, and the arrays after each."""
+    outcomes = []
+    for call in (npaccel.jit(function, backend="eager", strict=True, cache=False), function):
+        given = [np.array(a) if isinstance(a, np.ndarray) else a for a in args]
+        outcomes.append((call(*given), given))
+    return outcomes
+
+
+def set_flat(a):
+    a.flat = 3.0
+    a.T.flat = np.arange(a.size)
+    return a
+
+
+def set_parts(a):
+    a.real = np.arange(a.shape[-1])
+    a.imag = 2
+    return a
+
+
+@pytest.mark.parametrize(
+    ("function", "array"), [(set_flat, np.zeros((2, 3))), (set_parts, np.zeros((2, 3), complex))]
+)
+def test_attributes_are_assigned(function, array):
+    (found, (mine,)), (expected, (theirs,)) = both(function, array)
+    assert_same(found, expected)
+    assert_same(mine, theirs)
+
+
+A, B = np.array([2.0, 1.0, 7.0]), np.arange(4)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        divmod,
+        np.setdiff1d,
+        np.setxor1d,
+        lambda a, b: np.intersect1d(a, b, return_indices=True),
+        lambda a, b: np.interp(a[0], b, b * 2.0),
+        lambda a, b: np.sum(a, dtype=complex),
+        lambda a, b: np.zeros(2, np.common_type(a)),
+    ],
+)
+def test_calls_are_compiled(function):
+    b = B if function is not divmod else B[1:]
+    (found, _), (expected, _) = both(function, A, b)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "max", "any", "argmin", "round", "clip", "take", "var"]
+)
+def test_a_scalar_and_an_out_give_a_scalar(name):
+    arguments = {"clip": (0, 1), "take": (0,)}.get(name, ())
+    out = np.array(1) if name == "argmin" else np.array(1.0)
+    (found, mine), (expected, theirs) = both(
+        lambda x, out: getattr(np, name)(x, *arguments, out=out), np.float64(2.5), out
+    )
+    assert type(found) is type(expected)
+    assert found == expected
+    assert mine[1] == theirs[1]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_mask_takes_one_value_for_each_true_element(count):
+    def store(a, mask, values):
+        a[mask] = values
+        return a
+
+    mask = np.array([True, False, True, True])
+    fast = npaccel.jit(store, backend="eager", strict=True, cache=False)
+    with pytest.raises(ValueError, match="cannot assign"):
+        fast(np.zeros(4), mask, np.arange(float(count)))
+
+
+def test_a_scalar_has_no_methods_of_arrays_alone():
+    fast = npaccel.jit(lambda x: (x * 2).dot(3), backend="eager", cache=False)
+    with pytest.warns(npaccel.errors.PerformanceWarning), pytest.raises(AttributeError):
+        fast(np.float64(2))
