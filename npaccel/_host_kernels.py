@@ -38,7 +38,15 @@ def usable(*tensors: torch.Tensor) -> bool:
 
 #: How many times the time of NumPy's vector kernel the compiled code of one thread takes: a million
 #: float64, AVX512.
-_SLOWER = {"arccosh": 3.6, "arcsinh": 5.8, "arctanh": 7.4, "cbrt": 6.7, "cosh": 2.9, "expm1": 5.2}
+_SLOWER = {
+    "angle": 4.6,
+    "arccosh": 3.6,
+    "arcsinh": 5.8,
+    "arctanh": 7.4,
+    "cbrt": 6.7,
+    "cosh": 2.9,
+    "expm1": 5.2,
+}
 #: Below this many elements the call of an operator, 15 microseconds, costs more than it saves.
 _FEW = 4096
 
@@ -57,6 +65,12 @@ def ufunc_usable(name: str, x: torch.Tensor) -> bool:
         and torch.backends.cpu.get_cpu_capability() == "AVX512"
         and _SLOWER[name] > torch.get_num_threads()
     )
+
+
+def worth(*tensors: torch.Tensor) -> bool:
+    """Whether a call that saves some nanoseconds per element pays: not with few elements."""
+    sizes: list[Any] = [tensor.numel() for tensor in tensors]
+    return usable(*tensors) and not all(isinstance(n, int) and n < _FEW for n in sizes)
 
 
 def _array(value: Any) -> Any:
@@ -152,11 +166,23 @@ def lexsort(keys: list[Array], axis: int) -> Array:
     return np.lexsort(keys, axis)
 
 
-@_kernel("ufunc(Tensor x, str name) -> Tensor", _like)
+def _computed(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+    floating = x.dtype.is_floating_point
+    return x.shape, x.dtype if floating else torch.float64
+
+
+@_kernel("ufunc(Tensor x, str name) -> Tensor", _computed)
 def ufunc(x: Array, name: str) -> Array:
-    """Compute a ufunc of one operand whose result has the operand's dtype."""
+    """Compute a ufunc of one operand: of floats in their dtype, of wide integers in float64."""
     with np.errstate(all="ignore"):
         return getattr(np, name)(x)  # type: ignore[no-any-return]
+
+
+@_kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)
+def arctan2(y: Array, x: Array) -> Array:
+    """`numpy.arctan2` of floats of one shape and dtype."""
+    with np.errstate(all="ignore"):
+        return np.arctan2(y, x)
 
 
 def _without(x: torch.Tensor, axis: int, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
@@ -167,3 +193,88 @@ def _without(x: torch.Tensor, axis: int, *_: Any) -> tuple[Sequence[Any], torch.
 def extreme_position(x: Array, axis: int, largest: bool) -> Array:
     """`numpy.argmax` or `numpy.argmin` along an axis."""
     return (np.argmax if largest else np.argmin)(x, axis)  # type: ignore[no-any-return]
+
+
+# -- kernels whose result's size depends on the data
+
+
+def _counted() -> torch.SymInt:
+    """Return a size that only the running code knows."""
+    return torch.library.get_ctx().new_dynamic_size()
+
+
+@_kernel("flatnonzero(Tensor x) -> Tensor", lambda x: ((_counted(),), torch.int64))
+def flatnonzero(x: Array) -> Array:
+    """`numpy.flatnonzero`."""
+    return np.flatnonzero(x)
+
+
+def _chosen_form(x: torch.Tensor, _: Any, axis: int) -> tuple[Sequence[Any], torch.dtype]:
+    return (*x.shape[:axis], _counted(), *x.shape[axis + 1 :]), x.dtype
+
+
+@_kernel("chosen(Tensor x, Tensor mask, int axis) -> Tensor", _chosen_form)
+def chosen(x: Array, mask: Array, axis: int) -> Array:
+    """Return the elements along an axis where a mask isn't 0.
+
+    By their positions: NumPy's own ``x[mask]`` mispredicts a branch per element.
+    """
+    return x.take(np.flatnonzero(mask), axis)
+
+
+def _some(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+    return (_counted(),), x.dtype
+
+
+@_kernel("intersect1d(Tensor a, Tensor b, bool unique) -> Tensor", _some)
+def intersect1d(a: Array, b: Array, unique: bool) -> Array:
+    """`numpy.intersect1d`."""
+    return np.intersect1d(a, b, unique)
+
+
+@_kernel("setdiff1d(Tensor a, Tensor b, bool unique) -> Tensor", _some)
+def setdiff1d(a: Array, b: Array, unique: bool) -> Array:
+    """`numpy.setdiff1d`."""
+    return np.setdiff1d(a, b, unique)
+
+
+# -- writes under a mask, counts, membership, sliding sums
+
+
+@_kernel("placed(Tensor x, Tensor mask, Tensor values) -> Tensor", _like)
+def placed(x: Array, mask: Array, values: Array) -> Array:
+    """Return a copy of x to which `numpy.place` has been applied."""
+    found = x.copy()
+    np.put(found, np.flatnonzero(mask), values)
+    return found
+
+
+def _tallied(_: torch.Tensor, size: Any) -> tuple[Sequence[Any], torch.dtype]:
+    return (size,), torch.int64
+
+
+@_kernel("tally(Tensor place, SymInt size) -> Tensor", _tallied)
+def tally(place: Array, size: int) -> Array:
+    """Count how often each number from 0 to size - 1 occurs; there are no others."""
+    return np.bincount(place.reshape(-1), minlength=size)
+
+
+def _truths(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+    return x.shape, torch.bool
+
+
+@_kernel("isin(Tensor x, Tensor values) -> Tensor", _truths)
+def isin(x: Array, values: Array) -> Array:
+    """`numpy.isin`."""
+    return np.isin(x, values)
+
+
+def _slid(a: torch.Tensor, v: torch.Tensor, mode: str) -> tuple[Sequence[Any], torch.dtype]:
+    n, m = a.shape[0], v.shape[0]
+    return ({"valid": n - m + 1, "same": n, "full": n + m - 1}[mode],), a.dtype
+
+
+@_kernel("correlate(Tensor a, Tensor v, str mode) -> Tensor", _slid)
+def correlate(a: Array, v: Array, mode: Any) -> Array:
+    """Return sums of products of v, the shorter one, with the windows of a, nothing conjugated."""
+    return np.correlate(a, np.conj(v) if v.dtype.kind == "c" else v, mode)

@@ -9,6 +9,15 @@ import npaccel
 from npaccel import _host_kernels as host
 
 X = np.random.default_rng(0).normal(size=(6, 5))
+SLID = np.convolve(X[0] + 1j, X[1, 2::-1] * 1j)
+
+
+def placed(x, mask, values):
+    found = x.copy()
+    np.place(found, mask, values)
+    return found
+
+
 CALLS = {
     "sort": (host.sort, (X, 0, True), np.sort(X, 0)),
     "argsort": (host.argsort, (X, 1, False), np.argsort(X, 1)),
@@ -17,6 +26,17 @@ CALLS = {
     "sorted_at": (host.sorted_at, (X, np.array([4, -1, 0])), np.sort(X, 0)[[4, -1, 0]]),
     "lexsort": (host.lexsort, ([X, X > 0], 0), np.lexsort((X, X > 0), 0)),
     "ufunc": (host.ufunc, (X, "cbrt"), np.cbrt(X)),
+    "ufunc of integers": (host.ufunc, (np.arange(5), "cbrt"), np.cbrt(np.arange(5))),
+    "arctan2": (host.arctan2, (X, X[::-1].copy()), np.arctan2(X, X[::-1])),
+    "flatnonzero": (host.flatnonzero, (X > 0,), np.flatnonzero(X > 0)),
+    "chosen": (host.chosen, (X, X[0] > 0, 1), X[:, X[0] > 0]),
+    "placed": (host.placed, (X, X > 0, np.array([1.0, 2, 3])), placed(X, X > 0, [1, 2, 3])),
+    "intersect1d": (host.intersect1d, (X, X[0], False), np.intersect1d(X, X[0])),
+    "setdiff1d": (host.setdiff1d, (X, X[0], False), np.setdiff1d(X, X[0])),
+    "tally": (host.tally, (np.array([3, 1, 1]), 6), np.array([0, 2, 0, 1, 0, 0])),
+    "isin": (host.isin, (X, X[0]), np.isin(X, X[0])),
+    "correlate": (host.correlate, (X[0], X[1, :3], "same"), np.correlate(X[0], X[1, :3], "same")),
+    "correlate complex": (host.correlate, (X[0] + 1j, X[1, :3] * 1j, "full"), SLID),
     "extreme_position": (host.extreme_position, (X, 1, True), np.argmax(X, 1)),
 }
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import call, probe
 from npaccel._numpy._cumulative import diff
 from npaccel._numpy._dtypes import (
@@ -143,6 +144,8 @@ def _edge_places(a: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 
 def tally(place: torch.Tensor, size: Any, weights: torch.Tensor | None) -> torch.Tensor:
     """Return how often each place occurs, or the sum of the weights there."""
+    if weights is None and host.worth(place):
+        return host.tally(place, size)
     if weights is None:
         weights = torch.ones((), dtype=torch.int64, device=place.device).expand(place.shape)
     return weights.new_zeros((size,)).index_add(0, place, weights)

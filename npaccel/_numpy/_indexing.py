@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._dtypes import (
     DType,
     as_tensor,
@@ -81,6 +82,12 @@ def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
     view = flipped(selection.view, selection.flips)
     if not selection.gathers:
         return view
+    mask = _only_mask(selection)
+    if mask is not None and mask.ndim and host.worth(view, mask):
+        place = next(i for i, index in enumerate(selection.indices) if index is not None)
+        flat = view.flatten(place, place + mask.ndim - 1)
+        found = host.chosen(flat, mask.reshape(-1), place)
+        return moved(found, place, selection.place or 0, 1)
     check_broadcast(selection)
     found = torch.ops.aten.index.Tensor(view, selection.indices)
     return moved(found, *places(selection), width(selection))

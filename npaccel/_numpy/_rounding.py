@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import call, deliver
 from npaccel._numpy._dtypes import FLOAT64, as_tensor, cast, is_scalar, result_dtype, to_numpy
 from npaccel._numpy._table import implements
@@ -124,5 +125,8 @@ def angle(z: Any, deg: bool = False) -> torch.Tensor:
     x = z if is_scalar(z) else as_tensor(z)
     if is_scalar(x):
         x = as_tensor(x)
-    found = call(np.arctan2, imag(x) if x.is_complex() else 0, real(x))
-    return call(np.multiply, found, 180 / math.pi) if deg else found  # type: ignore[no-any-return]
+    if x.is_complex() and host.ufunc_usable("angle", x.real):
+        found = host.arctan2(x.imag, x.real)
+    else:
+        found = call(np.arctan2, imag(x) if x.is_complex() else 0, real(x))
+    return call(np.multiply, found, 180 / math.pi) if deg else found

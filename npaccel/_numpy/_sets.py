@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of, call
 from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
 from npaccel._numpy._products import promoted
@@ -133,6 +134,8 @@ def contains(test: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     few = isinstance(size, int) and size <= 8
     if few or x.is_complex():  # a comparison that fuses beats a sort and a search
         return torch.any(x.unsqueeze(-1) == test, -1)
+    if host.worth(x, test):
+        return host.isin(x, test)
     s = ordered(test, 0)
     place = torch.clamp(search(s, x, right=False), max=s.shape[0] - 1)
     return s[place] == x
@@ -196,6 +199,8 @@ def intersect1d(
 ) -> Any:
     """`numpy.intersect1d`; with `return_indices` also where the values first are."""
     a, b = promoted(ar1, ar2)
+    if not return_indices and host.usable(a, b):
+        return host.intersect1d(a, b, bool(assume_unique))
     if assume_unique:
         first, second = a.reshape(-1), b.reshape(-1)
         index_a = index_b = None
@@ -222,6 +227,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> torch.Tensor:
     """`numpy.setdiff1d`."""
     a = as_tensor(ar1)
     own = to_numpy(a.dtype)
+    if host.usable(a, as_tensor(ar2)):
+        return host.setdiff1d(a, as_tensor(ar2), bool(assume_unique))
     x, test = promoted(_distinct(a, assume_unique), ar2)
     return cast(x[~contains(test.reshape(-1), x)], own)
 

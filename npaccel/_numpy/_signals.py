@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of, call
 from npaccel._numpy._cumulative import diff, sliced
 from npaccel._numpy._dtypes import (
@@ -32,49 +33,70 @@ from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import as_signed
 
 #: Up to this length of a window its products are written out, one after another.
-_WRITTEN_OUT = 32
+_WRITTEN_OUT = 64
+#: So many of them in one sum: Inductor computes larger ones with fewer registers.
+_TERMS = 8
 
 
-def _windows(a: torch.Tensor, v: torch.Tensor, before: Any, after: Any) -> torch.Tensor:
-    """Return the sums of products of v with every window of a as long as v.
-
-    Windows may reach over the ends, where there is nothing: not a zero, whose
-    product with infinity would be NaN. Both forms fuse; torch's conv1d is 10
-    to 50 times slower than NumPy in float64.
-    """
+def _written_out(a: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Return the sums of products of v with the windows inside of a: shifted slices, which fuse."""
     length: Any = v.shape[0]
-    if isinstance(length, int) and length <= _WRITTEN_OUT:
-        ends = [(before - j, after - length + 1 + j) for j in range(length)]
-        return functools.reduce(_plus, (pad(a * v[j], end) for j, end in enumerate(ends)))
-    windows = pad(a, (before, after)).unfold(0, length, 1)
+    count = a.shape[0] - length + 1
+    products = [a[j : j + count] * v[j] for j in range(length)]
+    sums = [
+        functools.reduce(_plus, products[i : i + _TERMS]) for i in range(0, len(products), _TERMS)
+    ]
+    return functools.reduce(_plus, sums)
+
+
+def _over_ends(a: torch.Tensor, v: torch.Tensor, before: Any, after: Any) -> torch.Tensor:
+    """Return the sums of products of v with windows of a that may reach over its ends.
+
+    There is nothing: not a zero, whose product with infinity would be NaN.
+    """
+    windows = pad(a, (before, after)).unfold(0, v.shape[0], 1)
     if a.dtype == torch.bool:
         return torch.any(windows & v, -1)
     products = windows * v
     if products.is_floating_point() or products.is_complex():
-        inside = pad(torch.ones_like(a, dtype=torch.bool), (before, after)).unfold(0, length, 1)
-        products = torch.where(inside, products, 0)
+        inside = pad(torch.ones_like(a, dtype=torch.bool), (before, after))
+        products = torch.where(inside.unfold(0, v.shape[0], 1), products, 0)
     return torch.sum(products, -1, dtype=a.dtype)
+
+
+def _windows(a: torch.Tensor, v: torch.Tensor, mode: str) -> torch.Tensor:
+    """Return the sums of products of v with windows of a as long as v, in one of NumPy's modes.
+
+    torch's conv1d is 10 to 50 times slower than NumPy in float64.
+    """
+    length: Any = v.shape[0]
+    before, after = _overhang(mode, length)
+    if not isinstance(length, int) or length > _WRITTEN_OUT:
+        return host.correlate(a, v, mode) if host.usable(a, v) else _over_ends(a, v, before, after)
+    found = _written_out(a, v)
+    parts = [_over_ends(a[: length - 1], v, before, 0)] if before else []
+    parts.append(found)
+    parts += [_over_ends(a[1 - length :], v, 0, after)] if after else []
+    return torch.cat(parts) if len(parts) > 1 else found
 
 
 def _plus(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x | y if x.dtype == torch.bool else x + y
 
 
-def _padding(mode: Any, m: int) -> tuple[int, int]:
+def _overhang(mode: str, m: Any) -> tuple[Any, Any]:
     """Return how far the window reaches over each end of the array."""
-    names = {0: "valid", 1: "same", 2: "full"}
-    mode = names.get(mode, mode) if isinstance(mode, int) else mode
     if mode == "valid":
         return 0, 0
-    if mode == "same":
-        return m // 2, m - m // 2 - 1
-    if mode == "full":
-        return m - 1, m - 1
-    raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    return (m // 2, m - m // 2 - 1) if mode == "same" else (m - 1, m - 1)
 
 
 def _slid(a: torch.Tensor, v: torch.Tensor, mode: Any) -> torch.Tensor:
-    return _windows(a, v, *_padding(mode, v.shape[0]))
+    names = {0: "valid", 1: "same", 2: "full"}
+    name: Any = names.get(mode, mode) if isinstance(mode, int) else mode
+    if name not in names.values():
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    return _windows(a, v, name)
 
 
 def _vectors(a: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of
 from npaccel._numpy._creation import cast_scalar
 from npaccel._numpy._dtypes import BOOL, as_tensor, cast, check_cast, is_scalar, to_numpy
@@ -95,6 +96,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         if surely(x.numel() == 0):
             return
         raise ValueError("Cannot insert from an empty array!")
+    if host.worth(x, chosen, source):
+        x.copy_(host.placed(x, chosen, source))
+        return
     order = torch.cumsum(chosen.reshape(-1), 0) - 1
     found = _cycled(source, order)
     x.copy_(either(chosen, found.reshape(x.shape) if found.ndim else found, x))

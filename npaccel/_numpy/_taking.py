@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of, deliver, needs_array, written_back
 from npaccel._numpy._dtypes import (
     BOOL,
@@ -143,13 +144,16 @@ def nonzero(a: Any) -> tuple[torch.Tensor, ...]:
             "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
             "instead."
         )
+    if x.ndim == 1 and host.worth(x):
+        return (host.flatnonzero(x),)
     return tuple(torch.nonzero(same_bits(x)).unbind(1))
 
 
 @implements(np.flatnonzero, data_dependent=True)
 def flatnonzero(a: Any) -> torch.Tensor:
     """`numpy.flatnonzero`."""
-    return nonzero(as_tensor(a).reshape(-1))[0]
+    x = as_tensor(a).reshape(-1)
+    return host.flatnonzero(x) if host.worth(x) else nonzero(x)[0]
 
 
 @implements(np.argwhere, data_dependent=True)
@@ -165,6 +169,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     mask = as_tensor(condition)
     if mask.ndim != 1:
         raise ValueError("condition must be a 1-d array")
+    if isinstance(condition, torch.Tensor) and host.worth(x, mask):
+        return written_back(host.chosen(x, mask, where), out)
     if isinstance(condition, Sequence):
         # A list of Python bools: the number of elements is known.
         kept = np.flatnonzero(np.asarray(condition)).tolist()
@@ -178,8 +184,10 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
 @implements(np.extract, data_dependent=True)
 def extract(condition: Any, arr: Any) -> torch.Tensor:
     """`numpy.extract`."""
-    x = as_tensor(arr).reshape(-1)
-    return selected(x, 0, nonzero(as_tensor(condition).reshape(-1))[0])
+    x, mask = as_tensor(arr).reshape(-1), as_tensor(condition).reshape(-1)
+    if host.worth(x, mask):
+        return host.chosen(x, mask, 0)
+    return selected(x, 0, nonzero(mask)[0])
 
 
 def _wrapped(x: Any, kind: Any) -> Any:

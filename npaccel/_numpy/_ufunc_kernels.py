@@ -72,6 +72,11 @@ def or_by_numpy(name: str, compute: Compute) -> Compute:
     return kernel
 
 
+def isfinite(x: torch.Tensor) -> torch.Tensor:
+    """Return which numbers are finite; of floats by one comparison, where torch takes two."""
+    return torch.abs(x) < math.inf if x.is_floating_point() else torch.isfinite(x)
+
+
 # Comparison and order
 
 

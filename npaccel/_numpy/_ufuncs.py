@@ -101,7 +101,7 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.minimum, kernels.minimum),
     Kernel(np.fmax, kernels.fmax),
     Kernel(np.fmin, kernels.fmin),
-    Kernel(np.isfinite, torch.isfinite),
+    Kernel(np.isfinite, kernels.isfinite),
     Kernel(np.isinf, torch.isinf),
     Kernel(np.isnan, torch.isnan),
     # NumPy has loops for dates only, which are refused before a kernel runs

@@ -32,6 +32,7 @@ from npaccel._results import AssumptionError, is_assumption
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
+from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
@@ -264,6 +265,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         _writes_in_place(),
         _numbers_in_full(),
         fast_mask_stores(),
+        fast_vector_operations(),
     ):
         yield
 

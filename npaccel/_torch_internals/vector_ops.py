@@ -1,0 +1,149 @@
+"""Compute by vectors what Inductor's CPU kernels compute element by element.
+
+For an operation without a vector form Inductor stores the lanes, loops over them and
+loads the results: `isnan` of a million float64 takes 3 ms, of which NumPy needs 0.3.
+The forms here are comparisons, moves of bits, and AVX512's own conversions.
+
+Read from torch/_inductor/codegen/cpp.py (CppVecOverrides, CppVecKernel.get_to_dtype_expr)
+of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, CppVecOverrides
+from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
+from torch._inductor.virtualized import V
+
+#: Copies the bits of one vector into another type of as many lanes; the compiler drops it.
+_MOVED = "[&]() {{ {to} bits; std::memcpy(&bits, &{x}, sizeof(bits)); return bits; }}()"
+_BITS = {torch.float64: torch.int64, torch.float32: torch.int32}
+#: AVX512's conversion of one vector into one of as many lanes.
+_CONVERSIONS = {
+    (torch.int64, torch.float64): "_mm512_cvtepi64_pd",
+    (torch.int32, torch.float32): "_mm512_cvtepi32_ps",
+}
+
+
+def _vectors(dtype: torch.dtype) -> str:
+    """Return the C++ type of what one step of a kernel's loop has of a dtype."""
+    return str(V.kernel._get_vec_type(dtype))
+
+
+def _mask(x: Any, condition: str) -> str:
+    return f"{V.kernel._get_mask_type(x.dtype)}({condition})"
+
+
+def _isnan(x: Any) -> str:
+    return _mask(x, f"{x} != {x}")
+
+
+def _isinf(x: Any) -> str:
+    infinity = f"std::numeric_limits<{DTYPE_TO_CPP[x.dtype]}>::infinity()"
+    return _mask(x, f"{x}.abs() == decltype({x})({infinity})")
+
+
+_scalar_signbit: Any = CppVecOverrides.signbit
+_scalar_bitcast: Any = CppVecOverrides.to_dtype_bitcast
+
+
+def _signbit(x: Any) -> Any:
+    if x.dtype not in _BITS:
+        return _scalar_signbit(x)
+    whole = _BITS[x.dtype]
+    bits = _MOVED.format(to=_vectors(whole), x=x)
+    return f"{V.kernel._get_mask_type(whole)}({bits} < {_vectors(whole)}(0))"
+
+
+def _to_dtype_bitcast(x: Any, dtype: torch.dtype, src_dtype: torch.dtype) -> Any:
+    pairs = {*_BITS.items(), *((whole, floating) for floating, whole in _BITS.items())}
+    if (x.dtype, dtype) not in pairs:
+        return _scalar_bitcast(x, dtype, src_dtype)
+    return _MOVED.format(to=_vectors(dtype), x=x)
+
+
+#: Casts a mask for lanes of one width into one for another, through the bits of AVX512's masks.
+_CAST = """[](const auto& mask) {{
+    using To = {type};
+    using Lanes = std::decay_t<decltype(mask[0])>;
+    using From = typename Lanes::value_type;
+    if constexpr (sizeof(From) < 4 || sizeof(To) < 4 || sizeof(From) == sizeof(To)) {{
+        return mask.template cast<To, {count}>();
+    }} else {{
+        constexpr int size = std::decay_t<decltype(mask)>::size();
+        uint64_t bits = 0;
+        for (int i = 0; i < size / Lanes::size(); ++i) {{
+            auto lanes = mask[i];
+            __m512i whole;
+            std::memcpy(&whole, &lanes, sizeof(whole));
+            uint64_t part = 0;
+            if constexpr (sizeof(From) == 8) part = _mm512_movepi64_mask(whole);
+            else part = _mm512_movepi32_mask(whole);
+            bits |= part << (i * Lanes::size());
+        }}
+        at::vec::VectorizedN<To, {count}> found;
+        constexpr int wide = at::vec::Vectorized<To>::size();
+        for (int i = 0; i < {count}; ++i) {{
+            __m512i whole;
+            const uint64_t part = bits >> (i * wide);
+            if constexpr (sizeof(To) == 8) whole = _mm512_movm_epi64((__mmask8)part);
+            else whole = _mm512_movm_epi32((__mmask16)part);
+            std::memcpy(&found[i], &whole, sizeof(whole));
+        }}
+        return at::vec::VecMask<To, {count}>(found);
+    }}
+}}({mask})""".replace("\n", " ")
+
+
+def _cast_mask(self: Any, mask: Any, dtype: torch.dtype) -> str:
+    count = self._get_num_vectors(dtype)
+    return _CAST.format(type=DTYPE_TO_CPP[dtype], count=count, mask=mask)
+
+
+_FORMS: dict[str, Any] = {
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "signbit": _signbit,
+    "to_dtype_bitcast": _to_dtype_bitcast,
+}
+
+
+def _converted(original: Any) -> Any:
+    def get_to_dtype_expr(self: Any, src: Any, dtype: Any, src_dtype: Any, *args: Any) -> Any:
+        convert = _CONVERSIONS.get((src_dtype, dtype))
+        if convert is None or not src.is_vec:
+            return original(self, src, dtype, src_dtype, *args)
+        count = self._get_num_vectors(dtype)  # as many as there are of the source
+        if count == 1:
+            return f"{_vectors(dtype)}({convert}({src}))"
+        steps = " ".join(f"found[{i}] = {convert}({src}[{i}]);" for i in range(count))
+        return f"[&]() {{ {_vectors(dtype)} found; {steps} return found; }}()"
+
+    return get_to_dtype_expr
+
+
+@contextlib.contextmanager
+def fast_vector_operations() -> Iterator[None]:
+    """Let kernels that are generated meanwhile compute these by vectors."""
+    before = {name: vars(CppVecOverrides)[name] for name in _FORMS}
+    convert, cast = CppVecKernel.get_to_dtype_expr, CppVecKernel._get_mask_cast
+    for name, form in _FORMS.items():
+        form.__name__ = name  # by which a kernel finds the form for single numbers
+        setattr(CppVecOverrides, name, staticmethod(form))
+    if isinstance(pick_vec_isa(), VecAVX512):
+        CppVecKernel.get_to_dtype_expr = _converted(convert)  # type: ignore[method-assign]
+        CppVecKernel._get_mask_cast = _cast_mask  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        CppVecKernel.get_to_dtype_expr = convert  # type: ignore[method-assign]
+        CppVecKernel._get_mask_cast = cast  # type: ignore[method-assign]
+        for name, method in before.items():
+            setattr(CppVecOverrides, name, method)
+
+
+__all__ = ["fast_vector_operations"]

@@ -1,0 +1,88 @@
+"""What kernels compute by vectors instead of element by element: NumPy's values, lane by lane."""
+
+import numpy as np
+import pytest
+
+import npaccel
+from npaccel._torch_internals.vector_ops import fast_vector_operations
+
+SPECIAL = [0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 5e-324, -1e-40, 3e38]
+
+
+def floats(dtype, size):
+    with np.errstate(all="ignore"):
+        return np.resize(np.array(SPECIAL).astype(dtype), size)
+
+
+def told_apart(x, y):
+    both = (x > y) & (x < 2) | np.isnan(y)
+    return (
+        *(f(x) for f in (np.isnan, np.isinf, np.isfinite, np.signbit, np.isneginf, np.isposinf)),
+        np.where(both, x, y),
+        np.where(both, 1, 2),
+        np.fmax(x, y),
+        *np.frexp(x),
+        np.any(x > 2),
+        np.nanmax(x),
+        np.nanmin(x),
+        np.count_nonzero(both),
+    )
+
+
+def mixed_widths(x, y, narrow, wide, flags):
+    """Masks of lanes of one width choose among lanes of another."""
+    return (
+        np.where(x > y, narrow, narrow + 1),
+        np.where((narrow > 1) & (x > y) & flags, x, y),
+        np.where(flags | (narrow > wide), wide, -wide),
+        narrow * y,
+        wide * y,
+        wide / 3,
+        np.sqrt(wide & 1023),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.inductor
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_floats_are_told_apart_as_numpy_does(dtype):
+    fn = npaccel.jit(told_apart, default_float="float64", strict=True)
+    for size in (3, 16, 45):
+        x, y = floats(dtype, size), floats(dtype, size)[::-1].copy()
+        for found, expected in zip(fn(x, y), told_apart(x, y), strict=True):
+            assert np.asarray(found).dtype == np.asarray(expected).dtype
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_masks_fit_lanes_of_every_width(dtype):
+    fn = npaccel.jit(mixed_widths, default_float="float64", strict=True)
+    for size in (5, 32, 77):
+        rng = np.random.default_rng(size)
+        x, y = rng.normal(size=(2, size)).astype(dtype)
+        narrow, wide = rng.integers(-3, 4, size, dtype="i4"), rng.integers(-(2**60), 2**60, size)
+        wide[:3] = 2**53 + 1, -(2**63), 2**63 - 1
+        args = x, y, narrow, wide, rng.random(size) > 0.5
+        for found, expected in zip(fn(*args), mixed_widths(*args), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_inductor_is_left_as_it_was():
+    from torch._inductor.codegen.cpp import CppVecKernel, CppVecOverrides
+
+    names = ("isnan", "isinf", "signbit", "to_dtype_bitcast")
+    kernel_names = ("get_to_dtype_expr", "_get_mask_cast")
+
+    def state():
+        return [vars(CppVecOverrides)[name] for name in names] + [
+            vars(CppVecKernel)[name] for name in kernel_names
+        ]
+
+    before = state()
+    with fast_vector_operations():
+        assert state()[0] is not before[0]
+    assert state() == before
