@@ -286,7 +286,13 @@ class _Alias:
 def copied(value: np.ndarray[Any, Any]) -> torch.Tensor:
     """A copy of the array that torch can take: native, aligned, strides >= 0."""
     native = value.dtype.newbyteorder("=")
-    return torch.from_numpy(np.array(value, dtype=native, order="C", subok=False))
+    return torch.from_numpy(np.array(value, dtype=native, order="K", subok=False))
+
+
+def has_strides_of(made: torch.Tensor, value: np.ndarray[Any, Any]) -> bool:
+    """Whether a tensor lies in memory as the array that it was made of."""
+    own = zip(made.stride(), value.strides, value.shape, strict=True)
+    return all(stride * value.itemsize == other for stride, other, size in own if size > 1)
 
 
 def scalar(value: np.generic) -> torch.Tensor:

@@ -59,6 +59,7 @@ def environment() -> tuple[str, ...]:
     """What of the machine and its software compiled code depends on."""
     return (
         __version__,
+        _own_sources(),
         sys.implementation.cache_tag or platform.python_version(),
         torch.__version__,
         np.__version__,
@@ -68,6 +69,14 @@ def environment() -> tuple[str, ...]:
         str(torch.get_num_threads()),
         _compiler(),
     )
+
+
+def _own_sources() -> str:
+    """Hash the sizes and times of npaccel's files: a version may change while it's worked on."""
+    root = Path(__file__).parent
+    stats = [(path, path.stat()) for path in sorted(root.rglob("*.py"))]
+    known = [(str(path.relative_to(root)), stat.st_size, stat.st_mtime_ns) for path, stat in stats]
+    return cache_key(*map(repr, known))
 
 
 def _processor() -> str:
@@ -245,6 +254,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "device": plan.device,
         "shape_guard": plan.shape_guard,
         "boxed": plan.boxed,
+        "repeated": plan.repeated,
         "draws": dataclasses.asdict(plan.draws),
     }
 
@@ -259,6 +269,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         device=item["device"],
         shape_guard=item["shape_guard"],
         boxed=item["boxed"],
+        repeated=item["repeated"],
         draws=_decode_draws(item["draws"]),
     )
 

@@ -30,6 +30,7 @@ class Call:
         self.hows: dict[str, str] = {}
         self.known: dict[str, Any] = {}
         self.scalars: list[torch.Tensor] = []
+        self.relaid: list[torch.Tensor] = []
         names = engine.binding.names
         self.arguments = dict(zip(names, values, strict=True))
         for name, value in self.arguments.items():
@@ -46,12 +47,14 @@ class Call:
         tensor = self.convert(value)
         if isinstance(value, np.generic):
             self.scalars.append(tensor)
+        elif isinstance(value, np.ndarray) and not _arguments.has_strides_of(tensor, value):
+            self.relaid.append(tensor)
         return tensor
 
     def forget(self) -> None:
         """Let go of the caller's arrays; what later calls need stays."""
         self.values = ()
-        self.scalars = []
+        self.scalars, self.relaid = [], []
         self.arguments, self.converted, self.known = {}, {}, {}
 
     def how(self, value: Any) -> str:
@@ -99,6 +102,7 @@ class Call:
             history=history,
             dynamic=dynamic,
             scalars=self.scalars,
+            relaid=self.relaid,
             is_part=bool(self.engine.label),
         )
 

@@ -118,6 +118,7 @@ class Frame:
             self.draws, self.engine.scope, len(capture.inputs), str(call.device)
         )
         self.function = self._make_function()
+        self.repeats = False
 
     def _expression(self, text: str) -> str:
         return self.engine.scope.expression(text, self.capture.imports)
@@ -165,7 +166,18 @@ class Frame:
         written = self._written() if self.compiled else ()
         if any(self.inputs[i].how == "readonly" for i in written):
             return Uncompiled(self.engine.plain)  # NumPy raises its error at the user's line.
-        self.check = self._make_check()
+        self.conditions = self._make_conditions()
+        if self.conditions is None:
+            self.check = self._dynamo_check()  # Before the function changes what is checked.
+        elif not self.capture.has_symbols:
+            self.check = make_check(self.conditions, self.engine.scope)
+        outcome = self._run_and_plan()
+        unplanned = isinstance(outcome, Outcome) and outcome.compiled is None
+        if unplanned and self.conditions is not None and self.capture.has_symbols:
+            self.check = self._dynamo_check()
+        return outcome
+
+    def _run_and_plan(self) -> Outcome | Uncompiled:
         try:
             run = self._new_run()
             result = self.run_frame(self.call.values, run)
@@ -246,10 +258,10 @@ class Frame:
             value if plan.how in ("symbol", "number") else self._input(value, run)
             for value, plan in zip(inputs, given, strict=True)
         ]
-        only_tensors = [t for t in tensors if isinstance(t, torch.Tensor)]
-        positions = [i for i, t in enumerate(tensors) if isinstance(t, torch.Tensor)]
-        written = [positions.index(i) for i in self._written()]
-        if written and _results.has_overlap(only_tensors, written):
+        originals = [run.wrapped.get(id(value), value) for value in inputs]
+        if self.backend != "inductor" and _results.has_overlap(originals, range(len(originals))):
+            self._compute(compiled, [_results.cloned(t) for t in tensors])  # To see what it writes.
+        if self._written() and _results.has_overlap(originals, self._written()):
             raise OverlapError
         if any(_is_read_only(inputs[i]) for i in self._written()):
             raise ReadOnlyError
@@ -257,11 +269,12 @@ class Frame:
         try:
             tensors += self._drawn(run, tensors)
             outputs = self._compute(compiled, tensors)
-            self._write_back([run.wrapped.get(id(value), value) for value in inputs], tensors)
+            self._write_back(originals, tensors)
         except Exception:
             restore(before)
             raise
-        run.outputs = list(outputs)
+        self.repeats = len({id(output) for output in outputs}) < len(outputs)
+        run.outputs = outputs = _results.distinct(outputs)
         run.read_only = [
             t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
         ]
@@ -309,19 +322,17 @@ class Frame:
 
     # -- Planning -------------------------------------------------------------
 
-    def _make_check(self) -> Callable[[Sequence[Any]], bool]:
-        """Return a check of the guards; by Dynamo where there is no other form."""
-        self.conditions: list[Condition] | None = None
+    def _make_conditions(self) -> list[Condition] | None:
+        """Return the guards as npaccel's conditions; None if one of them has no such form."""
         scope = self.engine.scope
         try:
-            self.conditions = _guards.make_conditions(
+            return _guards.make_conditions(
                 self.capture.guards,
                 scope,
                 self.call.arguments,
                 imports=self.capture.imports,
                 in_key=functools.partial(self.call.in_key, self.capture.has_symbols),
-            )
-            self.conditions += _guards.method_conditions(
+            ) + _guards.method_conditions(
                 self.capture.guards,
                 self.capture.traced_code,
                 scope,
@@ -330,8 +341,10 @@ class Frame:
             )
         except UnknownGuardError as error:
             self.unknown = str(error)
-        if self.conditions is not None and not self.capture.has_symbols:
-            return make_check(self.conditions, scope)
+            return None
+
+    def _dynamo_check(self) -> Callable[[Sequence[Any]], bool]:
+        """Return Dynamo's check of its guards: takes some time to build."""
         assert self.capture.build_check is not None
         dynamo_check = self.capture.build_check()
         names = self.engine.binding.names
@@ -384,6 +397,7 @@ class Frame:
             device=str(self.call.device),
             shape_guard=shape_guard,
             boxed=boxed,
+            repeated=self.repeats,
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
         )
         not_kept = self._why_not_kept(compiled, boxed)

@@ -118,7 +118,7 @@ def leave(value: Any) -> Any:
     if run is not None:
         return run.leave(value)
     if isinstance(value, torch.Tensor):
-        known, scalar = _current.scalars.pop(id(value), (None, False))
+        known, scalar = _current.scalars.get(id(value), (None, False))
         return restore(value, scalar=scalar if known is value else False, tensors=False)
     return value
 
@@ -267,12 +267,12 @@ def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
     return f"{name}({', '.join(items)})"
 
 
-def has_overlap(tensors: Sequence[torch.Tensor], written: Sequence[int]) -> bool:
-    """Whether a tensor that is written shares memory with another one.
+def has_overlap(values: Sequence[Any], written: Sequence[int]) -> bool:
+    """Whether an array or tensor that is written shares memory with another one.
 
     Compares the ranges of memory, so that interleaved views count as well.
     """
-    spans = [_span(t) if t.numel() else None for t in tensors]
+    spans = [_span(value) for value in values]
     for i in written:
         own = spans[i]
         if own is None:
@@ -283,12 +283,35 @@ def has_overlap(tensors: Sequence[torch.Tensor], written: Sequence[int]) -> bool
     return False
 
 
-def _span(t: torch.Tensor) -> tuple[int, int]:
+def _span(value: Any) -> tuple[int, int] | None:
+    """Return the bounds of an array's memory, None for what has none of its own."""
+    if isinstance(value, np.ndarray):
+        return np.lib.array_utils.byte_bounds(value) if value.size else None
+    return _span_of_tensor(value) if isinstance(value, torch.Tensor) and value.numel() else None
+
+
+def _span_of_tensor(t: torch.Tensor) -> tuple[int, int]:
     start = t.data_ptr()
     if t.is_contiguous():
         return start, start + t.nbytes
     last = sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
     return start, start + (last + 1) * t.element_size()
+
+
+def distinct(outputs: Sequence[Any]) -> list[Any]:
+    """Give each output an object of its own: one may be an array, and a scalar its copy."""
+    seen: set[int] = set()
+    found = []
+    for value in outputs:
+        repeated = isinstance(value, torch.Tensor) and id(value) in seen
+        found.append(value.clone() if repeated else value)
+        seen.add(id(value))
+    return found
+
+
+def cloned(value: Any) -> Any:
+    """Return a copy of a tensor that is written to in its place."""
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
 
 def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
@@ -298,7 +321,7 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
     memory = output.untyped_storage().data_ptr()
     for i, value in enumerate(inputs):
         if isinstance(value, torch.Tensor) and value.numel():
-            start, stop = _span(value)
+            start, stop = _span_of_tensor(value)
             if memory == value.untyped_storage().data_ptr() or start <= output.data_ptr() < stop:
                 return i
     return None

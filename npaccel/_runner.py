@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 from npaccel._arguments import CONVERTERS
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
-from npaccel._results import Template, has_overlap, template_code
+from npaccel._results import Template, distinct, has_overlap, template_code
 
 #: What a runner returns when it isn't the one for a call.
 MISS = object()
@@ -72,6 +73,8 @@ class Plan:
         Python over ``L['t0']``, ...; None for a plan of one shape.
     boxed : bool
         Whether the call takes one list, which it empties.
+    repeated : bool
+        Whether the call may return one tensor twice.
     draws : Draws
         The random numbers that NumPy draws for the graph.
     """
@@ -84,6 +87,7 @@ class Plan:
     device: str
     shape_guard: str | None
     boxed: bool
+    repeated: bool = False
     draws: Draws = dataclasses.field(default_factory=Draws)
 
     @property
@@ -111,7 +115,12 @@ def make_runner(
     check, names = check_code(conditions)
     names |= scope.names() | {"MISS": MISS, "OVERLAP": OVERLAP, "call": call}
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
-    names |= {"has_overlap": has_overlap, "float64": torch.float64, "copy_back": copy_back}
+    names |= {
+        "has_overlap": has_overlap,
+        "distinct": distinct,
+        "float64": torch.float64,
+        "copy_back": copy_back,
+    }
     names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
     names |= shape_functions() | {"FAILED": FAILED, "restore": restore}
@@ -175,11 +184,12 @@ def _inputs(plan: Plan) -> list[str]:
 
 
 def _symbol(expression: str, plan: Plan) -> str:
-    """A size of an input is read off its tensor, not off the array."""
+    """A size is read off a tensor, not off the array: the input's or one made for it."""
     for i, item in enumerate(plan.inputs):
         if item.how != "symbol" and expression.startswith(item.expression + "."):
             return f"t{i}" + expression[len(item.expression) :]
-    return expression
+    found = re.fullmatch(r"(.+)(\.(?:size|stride|storage_offset)\(\).*)", expression)
+    return f"as_any({found[1]}){found[2]}" if found else expression
 
 
 def _shape(plan: Plan) -> list[str]:
@@ -190,10 +200,14 @@ def _shape(plan: Plan) -> list[str]:
 
 
 def _overlap(plan: Plan) -> list[str]:
-    tensors = [i for i, item in enumerate(plan.inputs) if item.how not in ("symbol", "drawn")]
+    others = ("symbol", "number", "drawn")
+    tensors = [i for i, item in enumerate(plan.inputs) if item.how not in others]
     if not plan.written or len(tensors) < 2:
         return []
     written = [tensors.index(i) for i in plan.written]
+    if any(is_copied(plan.inputs[i], plan) for i in tensors):  # Copies overlap with nothing.
+        values = "".join(f"{plan.inputs[i].expression}, " for i in tensors)
+        return [f"if has_overlap(({values}), {tuple(written)}):", "    return OVERLAP"]
     if len(tensors) == 2 and len(written) == 1:
         first, second = f"t{tensors[0]}", f"t{tensors[1]}"
         return [
@@ -228,6 +242,8 @@ def _draws(plan: Plan) -> list[str]:
 def _call(plan: Plan) -> list[str]:
     names = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
     call = f"o = call([{names}])" if plan.boxed else f"o = call({names})"
+    if plan.repeated:
+        call = call.replace("= ", "= distinct(", 1) + ")"
     if not (plan.draws.lines and plan.draws.may_fail):
         return [call]
     return ["try:", f"    {call}", "except Exception:", "    restore(before)", "    raise"]
@@ -237,12 +253,12 @@ def _write_back(plan: Plan) -> list[str]:
     lines = []
     for i in plan.written:
         item = plan.inputs[i]
-        if needs_write_back(item, plan):
+        if is_copied(item, plan):
             lines.append(f"copy_back({item.expression}, t{i})")
     return lines
 
 
-def needs_write_back(item: InputPlan, plan: Plan) -> bool:
+def is_copied(item: InputPlan, plan: Plan) -> bool:
     """Whether the compiled code works on a copy of an input."""
     if item.how == "copied" or item.narrow:
         return True

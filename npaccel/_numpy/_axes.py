@@ -116,6 +116,11 @@ def written_back(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor
     return deliver(cast(result, to_numpy(out.dtype)), out)
 
 
+def reversed_axes(x: torch.Tensor) -> torch.Tensor:
+    """Return the view with the axes in opposite order."""
+    return x.permute(tuple(range(x.ndim - 1, -1, -1)))
+
+
 def check_placed(order: Any = "K", device: Any = None, creates: bool = False) -> None:
     """Let NumPy raise for an order of elements or a device that it doesn't know.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import NO_VALUE, check_placed
+from npaccel._numpy._axes import NO_VALUE, check_placed, reversed_axes
 from npaccel._numpy._context import settings
 from npaccel._numpy._dtypes import (
     DType,
@@ -193,9 +193,10 @@ def array(
         raise NotImplementedError("numpy.array: ndmax= can't be compiled; nest no deeper instead")
     check_placed(order)
     found = as_tensor(object, None if dtype is None else as_dtype(dtype))
-    if found is object:
-        found = found.clone() if copy else found
-    elif copy is False:
+    if found is object and copy:
+        found = found.clone()
+    found = _laid_out(found, order)
+    if copy is False and found is not object:
         raise ValueError(
             "Unable to avoid copy while creating an array as requested; "
             "use `np.asarray(obj)` to allow a copy when needed"
@@ -205,7 +206,18 @@ def array(
     return found
 
 
-def _as_array(ndmin: int = 0) -> Callable[..., torch.Tensor]:
+def _laid_out(x: torch.Tensor, order: str) -> torch.Tensor:
+    """Return a tensor itself if its elements lie in an order, else a copy where they do."""
+    if order == "A" and not reversed_axes(x).is_contiguous():
+        order = "C"
+    if order == "F":
+        return (
+            x if reversed_axes(x).is_contiguous() else reversed_axes(reversed_axes(x).contiguous())
+        )
+    return x.contiguous() if order == "C" else x
+
+
+def _as_array() -> Callable[..., torch.Tensor]:
     def convert(
         a: Any,
         dtype: Any = None,
@@ -215,15 +227,21 @@ def _as_array(ndmin: int = 0) -> Callable[..., torch.Tensor]:
         copy: bool | None = None,
         like: Any = None,
     ) -> torch.Tensor:
-        check_placed("K" if order is None else order, device)
-        return array(a, dtype, copy=copy, ndmin=ndmin)
+        order = "K" if order is None else order
+        check_placed(order, device)
+        return array(a, dtype, copy=copy, order=order)
 
     return convert
 
 
 asarray = implements(np.asarray)(_as_array())
 asanyarray = implements(np.asanyarray)(_as_array())
-implements(np.asfortranarray, note="strides stay as they are")(_as_array(np.asfortranarray(0).ndim))
+
+
+@implements(np.asfortranarray)
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> torch.Tensor:
+    """`numpy.asfortranarray`."""
+    return array(a, dtype, copy=None, order="F", ndmin=np.asfortranarray(0).ndim)
 
 
 @implements(np.ascontiguousarray)
@@ -234,15 +252,20 @@ def ascontiguousarray(
     like: Any = None,
 ) -> torch.Tensor:
     """`numpy.ascontiguousarray`: at least one axis."""
-    return array(a, dtype, copy=None, ndmin=1).contiguous()
+    return array(a, dtype, copy=None, order="C", ndmin=1)
 
 
-@implements(np.require, note="strides stay as they are")
+@implements(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """`numpy.require`: only the dtype and the request for a copy are heeded."""
+    """`numpy.require`."""
     flags = {str(flag).upper() for flag in requirements or ()}
     owned = bool(flags & {"O", "OWNDATA"})
-    return array(a, dtype, copy=True if owned else None)
+    is_fortran = bool(flags & {"F", "F_CONTIGUOUS", "FORTRAN"})
+    is_c = bool(flags & {"C", "C_CONTIGUOUS", "CONTIGUOUS"})
+    if is_fortran and is_c:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    order = "F" if is_fortran else "C" if is_c else "A" if flags else "K"
+    return array(a, dtype, copy=True if owned else None, order=order)
 
 
 @implements(np.copy, elementwise=True)
@@ -261,7 +284,7 @@ def _scalar_type(scalar: type[np.generic]) -> None:
     def construct(x: Any = 0, /) -> torch.Tensor:
         """Return what the scalar type makes of x: a scalar, or an array of x's shape."""
         if isinstance(x, torch.Tensor):
-            return array(x, dtype)
+            return array(x, dtype, copy=None)
         if not is_scalar(x) or isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool):
             return as_tensor(x, dtype)
         number = scalar(x)  # overflow and NaN raise here

@@ -241,7 +241,7 @@ def matrix_power(a: Any, n: int) -> torch.Tensor:
         n >>= 1
         doubled = matmul(doubled, doubled) if n else doubled
     assert found is not None
-    return found.clone() if found is x else found
+    return found
 
 
 @implements(np.linalg.multi_dot, zero_d="scalar")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.exceptions import AxisError
 
-from npaccel._numpy._axes import axes_of, axis_of, needs_array
+from npaccel._numpy._axes import axes_of, axis_of, needs_array, reversed_axes
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import as_tensor, is_scalar
 from npaccel._numpy._indexing import fitted, flipped, restored, same_bits
@@ -20,11 +20,6 @@ from npaccel._numpy._ufunc_engine import broadcast_shape
 from npaccel._torch_internals.sizes import surely
 
 _ORDERS = ("C", "F", "A", "K")
-
-
-def reversed_axes(x: torch.Tensor) -> torch.Tensor:
-    """Return the view with the axes in opposite order."""
-    return x.permute(tuple(range(x.ndim - 1, -1, -1)))
 
 
 def _is_fortran(x: torch.Tensor, order: str | None) -> bool:
@@ -105,8 +100,8 @@ def ravel(a: Any, order: str = "C") -> torch.Tensor:
         # Elements as they lie in memory: only whole permutations are told apart.
         strides = x.stride()
         axes = sorted(range(x.ndim), key=lambda axis: -strides[axis])
-        return x.permute(axes).reshape(-1)
-    return reversed_axes(x).reshape(-1) if _is_fortran(x, order) else x.reshape(-1)
+        return x.permute(axes).contiguous().view(-1)
+    return (reversed_axes(x) if _is_fortran(x, order) else x).contiguous().view(-1)
 
 
 @implements(np.transpose)
@@ -254,11 +249,12 @@ def size(a: Any, axis: Any = None) -> Any:
 # -- flips and rolls
 
 
-@implements(np.flip, note="a copy; NumPy returns a view")
+@implements(np.flip, zero_d="scalar", note="a copy; NumPy returns a view")
 def flip(m: Any, axis: Any = None) -> torch.Tensor:
     """`numpy.flip`: a copy, since torch has no negative strides."""
     x = as_tensor(m)
-    return flipped(x, axes_of(axis, x.ndim))
+    axes = axes_of(axis, x.ndim)
+    return flipped(x, axes) if x.ndim else x.clone()
 
 
 @implements(np.flipud, note="a copy; NumPy returns a view")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy import _dtype_queries, _padding
-from npaccel._numpy._axes import NO_VALUE, call, check_placed
+from npaccel._numpy._axes import NO_VALUE, call, check_placed, reversed_axes
 from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, check_cast, to_numpy, to_torch
 from npaccel._numpy._grids import diagonal
 from npaccel._numpy._indexing import getitem, setitem, value_for
@@ -18,7 +18,6 @@ from npaccel._numpy._manipulation import (
     matrix_transpose,
     ravel,
     reshaped,
-    reversed_axes,
     squeeze,
     swapaxes,
     transpose,

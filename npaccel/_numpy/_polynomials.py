@@ -25,11 +25,13 @@ def _coefficients(p: Any) -> torch.Tensor:
     return x.reshape(1) if x.ndim == 0 else x
 
 
-@implements(np.polyval)
+@implements(np.polyval, zero_d="scalar")
 def polyval(p: Any, x: Any) -> torch.Tensor:
     """`numpy.polyval` by Horner's rule."""
     c = as_tensor(p)
     at = as_tensor(x)
+    if not len(c) and not at.ndim:
+        raise NotImplementedError("without coefficients the result is an array, else a scalar")
     found = torch.zeros_like(at)
     for factor in c.unbind(0):
         found = call(np.add, call(np.multiply, found, at), factor)

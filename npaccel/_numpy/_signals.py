@@ -207,11 +207,11 @@ def unwrap(
     """`numpy.unwrap`: jumps of more than half a period become small ones."""
     x = as_tensor(p)
     axis = axis_of(axis, x.ndim)
-    steps = diff(x, axis=axis)
+    differences = diff(x, axis=axis)
     if discont is None:
         discont = period / 2
-    dtype = result_dtype(steps, period)
-    steps = cast(steps, dtype)
+    dtype = result_dtype(differences, period)
+    steps = cast(differences, dtype)
     if dtype.kind in "iu":
         high, ambiguous = period // 2, period % 2 == 0
     else:
@@ -219,7 +219,9 @@ def unwrap(
     wrapped = call(np.add, call(np.remainder, call(np.add, steps, high), period), -high)
     if ambiguous:
         wrapped = torch.where((wrapped == -high) & (steps > 0), high, wrapped)
-    correction = torch.where(torch.abs(steps) < discont, 0, wrapped - steps)
+    # NumPy takes the absolute value of the differences as they were, the lowest integer's too.
+    small = call(np.less, call(np.absolute, differences), discont)
+    correction = torch.where(small, 0, wrapped - steps)
     x = cast(x, dtype)
     moved = sliced(x, axis, 1, None) + torch.cumsum(correction, axis, dtype=x.dtype)
     return torch.cat([sliced(x, axis, None, 1), moved], axis)

@@ -168,6 +168,8 @@ def tree(op: Compute) -> Compute:
 
     def fold(x: torch.Tensor) -> torch.Tensor:
         n = int(x.shape[-1])
+        if n == 1:
+            return x[..., 0].clone()  # Never a view of the array.
         while n > 1:
             half = n // 2
             pairs = op(x[..., :half], x[..., half : 2 * half])
@@ -183,6 +185,8 @@ def tree_scan(op: Compute) -> Compute:
 
     def scan(x: torch.Tensor) -> torch.Tensor:
         step = 1
+        if int(x.shape[-1]) < 2:
+            return x.clone()
         while step < int(x.shape[-1]):
             x = torch.cat([x[..., :step], op(x[..., :-step], x[..., step:])], -1)
             step *= 2

@@ -38,15 +38,17 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 from npaccel import _fork
 from npaccel._random_host import Draws
 from npaccel._results import IsScalar
+from npaccel._torch_internals.lost_views import (
+    LEAVES,
+    REASON,
+    RESHAPED,
+    line_of_leaving_view,
+    line_of_reshaped_input,
+    line_of_stale_view,
+)
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
-from npaccel._torch_internals.reversed_views import (
-    LEAVES,
-    REASON,
-    line_of_leaving_view,
-    line_of_stale_view,
-)
 
 #: Guards on settings of torch itself. Calls with tensors that require
 #: gradients have the grad mode in their key; nothing else here changes what
@@ -264,6 +266,7 @@ def capture(
     history: SizeHistory,
     dynamic: bool | None,
     scalars: Sequence[torch.Tensor],
+    relaid: Sequence[torch.Tensor],
     is_part: bool = False,
 ) -> Capture:
     """Capture a function for the given arguments.
@@ -280,6 +283,8 @@ def capture(
         As in `npaccel.jit`.
     scalars : sequence of torch.Tensor
         The arguments that stand for NumPy scalars.
+    relaid : sequence of torch.Tensor
+        The arguments that have other strides than the caller's arrays.
     is_part : bool
         Whether other code of the same function goes on with the results.
 
@@ -299,7 +304,7 @@ def capture(
         return graph
 
     with (
-        numpy_traced(scalars, draws=True),
+        numpy_traced(scalars, relaid, draws=True),
         history.used(),
         _configured(dynamic),
         _contexts(),
@@ -313,7 +318,7 @@ def capture(
 
 
 def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
-    """Refuse a graph that loses a write through a reversed view, or may let others lose one.
+    """Refuse a graph that loses a write through a view, or may let others lose one.
 
     Parameters
     ----------
@@ -325,7 +330,7 @@ def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
     ------
     CaptureError
     """
-    checks = [(line_of_stale_view, REASON)]
+    checks = [(line_of_stale_view, REASON), (line_of_reshaped_input, RESHAPED)]
     if is_part:
         checks.append((line_of_leaving_view, LEAVES))
     for find, reason in checks:
@@ -376,6 +381,7 @@ def _configured(dynamic: bool | None) -> Any:
         "assume_static_by_default": dynamic is not True,
         "capture_dynamic_output_shape_ops": True,
         "capture_scalar_outputs": True,
+        "fake_tensor_cache_enabled": False,  # Keys of symbolic sizes cost more than they save.
         "specialize_float": dynamic is False,
         "verbose": False,
     }

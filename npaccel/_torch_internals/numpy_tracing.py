@@ -66,7 +66,9 @@ _CONSTANT_FUNCTIONS = frozenset(
     )
 )
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
-_KEEP_SCALARS = frozenset(f"numpy.{name}" for name in ("imag", "real", "squeeze", "transpose"))
+_KEEP_SCALARS = frozenset(
+    f"numpy.{name}" for name in ("imag", "real", "reshape", "squeeze", "transpose")
+)
 #: Functions that call the method of a scalar, which gives a scalar, not the array `out`.
 _METHODS_OF_SCALARS = frozenset(
     f"numpy.{name}"
@@ -76,12 +78,14 @@ _METHODS_OF_SCALARS = frozenset(
     )
 )
 #: Methods of a NumPy scalar that give an array all the same.
-_ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat", "reshape"})
+_ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
 
 
 _RANDOM = "numpy.random."
 #: In a node's meta: whether NumPy has a scalar there, not an array.
 _SCALAR = "numpy_scalar"
+#: In an input's meta: whether it's a copy of the caller's array, with other strides.
+RELAID = "npaccel_relaid"
 
 
 #: Why what follows isn't compiled.
@@ -96,6 +100,7 @@ class _Active(threading.local):
     pieces = False
     draws = False
     scalars: frozenset[int] = frozenset()
+    relaid: frozenset[int] = frozenset()
 
 
 _active = _Active()
@@ -104,25 +109,33 @@ _installed = False
 
 
 @contextlib.contextmanager
-def numpy_traced(scalars: Iterable[torch.Tensor] = (), *, draws: bool = False) -> Iterator[None]:
+def numpy_traced(
+    scalars: Iterable[torch.Tensor] = (),
+    relaid: Iterable[torch.Tensor] = (),
+    *,
+    draws: bool = False,
+) -> Iterator[None]:
     """Trace NumPy through npaccel's table in this thread until the block ends.
 
     Parameters
     ----------
     scalars : iterable of torch.Tensor
         The tensors that stand for NumPy scalars.
+    relaid : iterable of torch.Tensor
+        The tensors that have other strides than the arrays that they stand for.
     draws : bool
         Whether NumPy's random numbers may be inputs of the graph.
     """
     install()
-    before = _active.scalars, _active.draws
+    before = _active.scalars, _active.relaid, _active.draws
     _active.depth += 1
     _active.scalars, _active.draws = frozenset(map(id, scalars)), draws
+    _active.relaid = frozenset(map(id, relaid))
     try:
         yield
     finally:
         _active.depth -= 1
-        _active.scalars, _active.draws = before
+        _active.scalars, _active.relaid, _active.draws = before
 
 
 @contextlib.contextmanager
@@ -290,6 +303,8 @@ def _refuse(what: str, detail: str, reason: str = "") -> None:
 
 
 def _emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if any(_is_scalar_variable(target) for target in _written(operation.name, args, kwargs)):
+        _refuse("storing to a NumPy scalar", operation.name, "NumPy decides what it does with it")
     if args and operation.may_share and _is_scalar_variable(args[0]):
         # What is made of a NumPy scalar may be written to, the scalar never changes.
         args = [_copied_scalar(tx, args[0]), *args[1:]]
@@ -338,6 +353,14 @@ def _without_builtin(variable: Any) -> Any:
     if isinstance(variable, BuiltinVariable) and variable.fn is complex:
         return NumpyDTypeVariable(np.dtype(complex))
     return variable
+
+
+def _written(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """What a call stores to."""
+    row = _table.row_named(name)
+    places = row.mutates if row is not None else (0,) if name == "operator.setitem" else ()
+    named = [kwargs["out"]] if "out" in kwargs else []
+    return [args[i] for i in places if i < len(args)] + named
 
 
 def _is_scalar_variable(variable: Any) -> bool:
@@ -501,6 +524,8 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
                 return _emit(tx, operation, [self, *args], kwargs)
         if name == "__len__":
             return _length(self, tx)
+        if name == "__round__" and args and _is_scalar_variable(self):
+            name = "round"  # With a number of digits, the method of NumPy's scalars.
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
         if is_scalar(self.as_proxy().node) and not hasattr(np.generic, name):
@@ -543,6 +568,8 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
 
 
 def _attribute(self: Any, tx: Any, name: str) -> Any:
+    if name == "strides" and _active.relaid:
+        _refuse("the strides of a reversed array", "", "compiled code has the array with others")
     example = _example(self)
     value = attribute(example, name)
     parts = value if isinstance(value, tuple) else (value,)
@@ -592,7 +619,8 @@ def _patch_inputs() -> None:
         variable = original_tensor(self, value)
         if not _active.depth or type(variable) is not TensorVariable:
             return variable
-        variable.as_proxy().node.meta[_SCALAR] = id(value) in _active.scalars
+        meta = variable.as_proxy().node.meta
+        meta[_SCALAR], meta[RELAID] = id(value) in _active.scalars, id(value) in _active.relaid
         return NumpyNdarrayVariable(**dict(variable.__dict__))
 
     def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
@@ -600,9 +628,13 @@ def _patch_inputs() -> None:
             return original_ndarray(self, value)
         if _active.pieces and how_converted(value) == "copied":
             _refuse("an array that NumPy hands on", "", _NOT_SHARED)
-        if not value.flags.writeable or any(stride < 0 for stride in value.strides):
+        strides = value.strides
+        if not value.flags.writeable or any(stride < 0 for stride in strides):
             value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
         variable = original_ndarray(self, value)
+        if value.strides != strides:
+            variable.as_proxy().node.meta[RELAID] = True
+            _active.relaid |= {id(value)}
         # The frame takes the array itself, by `_results.enter`.
         variable.as_proxy().node.meta["grapharg"].pass_arg_as_tensor = False
         return variable

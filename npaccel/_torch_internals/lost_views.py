@@ -1,8 +1,9 @@
-"""Find captured graphs in which a reversed view would have to be one.
+"""Find captured graphs in which a copy stands for a view that would have to be one.
 
 torch has no negative strides: `a[::-1]` is a copy in a graph, where NumPy has
-a view. That shows when either of the two is written to and the other is read
-afterwards; such a graph isn't used.
+a view. So are `a[i]` for a NumPy scalar i, which isn't known while tracing, and
+`a.flat` of an array that isn't contiguous. That shows when the view or its
+array is written to and the other is read afterwards; such a graph isn't used.
 """
 
 from __future__ import annotations
@@ -14,19 +15,47 @@ from typing import Any
 import torch
 
 from npaccel._numpy import _operators, _table
+from npaccel._torch_internals.numpy_tracing import RELAID, is_scalar
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
 #: Names of the in-place operators.
 INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
 
-#: Why a piece that makes a reversed view isn't used.
+#: Calls that give a view of any array; others look at its strides.
+_ALWAYS_VIEWS = frozenset(
+    f"numpy.{prefix}{name}"
+    for prefix in ("", "ndarray.")
+    for name in (
+        *("T", "mT", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays"),
+        *(
+            "broadcast_to",
+            "diagonal",
+            "dsplit",
+            "expand_dims",
+            "hsplit",
+            "imag",
+            "matrix_transpose",
+        ),
+        *("matrix_transpose", "moveaxis", "permute_dims", "real", "rollaxis", "split"),
+        *("swapaxes", "transpose", "unstack", "vsplit"),
+    )
+) | {"operator.getitem"}
+
+#: Why a piece that makes a copy of a view isn't used.
 LEAVES = (
     "a reversed view, such as a[::-1], goes on to code that isn't compiled with it: compiled code "
     "has a copy where NumPy has a view"
 )
+#: Why a graph isn't used that writes to a view or its array.
 REASON = (
-    "a reversed view, such as a[::-1], is written to, or its array is, and the other is used "
-    "afterwards: compiled code has a copy where NumPy has a view"
+    "a reversed view, such as a[::-1] (or a[i] with a NumPy scalar i, or a.flat of an array that "
+    "isn't contiguous), is written to, or its array is, and the other is used afterwards: "
+    "compiled code has a copy where NumPy has a view"
+)
+#: Why a graph isn't used that writes to a reversed argument.
+RESHAPED = (
+    "an argument whose strides are negative is written to, and this may be a view of it or a copy: "
+    "compiled code has the argument with other strides; pass np.ascontiguousarray of it"
 )
 
 
@@ -39,10 +68,10 @@ def line_of_stale_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
         As captured: its nodes are calls of NumPy, with fake tensors.
     """
     nodes = list(graph.nodes)
-    reversed_nodes = [node for node in nodes if _is_reversed_view(node)]
-    if not reversed_nodes:
+    copies = [node for node in nodes if _is_view_in_numpy(node)]
+    if not copies:
         return None
-    family = _families(reversed_nodes)
+    family = _families(copies)
     members = [node for node in nodes if memory_of(node) in family]
     place = {node: i for i, node in enumerate(nodes)}
     for node in nodes:
@@ -59,7 +88,7 @@ def line_of_stale_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
 
 
 def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
-    """Return file and line of a reversed view that a piece would hand on as a copy, or None.
+    """Return file and line of a view that a piece would hand on as a copy, or None.
 
     What runs after the piece may write to it, or to its array. A view of an
     array that nothing else can reach may as well be a copy.
@@ -74,7 +103,7 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     seen = {memory_of(node) for node in nodes if node.op == "placeholder"}
     leaving = {memory_of(node) for node in outputs}
     for node in nodes:
-        if _is_reversed_view(node) and memory_of(node) in leaving - {None}:
+        if _is_view_in_numpy(node) and memory_of(node) in leaving - {None}:
             base = node.args[0]
             assert isinstance(base, torch.fx.Node)
             if memory_of(base) in (seen | leaving):
@@ -82,21 +111,58 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     return None
 
 
-def _is_reversed_view(node: torch.fx.Node) -> bool:
+def line_of_reshaped_input(graph: torch.fx.Graph) -> tuple[str, int] | None:
+    """Return file and line of what may be a view of an input in NumPy and a copy here, or None.
+
+    Whether it's one depends on strides, which an input may have lost on its
+    way to torch. It matters where the input is written to.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        As captured.
+    """
+    relaid = {memory_of(n) for n in graph.find_nodes(op="placeholder") if n.meta.get(RELAID)}
+    if not relaid:
+        return None
+    lost = relaid & {memory_of(target) for node in graph.nodes for target in written(node)}
+    for node in graph.nodes:
+        is_other = name_of(node) not in _ALWAYS_VIEWS and not any(written(node))
+        if node.op == "call_function" and is_other and memory_of(node) in lost - {None}:
+            return _line(node)
+    return None
+
+
+def _is_view_in_numpy(node: torch.fx.Node) -> bool:
+    """Whether a node's value, a copy, would be a view of its first argument in NumPy."""
     name = name_of(node)
     if not node.args or not isinstance(node.args[0], torch.fx.Node):
         return False
+    if name == "numpy.ndarray.flat":
+        return memory_of(node) != memory_of(node.args[0])
     if name in _FLIPS:
         return True
     if name != "operator.getitem" or len(node.args) < 2:
         return False
     key = node.args[1]
     parts = key if isinstance(key, tuple) else (key,)
-    if any(isinstance(part, list | torch.fx.Node) for part in parts):
-        return False  # A copy in NumPy too, or a size; sizes don't reverse.
+    indices = [part for part in parts if isinstance(part, torch.fx.Node)]
+    if not all(map(_is_integer_scalar, indices)) or any(isinstance(p, list) for p in parts):
+        return False  # A copy in NumPy too.
+    if indices:
+        return not is_scalar(node)
     return any(
         isinstance(part, slice) and isinstance(part.step, int) and part.step < 0 for part in parts
     )
+
+
+def _is_integer_scalar(node: torch.fx.Node) -> bool:
+    """Whether an index is a NumPy integer that isn't known while tracing."""
+    value = node.meta.get("example_value")
+    is_integer = isinstance(value, torch.Tensor) and not (
+        value.dtype == torch.bool or value.is_floating_point()
+    )
+    return is_integer and is_scalar(node)
 
 
 def name_of(node: torch.fx.Node) -> str:
@@ -112,10 +178,10 @@ def memory_of(node: torch.fx.Node) -> int | None:
     return int(value.untyped_storage()._cdata)
 
 
-def _families(reversed_nodes: list[torch.fx.Node]) -> dict[int | None, int]:
+def _families(copies: list[torch.fx.Node]) -> dict[int | None, int]:
     """Give the memory of views and of what they are views of the same number."""
     family: dict[int | None, int] = {}
-    for number, node in enumerate(reversed_nodes):
+    for number, node in enumerate(copies):
         base = node.args[0]
         assert isinstance(base, torch.fx.Node)
         pair = {memory_of(node), memory_of(base)} - {None}

@@ -1,0 +1,229 @@
+"""Writes through views that compiled code has as copies reach the array all the same."""
+
+import warnings
+
+import numpy as np
+import pytest
+from comparing import assert_same, check
+
+import npaccel
+from npaccel import errors
+
+
+def writes_to_the_view(x):
+    y = x[::-1]
+    y[0] = 9
+    return x * 1
+
+
+def writes_to_the_array(x):
+    y = np.flip(x)
+    x[0] = 9
+    return y + 0
+
+
+def writes_through_a_view_of_the_view(x):
+    y = x[:, ::-1]
+    z = y[1:]
+    z += 5
+    return y
+
+
+def masked(x):
+    x = x[::-1]
+    x[x > 1] /= 7
+    return x
+
+
+def after_a_break(x):
+    t = float(x.sum())
+    print()
+    y = x[::-1]
+    y += t
+    return x * 2
+
+
+def flat_of_a_transpose(x):
+    y = x.T
+    y.flat[1] = 9
+    return x + 1
+
+
+def element_by_a_numpy_scalar(x):
+    row = x[np.int64(x.sum()) % 3]
+    x[...] = 5
+    return row * 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        flat_of_a_transpose,
+        element_by_a_numpy_scalar,
+        writes_to_the_view,
+        writes_to_the_array,
+        writes_through_a_view_of_the_view,
+        masked,
+        after_a_break,
+    ],
+)
+def test_what_a_copy_would_lose_runs_in_numpy(function):
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        for n in (3, 3, 4, 5):
+            got, wanted = (np.arange(3.0 * n).reshape(n, 3) for _ in range(2))
+            assert_same(jitted(got), function(wanted))
+            assert_same(got, wanted)
+    fallbacks = jitted.report().fallbacks
+    assert any("reversed view" in one.cause for one in fallbacks)
+    assert all(one.file == __file__ for one in fallbacks)
+
+
+def reverses_in_place(x):
+    x[:] = x[::-1]
+    return x[::-1] + x
+
+
+def adds_in_place(x):
+    x[::-1] += np.arange(4.0)
+    return x * 2
+
+
+def copies(x):
+    y = x[::-1].copy()
+    y[0] = 3
+    x += 1
+    return y
+
+
+@pytest.mark.parametrize("function", [reverses_in_place, adds_in_place, copies])
+def test_what_a_copy_keeps_is_compiled(function, backend):
+    check(function, np.arange(4.0), backend=backend)
+
+
+def test_arguments_with_negative_strides_are_written_in_every_size():
+    def f(x):
+        x[0] = 1
+        return x.sum()
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    for n in (3, 4, 5, 6):
+        got, wanted = np.full(n, 2.0), np.full(n, 2.0)
+        assert_same(jitted(got[::-1]), f(wanted[::-1]))
+        assert_same(got, wanted)
+
+
+def test_a_scalar_cast_is_a_scalar(backend):
+    check(lambda x: x[1].astype(np.float32), np.arange(3.0), backend=backend)
+
+
+def fills_first(a, b):
+    a.fill(5)
+    return b + 1
+
+
+def fills_second(a, b):
+    b[0] = 7
+    return a * 2
+
+
+@pytest.mark.parametrize("function", [fills_first, fills_second])
+@pytest.mark.parametrize("view", [lambda x: x[::-1], lambda x: x[:, ::-1], lambda x: x[1:]])
+def test_a_view_and_its_array_as_arguments(function, view, backend):
+    jitted = npaccel.jit(function, backend=backend, default_float="float64")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        for _ in range(2):
+            got, wanted = (np.arange(12.0).reshape(4, 3) for _ in range(2))
+            assert_same(jitted(view(got), got), function(view(wanted), wanted))
+            assert_same(got, wanted)
+    assert any("share memory" in one.cause for one in jitted.report().fallbacks)
+
+
+def test_a_view_of_narrowed_arguments():
+    jitted = npaccel.jit(fills_first, narrow_inputs=True, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        for _ in range(2):
+            got, wanted = np.arange(8.0), np.arange(8.0)
+            assert_same(jitted(got[1:], got), fills_first(wanted[1:], wanted))
+            assert_same(got, wanted)
+
+
+def reshapes(x):
+    y = x.reshape(-1)
+    y[::2] = 1
+    return x * 2
+
+
+def ravels(x):
+    y = x.ravel()
+    x /= 2
+    return y
+
+
+def test_reshaping_an_argument_that_is_written():
+    for function in (reshapes, ravels):
+        jitted = npaccel.jit(function, backend="eager", default_float="float64")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            for view in (lambda x: x[::-1], lambda x: x[:, ::-1], lambda x: x, lambda x: x[:, ::2]):
+                got, wanted = (np.arange(12.0).reshape(3, 4) for _ in range(2))
+                assert_same(jitted(view(got)), function(view(wanted)))
+                assert_same(got, wanted)
+
+
+def test_strides_of_a_reversed_array():
+    jitted = npaccel.jit(lambda x: x.strides, backend="eager")
+    with pytest.warns(errors.PerformanceWarning, match="strides"):
+        assert jitted(np.zeros((3, 4))[::-1]) == (-32, 8)
+    assert jitted(np.zeros((3, 4))) == (32, 8)
+
+
+def test_the_size_of_an_array_that_only_gives_its_size(backend):
+    def f(a, b):
+        return b + np.size(a)
+
+    jitted = npaccel.jit(f, backend=backend, default_float="float64")
+    for n in (4, 4, 6, 5, 6):
+        assert_same(jitted(np.ones(n), np.ones(3)), np.ones(3) + n)
+
+
+def test_an_array_and_a_scalar_of_one_value(backend):
+    """The compiler returns one tensor for both."""
+
+    def f(a):
+        v = np.array(1e-3)
+        v *= a[0]
+        return v, v.copy(), v.prod()
+
+    jitted = npaccel.jit(f, backend=backend, default_float="float64")
+    for _ in range(2):
+        first, second, third = jitted(np.ones(3))
+        assert [type(x) for x in (first, second, third)] == [np.ndarray, np.ndarray, np.float64]
+        assert not np.shares_memory(first, second)
+
+
+def test_storing_to_a_numpy_scalar():
+    def f(a):
+        v = a.max()
+        v[...] = 0
+        return v
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        with pytest.raises(TypeError, match="item assignment"):
+            npaccel.jit(f, backend="eager")(np.arange(3))
+
+
+def test_a_scalar_leaves_a_piece_twice():
+    def f(b):
+        v = np.std(b)
+        np.std(v, axis=None, dtype=np.int16)
+        return (v,)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        (got,) = npaccel.jit(f, backend="eager", default_float="float64")(np.ones((3, 4)))
+    assert type(got) is np.float64
