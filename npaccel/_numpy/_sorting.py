@@ -344,7 +344,10 @@ def extreme_position(x: torch.Tensor, axis: int, keepdims: bool, largest: bool) 
     if x.is_complex():
         return _extreme_complex(x, axis, keepdims, largest)
     operation: Callable[..., torch.Tensor] = torch.argmax if largest else torch.argmin
-    return operation(keys_of(x), axis, keepdims)
+    keys = keys_of(x)
+    # Inductor's vectors of 8-bit integers give wrong positions, and write out of bounds.
+    keys = keys.to(torch.int32) if keys.element_size() == 1 else keys
+    return operation(keys, axis, keepdims)
 
 
 def _position(
