@@ -254,7 +254,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "device": plan.device,
         "shape_guard": plan.shape_guard,
         "boxed": plan.boxed,
-        "repeated": plan.repeated,
+        "shared": list(plan.shared),
         "draws": dataclasses.asdict(plan.draws),
     }
 
@@ -269,7 +269,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         device=item["device"],
         shape_guard=item["shape_guard"],
         boxed=item["boxed"],
-        repeated=item["repeated"],
+        shared=tuple(item["shared"]),
         draws=_decode_draws(item["draws"]),
     )
 

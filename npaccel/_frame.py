@@ -118,7 +118,7 @@ class Frame:
             self.draws, self.engine.scope, len(capture.inputs), str(call.device)
         )
         self.function = self._make_function()
-        self.repeats = False
+        self.shared: tuple[int, ...] = ()
 
     def _expression(self, text: str) -> str:
         return self.engine.scope.expression(text, self.capture.imports)
@@ -260,7 +260,7 @@ class Frame:
         ]
         originals = [run.wrapped.get(id(value), value) for value in inputs]
         if self.backend != "inductor" and _results.has_overlap(originals, range(len(originals))):
-            self._compute(compiled, [_results.cloned(t) for t in tensors])  # To see what it writes.
+            self._find_written(compiled, tensors)
         if self._written() and _results.has_overlap(originals, self._written()):
             raise OverlapError
         if any(_is_read_only(inputs[i]) for i in self._written()):
@@ -273,13 +273,20 @@ class Frame:
         except Exception:
             restore(before)
             raise
-        self.repeats = len({id(output) for output in outputs}) < len(outputs)
-        run.outputs = outputs = _results.distinct(outputs)
+        self.shared = _results.falsely_shared(outputs, self.capture.output_memory)
+        run.outputs = outputs = _results.apart(outputs, self.shared)
         run.read_only = [
             t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
         ]
         run.inputs = tensors
         return outputs
+
+    def _find_written(self, compiled: CompiledGraph, tensors: Sequence[Any]) -> None:
+        """Run the graph on copies, to see which inputs it writes to."""
+        try:
+            self._compute(compiled, [_results.cloned(t) for t in tensors])
+        except Exception as error:
+            raise OverlapError from error  # Maybe since the copies share nothing: NumPy decides.
 
     def _written(self) -> list[int]:
         """The inputs that the graph writes to, without those that nobody else has."""
@@ -397,7 +404,7 @@ class Frame:
             device=str(self.call.device),
             shape_guard=shape_guard,
             boxed=boxed,
-            repeated=self.repeats,
+            shared=self.shared,
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
         )
         not_kept = self._why_not_kept(compiled, boxed)

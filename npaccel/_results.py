@@ -298,14 +298,30 @@ def _span_of_tensor(t: torch.Tensor) -> tuple[int, int]:
     return start, start + (last + 1) * t.element_size()
 
 
-def distinct(outputs: Sequence[Any]) -> list[Any]:
-    """Give each output an object of its own: one may be an array, and a scalar its copy."""
-    seen: set[int] = set()
+def falsely_shared(outputs: Sequence[Any], memory: Sequence[int | None]) -> tuple[int, ...]:
+    """Return the outputs that are one tensor with another, but no views of one array.
+
+    Compilers return one tensor for an array and its copy if both have no dimensions.
+
+    Parameters
+    ----------
+    outputs : sequence of torch.Tensor
+    memory : sequence of int or None
+        As in a capture's ``output_memory``.
+    """
+    seen: dict[int, int | None] = {}
     found = []
-    for value in outputs:
-        repeated = isinstance(value, torch.Tensor) and id(value) in seen
-        found.append(value.clone() if repeated else value)
-        seen.add(id(value))
+    for i, (value, own) in enumerate(zip(outputs, memory, strict=False)):
+        if isinstance(value, torch.Tensor) and seen.setdefault(id(value), own) != own:
+            found.append(i)
+    return tuple(found)
+
+
+def apart(outputs: Sequence[Any], indices: Sequence[int]) -> list[Any]:
+    """Copy some of the outputs."""
+    found = list(outputs)
+    for i in indices:
+        found[i] = found[i].clone()
     return found
 
 

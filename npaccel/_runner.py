@@ -19,7 +19,7 @@ import torch
 from npaccel._arguments import CONVERTERS
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
-from npaccel._results import Template, distinct, has_overlap, template_code
+from npaccel._results import Template, apart, has_overlap, template_code
 
 #: What a runner returns when it isn't the one for a call.
 MISS = object()
@@ -73,8 +73,8 @@ class Plan:
         Python over ``L['t0']``, ...; None for a plan of one shape.
     boxed : bool
         Whether the call takes one list, which it empties.
-    repeated : bool
-        Whether the call may return one tensor twice.
+    shared : tuple of int
+        The outputs to copy: they are one tensor with another, see `falsely_shared`.
     draws : Draws
         The random numbers that NumPy draws for the graph.
     """
@@ -87,7 +87,7 @@ class Plan:
     device: str
     shape_guard: str | None
     boxed: bool
-    repeated: bool = False
+    shared: tuple[int, ...] = ()
     draws: Draws = dataclasses.field(default_factory=Draws)
 
     @property
@@ -117,7 +117,7 @@ def make_runner(
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {
         "has_overlap": has_overlap,
-        "distinct": distinct,
+        "apart": apart,
         "float64": torch.float64,
         "copy_back": copy_back,
     }
@@ -242,8 +242,8 @@ def _draws(plan: Plan) -> list[str]:
 def _call(plan: Plan) -> list[str]:
     names = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
     call = f"o = call([{names}])" if plan.boxed else f"o = call({names})"
-    if plan.repeated:
-        call = call.replace("= ", "= distinct(", 1) + ")"
+    if plan.shared:
+        call = call.replace("= ", "= apart(", 1) + f", {plan.shared})"
     if not (plan.draws.lines and plan.draws.may_fail):
         return [call]
     return ["try:", f"    {call}", "except Exception:", "    restore(before)", "    raise"]

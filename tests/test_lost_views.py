@@ -205,6 +205,22 @@ def test_an_array_and_a_scalar_of_one_value(backend):
         assert not np.shares_memory(first, second)
 
 
+def test_one_array_under_two_names(backend):
+    def f(a):
+        v = np.real(a >> 1)
+        w = np.atleast_2d(v)
+        for i, one in enumerate(w):
+            w[i] = one + i
+        w[:] = 5
+        return v[-1, -1], w
+
+    jitted = npaccel.jit(f, backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        for _ in range(2):
+            assert_same(jitted(np.ones((3, 4), np.int32)), f(np.ones((3, 4), np.int32)))
+
+
 def test_storing_to_a_numpy_scalar():
     def f(a):
         v = a.max()

@@ -45,6 +45,7 @@ from npaccel._torch_internals.lost_views import (
     line_of_leaving_view,
     line_of_reshaped_input,
     line_of_stale_view,
+    output_memory,
 )
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
@@ -176,6 +177,8 @@ class Capture:
         Whether a size or number is an input, so that later calls may differ.
     build_check : callable or None
         Makes Dynamo's own check of the guards, on a dict of locals.
+    output_memory : list of int or None
+        A number for the memory of each output: views of one array have the same.
     """
 
     code: types.CodeType
@@ -195,6 +198,7 @@ class Capture:
     imports: dict[str, str]
     has_symbols: bool
     build_check: Callable[[], Callable[[dict[str, Any]], bool]] | None
+    output_memory: list[int | None] = dataclasses.field(default_factory=list)
 
     def forget(self) -> None:
         """Let go of the graph and of the arrays that it was captured with."""
@@ -503,6 +507,7 @@ def _describe(
         if is_generic
         else None,
         scalar_outputs=scalar_results(graph.graph),
+        output_memory=output_memory(graph.graph),
         has_symbols=is_generic,
         **common,
     )

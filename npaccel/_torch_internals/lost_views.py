@@ -178,6 +178,12 @@ def memory_of(node: torch.fx.Node) -> int | None:
     return int(value.untyped_storage()._cdata)
 
 
+def output_memory(graph: torch.fx.Graph) -> list[int | None]:
+    """Return a number for the memory of each output of a graph."""
+    outputs = next(node for node in graph.nodes if node.op == "output").args[0]
+    return [memory_of(out) if isinstance(out, torch.fx.Node) else None for out in outputs]
+
+
 def _families(copies: list[torch.fx.Node]) -> dict[int | None, int]:
     """Give the memory of views and of what they are views of the same number."""
     family: dict[int | None, int] = {}

@@ -528,7 +528,7 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             name = "round"  # With a number of digits, the method of NumPy's scalars.
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
-        if is_scalar(self.as_proxy().node) and not hasattr(np.generic, name):
+        if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
             return _refuse(f"`{name}` of a NumPy scalar", "", "NumPy's scalars have no such method")
         row = _table.row_named(f"numpy.ndarray.{name}")
         if name == "item" and row is not None:
@@ -545,8 +545,10 @@ def _patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return original_getattr(self, tx, name)
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
-        if is_scalar(self.as_proxy().node) and not hasattr(np.generic, name):
+        if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
             return _refuse(f"`{name}` of a NumPy scalar", "", "NumPy's scalars have no such thing")
+        if name == "__round__":
+            raise NotImplementedError
         row = _table.row_named(f"numpy.ndarray.{name}")
         if row is not None and row.status != "compiled":
             return _refuse(f"ndarray.{name}", "", row.reason)

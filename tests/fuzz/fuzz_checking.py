@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import dataclasses
+import re
 import warnings
 from typing import Any
 
@@ -61,10 +62,12 @@ class _Outcome:
     arguments: tuple[Any, ...]
 
 
-def calls_of(program: Program) -> list[tuple[int, int]]:
+def calls_of(program: Program, dynamic: bool | None = None) -> list[tuple[int, int]]:
     """The sizes of the calls: fast path, capture for all sizes, generic artifact."""
     first, second, third = program.sizes
-    return [first, first, second, third, second]
+    if dynamic is None:
+        return [first, first, second, third, second]
+    return [first, second, third] if dynamic else [first, first]
 
 
 def _call(function: Any, arguments: tuple[Any, ...]) -> _Outcome:
@@ -74,13 +77,23 @@ def _call(function: Any, arguments: tuple[Any, ...]) -> _Outcome:
         return _Outcome(None, error, arguments)
 
 
-def check(program: Program, backend: str) -> Verdict:
-    """Run a program in every way and say what differs first."""
+def check(program: Program, backend: str, dynamic: bool | None = None) -> Verdict:
+    """Run a program in every way and say what differs first.
+
+    Parameters
+    ----------
+    program : Program
+    backend : str
+    dynamic : bool, optional
+        Compile once only: for all sizes, or for one. By default for one, then for all.
+    """
     plain, jitted = program.load(), program.load()
-    compiled = npaccel.jit(jitted["program"], backend=backend, default_float="float64", cache=False)
+    compiled = npaccel.jit(
+        jitted["program"], backend=backend, default_float="float64", cache=False, dynamic=dynamic
+    )
     verdict = Verdict(None)
     wanted: list[_Outcome] = []
-    for i, size in enumerate(calls_of(program)):
+    for i, size in enumerate(calls_of(program, dynamic)):
         with quiet():
             wanted.append(_call(plain["program"], plain["make"](*size)))
         if isinstance(wanted[-1].error, RuntimeWarning | MemoryError):
@@ -94,9 +107,9 @@ def check(program: Program, backend: str) -> Verdict:
             break
         try:
             _compare(got, wanted[-1])
-            _same_sharing(got, wanted[-1], "::-" in program.text() or "flip" in program.text())
+            _same_sharing(got, wanted[-1], _reverses(program))
         except _DifferError as error:
-            if error.is_value and _is_unstable(program, wanted, got):
+            if error.is_value and _is_unstable(program, dynamic, wanted, got):
                 verdict.unstable = True
                 break
             kind = f"{error.kind}, call {min(i, 3)}"
@@ -126,6 +139,10 @@ def _compare(got: _Outcome, wanted: _Outcome, slack: dict[str, float] | None = N
     _same(got.result, wanted.result, "result", slack)
     for i, (a, b) in enumerate(zip(got.arguments, wanted.arguments, strict=True)):
         _same(a, b, f"argument {i}", slack)
+
+
+def _reverses(program: Program) -> bool:
+    return re.search(r":-?\d*:-\d|flip|rot90", program.text()) is not None
 
 
 def _same_sharing(got: _Outcome, wanted: _Outcome, reverses: bool) -> None:
@@ -186,14 +203,16 @@ def _close(got: np.ndarray, wanted: np.ndarray, allowed: float) -> np.ndarray:
     return np.where(finite, near, special | (allowed == np.inf))
 
 
-def _is_unstable(program: Program, wanted: list[_Outcome], got: _Outcome) -> bool:
+def _is_unstable(
+    program: Program, dynamic: bool | None, wanted: list[_Outcome], got: _Outcome
+) -> bool:
     """Whether NumPy's own result changes as much when intermediate results do by some ulps."""
     slack: dict[str, float] = collections.defaultdict(float)
     for seed in range(JIGGLES):
         jiggle = _Jiggle(seed)
         namespace = program.load(_with_jiggles, _jiggle=jiggle, _jiggle_read=jiggle.read)
         with quiet():
-            for size in calls_of(program)[: len(wanted)]:
+            for size in calls_of(program, dynamic)[: len(wanted)]:
                 other = _call(namespace["program"], namespace["make"](*size))
         if other.error is not None or wanted[-1].error is not None:
             return True
