@@ -74,15 +74,16 @@ def compile_row() -> Row:
     few, many = taken.values()
     measured = f"{many / few:.2f}: " + ", ".join(f"{n} {v:.1f} s" for n, v in taken.items())
     what = "Jacobi 2-D 150x150, compile time, new process, cold cache"
-    return Row(what, "5,000 steps <= 1.2 x 50 steps", measured, many <= 1.2 * few, taken)
+    met = many <= 1.2 * few and few <= 12
+    return Row(what, "5,000 steps <= 1.2 x 50 steps, 50 steps <= 12 s", measured, met, taken)
 
 
 def jacobi_row(run: Run) -> Row:
     """Compare Jacobi's method with NumPy and with Numba's threads."""
     faster = {peer: run.speed(peer) for peer in run.seconds if peer != "npaccel"}
-    met = (run.speed("numpy") or 0) >= 5 and (run.speed("numba") or 1) >= 1
+    met = (run.speed("numpy") or 0) >= 6 and (run.speed("numba") or 1) >= 1
     what = "Jacobi 2-D 150x150, 50 steps, float64"
-    asked = ">= 5x NumPy, at least as fast as Numba with parallel=True"
+    asked = ">= 6x NumPy, at least as fast as Numba with parallel=True"
     measured = ", ".join(f"{peer} {x:.2f}x" for peer, x in faster.items() if x) or "failed"
     return Row(what, asked, measured, met, run.seconds)
 
@@ -102,7 +103,7 @@ def speeds_row(what: str, asked: str, least: float, runs: dict[str, Run], *peers
 def suite_rows(runs: dict[str, Run]) -> list[Row]:
     """Sum up the programs: NumPy, the worst, the peers, what failed, what was silent."""
     against_numpy = speeds_row(
-        f"{len(runs)} programs with loops vs NumPy", "geometric mean >= 3x", 3, runs, "numpy"
+        f"{len(runs)} programs with loops vs NumPy", "geometric mean >= 4x", 4, runs, "numpy"
     )
     slowest = min(against_numpy.figures.items(), key=lambda item: item[1], default=("none", 0.0))
     failed = [reason for run in runs.values() for reason in run.failed]
@@ -111,15 +112,15 @@ def suite_rows(runs: dict[str, Run]) -> list[Row]:
         against_numpy,
         Row(
             "the slowest of them vs NumPy",
-            ">= 1x",
+            ">= 0.95x",
             f"{slowest[0]} {slowest[1]:.2f}x",
-            slowest[1] >= 1,
+            slowest[1] >= 0.95,
             dict([slowest]),
         ),
         speeds_row(
             "the same vs the best of Numba and JAX",
-            "geometric mean >= 0.5x",
-            0.5,
+            "geometric mean >= 1x",
+            1,
             runs,
             "numba",
             "jax",

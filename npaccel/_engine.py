@@ -48,7 +48,8 @@ MAX_INTERPRETED = 8
 MAX_CAPTURES = 32
 
 Key = tuple[Any, ...]
-_NO_KEYWORDS: dict[str, Any] = {}
+#: For calls by position.
+NO_KEYWORDS: dict[str, Any] = {}
 
 
 class Engine:
@@ -303,7 +304,7 @@ class Engine:
             if self._is_special(values, coarse):
                 self._interpreted += 1
                 self.compilations += 1
-                return self._interpreter(tuple(values), _NO_KEYWORDS)
+                return self._interpreter(tuple(values), NO_KEYWORDS)
             return self._compile_and_run(values, key, coarse, device)
 
     def _device(self, values: Sequence[Any]) -> torch.device:

@@ -221,9 +221,13 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     dynamic : bool, optional
         None: the first shape is compiled for itself, the second one for all
         shapes. True or False: always or never for all shapes.
-    loops : {"auto"}
-        How Python loops over arrays run.
-    rng : {"numpy", "device"}
+    loops : {"auto", "compile", "numba", "unroll", "python"}, default "auto"
+        How Python loops over arrays run. ``"compile"``: Python counts, and the
+        body is compiled once. ``"numba"``: Numba compiles the loop.
+        ``"auto"``: Numba for loops over single elements, else ``"compile"``.
+        ``"unroll"``: as torch.compile does it. ``"python"``: uncompiled; only
+        what is outside of loops is compiled.
+    rng : {"numpy", "device"}, default "numpy"
         Where random numbers come from: NumPy, bit for bit, or a stream that the compiled
         code computes, the same on every device.
     verify : bool or "warn", default False

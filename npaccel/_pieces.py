@@ -48,7 +48,7 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
         engine.function,
         compile_piece,
         lambda later: _note(engine, later),
-        *([_LIMIT_IN_LOOPS] if engine.varying else []),
+        _LIMIT_IN_LOOPS if engine.varying else pieces.LIMIT,
     )
 
     def on_host(values: Sequence[Any]) -> Any:

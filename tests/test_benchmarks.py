@@ -146,8 +146,14 @@ def test_what_is_reported_is_not_silent(loop_rows, little):
     run = loop_rows.repeated(little, function, "test")
     assert loop_rows.is_silent(Recording(function), run)
     assert not loop_rows.is_silent(Recording(function, fallbacks=("why",)), run)
-    loop = types.SimpleNamespace(engine="numba")
-    assert not loop_rows.is_silent(Recording(function, loops=(loop,)), run)
+    for engine, detail, is_told in [
+        ("Numba", "", True),
+        ("Python", "", True),
+        ("compiled body", "", False),
+        ("compiled body", "in NumPy, measured", True),
+    ]:
+        loop = types.SimpleNamespace(engine=engine, detail=detail)
+        assert loop_rows.is_silent(Recording(function, loops=(loop,)), run) is not is_told
     assert not loop_rows.is_silent(Recording(function), lambda: None)
 
 

@@ -45,14 +45,16 @@ def repeated(program: Program, call: Call, size: Size) -> Callable[[], Any]:
 def runs_in_numpy(call: Callable[[], Any]) -> bool:
     """Say whether a program's own Python code holds ndarrays while it is called.
 
-    Python also drives compiled loops, but what it holds then are tensors.
+    The frame that drives compiled loops doesn't count: what it calls does.
     """
     folder = str(Path(loop_programs.__file__).parent)
     found = False
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         nonlocal found
-        if event == "return" and frame.f_code.co_filename.startswith(folder):
+        code = frame.f_code
+        drives = any(name.startswith("_npaccel") for name in code.co_freevars)
+        if event == "return" and code.co_filename.startswith(folder) and not drives:
             values = frame.f_locals.values()
             found = found or any(isinstance(v, np.ndarray) and v.ndim for v in values)
 
@@ -74,9 +76,8 @@ def is_silent(call: Any, run: Callable[[], Any]) -> bool:
         Calls it, not for the first time.
     """
     report = call.report()
-    loops = getattr(report, "loops", ())
-    reported = report.fallbacks or any(loop.engine != "compiled" for loop in loops)
-    return not reported and runs_in_numpy(run)
+    told = any(loop.engine != "compiled body" or loop.detail for loop in report.loops)
+    return not (report.fallbacks or told) and runs_in_numpy(run)
 
 
 class LoopPrograms(Benchmark):

@@ -20,7 +20,7 @@ import torch
 
 from npaccel import _arguments, _fork
 from npaccel._binding import Binding
-from npaccel._engine import Engine
+from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
 from npaccel._loops._kinds import Kinds, is_host_value
 from npaccel._loops._nodes import INDEX, INNER, NATIVE, NEST, REGION, Inline, Nest, name
@@ -30,7 +30,6 @@ from npaccel._loops._split import CannotSplitError, Split, split
 from npaccel._options import Options
 from npaccel._report import Log, Loop
 
-_NO_KEYWORDS: dict[str, Any] = {}
 #: So many combinations of kinds of arguments are split apart; later ones share the last.
 _MAX_VARIANTS = 16
 
@@ -248,7 +247,7 @@ class Program:
             label=_lines(emitter.places[region]),
         )
         if not emitter.in_loop[region]:
-            return lambda *args: engine(args, _NO_KEYWORDS)
+            return lambda *args: engine(args, NO_KEYWORDS)
         return Region(engine, functools.partial(self._note_choice, engine.label))
 
     def _note_choice(self, lines: str, choice: str) -> None:

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from npaccel._arguments import is_container
-from npaccel._engine import Engine
+from npaccel._engine import NO_KEYWORDS, Engine
 
-_NO_KEYWORDS: dict[str, Any] = {}
 #: So many calls of each are timed; the shortest counts.
 _ROUNDS = 3
 #: NumPy has to be faster by this factor.
@@ -54,7 +53,7 @@ class Region:
         return self._measured(args)
 
     def _compiled(self, *args: Any) -> Any:
-        return self.engine(args, _NO_KEYWORDS)
+        return self.engine(args, NO_KEYWORDS)
 
     def _measured(self, args: tuple[Any, ...]) -> Any:
         """Time a call of one or the other; choose when both were timed."""

@@ -35,6 +35,10 @@ from npaccel._torch_internals.capture import (
 from npaccel._torch_internals.numpy_tracing import in_pieces, numpy_traced, scalar_results
 
 
+#: So often a piece is compiled; for other values it runs in NumPy.
+LIMIT = 64
+
+
 class _Listener(threading.local):
     on_break: Callable[[CaptureError], None] | None = None
 
@@ -47,7 +51,7 @@ def compiled_in_pieces(
     function: FunctionType,
     compile_piece: Callable[[Capture], Callable[..., Any]],
     on_break: Callable[[CaptureError], None],
-    limit: int = 64,
+    limit: int = LIMIT,
 ) -> Callable[..., Any]:
     """Return the function, compiled around its graph breaks.
 

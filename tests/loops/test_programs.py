@@ -32,11 +32,6 @@ REPRESENTATIVE = [
 #: Numba takes a minute to compile all variants; by default they run as Python.
 COMPILE_PEERS = os.environ.get("NPACCEL_TEST_PEERS", "") not in ("", "0")
 
-needs_loops = pytest.mark.skipif(
-    False,
-    reason="loops are unrolled: this version doesn't compile their bodies",
-)
-
 
 def outcome(program, call):
     """Return what a call on new arguments returns, its arguments, and what else it writes."""
@@ -72,14 +67,12 @@ def check(program, calls=2, **options):
     return jitted
 
 
-@needs_loops
 @pytest.mark.parametrize("default_float", ["float64", "float32"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_give_numpys_answer(name, default_float):
     check(PROGRAMS[name], backend="eager", default_float=default_float)
 
 
-@needs_loops
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.parametrize("name", REPRESENTATIVE)
@@ -87,7 +80,6 @@ def test_compiled_programs_give_numpys_answer(name):
     check(PROGRAMS[name], default_float="float64")
 
 
-@needs_loops
 def test_more_steps_compile_nothing_more():
     jitted = npaccel.jit(own_copy(PROGRAMS["jacobi_2d"].function), backend="eager")
     a, b, steps = PROGRAMS["jacobi_2d"].make_arguments("test")
@@ -99,7 +91,6 @@ def test_more_steps_compile_nothing_more():
     assert len(jitted.report().graphs) == graphs
 
 
-@needs_loops
 @pytest.mark.parametrize("name", ["cavity_flow", "n_body"])
 def test_what_a_program_prints_comes_in_order(name, capsys):
     program = PROGRAMS[name]
@@ -114,7 +105,6 @@ def test_what_a_program_prints_comes_in_order(name, capsys):
         assert capsys.readouterr().out == wanted
 
 
-@needs_loops
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
