@@ -34,7 +34,6 @@ from npaccel._torch_internals.capture import (
 )
 from npaccel._torch_internals.numpy_tracing import in_pieces, numpy_traced, scalar_results
 
-
 #: So often a piece is compiled; for other values it runs in NumPy.
 LIMIT = 64
 
