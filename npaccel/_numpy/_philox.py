@@ -134,6 +134,21 @@ class Stream:
         tail = self.rounded(e * _LN2_LOW) + self.rounded(self.rounded(square * series) * s) * 2.0
         return self.rounded(e * _LN2_HIGH) + (2.0 * s + tail)
 
+    def sqrt(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the square root of float64, rounded to the nearest: torch's kernels needn't.
+
+        What the root's square lacks is exact by Dekker's product.
+        """
+        root = torch.sqrt(x)
+        scaled = self.rounded(root * 134217729.0)
+        high = scaled - (scaled - root)
+        low = root - high
+        product = self.rounded(root * root)
+        cross = self.rounded(high * low) * 2.0
+        error = ((self.rounded(high * high) - product) + cross) + self.rounded(low * low)
+        better = root + ((x - product) - error) / (2.0 * root)
+        return torch.where(x > 0, better, root)
+
     def circle(self, which: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
         """Return cosine and sine of a random angle."""
         k = self.bits53(which)

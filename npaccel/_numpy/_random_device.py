@@ -49,7 +49,7 @@ def _moved(stream: Stream, z: torch.Tensor, loc: Any, scale: Any) -> torch.Tenso
 
 def _normal(stream: Stream) -> torch.Tensor:
     """Box and Muller's transformation."""
-    radius = torch.sqrt(2.0 * _exponential(stream))
+    radius = stream.sqrt(2.0 * _exponential(stream))
     return radius * stream.circle()[0]
 
 
@@ -72,7 +72,7 @@ def _gumbel(stream: Stream) -> torch.Tensor:
 
 
 def _rayleigh(stream: Stream) -> torch.Tensor:
-    return torch.sqrt(2.0 * _exponential(stream))
+    return stream.sqrt(2.0 * _exponential(stream))
 
 
 def _uniform(stream: Stream, given: Mapping[str, Any]) -> torch.Tensor:

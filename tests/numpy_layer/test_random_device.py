@@ -343,7 +343,6 @@ def several(n, rng):
     )
 
 
-@pytest.mark.xfail(reason="normal numbers differ in the last place, six of a thousand")
 @pytest.mark.inductor
 def test_compiled_code_gives_the_same_bits():
     runs = [
