@@ -78,6 +78,13 @@ def _cumulative(
     return torch.cat([found.new_full(shape, initial), found], axis)
 
 
+def _led(found: torch.Tensor, out: torch.Tensor | None, with_initial: bool) -> torch.Tensor:
+    """Write a running result to `out`, whose shape NumPy doesn't check after a first value."""
+    if with_initial and out is not None and tuple(out.shape) != tuple(found.shape):
+        raise NotImplementedError("an `out` of another shape than the result can't be compiled")
+    return deliver(found, out)
+
+
 def cumulative_sum(
     x: Any,
     /,
@@ -90,7 +97,7 @@ def cumulative_sum(
     """`numpy.cumulative_sum`, the array API's name of `cumsum`."""
     x = as_tensor(x)
     first = 0 if include_initial else None
-    return deliver(_cumulative(x, axis, lambda k: cumsum(x, k, dtype), first), out)
+    return _led(_cumulative(x, axis, lambda k: cumsum(x, k, dtype), first), out, include_initial)
 
 
 def cumulative_prod(
@@ -105,7 +112,7 @@ def cumulative_prod(
     """`numpy.cumulative_prod`, the array API's name of `cumprod`."""
     x = as_tensor(x)
     first = 1 if include_initial else None
-    return deliver(_cumulative(x, axis, lambda k: cumprod(x, k, dtype), first), out)
+    return _led(_cumulative(x, axis, lambda k: cumprod(x, k, dtype), first), out, include_initial)
 
 
 if hasattr(np, "cumulative_sum"):  # new in NumPy 2.1

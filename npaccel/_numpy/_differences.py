@@ -114,7 +114,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "refused",
-        "floats into an array of integers, and complex extrema, run in NumPy, with a warning",
+        "what NumPy cuts at every step to the array's dtype (floats into an array of integers), "
+        "and complex extrema, run in NumPy, with a warning",
         "*.at",
     ),
     Difference(
@@ -127,6 +128,16 @@ DIFFERENCES: tuple[Difference, ...] = (
         "refused",
         "bools, complex numbers and uint64 are read in NumPy, with a warning",
         "ndarray.item",
+    ),
+    Difference(
+        "refused",
+        "with `include_initial` an `out` of another shape runs in NumPy, with a warning",
+        "cumulative_sum cumulative_prod",
+    ),
+    Difference(
+        "equal-elements",
+        "equal elements may come in another order, as no stable one was asked for",
+        "argsort ndarray.argsort argpartition ndarray.argpartition",
     ),
     Difference("refused", "complex rows (`axis=`) run in NumPy, with a warning", "unique"),
     Difference(

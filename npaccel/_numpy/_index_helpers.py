@@ -159,7 +159,9 @@ def fromfunction(
 @implements(np.apply_over_axes, inlined=True)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     """`numpy.apply_over_axes`: the function is traced once per axis."""
-    ndim = a.ndim  # of an array only, as in NumPy
+    if type(a) in (list, tuple, bool, int, float, complex):
+        raise AttributeError(f"'{type(a).__name__}' object has no attribute 'ndim'")
+    ndim = a.ndim
     array = np.asarray(a)
     for axis in [axes] if np.ndim(axes) == 0 else axes:
         place = axis + ndim if axis < 0 else axis

@@ -118,7 +118,8 @@ def _filled_range(start: Any, step: Any, length: Any, kind: DType) -> torch.Tens
     if is_symbolic(start) or is_symbolic(step):
         return cast(steps * step + start, kind)
     ends = np.zeros(2, kind)
-    ends[0] = start
+    if is_symbolic(length) or length > 0:
+        ends[0] = start
     if is_symbolic(length) or length > 1:
         ends[1] = start + step
     first, second = ends.astype(work)

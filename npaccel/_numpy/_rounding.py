@@ -10,7 +10,15 @@ import torch
 
 from npaccel import _host_kernels as host
 from npaccel._numpy._axes import call, deliver
-from npaccel._numpy._dtypes import FLOAT64, as_tensor, cast, is_scalar, result_dtype, to_numpy
+from npaccel._numpy._dtypes import (
+    FLOAT64,
+    as_dtype,
+    as_tensor,
+    cast,
+    is_scalar,
+    result_dtype,
+    to_numpy,
+)
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import concrete
 
@@ -74,8 +82,24 @@ def _clipped(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> tor
             kind = np.clip(np.zeros(0, bool), False, True).dtype
         kwargs = {**kwargs, "dtype": kind}
     inner = {key: value for key, value in kwargs.items() if key != "where"}
+    if as_dtype(kwargs["dtype"]).kind == "c":
+        kept = _within(*(as_tensor(part, as_dtype(kwargs["dtype"])) for part in (x, *bounds)))
+        return call(np.positive, kept, out=out, **kwargs)  # type: ignore[no-any-return]
     above = call(np.maximum, x, bounds[0], **inner)
     return call(np.minimum, above, bounds[1], out=out, **kwargs)  # type: ignore[no-any-return]
+
+
+def _within(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """Clip complex numbers: by the real part, then the imaginary one; NaN in bounds is no number.
+
+    That is how `numpy.clip` compares them, unlike `numpy.maximum`.
+    """
+    above = torch.where(torch.isnan(x) | _is_less(low, x), x, low)
+    return torch.where(torch.isnan(above) | _is_less(above, high), above, high)
+
+
+def _is_less(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return (a.real < b.real) | ((a.real == b.real) & (a.imag < b.imag))
 
 
 @implements(np.round, zero_d="scalar", mutates=(2,), elementwise=True)
@@ -89,6 +113,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
     if x.is_complex():
         return deliver(torch.complex(round_(x.real, places), round_(x.imag, places)), out)
     if x.dtype in _INTEGERS and places >= 0:
+        if out is a:
+            return x
         return deliver(x.clone(), out)
     if places == 0:
         return deliver(call(np.rint, x), out)

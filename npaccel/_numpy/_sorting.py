@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from npaccel import _host_kernels as host
-from npaccel._numpy._axes import axis_of, deliver
+from npaccel._numpy._axes import axis_of, written_back
 from npaccel._numpy._dtypes import (
     INT64,
     as_dtype,
@@ -363,7 +363,7 @@ def _position(
     found = extreme_position(flat, along, bool(keepdims) and not of_all, largest)
     if keepdims and of_all:
         found = found.reshape((1,) * x.ndim)
-    return deliver(found, out)
+    return written_back(found, out)
 
 
 @implements(np.argmax, zero_d="scalar")

@@ -143,7 +143,7 @@ def cov(
         a = cast(_frequencies(aweights, x.shape[1], "aweights"), wide)
         w = a if w is None else w * a
     average_of_rows = torch.mean(x, 1, True) if w is None else (x * w).sum(1, True) / w.sum()
-    x = x - cast(average_of_rows, to_numpy(x.dtype))
+    x = cast(x - average_of_rows, to_numpy(x.dtype))
     weighted = x if w is None else x * w
     other = torch.conj_physical(weighted) if x.is_complex() else weighted
     found: torch.Tensor = dot(x, other.T) / _divisor(x.shape[1], w, aweights, ddof)
@@ -155,7 +155,7 @@ def real_of(x: torch.Tensor) -> torch.Tensor:
     return x.real if x.is_complex() else x
 
 
-@implements(np.corrcoef, unsupported=parameters_of(np.corrcoef, "bias", "ddof"))
+@implements(np.corrcoef, zero_d="scalar", unsupported=parameters_of(np.corrcoef, "bias", "ddof"))
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> torch.Tensor:
     """`numpy.corrcoef`, kept within -1 and 1."""
     c = cov(x, y, rowvar, dtype=dtype)

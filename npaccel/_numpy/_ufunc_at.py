@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
+from npaccel._numpy._dtypes import DType, as_tensor, cast, to_numpy
 from npaccel._numpy._indexing import getitem
 from npaccel._numpy._ufunc_engine import Request, loop_dtypes
 from npaccel._numpy._ufunc_folds import from_bits, to_bits
@@ -85,10 +85,10 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
     values = as_tensor(b)  # here NumPy takes Python numbers for arrays, not for weak scalars
     known = [to_numpy(a.dtype), to_numpy(values.dtype)]
     loop = loop_dtypes(ufunc, known, [None], Request())
-    if loop[-1].kind in "fc" and known[0].kind in "iub":
+    if _is_cut(ufunc, known[0], loop[-1]):
         raise NotImplementedError(
-            f"numpy.{ufunc.__name__}.at can't be compiled for floats into an array of "
-            f"{known[0]}: NumPy cuts every step to a whole number; convert the array or the "
+            f"numpy.{ufunc.__name__}.at can't be compiled for {known[1]} into an array of "
+            f"{known[0]}: NumPy cuts every step to {known[0]}; convert the array or the "
             "operand first"
         )
     if ufunc not in _LOGICAL:  # their loop is one of bools, which would lose the other elements
@@ -96,6 +96,18 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
     values = _broadcast(values, places).reshape(-1)
     found = _binary(ufunc, flat, places.reshape(-1), values)
     a.copy_(cast(found, to_numpy(a.dtype)).reshape(a.shape))
+
+
+_EXTREMA = (np.maximum, np.minimum, np.fmax, np.fmin)
+
+
+def _is_cut(ufunc: np.ufunc, own: DType, computed: DType) -> bool:
+    """Whether it matters that NumPy stores each step in the dtype of the array."""
+    if ufunc in _LOGICAL or own.kind not in "iub":
+        return False
+    if own.kind == "b":
+        return computed.kind != "b"
+    return computed.kind in "fc" or (ufunc in _EXTREMA and bool(computed != own))
 
 
 def _ask(ufunc: np.ufunc, a: torch.Tensor, b: Any) -> None:
