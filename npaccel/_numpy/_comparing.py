@@ -103,6 +103,8 @@ def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> torch.Tensor:
     """`numpy.nan_to_num`; with ``copy=False`` the array itself is changed."""
+    if not copy and not isinstance(x, torch.Tensor):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
     given = as_tensor(x)
     if given.is_complex():
         parts = [_replaced(part, nan, posinf, neginf) for part in (given.real, given.imag)]

@@ -289,6 +289,8 @@ def _prepared(kernel: Kernel, operands: Sequence[Any], loop: Sequence[DType]) ->
     prepared: list[Any] = []
     for position, (x, dtype) in enumerate(zip(operands, loop, strict=False)):
         tensor = tensors[position]
+        if isinstance(x, complex) and dtype.kind != "c":  # casting="unsafe" drops a part
+            x = bool(x) if dtype.kind == "b" else x.real
         if tensor is not None:
             prepared.append(tensor)
         elif _stays_number(kernel, position, tensors, dtype):

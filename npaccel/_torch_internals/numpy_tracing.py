@@ -69,6 +69,8 @@ _CONSTANT_FUNCTIONS = frozenset(
 _KEEP_SCALARS = frozenset(
     f"numpy.{name}" for name in ("imag", "real", "reshape", "squeeze", "transpose")
 )
+#: Functions that give Python's numbers for those.
+_OF_NUMBERS = frozenset({"numpy.imag", "numpy.isreal", "numpy.real"})
 #: Functions that call the method of a scalar, which gives a scalar, not the array `out`.
 _METHODS_OF_SCALARS = frozenset(
     f"numpy.{name}"
@@ -416,6 +418,10 @@ def _call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any])
         return _refuse(f"`{name}` of {row.name}", "", "call it without this parameter")
     if row.inlined:
         return _inlined(tx, row, args, kwargs)
+    if row.name in _OF_NUMBERS and len(args) == 1 and args[0].is_python_constant():
+        value = args[0].as_python_constant()
+        if isinstance(value, int | float | complex):
+            return _build_constant(tx, row.numpy(value))
     if row.name in _CONSTANT_FUNCTIONS:
         try:
             values = [_example(arg) for arg in args]
