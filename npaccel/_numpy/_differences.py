@@ -95,6 +95,11 @@ DIFFERENCES: tuple[Difference, ...] = (
         "fft.*fft fft.*fft2 fft.*fftn",
     ),
     Difference(
+        "empty-border",
+        'with mode="empty" the border is zeros, where NumPy returns what was in memory',
+        "pad",
+    ),
+    Difference(
         "used-out",
         "`out` takes the result alone, where NumPy uses it on the way and may get another result",
         "fft.*n fft.*2",
@@ -202,6 +207,12 @@ DIFFERENCES: tuple[Difference, ...] = (
         "whole-digits",
         "whole numbers made of rounded floats may differ by the last digit",
         "logspace geomspace linspace",
+    ),
+    Difference(
+        "undefined-cast",
+        "what NaN and numbers out of range become as integers is left open by C",
+        "put ndarray.put putmask place copyto ndarray.fill ndarray.__setitem__ "
+        "ndarray.flat.__set__ put_along_axis",
     ),
     Difference("wide-scalar", "a 0-d array counts as the NumPy scalar it mostly is", "isscalar"),
 )

@@ -193,7 +193,10 @@ def _check(
     probes = [x if is_scalar(x) else np.empty((0,) * x.ndim, to_numpy(x.dtype)) for x in operands]
     (out,) = outs
     if out is not None:
-        keywords["out"] = np.empty((0,) * out.ndim, to_numpy(out.dtype))
+        shape = [0] * out.ndim
+        if keywords.get("keepdims") and -out.ndim <= keywords.get("axis", -1) < out.ndim:
+            shape[keywords.get("axis", -1)] = 1
+        keywords["out"] = np.empty(shape, to_numpy(out.dtype))
     ufunc(*probes, **keywords, **request.keywords())
 
 

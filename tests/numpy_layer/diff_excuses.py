@@ -98,6 +98,15 @@ def spread(plan, got, wanted, checker):
     return _equal(dataclasses.replace(checker, loose="not finite"), got, wanted)
 
 
+def empty_border(plan, got, wanted, checker):
+    args, kwargs = plan.draw()
+    if kwargs.get("mode") != "empty" or not _succeeded(got, wanted):
+        return False
+    inside = np.pad(np.ones(np.shape(args[0]), bool), args[1], mode="constant")
+    parts = [np.where(inside, np.asarray(outcome.result), 0) for outcome in (got, wanted)]
+    return not checker.compare(*parts, "inside")
+
+
 def phase(plan, got, wanted, checker):
     if not _succeeded(got, wanted):
         return False
@@ -207,6 +216,16 @@ def whole_digits(plan, got, wanted, checker):
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-6, atol=1))
 
 
+def undefined_cast(plan, got, wanted, checker):
+    if plan.dtype.kind not in "iu" or not _succeeded(got, wanted):
+        return False
+    info = np.iinfo(plan.dtype)
+    values = [np.asarray(a).real for a in wanted.arrays if np.asarray(a).dtype.kind in "fc"]
+    with np.errstate(invalid="ignore"):
+        odd = any((~((v > info.min - 1.0) & (v < info.max + 1.0))).any() for v in values)
+    return odd and _equal(dataclasses.replace(checker, values=False), got, wanted)
+
+
 def wide_scalar(plan, got, wanted, checker):
     return plan.form == "zero_d"
 
@@ -221,6 +240,7 @@ EXCUSES = {
     "half": half,
     "no-data": no_data,
     "own-precision": own_precision,
+    "empty-border": empty_border,
     "phase": phase,
     "spread": spread,
     "used-out": used_out,
@@ -235,5 +255,6 @@ EXCUSES = {
     "reversed": reversed_view,
     "overflow": overflow,
     "whole-digits": whole_digits,
+    "undefined-cast": undefined_cast,
     "wide-scalar": wide_scalar,
 }
