@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -100,20 +102,29 @@ def deliver(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
 def written_back(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     """Return the result, written to `out` by the rule of `numpy.take` and its like.
 
-    NumPy works on a copy of `out` in the result's dtype and writes that back,
-    so it is `out` that must be safe to cast.
+    Up to 2.4 NumPy works on a copy of `out` in the result's dtype and writes
+    that back, so it is `out` that must be safe to cast. Later it may be any.
 
     Raises
     ------
     TypeError
-        If the dtype of `out` can't be cast safely to the result's.
+        If NumPy doesn't take the dtype of `out`.
     ValueError
         If the shapes differ.
     """
     if out is None:
         return result
-    check_cast(to_numpy(out.dtype), to_numpy(result.dtype), "safe")
+    if to_numpy(out.dtype) != to_numpy(result.dtype):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            _check_taken_into(to_numpy(result.dtype), to_numpy(out.dtype))
     return deliver(cast(result, to_numpy(out.dtype)), out)
+
+
+@functools.cache
+def _check_taken_into(dtype: Any, out: Any) -> None:
+    """Let NumPy raise for an `out` of a dtype that it doesn't take."""
+    np.ones(1, dtype).take([0], out=np.ones(1, out))
 
 
 def reversed_axes(x: torch.Tensor) -> torch.Tensor:

@@ -222,6 +222,8 @@ def set_imag(a: torch.Tensor, value: Any) -> None:
     """Do ``a.imag = value``."""
     if not a.is_complex():
         raise TypeError("array does not have imaginary part to set")
+    if isinstance(value, complex) and not a.ndim:
+        np.zeros((), to_numpy(a.dtype)).imag = value  # Raises up to some version.
     setitem(imag(a), Ellipsis, as_tensor(value) if isinstance(value, complex) else value)
 
 

@@ -182,7 +182,11 @@ spec("ndarray.device")
 spec(
     "lib.stride_tricks.as_strided",
     vector(4),
-    keywords={"shape": literal((2,)), "strides": lambda draw: (2 * draw.dtype.itemsize,)},
+    keywords={
+        "shape": literal((2,)),
+        "strides": lambda draw: (2 * draw.dtype.itemsize,),
+        "check_bounds": literal(True),
+    },
     always=("shape", "strides"),
     forms=("plain", "random", "special"),
 )

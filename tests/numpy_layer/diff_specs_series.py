@@ -88,6 +88,11 @@ SERIES = {
 }
 for module, short in SERIES.items():
     spec(f"polynomial.{module}.{short}val", anything(), vector(3))
+    spec(
+        f"polynomial.{module}.{short}valnd",
+        lambda draw: (anything(1)(draw), same_dtype(draw)),
+        shaped(2, 3),
+    )
     for kind in ("val", "grid"):
         spec(f"polynomial.{module}.{short}{kind}2d", anything(1), same_dtype, shaped(2, 3))
         spec(
