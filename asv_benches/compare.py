@@ -28,8 +28,9 @@ from benchmarks import overhead, steady
 from benchmarks.common import Benchmark, build, same_results, side_by_side
 from benchmarks.processes import empty_caches, run_child
 from loop_rows import loops
+from mask_rows import masks
 from rows import Row, in_turn
-from table_rows import table_rows
+from table_rows import Pieces, table_rows
 
 
 def check_answers(benchmark: Benchmark, implementation: str, *parameters: Any) -> None:
@@ -189,7 +190,7 @@ def memory() -> list[Row]:
     return rows
 
 
-ROWS: dict[str, Callable[[], list[Row]]] = {
+ROWS: dict[str, Callable[..., list[Row]]] = {
     "kmeans": kmeans,
     "sine": sine,
     "stencil": stencil,
@@ -200,6 +201,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "shapes": shapes,
     "memory": memory,
     "loops": loops,
+    "masks": masks,
     "rows": table_rows,
 }
 
@@ -239,6 +241,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("rows", nargs="*", help=f"any of {', '.join(ROWS)} (default: all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="rows: where results are kept")
+    parser.add_argument("--match", nargs="+", default=(), metavar="NAME", help="rows: only these")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="rows: stop after")
     options = parser.parse_args(arguments)
     unknown = set(options.rows) - set(ROWS)
     if unknown:
@@ -246,7 +251,8 @@ def main(arguments: list[str] | None = None) -> int:
     measured: list[Row] = []
     for name in options.rows or ROWS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        measured += ROWS[name]()
+        pieces = (Pieces(options.kept, tuple(options.match), options.minutes),)
+        measured += ROWS[name](*(pieces if name == "rows" else ()))
     around = conditions()
     print(", ".join(f"{key} {value}" for key, value in around.items()), end="\n\n")
     print(as_table(measured))

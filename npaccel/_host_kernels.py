@@ -51,16 +51,27 @@ _SLOWER = {
 _FEW = 4096
 
 
-def ufunc_usable(name: str, x: torch.Tensor) -> bool:
+_FLOATS = (torch.float32, torch.float64)
+_WIDE_INTEGERS = (torch.int32, torch.int64, torch.uint32, torch.uint64)
+
+
+def ufunc_usable(name: str, x: Any, of_integers: bool = False) -> bool:
     """Whether NumPy's kernel of a ufunc is the faster one: not with few elements or many threads.
 
     NumPy has vector kernels of these functions on Linux with AVX512 only.
+
+    Parameters
+    ----------
+    name : str
+    x : object
+        The operand, whatever it is.
+    of_integers : bool
+        Whether it is integers, that NumPy computes in float64.
     """
-    few = isinstance(x.numel(), int) and x.numel() < _FEW
     return (
-        x.dtype in (torch.float32, torch.float64)
-        and not few
-        and usable(x)
+        isinstance(x, torch.Tensor)
+        and x.dtype in (_WIDE_INTEGERS if of_integers else _FLOATS)
+        and worth(x)
         and sys.platform == "linux"
         and torch.backends.cpu.get_cpu_capability() == "AVX512"
         and _SLOWER[name] > torch.get_num_threads()
@@ -75,7 +86,9 @@ def worth(*tensors: torch.Tensor) -> bool:
 
 def _array(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.detach().resolve_conj().resolve_neg().numpy()
+        value = value.detach() if value.requires_grad else value
+        value = value.resolve_conj() if value.is_conj() else value
+        return (value.resolve_neg() if value.is_neg() else value).numpy()
     if isinstance(value, list) and value and isinstance(value[0], torch.Tensor):
         return [_array(item) for item in value]
     return value
@@ -272,6 +285,26 @@ def isin(x: Array, values: Array) -> Array:
 def _slid(a: torch.Tensor, v: torch.Tensor, mode: str) -> tuple[Sequence[Any], torch.dtype]:
     n, m = a.shape[0], v.shape[0]
     return ({"valid": n - m + 1, "same": n, "full": n + m - 1}[mode],), a.dtype
+
+
+def _squared(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+    return (x.shape[0], x.shape[0]), x.dtype
+
+
+@_kernel("gram(Tensor x) -> Tensor", _squared)
+def gram(x: Array) -> Array:
+    """Return ``x @ x.T``, of which BLAS computes one half only."""
+    return np.dot(x, x.T)  # type: ignore[no-any-return]
+
+
+def _at_positions(x: torch.Tensor, _: Any, values: torch.Tensor) -> Any:
+    return x.shape, values.dtype
+
+
+@_kernel("interp(Tensor x, Tensor places, Tensor values) -> Tensor", _at_positions)
+def interp(x: Array, places: Array, values: Array) -> Array:
+    """`numpy.interp` of float64, or complex128, values."""
+    return np.interp(x, places, values)
 
 
 @_kernel("correlate(Tensor a, Tensor v, str mode) -> Tensor", _slid)

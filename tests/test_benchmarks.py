@@ -222,9 +222,49 @@ def test_calls_of_rows_are_numpys(compare):
 
 
 def test_the_slowest_rows_are_listed(compare):
-    rows = importlib.import_module("table_rows").summary(
-        {"sort": 0.5, "add": 0.95, "chain: a": 1.0, "chain: b": 9.0}
+    rows = importlib.import_module("table_rows")
+    times = {"sort": 2.0, "add": 1 / 0.95, "chain: a": 1.0, "chain: b": 1 / 9, "view": "refused"}
+    found = {
+        name: taken if isinstance(taken, str) else {"numpy": 1.0, "npaccel": taken}
+        for name, taken in times.items()
+    }
+    found["shape"] = {"numpy": 1e-7, "npaccel": 1e-6}  # reads no element
+    lines = rows.summary(found)
+    assert [line.met for line in lines] == [False, True]
+    assert lines[0].what.startswith("4 calls")
+    assert "1 slower; worst: sort 0.50x, add 0.95x" in lines[0].measured
+    assert "3.00x of 2" in lines[1].measured
+    assert not rows.summary({"add": found["add"]}, left=3)[0].met
+
+
+def test_rows_are_measured_in_pieces(compare, monkeypatch, tmp_path):
+    rows = importlib.import_module("table_rows")
+    taken = []
+
+    def seconds(text, dtype):
+        taken.append((text, dtype))
+        if text == "c":
+            raise NotImplementedError("no such call")
+        return {"numpy": 1.0, "npaccel": 0.5}
+
+    monkeypatch.setattr(rows, "seconds", seconds)
+    texts, file = {"numpy.add": "a", "numpy.sub": "b", "numpy.cos": "c"}, tmp_path / "rows.json"
+    assert rows.measure(texts, rows.Pieces(file, minutes=-1)) == 6
+    assert rows.measure(texts, rows.Pieces(file, match=("a*",))) == 4
+    assert [text for text, _ in taken] == ["a", "a"]
+    assert rows.measure(texts, rows.Pieces(file)) == 0
+    assert [text for text, _ in taken] == list("aabbcc")
+    again = rows.Pieces(file)
+    assert again.found["cos int64"] == "no such call"
+    assert rows.speeds(again.found) == dict.fromkeys(
+        ["add float64", "add int64", "sub float64", "sub int64"], 2.0
     )
-    assert [row.met for row in rows] == [False, True]
-    assert "1 slower; worst: sort 0.50x, add 0.95x" in rows[0].measured
-    assert "3.00x of 2" in rows[1].measured
+
+
+@pytest.mark.slow
+@pytest.mark.inductor
+def test_masked_updates_are_those_by_hand(compare):
+    masks = importlib.import_module("mask_rows")
+    for text in masks.UPDATES:
+        row = masks.update_row(text, size=1000, rounds=1)
+        assert set(row.figures) == {"masked", "np.where"}

@@ -151,8 +151,9 @@ def block(arrays: Any) -> torch.Tensor:
     leaves = _leaves(arrays)
     rank = max(depth, *(as_tensor(x).ndim for x in leaves))
     kind = result_dtype(*(as_tensor(x) for x in leaves))
-    found = _blocks(arrays, depth, rank, kind)
-    return found.clone() if not depth else found
+    if not depth:
+        return _leaf(arrays, rank, kind).clone()
+    return _blocks(arrays, depth, rank, kind)
 
 
 def _leaves(x: Any) -> list[Any]:
@@ -174,10 +175,14 @@ def _depth(x: Any) -> int:
     return depths.pop() + 1
 
 
+def _leaf(x: Any, rank: int, kind: DType) -> torch.Tensor:
+    tensor = as_tensor(x)
+    return cast(tensor, kind).reshape((1,) * (rank - tensor.ndim) + tuple(tensor.shape))
+
+
 def _blocks(x: Any, depth: int, rank: int, kind: DType) -> torch.Tensor:
     if not depth:
-        tensor = as_tensor(x)
-        return cast(tensor, kind).reshape((1,) * (rank - tensor.ndim) + tuple(tensor.shape))
+        return _leaf(x, rank, kind)
     parts = [_blocks(item, depth - 1, rank, kind) for item in x]
     return concatenate(parts, rank - depth)
 

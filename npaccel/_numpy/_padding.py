@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy._axes import call
-from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
+from npaccel._numpy._dtypes import as_tensor, cast, is_scalar, to_numpy
 from npaccel._numpy._indexing import flipped, selected, value_for
 from npaccel._numpy._ranges import linspace
 from npaccel._numpy._table import implements
@@ -52,6 +52,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> to
         return _mirrored(x, widths, mode, kwargs.get("reflect_type", "even"))
     if mode in ("edge", "wrap"):
         return _by_place(x, widths, mode)
+    value = kwargs.get("constant_values", 0)
+    if mode == "constant" and x.ndim and is_scalar(value):
+        return _framed(x, widths, value)
     return _by_strips(x, widths, mode, kwargs)
 
 
@@ -151,6 +154,17 @@ def _reversed_values(
 
 
 # -- modes that add strips
+
+
+def _framed(x: torch.Tensor, widths: list[tuple[Any, Any]], value: Any) -> torch.Tensor:
+    """Put an array into one that is filled with a number: two stores, where strips are copies."""
+    shape = [size + before + after for size, (before, after) in zip(x.shape, widths, strict=True)]
+    found = value_for(value, to_numpy(x.dtype), x.device).expand(shape).clone()
+    inside = found
+    for axis, (before, _) in enumerate(widths):
+        inside = inside.narrow(axis, before, x.shape[axis])
+    inside.copy_(x)
+    return found
 
 
 def _by_strips(

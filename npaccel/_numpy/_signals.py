@@ -187,6 +187,9 @@ def interp(
         raise ValueError("fp and xp are not of the same length.")
     if places.shape[0] == 0:
         raise ValueError("array of sample points is empty")
+    direct = (left, right, period) == (None, None, None) and real == FLOAT64
+    if direct and not is_complex and host.worth(at) and host.usable(places, values):
+        return host.interp(as_tensor(x), places, values)
     if period is not None:
         at, places, values = _periodic(at, places, values, period)
         left = right = None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import NO_VALUE, Axis, at_least_zero, axes_of, call, count_over, over_axes
 from npaccel._numpy._dtypes import (
     FLOAT64,
@@ -146,7 +147,11 @@ def cov(
     x = cast(x - average_of_rows, to_numpy(x.dtype))
     weighted = x if w is None else x * w
     other = torch.conj_physical(weighted) if x.is_complex() else weighted
-    found: torch.Tensor = dot(x, other.T) / _divisor(x.shape[1], w, aweights, ddof)
+    if w is None and not x.is_complex() and host.worth(x):
+        products = host.gram(x)
+    else:
+        products = dot(x, other.T)
+    found: torch.Tensor = products / _divisor(x.shape[1], w, aweights, ddof)
     return found.squeeze()
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import NO_VALUE
 from npaccel._numpy._dtypes import (
     BOOL,
@@ -233,6 +234,9 @@ def compute(
     beyond = _out_of_bounds(ufunc, operands, loop)
     if beyond is not None:
         return beyond
+    name, first = getattr(kernel.compute, "by_numpy", None), operands[0]
+    if name and loop[1] == np.float64 and host.ufunc_usable(name, first, True):
+        return host.ufunc(first, name)  # of integers: NumPy casts them piece by piece
     found = kernel.compute(*_prepared(kernel, operands, loop))
     results = loop[ufunc.nin :]
     if ufunc.nout == 1:

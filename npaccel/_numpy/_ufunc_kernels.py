@@ -69,6 +69,7 @@ def or_by_numpy(name: str, compute: Compute) -> Compute:
             return host.ufunc(x, name)
         return compute(x)  # type: ignore[no-any-return]
 
+    kernel.by_numpy = name  # type: ignore[attr-defined]
     return kernel
 
 
@@ -172,7 +173,7 @@ def _ignoring_nan(op: Compute) -> Compute:
     def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         if not a.dtype.is_floating_point:
             return _choose(op(a, b), a, b)
-        return _choose(op(a, b) | torch.isnan(b), a, b)
+        return _choose(op(a, b), a, _choose(torch.isnan(b), a, b))
 
     return kernel
 

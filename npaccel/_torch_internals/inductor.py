@@ -30,6 +30,7 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel._results import AssumptionError, is_assumption
 from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.vector_ops import fast_vector_operations
@@ -220,6 +221,7 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     call = code.current_callable
     compiled.inner = call
     scope = getattr(getattr(call, "__func__", call), "__globals__", {})
+    use_huge_pages(scope, compiled.source)
     try:
         compiled.kernels = kernel_paths(scope, code.source_code)
     except NotPortableError as error:

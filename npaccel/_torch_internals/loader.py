@@ -24,6 +24,7 @@ from typing import Any
 import torch
 
 from npaccel import _fork
+from npaccel._torch_internals.huge_pages import use_huge_pages
 
 #: Names that the generated module imports from dynamo and inductor, and what
 #: stands for them here.
@@ -181,6 +182,7 @@ def load_module(source: str, kernels: Sequence[Path]) -> Callable[[list[Any]], A
     scope["AsyncCompile"] = lambda: _Kernels(kernels)
     scope["__name__"] = "npaccel_generated"
     exec(compile(source, "<npaccel generated code>", "exec"), scope)
+    use_huge_pages(scope, source)
     call: Callable[[list[Any]], Any] = scope["call"]
     return call
 
