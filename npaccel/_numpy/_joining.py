@@ -268,7 +268,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[torch.Tensor]:
 
 if hasattr(np, "unstack"):  # NumPy 2.1
 
-    @implements(np.unstack)
+    @implements(np.unstack, zero_d="scalar")
     def unstack(x: Any, /, *, axis: int = 0) -> tuple[torch.Tensor, ...]:
         """`numpy.unstack`: views."""
         tensor = needs_array(x)

@@ -130,7 +130,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> torch.Tensor:
     return _contract(a, b, axes_a, axes_b)
 
 
-@implements(np.kron)
+@implements(np.kron, zero_d="scalar")
 def kron(a: Any, b: Any) -> torch.Tensor:
     """`numpy.kron`."""
     a, b = as_tensor(a), as_tensor(b)

@@ -67,7 +67,7 @@ _CONSTANT_FUNCTIONS = frozenset(
 )
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
 _KEEP_SCALARS = frozenset(
-    f"numpy.{name}" for name in ("imag", "real", "reshape", "squeeze", "transpose")
+    f"numpy.{name}" for name in ("astype", "imag", "real", "reshape", "squeeze", "transpose")
 )
 #: Functions that give Python's numbers for those.
 _OF_NUMBERS = frozenset({"numpy.imag", "numpy.isreal", "numpy.real"})

@@ -72,6 +72,22 @@ def test_a_scalar_and_an_out_give_a_scalar(name):
     assert mine[1] == theirs[1]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, x: np.unstack(a) if hasattr(np, "unstack") else (),
+        lambda a, x: np.kron(x, 2.0),
+        lambda a, x: np.reshape(x, ()),
+        lambda a, x: x.reshape(()),
+        lambda a, x: np.array(1).choose([x, 3.0]),
+        lambda a, x: (np.real(a[0]), np.imag(np.array(x)), np.lexsort([np.array(2)])),
+    ],
+)
+def test_scalars_are_scalars(function):
+    (found, _), (expected, _) = both(function, A, np.float64(2.5))
+    assert_same(found, expected)
+
+
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_mask_takes_one_value_for_each_true_element(count):
     def store(a, mask, values):
