@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from npaccel._numpy._axes import axes_of, axis_of
 from npaccel._numpy._dtypes import as_tensor, cast, narrow, to_numpy
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import surely
 
 
 def as_inexact(x: Any) -> torch.Tensor:
@@ -36,12 +37,20 @@ def euclidean(x: torch.Tensor, axes: tuple[int, ...], keepdims: bool) -> torch.T
     return torch.sqrt(torch.sum(_squares(x), axes, keepdims))
 
 
+def _largest(x: torch.Tensor, axis: int, keepdims: bool = False) -> torch.Tensor:
+    """Return the largest of numbers that aren't negative: 0 of none."""
+    if surely(x.shape[axis] == 0):
+        np.linalg.norm(np.zeros(0), ord=np.inf)  # Older versions of NumPy raise.
+        return torch.sum(x, axis, keepdims)
+    return torch.amax(x, axis, keepdims)
+
+
 def _along(x: torch.Tensor, order: Any, axis: int, keepdims: bool) -> torch.Tensor:
     """Return the norm of vectors along one axis."""
     if order is None or order == 2:
         return euclidean(x, (axis,), keepdims)
     if order == np.inf:
-        return torch.amax(torch.abs(x), axis, keepdims)
+        return _largest(torch.abs(x), axis, keepdims)
     if order == -np.inf:
         return torch.amin(torch.abs(x), axis, keepdims)
     if order == 0:
@@ -67,14 +76,14 @@ def check_float(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-_SUMS_OF_COLUMNS = {
-    1: (torch.amax, 0),
+_SUMS_OF_COLUMNS: dict[Any, tuple[Callable[..., torch.Tensor], int]] = {
+    1: (_largest, 0),
     -1: (torch.amin, 0),
-    np.inf: (torch.amax, 1),
+    np.inf: (_largest, 1),
     -np.inf: (torch.amin, 1),
 }
 _SINGULAR_VALUES: dict[Any, Callable[..., torch.Tensor]] = {
-    2: torch.amax,
+    2: _largest,
     -2: torch.amin,
     "nuc": torch.sum,
 }
