@@ -39,6 +39,9 @@ def mixed_widths(x, y, narrow, wide, flags):
         wide * y,
         wide / 3,
         np.sqrt(wide & 1023),
+        np.bitwise_count(wide),
+        wide.astype(np.uint8),
+        (wide + narrow).astype(np.uint8) + 1,
     )
 
 

@@ -29,6 +29,16 @@ _CONVERSIONS = {
 }
 
 
+#: Two vectors of 64-bit integers as 16 bytes at the beginning of one.
+_TO_BYTES = """[&]() {{
+    const __m128i low = _mm512_cvtepi64_epi8({x}[0]), high = _mm512_cvtepi64_epi8({x}[1]);
+    const __m512i whole = _mm512_castsi128_si512(_mm_unpacklo_epi64(low, high));
+    at::vec::Vectorized<uint8_t> found;
+    std::memcpy(&found, &whole, sizeof(whole));
+    return found;
+}}()""".replace("\n", " ")
+
+
 def _vectors(dtype: torch.dtype) -> str:
     """Return the C++ type of what one step of a kernel's loop has of a dtype."""
     return str(V.kernel._get_vec_type(dtype))
@@ -114,6 +124,9 @@ _FORMS: dict[str, Any] = {
 
 def _converted(original: Any) -> Any:
     def get_to_dtype_expr(self: Any, src: Any, dtype: Any, src_dtype: Any, *args: Any) -> Any:
+        vectors = self._get_num_vectors(src_dtype)
+        if src.is_vec and (src_dtype, dtype, vectors) == (torch.int64, torch.uint8, 2):
+            return _TO_BYTES.format(x=src)
         convert = _CONVERSIONS.get((src_dtype, dtype))
         if convert is None or not src.is_vec:
             return original(self, src, dtype, src_dtype, *args)
