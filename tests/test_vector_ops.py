@@ -78,7 +78,7 @@ def test_inductor_is_left_as_it_was():
     from torch._inductor.codegen.cpp import CppVecKernel, CppVecOverrides
 
     names = ("isnan", "isinf", "signbit", "to_dtype_bitcast")
-    kernel_names = ("get_to_dtype_expr", "_get_mask_cast")
+    kernel_names = ("get_to_dtype_expr", "_get_mask_cast", "_get_vec_load_line")
 
     def state():
         return [vars(CppVecOverrides)[name] for name in names] + [

@@ -139,22 +139,46 @@ def _converted(original: Any) -> Any:
     return get_to_dtype_expr
 
 
+_FROM, _COUNT = "at::vec::VecMask<float,1>::from(", ", static_cast<int64_t>(16))"
+#: Loads 16 truth values as a mask; Inductor's way is a branch for each of them.
+_LOAD = """[](const bool* from) {{
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    const __m512i whole = _mm512_movm_epi32(_mm_test_epi8_mask(bytes, bytes));
+    at::vec::VectorizedN<float, 1> found;
+    std::memcpy(&found[0], &whole, sizeof(whole));
+    return at::vec::VecMask<float, 1>(found);
+}}({pointer})""".replace("\n", " ")
+
+
+def _loaded(original: Any) -> Any:
+    def get_vec_load_line(self: Any, *args: Any, **kwargs: Any) -> Any:
+        line = original(self, *args, **kwargs)
+        if isinstance(line, str) and line.startswith(_FROM) and line.endswith(_COUNT):
+            return _LOAD.format(pointer=line[len(_FROM) : -len(_COUNT)])
+        return line
+
+    return get_vec_load_line
+
+
 @contextlib.contextmanager
 def fast_vector_operations() -> Iterator[None]:
     """Let kernels that are generated meanwhile compute these by vectors."""
     before = {name: vars(CppVecOverrides)[name] for name in _FORMS}
     convert, cast = CppVecKernel.get_to_dtype_expr, CppVecKernel._get_mask_cast
+    load = CppVecKernel._get_vec_load_line
     for name, form in _FORMS.items():
         form.__name__ = name  # by which a kernel finds the form for single numbers
         setattr(CppVecOverrides, name, staticmethod(form))
     if isinstance(pick_vec_isa(), VecAVX512):
         CppVecKernel.get_to_dtype_expr = _converted(convert)  # type: ignore[method-assign]
         CppVecKernel._get_mask_cast = _cast_mask  # type: ignore[method-assign]
+        CppVecKernel._get_vec_load_line = _loaded(load)  # type: ignore[method-assign]
     try:
         yield
     finally:
         CppVecKernel.get_to_dtype_expr = convert  # type: ignore[method-assign]
         CppVecKernel._get_mask_cast = cast  # type: ignore[method-assign]
+        CppVecKernel._get_vec_load_line = load  # type: ignore[method-assign]
         for name, method in before.items():
             setattr(CppVecOverrides, name, method)
 
