@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._arguments import is_container
+from npaccel._arguments import device_of, is_container
 from npaccel._engine import NO_KEYWORDS, Engine
 
 #: So many calls of each are timed; the shortest counts.
@@ -55,9 +55,17 @@ class Region:
     def _compiled(self, *args: Any) -> Any:
         return self.engine(args, NO_KEYWORDS)
 
+    def _in_numpy(self, *args: Any) -> Any:
+        if device_of(args) is not None:
+            return self._compiled(*args)
+        return self.engine.function(*args)
+
     def _measured(self, args: tuple[Any, ...]) -> Any:
         """Time a call of one or the other; choose when both were timed."""
         self.left = 1
+        if device_of(args) is not None:  # NumPy doesn't compute on tensors.
+            self._stay_compiled()
+            return self._compiled(*args)
         in_numpy = len(self.times[False]) >= _ROUNDS
         before = self.engine.compilations
         start = time.perf_counter()
@@ -67,6 +75,7 @@ class Region:
             self.times[in_numpy].append(seconds)
         if not in_numpy:
             self.kinds = kinds_of(result)
+            self.may_choose = self.may_choose and device_of([result]) is None
         elif kinds_of(result) != self.kinds:  # NumPy invents other dtypes here.
             result = as_kinds(result, self.kinds)
             self.may_choose = False
@@ -77,7 +86,7 @@ class Region:
         return result
 
     def _stay_compiled(self) -> None:
-        if self.chosen == self.engine.function:
+        if self.chosen == self._in_numpy:
             self.on_choice("")
         self.chosen = self._compiled
         self.left = -1  # Never 0 again.
@@ -85,14 +94,14 @@ class Region:
     def _choose(self) -> None:
         compiled, plain = min(self.times[False]), min(self.times[True])
         in_numpy = plain < _MARGIN * compiled
-        if in_numpy != (self.chosen == self.engine.function):
+        if in_numpy != (self.chosen == self._in_numpy):
             self.on_choice(
                 f"in NumPy, measured {plain * 1e6:.0f} µs a turn against {compiled * 1e6:.0f} µs "
                 "compiled"
                 if in_numpy
                 else ""
             )
-        self.chosen = self.engine.function if in_numpy else self._compiled
+        self.chosen = self._in_numpy if in_numpy else self._compiled
         self.times = {False: [], True: []}
         self.left, self.pause = self.pause, 2 * self.pause
 

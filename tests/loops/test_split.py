@@ -701,3 +701,24 @@ def test_tensors():
     result = jitted(torch.from_numpy(X), 0, 4, 1)
     assert isinstance(result, torch.Tensor)
     np.testing.assert_allclose(result.numpy(), over_range(X, 0, 4, 1))
+
+
+def settling(x, n):
+    for _ in range(n):
+        x = np.tanh(x) * 0.5 + np.sum(x)
+    return x
+
+
+@pytest.mark.inductor
+def test_loops_over_tensors_stay_compiled():
+    import torch
+
+    jitted = npaccel.jit(settling, cache=False)
+    x = torch.tensor([0.1, -0.2, 0.3], dtype=torch.float64, requires_grad=True)
+    result = jitted(x, 12)  # Long enough to time bodies, were they arrays.
+    np.testing.assert_allclose(result.detach(), settling(x.detach().numpy(), 12))
+    result.sum().backward()
+    step = 1e-7 * np.array([1.0, 0.0, 0.0])
+    rise = settling(x.detach().numpy() + step, 12) - settling(x.detach().numpy() - step, 12)
+    np.testing.assert_allclose(x.grad[0], rise.sum() / 2e-7, rtol=1e-5)
+
