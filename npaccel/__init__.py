@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from npaccel import errors
+from npaccel._forms import cond, fori_loop, scan, while_loop
 from npaccel._jit import Jitted, jit
 from npaccel._options import config, disabled, options
 from npaccel._report import Report
@@ -45,12 +46,16 @@ __all__ = [
     "audit_precision",
     "check",
     "check_promotion",
+    "cond",
     "config",
     "disabled",
     "errors",
+    "fori_loop",
     "jit",
     "options",
+    "scan",
     "transfers",
+    "while_loop",
 ]
 
 

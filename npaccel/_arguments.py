@@ -73,7 +73,8 @@ def token(value: Any) -> Token:
     return make(value)
 
 
-def _array_token(value: np.ndarray[Any, Any]) -> Token:
+def array_token(value: np.ndarray[Any, Any]) -> Token:
+    """Return the part of the key for an array."""
     return (value.dtype, value.shape, value.strides, value.flags.num & _FLAGS)
 
 
@@ -118,7 +119,7 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
     """Choose how values of a type enter the key."""
     if issubclass(kind, np.ndarray):
         if kind is np.memmap:
-            return _array_token
+            return array_token
         raise UnsupportedArrayError(
             f"jit: an argument is a {kind.__module__}.{kind.__qualname__}, whose operations may "
             "differ from ndarray's; pass np.asarray(a) if plain ndarray operations are meant"
@@ -140,7 +141,7 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
 
 
 _TOKENS: dict[type, Callable[[Any], Token]] = {
-    np.ndarray: _array_token,
+    np.ndarray: array_token,
     float: _float_token,
     complex: lambda value: (complex, repr(value)),
     list: _tuple_token,

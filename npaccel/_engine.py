@@ -135,6 +135,9 @@ class Engine:
     def _key(self, values: Sequence[Any]) -> Key:
         parts: list[Any] = []
         for i, value in enumerate(values):
+            if type(value) is np.ndarray and i not in self.static:
+                parts.append(_arguments.array_token(value))
+                continue
             if i in self.varying and type(value) in (int, float):
                 parts.append(type(value))
                 continue

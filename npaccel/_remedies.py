@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
+    (
+        r"`_?npaccel\._forms`|module: npaccel\._forms|\b(fori_loop|while_loop)\(",
+        "import npaccel at the top of the module, and keep `yield`, `eval` and the like out of "
+        "the function: then it's split here, and the body is compiled",
+    ),
     (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
     (
         r"class `(Generator|RandomState)`",

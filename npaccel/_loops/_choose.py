@@ -28,7 +28,8 @@ def make_engine(function: types.FunctionType, options: Options, log: Log) -> Eng
     Engine or Driver
         A driver where there are loops that the compiler would unroll.
     """
-    if options.loops == "unroll" or not _find.loops(function):
+    unrolls = options.loops == "unroll" and not _find.calls_form(function)
+    if unrolls or not _find.loops(function):
         return Engine(function, options, log)
     from npaccel._loops._driver import Driver
 

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _fork
+from npaccel import _arguments, _fork, _forms
 from npaccel._binding import Binding
 from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
+from npaccel._loops._bodies import Forms
 from npaccel._loops._kinds import Kinds, is_host_value
 from npaccel._loops._nodes import INDEX, INNER, NATIVE, NEST, REGION, Inline, Nest, name
 from npaccel._loops._region import Region
@@ -44,10 +45,23 @@ class Driver:
     function : types.FunctionType
     options : Options
     log : Log
+    definition : ast.FunctionDef, optional
+        Its syntax tree, where that isn't in a file.
+    varying : frozenset of str
+        Parameters whose numbers differ from call to call.
     """
 
-    def __init__(self, function: types.FunctionType, options: Options, log: Log) -> None:
+    def __init__(
+        self,
+        function: types.FunctionType,
+        options: Options,
+        log: Log,
+        definition: ast.FunctionDef | None = None,
+        varying: frozenset[str] = frozenset(),
+    ) -> None:
         self.function = function
+        self.definition = definition
+        self.varying = varying
         self.options = options
         self.log = log
         self.binding = Binding(function)
@@ -55,6 +69,7 @@ class Driver:
         self.whole = Engine(function, options, log)
         self._variants: dict[Kind, Callable[..., Any]] = {}
         self._inner: dict[Any, Callable[..., Any]] = {}
+        self._forms = Forms(self)
         self._lock = threading.RLock()
         _fork.renew(self)
 
@@ -105,12 +120,18 @@ class Driver:
 
     # -- What split functions call --------------------------------------------
 
-    def inner(self, function: Any) -> Any:
-        """Return what runs a function that is called by a split one."""
+    def inner(self, function: Any, line: int = 0) -> Any:
+        """Return what runs a function that is called by a split one, at a line."""
+        if _find.is_form(function):
+            return self._forms.form(function, line)
         bound = getattr(function, "__self__", None)
         plain = getattr(function, "__func__", function)
         if not _find.is_users(plain) or not _find.loops(plain):
             return function
+        if plain.__closure__ and bound is None:  # It may be made anew at every call.
+            body = self._forms.inner(plain)
+            if body is not None:
+                return body
         driver = self._inner.get(plain)
         if driver is None:
             driver = self._inner.setdefault(plain, Driver(plain, self._inner_options, self.log))
@@ -169,14 +190,14 @@ class Program:
         self.function = driver.function
         self.options = driver.options
         self.arguments = arguments
-        definition = _source.definition(self.function)
+        definition = copy.deepcopy(driver.definition) or _source.definition(self.function)
         self.filename = self.function.__code__.co_filename
         local_names = _names.local_names(definition)
         host = {parameter: is_host_value(value) for parameter, value in arguments.items()}
         self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
         kinds = Kinds(definition, local_names, host, self.outer)
         nests = self.options.loops in ("auto", "numba")
-        self.split = split(definition, kinds, self._callee_loops, nests=nests)
+        self.split = split(definition, kinds, self._callee_loops, self._form, nests=nests)
         self.tensors = _arguments.device_of(list(arguments.values()))
         _liveness.annotate(self.split.body, local_names | self.split.temporaries)
         self._emit(definition)
@@ -184,10 +205,22 @@ class Program:
 
     def _callee_loops(self, callee: ast.expr) -> bool:
         """Whether an expression that is called leads to a function of the user's that loops."""
+        found = self._called(callee)
+        return _find.is_form(found) or (_find.is_users(found) and _find.loops(found))
+
+    def _form(self, callee: ast.expr) -> Sequence[str] | None:
+        """The parameters of a form, those for functions with () after their names."""
+        found = self._called(callee)
+        if not _find.is_form(found):
+            return None
+        functions = _forms.FUNCTIONS[found]
+        return [f"{n}()" if n in functions else n for n in inspect.signature(found).parameters]
+
+    def _called(self, callee: ast.expr) -> Any:
+        """What an expression that is called leads to now, None if that isn't known."""
         found: Any = None
-        kinds_free = isinstance(callee, ast.Name) and callee.id not in self.arguments
-        if kinds_free:
-            found = self.outer.get(callee.id)  # type: ignore[attr-defined]
+        if isinstance(callee, ast.Name):
+            found = self.arguments.get(callee.id, self.outer.get(callee.id))
         elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
             base = callee.value.id
             owner = self.arguments.get(base, self.outer.get(base))
@@ -196,7 +229,7 @@ class Program:
                 found = inspect.getattr_static(type(owner), callee.attr, None)
         if hasattr(found, "_npaccel_jitted"):
             found = inspect.unwrap(found)
-        return _find.is_users(found) and _find.loops(found)
+        return found
 
     # -- Making functions -----------------------------------------------------
 
@@ -236,7 +269,8 @@ class Program:
         parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
         static = tuple(n for n in self.options.static_argnames if n in parameters)
         options = dataclasses.replace(self.options, static_argnames=static)
-        varying = frozenset(i for i, n in enumerate(parameters) if n in self.split.varying)
+        names = self.split.varying | self.driver.varying
+        varying = frozenset(i for i, n in enumerate(parameters) if n in names)
         indexing = frozenset(i for i in varying if _indexes(node, parameters[i]))
         engine = Engine(
             function,
@@ -244,7 +278,7 @@ class Program:
             self.driver.log,
             varying=varying,
             indexing=indexing,
-            label=_lines(emitter.places[region]),
+            label=lines(emitter.places[region]),
         )
         if not emitter.in_loop[region]:
             return lambda *args: engine(args, NO_KEYWORDS)
@@ -264,7 +298,19 @@ class Program:
 
     def run(self, values: Sequence[Any]) -> Any:
         """Run the split function."""
-        return self.driver.binding.call(values, self.main)
+        result = self.driver.binding.call(values, self.main)
+        return result if self.tensors is None else self._as_tensors(result, values)
+
+    def _as_tensors(self, result: Any, values: Sequence[Any]) -> Any:
+        """Give arrays that regions without a tensor made as tensors, as the others."""
+        own = {id(part) for value in values for _, part in _arguments.parts(value, "")}
+
+        def convert(value: Any) -> Any:
+            if isinstance(value, torch.Tensor) or id(value) in own:
+                return value
+            return _arguments.to_tensor(value).to(self.tensors)
+
+        return _arguments.map_arrays(result, convert)
 
 
 def _closure(function: types.FunctionType) -> dict[str, Any]:
@@ -287,7 +333,8 @@ def _indexes(definition: ast.FunctionDef, parameter: str) -> bool:
     )
 
 
-def _lines(places: Sequence[ast.AST]) -> str:
+def lines(places: Sequence[ast.AST]) -> str:
+    """Return where code stands, for the report."""
     numbers = [
         line
         for place in places

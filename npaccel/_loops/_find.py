@@ -10,6 +10,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from npaccel import _forms
+
 #: Functions of these are computed with, not looked into.
 _LIBRARIES = frozenset(
     {"numpy", "scipy", "sklearn", "torch", "numba", "jax", "npaccel", "pandas", "matplotlib"}
@@ -20,8 +22,11 @@ _LOOPS = ("FOR_ITER", "BACKWARD")
 
 @functools.lru_cache(maxsize=4096)
 def code_loops(code: types.CodeType) -> bool:
-    """Whether a function's own bytecode has a loop."""
-    return any(part in i.opname for i in dis.get_instructions(code) for part in _LOOPS)
+    """Whether a function's own bytecode has a loop, or that of a function defined in it."""
+    if any(part in i.opname for i in dis.get_instructions(code) for part in _LOOPS):
+        return True
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return any(code_loops(c) for c in inner if not c.co_name.startswith("<"))
 
 
 def is_users(function: Any) -> bool:
@@ -36,10 +41,42 @@ def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozen
     code = function.__code__
     if code in seen:
         return False
-    if code_loops(code):
+    if code_loops(code) or calls_form(function):
         return True
     seen |= {code}
     return any(loops(callee, seen) for callee in _callees(function) if is_users(callee))
+
+
+def is_form(found: Any) -> bool:
+    """Whether something is `npaccel.fori_loop` or the like."""
+    return isinstance(found, types.FunctionType) and found in _forms.FUNCTIONS
+
+
+def calls_form(function: types.FunctionType) -> bool:
+    """Whether a function, or one defined in it, names one of npaccel's loops."""
+    return _calls_form(function, function.__code__)
+
+
+def _calls_form(function: types.FunctionType, code: types.CodeType) -> bool:
+    for name in code.co_names:
+        found = function.__globals__.get(name)
+        if is_form(found):
+            return True
+        is_own = isinstance(found, types.ModuleType) and found.__name__ == "npaccel"
+        if is_own and any(is_form(getattr(found, n, None)) for n in code.co_names):
+            return True
+    if any(is_form(cell_contents(cell)) for cell in function.__closure__ or ()):
+        return True
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return any(_calls_form(function, c) for c in inner)
+
+
+def cell_contents(cell: types.CellType) -> Any:
+    """Return what is in a closure cell, None if it isn't filled yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
@@ -52,10 +89,7 @@ def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
             for attribute in code.co_names:
                 yield from _function_of(found.__dict__.get(attribute))
     for cell in function.__closure__ or ():
-        try:
-            yield from _function_of(cell.cell_contents)
-        except ValueError:  # not filled yet
-            continue
+        yield from _function_of(cell_contents(cell))
 
 
 def _function_of(found: Any) -> Iterator[types.FunctionType]:

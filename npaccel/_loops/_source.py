@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import copy
 import dis
 import functools
 import inspect
@@ -45,6 +46,51 @@ def definition(function: types.FunctionType) -> ast.FunctionDef:
     if not _same_code(again, code):
         raise NoSourceError("its source isn't what it was made from")
     return node
+
+
+def node_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
+    """Return the definition of a function, or the lambda that made it.
+
+    Raises
+    ------
+    NoSourceError
+    """
+    code = function.__code__
+    if code.co_name != "<lambda>":
+        return definition(function)
+    for node in ast.walk(_file(code.co_filename)):
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
+            found = copy.deepcopy(node)
+            # What several lambdas of a line do is the same where their code is.
+            if _same_code(_code_of_lambda(found, function), code):
+                return found
+    raise NoSourceError("its source can't be found")
+
+
+def _file(filename: str) -> ast.Module:
+    try:
+        return _parsed_file("".join(linecache.getlines(filename)))
+    except SyntaxError as error:
+        raise NoSourceError("its source can't be read by itself") from error
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed_file(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def _code_of_lambda(node: ast.Lambda, function: types.FunctionType) -> types.CodeType:
+    returned = ast.copy_location(ast.Return(value=node), node)
+    made = ast.FunctionDef(
+        name="<made>",
+        args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
+        body=[returned],
+        decorator_list=[],
+    )
+    made.__dict__["type_params"] = []
+    ast.copy_location(made, node)
+    outer = build([made], function, {})[0]
+    return next(c for c in outer.co_consts if isinstance(c, types.CodeType))
 
 
 def _parsed(lines: Sequence[str], start: int, code: types.CodeType) -> ast.FunctionDef:

@@ -100,6 +100,7 @@ def split(
     definition: ast.FunctionDef,
     kinds: Kinds,
     callee_loops: Callable[[ast.expr], bool],
+    form: Callable[[ast.expr], Sequence[str] | None],
     *,
     nests: bool,
 ) -> Split:
@@ -110,7 +111,9 @@ def split(
     definition : ast.FunctionDef
     kinds : Kinds
     callee_loops : callable
-        Whether a called expression is a function of the user's that loops.
+        Whether a called expression is a function of the user's that loops, or a form.
+    form : callable
+        The parameters of `npaccel.fori_loop` and the like, if a called expression is one.
     nests : bool
         Whether loops may be handed to an element-wise engine.
 
@@ -119,7 +122,7 @@ def split(
     CannotSplitError
     """
     _check(definition)
-    splitter = _Splitter(definition, kinds, callee_loops, nests)
+    splitter = _Splitter(definition, kinds, callee_loops, form, nests)
     body = splitter.block(definition.body, frozenset(splitter.parameters), 0)
     loops = sorted(splitter.loops, key=lambda loop: loop.lineno)
     return Split(
@@ -162,10 +165,12 @@ class _Splitter:
         definition: ast.FunctionDef,
         kinds: Kinds,
         callee_loops: Callable[[ast.expr], bool],
+        form: Callable[[ast.expr], Sequence[str] | None],
         nests: bool,
     ) -> None:
         self.kinds = kinds
-        self.callee_loops = callee_loops
+        self.form = form
+        self._outer_loops = callee_loops
         self.nests = nests
         self.parameters = [a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)]
         self.loops: list[ast.For | ast.While] = []
@@ -180,6 +185,8 @@ class _Splitter:
             if isinstance(node, ast.Global | ast.Nonlocal)
             for declared in node.names
         }
+        self.looping: frozenset[str] = frozenset()
+        self.looping = self._looping_functions()
         in_loops = [n for n in ast.walk(definition) if isinstance(n, ast.For | ast.While)]
         assigned = _names.of_statements([s for s in in_loops if not self.is_unrolled(s)]).writes
         self.changing = assigned
@@ -206,6 +213,46 @@ class _Splitter:
         return builder.finished()
 
     # -- Questions about nodes ------------------------------------------------
+
+    def callee_loops(self, node: ast.expr) -> bool:
+        """Whether a called expression is a function that loops, an inner one or another."""
+        if isinstance(node, ast.Name) and node.id in self.inner:
+            return node.id in self.looping
+        return self._outer_loops(node)
+
+    def _looping_functions(self) -> frozenset[str]:
+        """The inner functions that loop, themselves or in what they call."""
+        looping = {n for n, d in self.inner.items() if any(map(self._turns, ast.walk(d)))}
+        before = -1
+        while before != len(looping):
+            before = len(looping)
+            for inner, node in self.inner.items():
+                if looping & _names.free_names(_function_node(node)):
+                    looping.add(inner)
+        return frozenset(looping)
+
+    def _turns(self, node: ast.AST) -> bool:
+        """Whether a part of an inner function is a loop that mustn't be unrolled."""
+        if isinstance(node, ast.While):
+            return True
+        if isinstance(node, ast.For):
+            return not self.is_unrolled(node)
+        return isinstance(node, ast.Call) and self._outer_loops(node.func)
+
+    def has_form(self, node: ast.AST) -> bool:
+        """Whether `npaccel.fori_loop` or the like is called somewhere in it."""
+        return any(
+            isinstance(n, ast.Call) and self.form(n.func) is not None for n in ast.walk(node)
+        )
+
+    def functions_of(self, node: ast.Call) -> list[ast.expr]:
+        """The arguments of a form that are functions, which Python makes."""
+        names = self.form(node.func)
+        if names is None:
+            return []
+        by_place = [a for a, n in zip(node.args, names, strict=False) if n.endswith("()")]
+        keywords = {n.removesuffix("()") for n in names if n.endswith("()")}
+        return by_place + [k.value for k in node.keywords if k.arg in keywords]
 
     def is_unrolled(self, loop: ast.For | ast.While) -> bool:
         """Whether a loop has few turns, known from its text, and nothing leaves it."""
@@ -466,6 +513,8 @@ class _Builder:
             ):
                 call = self._with_lifted_arguments(value)
                 self.python(ast.copy_location(ast.Assign(targets=targets, value=call), statement))
+                if isinstance(value, ast.Call):  # Numbers that may be others at the next call.
+                    self.splitter.varying |= _names.of_statement(statement).sure
             case ast.Assign(targets=targets, value=value):
                 if any(map(self.splitter.has_hoisted, targets)):
                     raise _CannotLiftError
@@ -512,6 +561,8 @@ class _Builder:
             call = self._with_lifted_arguments(node)
             temporary = splitter.new_name()
             self.python(assign(temporary, call))
+            if isinstance(node, ast.Call):
+                splitter.varying |= {temporary}
             if self.kinds.converts(node):
                 self._is_number(temporary)
             return ast.copy_location(name(temporary), node)
@@ -539,7 +590,10 @@ class _Builder:
         if any(isinstance(a, ast.Starred) for a in node.args):
             raise _CannotLiftError
         new: dict[int, ast.expr] = {}
+        functions = self.splitter.functions_of(node)
         for part in parts:
+            if part in functions or _is_display_of_names(part, self.kinds):
+                continue
             if self.kinds.moves(part) or self.splitter.is_container(part):
                 continue
             if isinstance(part, ast.JoinedStr):
@@ -737,6 +791,7 @@ class _Builder:
             self.add(statement)
             return
         nest = splitter.nests and not splitter.in_nest and _may_be_elementwise(statement)
+        nest = nest and not splitter.has_form(statement)
         if nest:
             self.flush()
             splitter.in_nest = True
@@ -824,18 +879,31 @@ class _InnerCalls(ast.NodeTransformer):
 
     def __init__(self, splitter: _Splitter) -> None:
         self.splitter = splitter
+        self.bodies: list[ast.expr] = []
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.bodies += self.splitter.functions_of(node)
         self.generic_visit(node)
         function: ast.expr | None = None
         if self.splitter.callee_loops(node.func):
-            function = ast.Call(func=name(INNER), args=[node.func], keywords=[])
+            line = ast.Constant(node.lineno)
+            function = ast.Call(func=name(INNER), args=[node.func, line], keywords=[])
         elif self._is_numpy(node.func) and any(map(self.splitter.is_container, node.args)):
             function = ast.Call(func=name(NATIVE), args=[node.func], keywords=[])
         if function is None:
             return node
         new = ast.Call(func=function, args=node.args, keywords=node.keywords)
         return ast.fix_missing_locations(ast.copy_location(new, node))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        # Inner functions are split from their source when they're called.
+        return node if node.name in self.splitter.inner else self.generic_visit(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node if node in self.bodies else self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        return node if _is_inner(node) else self.generic_visit(node)
 
     def _is_numpy(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Attribute):
@@ -898,6 +966,22 @@ def _cannot_fail(statement: ast.stmt) -> bool:
         ):
             return False
     return True
+
+
+def _is_display_of_names(node: ast.expr, kinds: Kinds) -> bool:
+    """Whether an expression puts values together that are there already."""
+    parts: Sequence[ast.expr | None]
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            pass
+        case ast.Dict(keys=keys, values=values):
+            parts = [*keys, *values]
+        case _:
+            return False
+    return all(
+        part is not None and (kinds.moves(part) or _is_display_of_names(part, kinds))
+        for part in parts
+    )
 
 
 def _is_name_target(target: ast.expr) -> bool:

@@ -14,6 +14,7 @@ import functools
 import inspect
 import operator
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -460,6 +461,8 @@ def install() -> None:
         _patch_inputs()
         _patch_captured()
         _patch_outputs()
+        for module in ("_forms", "_carry", "_arguments"):  # Python runs them if nothing is split.
+            trace_rules.add(f"npaccel.{module}")
         python_numbers.patch_outputs(_active)
         _installed = True
 
@@ -624,7 +627,8 @@ def _patch_inputs() -> None:
     original_ndarray = VariableBuilder.wrap_numpy_ndarray
 
     def wrap_tensor(self: Any, value: torch.Tensor) -> Any:
-        variable = original_tensor(self, value)
+        with _grad_unnoticed(value):
+            variable = original_tensor(self, value)
         if not _active.depth or type(variable) is not TensorVariable:
             return variable
         meta = variable.as_proxy().node.meta
@@ -667,6 +671,20 @@ def _patch_inputs() -> None:
     VariableBuilder._wrap = wrap
     # Dynamo keeps the methods by type from its first capture on; that may have been before.
     VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
+
+
+@contextlib.contextmanager
+def _grad_unnoticed(value: torch.Tensor) -> Iterator[None]:
+    """Hide torch's warning that Dynamo looks whether a tensor has a gradient.
+
+    Dynamo hides it from being shown, but not where warnings are errors.
+    """
+    if value.is_leaf:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"The \.grad attribute")
+        yield
 
 
 def _is_unknown(value: Any) -> bool:
