@@ -74,8 +74,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
     ...         v = a @ v
     ...         return v / np.sqrt(v @ v)
     ...     return npaccel.fori_loop(0, n, body, v)
-    >>> power(np.array([[2.0, 0.0], [0.0, 1.0]]), 50)
-    array([1.00000000e+00, 8.88178420e-16])
+    >>> power(np.array([[1.0, 2.0], [2.0, 1.0]]), 50)
+    array([0.70710678, 0.70710678])
     """
     _check_callable("fori_loop", "body_fun", body_fun)
     turns = range(_index("lower", lower), _index("upper", upper))

@@ -721,4 +721,3 @@ def test_loops_over_tensors_stay_compiled():
     step = 1e-7 * np.array([1.0, 0.0, 0.0])
     rise = settling(x.detach().numpy() + step, 12) - settling(x.detach().numpy() - step, 12)
     np.testing.assert_allclose(x.grad[0], rise.sum() / 2e-7, rtol=1e-5)
-
