@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from npaccel import _arguments, _carry, _forms
 from npaccel._carry import Carry, Leaf, Spec
-from npaccel._engine import Engine
+from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _closures, _find, _source
 from npaccel._loops._closures import Closure, NotLiftedError
 from npaccel._loops._names import Names
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _LEAF = "_npaccel_{}_{}"
 _TYPE = "_npaccel_type{}"
-_NO_KEYWORDS: dict[str, Any] = {}
 
 
 class Forms:
@@ -277,7 +276,7 @@ class _Compiled:
         )
         if self.in_turns:
             return Region(engine, functools.partial(self._note_choice, engine.label))
-        return lambda *values: engine(values, _NO_KEYWORDS)
+        return lambda *values: engine(values, NO_KEYWORDS)
 
     def _driven(
         self, function: types.FunctionType, node: ast.FunctionDef, varying: frozenset[str]
@@ -286,7 +285,7 @@ class _Compiled:
 
         options = dataclasses.replace(self.driver.options, static_argnames=())
         driver = Driver(function, options, self.driver.log, node, varying)
-        return lambda *values: driver(values, _NO_KEYWORDS)
+        return lambda *values: driver(values, NO_KEYWORDS)
 
     def _note_choice(self, lines: str, choice: str) -> None:
         place = f"{self.function.__code__.co_filename}: {lines}"
