@@ -388,6 +388,14 @@ class Frame:
         made = _results.template(result, run, arguments, constants=constants)
         if made is None:
             return None, "its result holds objects that only Python can make"
+        # An argument that came twice is one result here, and may be two in the next call.
+        known = self.call.known
+        conditions = [*self.conditions] + [
+            Condition(expression, "alias", argument)
+            for argument in _results.arguments_of(made)
+            for expression, part in known.items()
+            if expression != argument and part is known.get(argument)
+        ]
         views = self._views(made, run)
         if views is None:
             return None, "its result is a view of an array that had to be copied"
@@ -412,13 +420,13 @@ class Frame:
         if not not_kept:
             try:
                 files = _conditions_on_disk.uncovered_files(
-                    capture.traced_code, capture.code, self.conditions
+                    capture.traced_code, capture.code, conditions
                 )
             except NotKeepableError as error:
                 not_kept = str(error)
         kernels = compiled.kernels or []
         return (
-            Compiled(plan, call, self.conditions, compiled.source, kernels, files, not_kept),
+            Compiled(plan, call, conditions, compiled.source, kernels, files, not_kept),
             not_kept,
         )
 

@@ -230,6 +230,15 @@ def outputs_of(part: Template) -> list[Output]:
     return []
 
 
+def arguments_of(part: Template) -> list[str]:
+    """Python for the arguments that are parts of a result as they are."""
+    if isinstance(part, Argument):
+        return [part.expression]
+    if isinstance(part, Container):
+        return [found for item in part.items for found in arguments_of(item)]
+    return []
+
+
 def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
     """Return Python that makes the result; ``o`` holds the graph's outputs.
 

@@ -224,3 +224,13 @@ def test_unsupported_torch():
     for version in ("2.10.0", "2.14.0", "3.0", "unknown"):
         with pytest.raises(errors.UnsupportedTorchError, match=r"torch>=2\.11,<2\.14"):
             check_supported(version)
+
+
+def test_an_argument_that_came_twice_is_told_apart_later(backend):
+    jitted = npaccel.jit(lambda a, b: (a, b + a), backend=backend)
+    x, y = np.zeros(2), np.ones(2)
+    assert jitted(x, x)[0] is x
+    for one, other in ((x, y), (y, x), (x, x)):
+        first, total = jitted(one, other)
+        assert first is one
+        np.testing.assert_array_equal(total, one + other)

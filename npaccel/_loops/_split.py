@@ -596,12 +596,27 @@ class _Builder:
                 continue
             if self.kinds.moves(part) or self.splitter.is_container(part):
                 continue
+            if functions and isinstance(part, ast.Tuple | ast.List):
+                new[id(part)] = self._with_lifted_elements(part)
+                continue
             if isinstance(part, ast.JoinedStr):
                 new[id(part)] = self._with_lifted_fields(part)
                 continue
             lifted = self.lift(part)
             if self.splitter.reads_container(lifted):
                 raise _CannotLiftError
+            new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
+        return _replaced(node, new)
+
+    def _with_lifted_elements(self, node: ast.Tuple | ast.List) -> ast.expr:
+        """What a form starts with: Python puts it together, so that numbers stay Python's."""
+        new: dict[int, ast.expr] = {}
+        for part in node.elts:
+            if self.kinds.moves(part) or self.splitter.reads_container(part):
+                continue
+            if isinstance(part, ast.Starred):
+                raise _CannotLiftError
+            lifted = self.lift(part)
             new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
         return _replaced(node, new)
 

@@ -451,11 +451,22 @@ def inner_loops(x, n):
     return y + step(y)
 
 
+def carried_twice(x, n):
+    def goes_on(c):
+        new, old, k = c
+        return (np.abs(new - old).max() > 1e-6) & (k < 50)
+
+    def sweep(c):  # Its first argument is `x` in the first turn only.
+        return np.cos(c[0]) + 0.1 * x, c[0], c[2] + 1
+
+    return npaccel.while_loop(goes_on, sweep, (x, x + n, 0))
+
+
 PROGRAMS = [
     *(tuple_carry, list_carry, dict_carry, namedtuple_carry, in_place, closure, with_default),
     *(of_module, with_partial, jitted_body, by_index, looping_body, counting_loops, recursive),
     *(several_lambdas, while_sum, scan_structures, scan_numbers, scan_elements, cond_on_array),
-    *(nested, all_nested, in_loops, in_helpers, chosen, inner_loops),
+    *(carried_twice, nested, all_nested, in_loops, in_helpers, chosen, inner_loops),
 ]
 
 
