@@ -51,6 +51,11 @@ class Call:
             self.relaid.append(tensor)
         return tensor
 
+    def has_wide_numbers(self) -> bool:
+        """Whether an argument is an int of more than 64 bits, which can't vary in a graph."""
+        numbers = (part for part in self.known.values() if type(part) is int)
+        return any(not -(2**63) <= number < 2**63 for number in numbers)
+
     def forget(self) -> None:
         """Let go of the caller's arrays; what later calls need stays."""
         self.values = ()

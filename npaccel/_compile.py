@@ -95,9 +95,12 @@ def compile_call(
 
 def _captured_and_compiled(call: Call, history: Any) -> tuple[Capture, CompiledGraph | None]:
     options = call.engine.options
+    dynamic = options.dynamic
+    if call.has_wide_numbers():
+        history, dynamic = dynamo.SizeHistory(), False
     try:
         while True:
-            capture = call.capture(history, options.dynamic)
+            capture = call.capture(history, dynamic)
             if capture.has_symbols and capture.has_side_effects:
                 capture = call.capture(dynamo.SizeHistory(), False)
             if capture.graph is None:

@@ -175,12 +175,13 @@ def _inputs(plan: Plan) -> list[str]:
         if plan.device != "cpu" and not (plan.tensors and item.how == "tensor"):
             value = f"{value}.to(device)"
         lines.append(f"t{i} = {value}")
-    symbols = [
-        f"t{i} = {_symbol(item.expression, plan)}"
-        for i, item in enumerate(plan.inputs)
-        if item.how == "symbol"
-    ]
-    return lines + symbols
+    for i, item in enumerate(plan.inputs):
+        if item.how == "symbol":
+            lines.append(f"t{i} = {_symbol(item.expression, plan)}")
+            if item.expression.isidentifier():  # Kernels take 64 bits.
+                lines += [f"if not -0x8000000000000000 <= t{i} <= 0x7FFFFFFFFFFFFFFF:"]
+                lines += ["    return MISS"]
+    return lines
 
 
 def _symbol(expression: str, plan: Plan) -> str:

@@ -283,3 +283,19 @@ def test_gradients_do_not_see_what_is_left_out():
     a = torch.tensor([-1.0, 4.0], requires_grad=True)
     npaccel.jit(f, backend="aot_eager")(a).backward()
     assert a.grad.tolist() == [0.0, 0.25]
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+def test_truth_values_are_stored_where_they_belong(dtype):
+    """A vector of 8-bit lanes holds more of them than are computed at a time."""
+
+    def f(a, limit, out):
+        np.greater(a, limit, out=out[: a.size])
+
+    jitted = npaccel.jit(f, dynamic=True, default_float="float64")
+    for size in (49, 16, 64, 100):
+        a = np.arange(size).astype(dtype)
+        got, wanted = np.ones(200, bool), np.ones(200, bool)
+        jitted(a, 300, got), f(a, 300, wanted)
+        np.testing.assert_array_equal(got, wanted)

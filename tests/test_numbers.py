@@ -1,6 +1,7 @@
 """Python numbers that depend on the data: `float(x)`, `int(x)`, `x.item()`."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -120,3 +121,39 @@ def test_sizes_that_were_not_compiled_for():
             with pytest.raises(ValueError, match="broadcast"):
                 aligned(A, its)
         assert_same(mine, its)
+
+
+BOUNDED = {
+    "greater": lambda a, n: a > n,
+    "less": lambda a, n: n < a,
+    "equal": lambda a, n: a == n,
+    "add": lambda a, n: a + n,
+    "maximum": lambda a, n: np.maximum(a, n),
+    "where": lambda a, n: np.where(a > 3, a, n),
+    "full_like": lambda a, n: np.full_like(a, n),
+    "clip": lambda a, n: np.clip(a, 0, n),
+    "shift": lambda a, n: a << n,
+    "store": lambda a, n: a.__setitem__(0, n),
+    "isin": lambda a, n: np.isin(a, n),
+    "fill": lambda a, n: a.fill(n),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_ints_out_of_the_bounds_of_an_array_compiled_for_any(name, backend):
+    function = BOUNDED[name]
+    for dtype in ("uint8", "int32") if backend == "eager" else ("uint8",):
+        jitted = npaccel.jit(function, dynamic=True, backend=backend, cache=False)
+        for n in (5, 7, 300, -1, 2**40, 2**63):
+            got_array, wanted_array = np.arange(10).astype(dtype), np.arange(10).astype(dtype)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", npaccel.errors.PerformanceWarning)
+                got, wanted = tried(jitted, got_array, n), tried(function, wanted_array, n)
+            assert_same((got, got_array), (wanted, wanted_array))
+
+
+def tried(function, *args):
+    try:
+        return function(*args)
+    except (OverflowError, TypeError) as error:
+        return type(error)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy._context import settings
+from npaccel._torch_internals.sizes import assume, depends_on_data
 
 #: A dtype, or the Python type of a weak scalar (NEP 50).
 DType: TypeAlias = np.dtype[Any]
@@ -247,6 +248,23 @@ def _is_symbolic(x: Any) -> bool:
     return isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
+def fitting(x: Any, dtype: DType) -> Any:
+    """Return a number; a symbolic int that a narrow integer can't hold as what it stands for.
+
+    Later calls are guarded to agree, so that NumPy's rules for ints out of
+    bounds, which depend on the value, hold for them as well.
+    """
+    if not isinstance(x, torch.SymInt) or dtype.kind not in "iu" or dtype == np.int64:
+        return x
+    bounds = np.iinfo(dtype)
+    least, most = int(bounds.min), min(int(bounds.max), 2**63 - 1)
+    if depends_on_data(x):
+        for condition in (x >= least, x <= most):
+            assume(condition, f"a Python int is out of bounds for {dtype}")
+        return x
+    return x if x >= least and x <= most else int(x)
+
+
 def full_scalar(
     x: Any, dtype: DType, device: torch.device | None = None, shape: tuple[Any, ...] = ()
 ) -> torch.Tensor:
@@ -258,6 +276,7 @@ def full_scalar(
         If a Python int doesn't fit the dtype.
     """
     device = settings().device if device is None else device
+    x = fitting(x, dtype)
     if not _is_symbolic(x):
         x = np.asarray(x, dtype=dtype).item()
     if isinstance(x, int) and x >= 2**63:  # more than torch.full takes

@@ -27,6 +27,7 @@ from npaccel._numpy._dtypes import (
     cast,
     check_cast,
     dtype_of,
+    fitting,
     full_scalar,
     is_scalar,
     narrow,
@@ -231,6 +232,7 @@ def compute(
     out_dtypes = tuple(None if out is None else to_numpy(out.dtype) for out in outs)
     dtypes = [dtype_of(x) for x in operands]
     loop = loop_dtypes(ufunc, dtypes, out_dtypes, request)
+    operands = [fitting(x, dtype) for x, dtype in zip(operands, loop, strict=False)]
     beyond = _out_of_bounds(ufunc, operands, loop)
     if beyond is not None:
         return beyond

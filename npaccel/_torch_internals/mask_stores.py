@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch._inductor.codegen.cpp import CppVecKernel
 
-_STORE = """[](const auto& mask, bool* out) {
+_STORE = """[](const auto& mask, bool* out, int count) {
     using Lanes = std::decay_t<decltype(mask[0])>;
     using T = typename Lanes::value_type;
     using Bits = std::conditional_t<sizeof(T) == 8, int64_t, std::conditional_t<sizeof(T) == 4,
@@ -29,7 +29,7 @@ _STORE = """[](const auto& mask, bool* out) {
     alignas(64) Bits bits[size];
     std::memcpy(bits, lanes, sizeof(bits));
     _Pragma("omp simd")
-    for (int i = 0; i < size; ++i) out[i] = bits[i] != 0;
+    for (int i = 0; i < count; ++i) out[i] = bits[i] != 0;
 }""".replace("\n", " ")
 
 
@@ -47,8 +47,9 @@ def fast_mask_stores() -> Iterator[None]:
         if dtype is not torch.bool or self.tail_size is not None or len(lines) != 1:
             return code
         if isinstance(lines[0], str) and lines[0].startswith(plain):
-            target = lines[0][len(f"{value}.store(") : lines[0].rindex(", ")]
-            lines[0] = f"{_STORE}({value}, {target});"
+            # A vector of 8-bit lanes may hold more of them than a turn of the loop computes.
+            arguments = lines[0].removeprefix(f"{value}.store(")
+            lines[0] = f"{_STORE}({value}, {arguments}"
         return code
 
     CppVecKernel._get_store_line = store_line
