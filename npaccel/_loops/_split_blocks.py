@@ -1,0 +1,287 @@
+"""Blocks of statements: each one is compiled, driven by Python, or taken apart."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+from npaccel._loops import _names
+from npaccel._loops._names import Names
+from npaccel._loops._nodes import Nest, assign, name
+from npaccel._loops._split_facts import Facts
+from npaccel._loops._split_lifting import CannotLiftError, Lifting
+from npaccel._loops._split_locals import is_inner, makes_container
+from npaccel._loops._split_trees import (
+    Continues,
+    is_name_target,
+    leading,
+    may_be_elementwise,
+    with_leading,
+)
+
+
+def block(facts: Facts, statements: Sequence[ast.stmt], bound: Names, depth: int) -> list[ast.stmt]:
+    """Split statements that follow each other.
+
+    Parameters
+    ----------
+    facts : Facts
+    statements : sequence of ast.stmt
+    bound : frozenset of str
+        Names that surely have a value before them.
+    depth : int
+        Of the loops around them.
+    """
+    builder = _Builder(facts, bound, depth)
+    for statement in statements:
+        builder.place(statement)
+    return builder.finished()
+
+
+class _Builder(Lifting):
+    """Places the statements of one block, and what is inside them."""
+
+    def place(self, statement: ast.stmt) -> None:
+        """Decide about one statement."""
+        match statement:
+            case ast.For() | ast.While():
+                self._loop(statement)
+            case ast.If():
+                self._if(statement)
+            case ast.With():
+                self._with(statement)
+            case ast.Try():
+                self._try(statement)
+            case ast.Return():
+                self._return(statement)
+            case ast.Assert():
+                self._assert(statement)
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr():
+                self._simple(statement)
+            case _:
+                self.python(statement)
+
+    def _simple(self, statement: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) -> None:
+        facts = self.facts
+        if makes_container(statement, facts.containers) or is_inner(statement):
+            self.python(statement, may_wait=self._commutes(statement, self.run))
+            return
+        if _names.of_statement(statement).writes & self.facts.declared.keys() and self._is_hosts(
+            statement
+        ):
+            self.python(statement)
+            return
+        if not facts.has_hoisted(statement) and not facts.reads_container(statement):
+            self.add(statement)
+            return
+        try:
+            self._lifted(statement)
+        except CannotLiftError:
+            self._natively(statement)
+
+    def _is_hosts(self, statement: ast.stmt) -> bool:
+        """Whether a statement gives a global name, or one of a closure, a host value."""
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                return all(map(is_name_target, targets)) and self.kinds.moves(value)
+            case ast.AugAssign(target=ast.Name() as target, value=value):
+                read = ast.copy_location(name(target.id), target)
+                return self.kinds.is_host(read) and self.kinds.is_host(value)
+        return False
+
+    def _natively(self, statement: ast.stmt) -> None:
+        self.facts.native.append(
+            (statement.lineno, "it uses a list that grows, or a loop of another function, inside "
+             "an expression")
+        )  # fmt: skip
+        self.python(statement)
+
+    def _lifted(self, statement: ast.stmt) -> None:
+        """Compute by Python what has to be, then go on with the rest."""
+        match statement:
+            case ast.Expr(value=value) if self.facts.is_hoisted(value):
+                assert isinstance(value, ast.Call)
+                grows = isinstance(value.func, ast.Attribute)
+                call = self._with_lifted_arguments(value)
+                new = ast.copy_location(ast.Expr(value=call), statement)
+                self.python(new, may_wait=grows)
+            case ast.Assign(targets=targets, value=value) if self.facts.is_hoisted(value) and (
+                all(map(is_name_target, targets))
+            ):
+                call = self._with_lifted_arguments(value)
+                self.python(ast.copy_location(ast.Assign(targets=targets, value=call), statement))
+                if isinstance(value, ast.Call):  # Numbers that may be others at the next call.
+                    self.facts.varying |= _names.of_statement(statement).sure
+            case ast.Assign(targets=targets, value=value):
+                if any(map(self.facts.has_hoisted, targets)):
+                    raise CannotLiftError
+                new_value = self.lift(value)
+                assigned = ast.copy_location(
+                    ast.Assign(targets=targets, value=new_value), statement
+                )
+                if any(map(self.facts.reads_container, targets)):
+                    self._store_in_container(assigned)
+                else:
+                    self._after_lifting(assigned)
+            case ast.AugAssign(target=ast.Name() as target, value=value):
+                new_value = self.lift(value)
+                operation = ast.AugAssign(target=target, op=statement.op, value=new_value)
+                self._after_lifting(ast.copy_location(operation, statement))
+            case ast.Expr(value=value):
+                self._after_lifting(ast.copy_location(ast.Expr(self.lift(value)), statement))
+            case _:
+                raise CannotLiftError
+
+    def _after_lifting(self, statement: ast.stmt) -> None:
+        if self.facts.reads_container(statement):
+            raise CannotLiftError
+        self.add(statement)
+
+    def _store_in_container(self, statement: ast.Assign) -> None:
+        """``results[key] = value``: the value is compiled, Python stores it."""
+        if not self.kinds.moves(statement.value):
+            value = self._as_temporary(statement.value)
+            statement = ast.copy_location(ast.Assign(statement.targets, value), statement)
+        self.python(statement)
+
+    def _assert(self, statement: ast.Assert) -> None:
+        test = self.test(statement.test, first=True)
+        new = ast.Assert(test=test, msg=statement.msg)
+        self.python(ast.copy_location(new, statement))
+
+    def _return(self, statement: ast.Return) -> None:
+        value = statement.value
+        if value is not None and not self.kinds.moves(value):
+            try:
+                value = self.lift(value)
+                if self.facts.reads_container(value):
+                    value = self._returned_parts(value)
+                elif not self.kinds.moves(value):
+                    value = self._as_temporary(value)
+            except CannotLiftError:
+                self._natively(statement)
+                return
+        self.python(ast.copy_location(ast.Return(value=value), statement))
+
+    # -- Blocks ---------------------------------------------------------------
+
+    def _if(self, statement: ast.If) -> None:
+        facts = self.facts
+        if (
+            facts.is_static_test(statement.test)
+            and not facts.needs_python([*statement.body, *statement.orelse])
+            and not facts.reads_container(statement)
+            and self._leaves_bound(statement)
+        ):
+            self.add(statement)
+            return
+        test = self.test(statement.test, first=True)
+        self.flush()
+        bound = self.bound
+        body = block(facts, statement.body, bound, self.depth)
+        orelse = block(facts, statement.orelse, bound, self.depth) if statement.orelse else []
+        self.out.append(ast.copy_location(ast.If(test=test, body=body, orelse=orelse), statement))
+        self._written(statement)
+
+    def _leaves_bound(self, statement: ast.If) -> bool:
+        """Whether every name that a branch may write has a value after it."""
+        flow = _names.of_statement(statement)
+        return flow.writes <= flow.sure | self.bound and flow.reads & self.kinds.locals <= (
+            self.bound
+        )
+
+    def _with(self, statement: ast.With) -> None:
+        if not self.facts.needs_python(statement.body) and not (
+            self.facts.reads_container(statement)
+        ):
+            self.add(statement)
+            return
+        self.flush()
+        body = block(self.facts, statement.body, self.bound, self.depth)
+        self.out.append(ast.copy_location(ast.With(items=statement.items, body=body), statement))
+        self._written(statement)
+
+    def _try(self, statement: ast.Try) -> None:
+        """Each statement is compiled by itself: what it assigned must be seen by handlers."""
+        self.flush()
+
+        def singly(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+            return [
+                new for s in statements for new in block(self.facts, [s], self.bound, self.depth)
+            ]
+
+        # What a nest has assigned when it raises isn't known outside of it.
+        nests, self.facts.nests = self.facts.nests, False
+
+        handlers = []
+        for old in statement.handlers:
+            body = block(self.facts, old.body, self.bound, self.depth)
+            handler = ast.ExceptHandler(type=old.type, name=old.name, body=body)
+            handlers.append(ast.copy_location(handler, old))
+        new = ast.Try(
+            body=singly(statement.body),
+            handlers=handlers,
+            orelse=singly(statement.orelse),
+            finalbody=singly(statement.finalbody),
+        )
+        self.facts.nests = nests
+        self.out.append(ast.copy_location(new, statement))
+        self._written(statement)
+
+    def _loop(self, statement: ast.For | ast.While) -> None:
+        facts = self.facts
+        if facts.is_unrolled(statement) and not facts.reads_container(statement):
+            self.add(statement)
+            return
+        nest = facts.nests and not facts.in_nest and may_be_elementwise(statement)
+        nest = nest and not facts.has_form(statement)
+        if nest:
+            self.flush()
+            facts.in_nest = True
+            inner = _Builder(facts, self.bound, self.depth)
+            inner._driven(statement)
+            self.out.append(Nest(statement, inner.finished(), self.bound))
+            facts.in_nest = False
+        else:
+            self._driven(statement)
+        self._written(statement)
+
+    def _driven(self, statement: ast.For | ast.While) -> None:
+        self.facts.loops.append(statement)
+        if isinstance(statement, ast.While):
+            self._while(statement)
+        else:
+            self._for(statement)
+
+    def _for(self, statement: ast.For) -> None:
+        iterable = self._iterable(statement.iter)
+        self.flush()
+        bound = self.bound | _names.of_expression(statement.target).sure
+        body = block(self.facts, statement.body, bound, self.depth + 1)
+        orelse = self._else(statement)
+        new = ast.For(target=statement.target, iter=iterable, body=body, orelse=orelse)
+        self.out.append(ast.copy_location(new, statement))
+
+    def _else(self, statement: ast.For | ast.While) -> list[ast.stmt]:
+        if not statement.orelse:
+            return []
+        return block(self.facts, statement.orelse, self.bound, self.depth)
+
+    def _while(self, statement: ast.While) -> None:
+        """A condition on arrays is computed at the end of the turn, with the rest."""
+        lead = leading(statement.test)
+        if self._is_pythons(lead):
+            test, body = self.test(statement.test, first=False), statement.body
+        else:
+            temporary = self.facts.new_name()
+            ahead = assign(temporary, lead)
+            self.place(ahead)
+            test = self.test(
+                with_leading(statement.test, ast.copy_location(name(temporary), lead)), first=False
+            )
+            body = [*Continues(ahead).all(statement.body), copy.deepcopy(ahead)]
+        self.flush()
+        inner = block(self.facts, body, self.bound, self.depth + 1)
+        new = ast.While(test=test, body=inner, orelse=self._else(statement))
+        self.out.append(ast.copy_location(new, statement))

@@ -1,0 +1,160 @@
+"""Questions about syntax trees, and changes of them, that need nothing but the tree."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from typing import TypeVar
+
+
+def called_name(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def is_name_target(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(map(is_name_target, target.elts))
+    return isinstance(target, ast.Name)
+
+
+def cannot_fail(statement: ast.stmt) -> bool:
+    """Whether a statement about host values can't raise."""
+    may = ast.Call | ast.Subscript | ast.Attribute | ast.Compare
+    for node in ast.walk(statement):
+        if isinstance(node, may):
+            return False
+        if isinstance(node, ast.BinOp | ast.AugAssign) and not isinstance(
+            node.op, ast.Add | ast.Sub | ast.Mult
+        ):
+            return False
+    return True
+
+
+def is_scalar_by_text(node: ast.expr) -> bool:
+    """Whether an expression is made of names, single elements, and arithmetic on them."""
+    match node:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.Subscript(value=ast.Name(), slice=index):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            return all(map(is_scalar_by_text, parts))
+        case ast.BinOp(left=left, right=right):
+            return is_scalar_by_text(left) and is_scalar_by_text(right)
+        case ast.UnaryOp(operand=operand):
+            return is_scalar_by_text(operand)
+        case ast.Call(func=ast.Name(id="int" | "min" | "max" | "len" | "abs"), args=args):
+            return all(map(is_scalar_by_text, args))
+    return False
+
+
+def constant_turns(iterable: ast.expr) -> int | None:
+    """How often a loop turns, if its text says so."""
+    if isinstance(iterable, ast.Tuple | ast.List):
+        return len(iterable.elts)
+    if not isinstance(iterable, ast.Call) or called_name(iterable) != "range":
+        return None
+    values = [_integer(a) for a in iterable.args]
+    numbers = [v for v in values if v is not None]
+    if len(numbers) != len(values) or not 1 <= len(values) <= 3 or numbers[2:] == [0]:
+        return None
+    return len(range(*numbers))
+
+
+def _integer(node: ast.expr) -> int | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _integer(node.operand)
+        return None if value is None else -value
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def may_be_elementwise(loop: ast.For | ast.While) -> bool:
+    """Whether the innermost loops read or write single elements, by their text."""
+    subscripts = [n for n in ast.walk(loop) if isinstance(n, ast.Subscript)]
+    over_items = isinstance(loop, ast.For) and not (
+        isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "range"
+    )
+    return (bool(subscripts) or over_items) and not any(_has_slice(n.slice) for n in subscripts)
+
+
+def _has_slice(index: ast.expr) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(
+        isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value in (None, ...))
+        for p in parts
+    )
+
+
+def leading(test: ast.expr) -> ast.expr:
+    """The part of a condition that is always computed, and first."""
+    while True:
+        if isinstance(test, ast.BoolOp):
+            test = test.values[0]
+        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test = test.operand
+        else:
+            return test
+
+
+def with_leading(test: ast.expr, new: ast.expr) -> ast.expr:
+    if isinstance(test, ast.BoolOp):
+        values = [with_leading(test.values[0], new), *test.values[1:]]
+        return ast.copy_location(ast.BoolOp(op=test.op, values=values), test)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        operand = with_leading(test.operand, new)
+        return ast.copy_location(ast.UnaryOp(op=test.op, operand=operand), test)
+    return new
+
+
+class Continues(ast.NodeTransformer):
+    """Put a statement before every ``continue`` of one loop."""
+
+    def __init__(self, ahead: ast.stmt) -> None:
+        self.ahead = ahead
+
+    def all(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        module = ast.Module(body=[copy.deepcopy(s) for s in body], type_ignores=[])
+        return self.visit(module).body  # type: ignore[no-any-return]
+
+    def visit_Continue(self, node: ast.Continue) -> list[ast.stmt]:
+        return [copy.deepcopy(self.ahead), node]
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
+
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def replaced(node: _Node, new: dict[int, ast.expr]) -> _Node:
+    """A copy of an expression or statement with some of its parts, by identity, replaced."""
+    return _Replace(new).visit(node)  # type: ignore[return-value]
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, new: dict[int, ast.expr]) -> None:
+        self.new = new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        found = self.new.get(id(node))
+        if found is not None:
+            return found
+        copied = copy.copy(node)
+        return self.generic_visit(copied)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                setattr(node, field, [self._part(v) for v in value])
+            else:
+                setattr(node, field, self._part(value))
+        return node
+
+    def _part(self, value: object) -> object:
+        return self.visit(value) if isinstance(value, ast.AST) else value
