@@ -27,6 +27,7 @@ def captured(function, *args, dynamic=None, history=None):
         history=history or dynamo.SizeHistory(),
         dynamic=dynamic,
         scalars=(),
+        relaid=(),
     )
 
 
@@ -54,6 +55,7 @@ class TestCapture:
             history=dynamo.SizeHistory(),
             dynamic=None,
             scalars=(),
+            relaid=(),
         )
         assert capture.has_side_effects
 
