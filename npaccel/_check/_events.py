@@ -20,7 +20,7 @@ from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import pieces
 from npaccel._torch_internals.capture import Capture, CaptureError, is_internal
 from npaccel._torch_internals.inductor import CompiledGraph
-from npaccel._torch_internals.numpy_tracing import Operation, is_scalar
+from npaccel._torch_internals.numpy_operations import Operation, is_scalar
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine

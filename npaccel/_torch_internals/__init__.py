@@ -1,8 +1,9 @@
 """The one place that touches torch's private parts.
 
 A submodule per part of torch: `capture` (Dynamo), `numpy_tracing` (Dynamo's
-view of NumPy), `inductor` (the compiler), `loader` (compiled kernels without
-either). Importing this package loads none of them.
+view of NumPy, with the other `numpy_*`: what stands for a call in a graph, how it
+gets there, and a patch per part of Dynamo), `inductor` (the compiler), `loader`
+(compiled kernels without either). Importing this package loads none of them.
 """
 
 from __future__ import annotations

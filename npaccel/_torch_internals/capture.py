@@ -48,7 +48,8 @@ from npaccel._torch_internals.lost_views import (
     output_memory,
 )
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
-from npaccel._torch_internals.numpy_tracing import numpy_traced, scalar_results
+from npaccel._torch_internals.numpy_operations import scalar_results
+from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
 
 #: Guards on settings of torch itself. Calls with tensors that require

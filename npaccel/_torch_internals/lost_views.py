@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from npaccel._numpy import _operators, _table
-from npaccel._torch_internals.numpy_tracing import RELAID, is_scalar
+from npaccel._torch_internals.numpy_operations import RELAID, is_scalar
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
 #: Names of the in-place operators.

@@ -13,7 +13,7 @@ import torch
 from npaccel._numpy import _index_keys, _masking, _operators, _table
 from npaccel._numpy._axes import NO_VALUE
 from npaccel._torch_internals.lost_views import INPLACE, name_of
-from npaccel._torch_internals.numpy_tracing import Operation
+from npaccel._torch_internals.numpy_operations import Operation
 
 #: Python's operators that are elementwise.
 OPERATORS = frozenset(

@@ -19,7 +19,7 @@ from npaccel._numpy import _index_keys, _masking, _table
 from npaccel._torch_internals import masked_calls
 from npaccel._torch_internals.lost_views import memory_of, name_of, written
 from npaccel._torch_internals.masked_calls import Gathered
-from npaccel._torch_internals.numpy_tracing import Operation
+from npaccel._torch_internals.numpy_operations import Operation
 
 _ITEM = Operation("masked.getitem", _masking.masked_item, lambda node, flags: False)
 _STORE = Operation("masked.setitem", _masking.masked_store, lambda node, flags: False)

@@ -86,7 +86,7 @@ def patch_index_helpers(active: Any, refuse: Any, call_row: Any) -> None:
     active : object
         Its `depth` is 0 where npaccel doesn't trace.
     refuse, call_row : callable
-        Of `numpy_tracing`.
+        Of `numpy_calls`.
     """
     original_method = UserDefinedObjectVariable.call_method
     original_item = getattr(UserDefinedObjectVariable, "mp_subscript_impl", None)

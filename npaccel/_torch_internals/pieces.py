@@ -32,7 +32,9 @@ from npaccel._torch_internals.capture import (
     is_internal,
     rewritten,
 )
-from npaccel._torch_internals.numpy_tracing import in_pieces, numpy_traced, scalar_results
+from npaccel._torch_internals.numpy_operations import scalar_results
+from npaccel._torch_internals.numpy_state import in_pieces
+from npaccel._torch_internals.numpy_tracing import numpy_traced
 
 #: So often a piece is compiled; for other values it runs in NumPy.
 LIMIT = 64

@@ -23,12 +23,12 @@ _COMPUTED = (
     'draw standard numbers and scale them, or use rng="device"'
 )
 
-#: In a node's meta: whether NumPy has a scalar there, see `numpy_tracing`.
+#: In a node's meta: whether NumPy has a scalar there, see `numpy_operations`.
 SCALAR = "numpy_scalar"
 
 
 class Hooks:
-    """The functions of `numpy_tracing` that are needed here."""
+    """What is needed here of `numpy_state`, `numpy_calls` and `numpy_operations`."""
 
     active: Any
     refuse: Callable[..., Any]

@@ -71,7 +71,7 @@ def patch_generators(
         input of the graph.
     refuse, emit : callable
     operation : type
-        Of `numpy_tracing`.
+        Of `numpy_calls` and `numpy_operations`.
     """
     Hooks.active, Hooks.refuse, Hooks.emit, Hooks.operation = active, refuse, emit, operation
     original_method = UserDefinedObjectVariable.call_method

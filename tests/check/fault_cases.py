@@ -13,7 +13,7 @@ import torch
 
 from npaccel import _numpy
 from npaccel._numpy import _table
-from npaccel._torch_internals import numpy_tracing
+from npaccel._torch_internals import numpy_operations
 
 _numpy.load()
 
@@ -41,20 +41,20 @@ def broken_operator(op, implementation):
     """Return a planter that replaces the computation of an operator."""
 
     def plant(monkeypatch):
-        original = numpy_tracing.operator_operation
+        original = numpy_operations.operator_operation
 
         def operation(asked):
             right = original(asked)
             if asked is not op:
                 return right
-            return numpy_tracing.Operation(
+            return numpy_operations.Operation(
                 right.name,
                 lambda *args: implementation(right.function, *args),
                 right.zero_d,
                 right.may_share,
             )
 
-        monkeypatch.setattr(numpy_tracing, "operator_operation", operation)
+        monkeypatch.setattr(numpy_operations, "operator_operation", operation)
 
     return plant
 

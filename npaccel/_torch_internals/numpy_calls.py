@@ -1,0 +1,191 @@
+"""Put calls of NumPy into Dynamo's graph, or break it where they have no compiled form."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch._dynamo.exc import ObservedNotImplementedError, Unsupported, unimplemented
+from torch._dynamo.utils import proxy_args_kwargs
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.lazy import LazyVariableTracker
+from torch._dynamo.variables.lists import ListVariable, TupleVariable
+from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
+
+from npaccel._numpy import _table
+from npaccel._torch_internals import numpy_operations
+from npaccel._torch_internals.numpy_operations import SCALAR, is_scalar, row_operation
+
+#: NumPy functions whose result is a constant of the trace, not an array.
+_CONSTANT_FUNCTIONS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("broadcast_shapes", "can_cast", "common_type", "iscomplexobj", "isdtype", "isrealobj"),
+        *("isscalar", "issubdtype", "iterable", "min_scalar_type", "ndim", "promote_types"),
+        *("result_type", "shape", "size"),
+    )
+)
+#: Functions that give Python's numbers for those.
+_OF_NUMBERS = frozenset({"numpy.imag", "numpy.isreal", "numpy.real"})
+#: Functions that call the method of a scalar, which gives a scalar, not the array `out`.
+_METHODS_OF_SCALARS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("all", "amax", "amin", "any", "argmax", "argmin", "around", "clip", "max", "mean"),
+        *("min", "prod", "round", "std", "sum", "take", "var"),
+    )
+)
+
+
+def refuse(what: str, detail: str, reason: str = "") -> None:
+    unimplemented(
+        gb_type="NumPy call without a compiled form",
+        context=detail,
+        explanation=f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}",
+        hints=[],
+    )
+
+
+def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if any(is_scalar_variable(target) for target in _written(operation.name, args, kwargs)):
+        refuse("storing to a NumPy scalar", operation.name, "NumPy decides what it does with it")
+    if args and operation.may_share and is_scalar_variable(args[0]):
+        # What is made of a NumPy scalar may be written to, the scalar never changes.
+        args = [_copied_scalar(tx, args[0]), *args[1:]]
+    copied_out = _gives_copy_of_out(operation, args, kwargs)
+    args = [_without_builtin(arg) for arg in args]
+    kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
+    proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
+    try:
+        found = NumpyNdarrayVariable.create(tx, proxy)
+    except Unsupported as error:
+        refusal = _refusal(error)
+        if refusal is None:
+            raise
+        return refuse(f"this call of {operation.name}", "", refusal)
+    return _copied_scalar(tx, found) if copied_out else found
+
+
+def _copied_scalar(tx: Any, variable: Any) -> Any:
+    copied = tx.output.create_proxy("call_function", torch.clone, (variable.as_proxy(),), {})
+    copied.node.meta[SCALAR] = True
+    return NumpyNdarrayVariable.create(tx, copied)
+
+
+def _gives_copy_of_out(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether NumPy returns a scalar where it was given an `out`: from methods of scalars."""
+    name = operation.name
+    if name not in _METHODS_OF_SCALARS and not name.startswith("numpy.ndarray."):
+        return False
+    if not args or not is_scalar_variable(args[0]):
+        return False
+    place = _place_of_out(operation.function)
+    out = kwargs.get("out", args[place] if place < len(args) else None)
+    return isinstance(out, NumpyNdarrayVariable)
+
+
+@functools.cache
+def _place_of_out(function: Callable[..., Any]) -> int:
+    names = list(inspect.signature(function).parameters)
+    return names.index("out") if "out" in names else len(names)
+
+
+def _without_builtin(variable: Any) -> Any:
+    """Return a variable that a graph can hold: Dynamo has no form for the type `complex`."""
+    if isinstance(variable, LazyVariableTracker):
+        variable = variable.realize()
+    if isinstance(variable, BuiltinVariable) and variable.fn is complex:
+        return NumpyDTypeVariable(np.dtype(complex))
+    return variable
+
+
+def _written(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """What a call stores to."""
+    row = _table.row_named(name)
+    places = row.mutates if row is not None else (0,) if name == "operator.setitem" else ()
+    named = [kwargs["out"]] if "out" in kwargs else []
+    return [args[i] for i in places if i < len(args)] + named
+
+
+def is_scalar_variable(variable: Any) -> bool:
+    return isinstance(variable, NumpyNdarrayVariable) and is_scalar(variable.as_proxy().node)
+
+
+def emit_operator(tx: Any, op: Callable[..., Any], args: list[Any]) -> Any:
+    operation = numpy_operations.operator_operation(op)
+    assert operation is not None
+    return emit(tx, operation, args, {})
+
+
+def assign(tx: Any, name: str, array: Any, value: Any) -> bool:
+    row = _table.row_named(f"numpy.ndarray.{name}.__set__")
+    if row is None or is_scalar_variable(array):
+        return False
+    emit(tx, row_operation(row), [array, value], {})
+    return True
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """What an implementation says of arguments that it can't compute, if that's the error."""
+    while error is not None:
+        if isinstance(error, NotImplementedError):
+            return " ".join(str(error).split())
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def example_of(variable: Any) -> Any:
+    """The value of a variable as far as a trace knows it: fake tensors, constants."""
+    if isinstance(variable, TensorVariable | SymNodeVariable):
+        return variable.as_proxy().node.meta["example_value"]
+    if isinstance(variable, ListVariable | TupleVariable):
+        return variable.python_type()(example_of(item.realize()) for item in variable.items)
+    return variable.as_python_constant()
+
+
+def build_constant(tx: Any, value: Any) -> Any:
+    if isinstance(value, np.dtype):
+        return NumpyDTypeVariable(value)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return NumpyVariable(value)
+    if isinstance(value, tuple):
+        value = tuple(value)
+    return VariableTracker.build(tx, value)
+
+
+def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if row.status != "compiled":
+        return refuse(row.name, f"args: {args}, kwargs: {kwargs}", row.reason)
+    for name in set(kwargs) & set(row.unsupported):
+        return refuse(f"`{name}` of {row.name}", "", "call it without this parameter")
+    if row.inlined:
+        return _inlined(tx, row, args, kwargs)
+    if row.name in _OF_NUMBERS and len(args) == 1 and args[0].is_python_constant():
+        value = args[0].as_python_constant()
+        if isinstance(value, int | float | complex):
+            return build_constant(tx, row.numpy(value))
+    if row.name in _CONSTANT_FUNCTIONS:
+        try:
+            values = [example_of(arg) for arg in args]
+            named = {name: example_of(value) for name, value in kwargs.items()}
+            with tx.output.fake_mode:
+                found = row.implementation(*values, **named)
+        except NotImplementedError as error:
+            return refuse(f"this call of {row.name}", "", " ".join(str(error).split()))
+        return build_constant(tx, found)
+    return emit(tx, row_operation(row), list(args), kwargs)
+
+
+def _inlined(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    try:
+        return VariableTracker.build(tx, row.implementation).call_function(tx, args, kwargs)
+    except ObservedNotImplementedError:
+        said = tx.exn_vt_stack.get_current_exception().args
+    text = said[0].as_python_constant() if said and said[0].is_python_constant() else ""
+    return refuse(f"this call of {row.name}", "", text)

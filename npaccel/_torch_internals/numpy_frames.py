@@ -1,0 +1,138 @@
+"""What enters a frame as an array or a NumPy function, and how arrays leave it.
+
+Read from torch/_dynamo/variables/builder.py, torch/_dynamo/codegen.py and
+torch/_numpy/_util.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import torch._dynamo.codegen as dynamo_codegen
+import torch._dynamo.variables.builder as dynamo_builder
+import torch._numpy._util as tnp_util
+from torch._dynamo import trace_rules
+from torch._dynamo.source import AttrSource
+from torch._dynamo.variables.builder import VariableBuilder
+from torch._dynamo.variables.misc import NumpyVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
+
+from npaccel import _results
+from npaccel._arguments import how_converted, to_tensor
+from npaccel._numpy import _table
+from npaccel._numpy._context import settings
+from npaccel._torch_internals.numpy_calls import refuse
+from npaccel._torch_internals.numpy_operations import RELAID, SCALAR
+from npaccel._torch_internals.numpy_state import active
+
+#: Why what follows isn't compiled.
+_NOT_SHARED = (
+    "it's a reversed view, or of another byte order: compiled code would have a copy of it, "
+    "and what is written there would be lost"
+)
+
+
+def patch_inputs() -> None:
+    """Tensors are traced as arrays; jitted functions as what they wrap."""
+    original_tensor = VariableBuilder.wrap_tensor
+    original_wrap = VariableBuilder._wrap
+    original_ndarray = VariableBuilder.wrap_numpy_ndarray
+
+    def wrap_tensor(self: Any, value: torch.Tensor) -> Any:
+        with _grad_unnoticed(value):
+            variable = original_tensor(self, value)
+        if not active.depth or type(variable) is not TensorVariable:
+            return variable
+        meta = variable.as_proxy().node.meta
+        meta[SCALAR], meta[RELAID] = id(value) in active.scalars, id(value) in active.relaid
+        return NumpyNdarrayVariable(**dict(variable.__dict__))
+
+    def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
+        if not active.depth:
+            return original_ndarray(self, value)
+        if active.pieces and how_converted(value) == "copied":
+            refuse("an array that NumPy hands on", "", _NOT_SHARED)
+        strides = value.strides
+        if not value.flags.writeable or any(stride < 0 for stride in strides):
+            value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
+        variable = original_ndarray(self, value)
+        if value.strides != strides:
+            variable.as_proxy().node.meta[RELAID] = True
+            active.relaid |= {id(value)}
+        # The frame takes the array itself, by `_results.enter`.
+        variable.as_proxy().node.meta["grapharg"].pass_arg_as_tensor = False
+        return variable
+
+    def wrap(self: Any, value: Any) -> Any:
+        if active.depth and getattr(type(value), "_npaccel_jitted", False):
+            self.install_guards(dynamo_builder.GuardBuilder.ID_MATCH)
+            source = AttrSource(self.source, "__wrapped__")
+            return VariableBuilder(self.tx, source)(value.__wrapped__)
+        if active.depth and callable(value) and _is_unknown(value):
+            guards = dynamo_builder.GuardBuilder
+            plain = inspect.isfunction(value)
+            self.install_guards(guards.CLOSURE_MATCH if plain else guards.ID_MATCH)
+            return NumpyVariable(value, source=self.source)
+        variable = original_wrap(self, value)
+        if active.depth and isinstance(value, np.generic):
+            variable.as_proxy().node.meta[SCALAR] = True
+        return variable
+
+    VariableBuilder.wrap_tensor = wrap_tensor
+    VariableBuilder.wrap_numpy_ndarray = wrap_numpy_ndarray
+    VariableBuilder._wrap = wrap
+    # Dynamo keeps the methods by type from its first capture on; that may have been before.
+    VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
+
+
+@contextlib.contextmanager
+def _grad_unnoticed(value: torch.Tensor) -> Iterator[None]:
+    """Hide torch's warning that Dynamo looks whether a tensor has a gradient.
+
+    Dynamo hides it from being shown, but not where warnings are errors.
+    """
+    if value.is_leaf:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"The \.grad attribute")
+        yield
+
+
+def _is_unknown(value: Any) -> bool:
+    """Whether a function is NumPy's, but in a module that Dynamo doesn't look into."""
+    return _table.row_of(value) is not None and not trace_rules.is_numpy(value)
+
+
+def patch_captured() -> None:
+    """Captured arrays are traced on the device of the call: torch/_numpy/_util.py."""
+    original = tnp_util._try_convert_to_tensor
+
+    def try_convert_to_tensor(value: Any) -> torch.Tensor:
+        tensor: torch.Tensor = original(value)  # type: ignore[no-untyped-call]
+        return tensor.to(settings().device) if active.depth else tensor
+
+    tnp_util._try_convert_to_tensor = try_convert_to_tensor
+
+
+def patch_outputs() -> None:
+    """Arrays enter and leave a frame through `npaccel._results`: codegen.py, source.py."""
+    original = dynamo_codegen.PyCodegen.load_import_from
+    # Frames call these while Dynamo looks at every new frame.
+    _results.enter = torch._dynamo.disable(_results.enter)  # type: ignore[no-untyped-call]
+    _results.leave = torch._dynamo.disable(_results.leave)  # type: ignore[no-untyped-call]
+
+    def load_import_from(self: Any, module_name: str, object_name: str) -> None:
+        if active.depth and object_name == "to_numpy_helper":
+            module_name, object_name = "npaccel._results", "leave"
+        if active.depth and (module_name, object_name) == ("torch", "as_tensor"):
+            module_name, object_name = "npaccel._results", "enter"
+        original(self, module_name, object_name)
+
+    dynamo_codegen.PyCodegen.load_import_from = load_import_from

@@ -1,0 +1,171 @@
+"""What stands in a graph for a call of NumPy, and whether its result is a NumPy scalar."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from npaccel._numpy import _operators, _table
+from npaccel._numpy._indexing import getitem, setitem
+from npaccel._results import IsScalar
+from npaccel._torch_internals import python_numbers
+from npaccel._torch_internals.sizes import leave_unbound
+
+#: Functions that call the method of the same name, which gives a scalar for a scalar.
+_KEEP_SCALARS = frozenset(
+    f"numpy.{name}" for name in ("astype", "imag", "real", "reshape", "squeeze", "transpose")
+)
+#: Methods of a NumPy scalar that give an array all the same.
+_ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
+#: In a node's meta: whether NumPy has a scalar there, not an array.
+SCALAR = "numpy_scalar"
+#: In an input's meta: whether it's a copy of the caller's array, with other strides.
+RELAID = "npaccel_relaid"
+
+
+class Operation:
+    """The target of a graph node: one NumPy call.
+
+    Parameters
+    ----------
+    name : str
+        NumPy's name of it, for graphs and reports.
+    function : callable
+        npaccel's computation on tensors.
+    zero_d : callable
+        Given whether each argument is a NumPy scalar, says whether a result
+        without dimensions is one.
+    may_share : bool
+        Whether a result may share memory with the first argument.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        zero_d: Callable[..., bool],
+        may_share: bool = False,
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.zero_d = zero_d
+        self.may_share = may_share
+        self.__name__ = "numpy_" + name.removeprefix("numpy.").replace(".", "_")
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self.function(*args, **kwargs)
+        leave_unbound(found)
+        return found
+
+
+#: `x.item()` of an array without dimensions.
+VALUE = Operation("python.item", python_numbers.value_of, lambda node, flags: False)
+
+
+def is_scalar(node: torch.fx.Node) -> bool:
+    """Whether NumPy has a scalar where a graph has this node."""
+    known = node.meta.get(SCALAR)
+    if known is None:
+        if isinstance(node.target, Operation):
+            flags = [isinstance(a, torch.fx.Node) and is_scalar(a) for a in node.args]
+            known = node.target.zero_d(node, flags)
+        elif node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
+            known = is_scalar(node.args[0])
+        else:
+            known = False
+        value = node.meta.get("example_value")
+        known = bool(known) and not (isinstance(value, torch.Tensor) and value.ndim)
+        node.meta[SCALAR] = known
+    return bool(known)
+
+
+def scalar_results(graph: torch.fx.Graph) -> list[IsScalar]:
+    """Say for each output of a captured graph whether NumPy has a scalar there."""
+    outputs = next(node for node in graph.nodes if node.op == "output").args[0]
+    return [_kind_of_result(out) for out in outputs]
+
+
+def _kind_of_result(out: Any) -> IsScalar:
+    if isinstance(out, torch.fx.Node) and out.meta.get(python_numbers.NUMBER):
+        return "number"
+    if not isinstance(out, torch.fx.Node) or not is_scalar(out):
+        return False
+    name = getattr(out.target, "name", "") if isinstance(out.target, Operation) else ""
+    row = _table.row_named(name)
+    return "python" if row is not None and row.zero_d == "python" else True
+
+
+def row_operation(row: _table.Row) -> Operation:
+    always = row.zero_d != "array"
+    keeps = row.name in _KEEP_SCALARS
+
+    def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+        return always or bool(keeps and flags and flags[0])
+
+    return Operation(row.name, row.implementation, zero_d, not always)
+
+
+def method_operation(row: _table.Row, name: str) -> Operation:
+    def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+        if row.zero_d == "scalar":
+            return True
+        return bool(flags and flags[0]) and name not in _ARRAY_FROM_SCALAR
+
+    return Operation(row.name, row.implementation, zero_d, row.zero_d != "scalar")
+
+
+def _getitem_zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+    key = node.args[1]
+    parts = key if isinstance(key, tuple) else (key,)
+    return not any(part is Ellipsis for part in parts)
+
+
+def _inplace_zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+    return flags[0]
+
+
+@functools.cache
+def operator_operation(op: Callable[..., Any]) -> Operation | None:
+    """Return the operation behind a function of Python's `operator` module."""
+    name = f"operator.{op.__name__}"
+    if op is operator.getitem:
+        return Operation(name, _item_or_view, _getitem_zero_d)
+    if op is torch.select:  # Dynamo's form of a[i] for a symbolic i
+        return Operation("operator.getitem", _selected, lambda node, flags: True)
+    if op is operator.setitem:
+        return Operation(name, setitem, lambda node, flags: False)
+    if op in _operators.INPLACE:
+        return Operation(name, functools.partial(_inplace, op), _inplace_zero_d)
+    if op in _operators.UNARY:
+        return Operation(name, functools.partial(_operators.unary, op), lambda node, flags: True)
+    if op in _operators.BINARY:
+        return Operation(name, functools.partial(_operators.binary, op), lambda node, flags: True)
+    return None
+
+
+def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
+    """``a[key]``; a NumPy scalar keeps its value when the array is written to."""
+    found = getitem(a, key)
+    parts = key if isinstance(key, tuple) else (key,)
+    if not found.ndim and not any(part is Ellipsis for part in parts):
+        return found.clone()
+    return a[...] if found is a else found  # A view is another object than its array.
+
+
+def _selected(a: torch.Tensor, axis: int, index: Any) -> torch.Tensor:
+    """``a[index]`` for an index that is a symbol."""
+    return _item_or_view(a, (slice(None),) * axis + (index,))
+
+
+def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:
+    """``a op= b``; a NumPy scalar or a Python number on the left is rebound."""
+    if not isinstance(a, torch.Tensor):
+        return _operators.binary(_operators.INPLACE[op], a, b)
+    return _operators.inplace(op, a, b)
