@@ -232,16 +232,19 @@ def _unsigned_lcm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def absolute(x: torch.Tensor) -> torch.Tensor:
     """Return the absolute value; that of the smallest number is itself."""
-    return torch.abs(x) if x.dtype.is_signed and x.dtype != torch.bool else x.clone()
+    if not x.dtype.is_signed or x.dtype == torch.bool:
+        return x.clone()
+    # Compiled to C++, torch's own is an int in which -128 becomes 128 until it is stored.
+    return torch.where(x < 0, -x, x) if x.dtype in (torch.int8, torch.int16) else torch.abs(x)
 
 
 def _gcd(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return torch.abs(torch.gcd(a, b))
+    return absolute(torch.gcd(a, b))
 
 
 def _lcm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return ``|a| // gcd * |b|``, wrapped, and 0 where both are 0."""
-    return torch.abs(_floor_divide(a, torch.gcd(a, b))) * torch.abs(b)
+    return absolute(_floor_divide(a, torch.gcd(a, b))) * absolute(b)
 
 
 gcd = widened(_gcd, _unsigned_gcd)
