@@ -271,7 +271,7 @@ def capture(
     history: SizeHistory,
     dynamic: bool | None,
     scalars: Sequence[torch.Tensor],
-    relaid: Sequence[torch.Tensor],
+    relaid: Sequence[torch.Tensor] = (),
     is_part: bool = False,
 ) -> Capture:
     """Capture a function for the given arguments.

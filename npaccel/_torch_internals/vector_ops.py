@@ -124,11 +124,11 @@ _FORMS: dict[str, Any] = {
 
 def _converted(original: Any) -> Any:
     def get_to_dtype_expr(self: Any, src: Any, dtype: Any, src_dtype: Any, *args: Any) -> Any:
-        vectors = self._get_num_vectors(src_dtype)
-        if src.is_vec and (src_dtype, dtype, vectors) == (torch.int64, torch.uint8, 2):
-            return _TO_BYTES.format(x=src)
         convert = _CONVERSIONS.get((src_dtype, dtype))
-        if convert is None or not src.is_vec:
+        to_bytes = (src_dtype, dtype) == (torch.int64, torch.uint8)
+        if src.is_vec and to_bytes and self._get_num_vectors(src_dtype) == 2:
+            return _TO_BYTES.format(x=src)
+        if convert is None or not src.is_vec:  # The dtype of a number isn't known.
             return original(self, src, dtype, src_dtype, *args)
         count = self._get_num_vectors(dtype)  # as many as there are of the source
         if count == 1:
