@@ -345,7 +345,7 @@ class Engine:
         """Whether a call is likely to be one of few that need code of their own."""
         if not self.indexing or self.options.backend == "eager":
             return False
-        first = any(values[i] in (0, 1) for i in self.indexing)
+        first = any(type(values[i]) is int and values[i] in (0, 1) for i in self.indexing)
         return (first or coarse in self._generic) and self._interpreted < MAX_INTERPRETED
 
     @functools.cached_property

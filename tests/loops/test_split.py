@@ -721,3 +721,17 @@ def test_loops_over_tensors_stay_compiled():
     step = 1e-7 * np.array([1.0, 0.0, 0.0])
     rise = settling(x.detach().numpy() + step, 12) - settling(x.detach().numpy() - step, 12)
     np.testing.assert_allclose(x.grad[0], rise.sum() / 2e-7, rtol=1e-5)
+
+
+def test_an_array_of_indices_that_a_loop_fills(backend):
+    def f(a):
+        places = []
+        for row in a:
+            places.append((row > 0).sum())  # noqa: PERF401 (the loop is what is tested)
+        places = np.array(places)
+        return a[places], a.sum()
+
+    jitted = npaccel.jit(f, backend=backend, dynamic=True)
+    for n in (3, 4):
+        a = np.arange(n * 2.0).reshape(n, 2) - 3
+        assert_same(jitted(a), f(a))
