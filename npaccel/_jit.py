@@ -151,6 +151,25 @@ def _take_over(jitted: Jitted[P, R], function: Callable[P, R]) -> None:
     jitted.__wrapped__ = function
 
 
+def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return what a callable calls in the end, and what it is called with first.
+
+    That is a Python function, except for builtins, classes and what can't be called.
+    """
+    if isinstance(function, functools.partial):
+        target, prefix, keywords = underlying(function.func)
+        return target, prefix + function.args, {**keywords, **function.keywords}
+    if isinstance(function, types.MethodType):
+        target, prefix, keywords = underlying(function.__func__)
+        return target, (*prefix, function.__self__), keywords
+    if isinstance(function, Jitted):
+        return function._target, function._prefix, function._keywords
+    method = inspect.getattr_static(type(function), "__call__", None)
+    if isinstance(method, types.FunctionType) and not isinstance(function, type):
+        return method, (function,), {}
+    return function, (), {}
+
+
 def _unwrap(
     function: Callable[..., Any],
 ) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:
@@ -161,25 +180,14 @@ def _unwrap(
     TypeError
         If there is none.
     """
-    if isinstance(function, types.FunctionType):
-        return function, (), {}
-    if isinstance(function, functools.partial):
-        target, prefix, keywords = _unwrap(function.func)
-        return target, prefix + function.args, {**keywords, **function.keywords}
-    if isinstance(function, types.MethodType):
-        target, prefix, keywords = _unwrap(function.__func__)
-        return target, (*prefix, function.__self__), keywords
-    if isinstance(function, Jitted):
-        return function._target, function._prefix, function._keywords
-    if isinstance(function, type) or not callable(function):
+    target, prefix, keywords = underlying(function)
+    if isinstance(target, type) or not callable(target):
         raise TypeError(
-            f"jit: {function!r} is a {type(function).__qualname__}, not a function; "
+            f"jit: {target!r} is a {type(target).__qualname__}, not a function; "
             "put @npaccel.jit on a function or a method"
         )
-    if isinstance(type(function).__call__, types.FunctionType):
-        method: Any = type(function).__call__
-        return method, (function,), {}
-    return _calling(function), (), {}
+    is_python = isinstance(target, types.FunctionType)
+    return target if is_python else _calling(target), prefix, keywords
 
 
 def _calling(function: Callable[..., Any]) -> types.FunctionType:

@@ -151,7 +151,10 @@ class Body:
     def __init__(self, forms: Forms, function: Any) -> None:
         self.__wrapped__ = function
         self.forms = forms
-        self.target, self.prefix, self.keywords = _unwrapped(function)
+        from npaccel._jit import underlying
+
+        target, self.prefix, self.keywords = underlying(function)
+        self.target = target if isinstance(target, types.FunctionType) else None
         self.closure: Closure | None = None
         self.compiled: _Compiled | None = None
         self.why = ""
@@ -374,28 +377,6 @@ def _structure(value: Any) -> Any:
     if kind is dict:
         return (dict, *value, *map(_structure, value.values()))
     return (kind, *map(_structure, value))
-
-
-def _unwrapped(
-    function: Any,
-) -> tuple[types.FunctionType | None, tuple[Any, ...], dict[str, Any]]:
-    """Return the Python function that is called, and what it's called with first."""
-    from npaccel._jit import Jitted
-
-    if isinstance(function, Jitted):
-        return function._target, function._prefix, function._keywords
-    if isinstance(function, types.FunctionType):
-        return function, (), {}
-    if isinstance(function, functools.partial):
-        target, prefix, keywords = _unwrapped(function.func)
-        return target, prefix + function.args, {**keywords, **function.keywords}
-    if isinstance(function, types.MethodType):
-        target, prefix, keywords = _unwrapped(function.__func__)
-        return target, (*prefix, function.__self__), keywords
-    call = inspect.getattr_static(type(function), "__call__", None)
-    if isinstance(call, types.FunctionType) and not isinstance(function, type):
-        return call, (function,), {}
-    return None, (), {}
 
 
 def _index_names(node: ast.FunctionDef) -> set[str]:

@@ -143,13 +143,7 @@ def definition(
     every = [*names, *closure.values]
     made = ast.FunctionDef(
         name=f"_npaccel_{function.__name__.strip('<>')}",
-        args=ast.arguments(
-            posonlyargs=[],
-            args=[ast.arg(name) for name in every],
-            kwonlyargs=[],
-            kw_defaults=[],
-            defaults=[],
-        ),
+        args=_source.parameters(every),
         body=[*copy.deepcopy(list(bindings)), *inner, *body],
         decorator_list=[],
     )

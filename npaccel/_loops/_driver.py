@@ -416,15 +416,11 @@ class _Emitter(ast.NodeTransformer):
     ) -> str:
         region = kind.format(len(self.definitions))
         statements = [*self._declarations(statements), *statements]
-        parameters = ast.arguments(
-            posonlyargs=[],
-            args=[ast.arg(n) for n in inputs],
-            kwonlyargs=[],
-            kw_defaults=[],
-            defaults=[],
-        )
         made = ast.FunctionDef(
-            name=region, args=parameters, body=list(statements), decorator_list=[]
+            name=region,
+            args=_source.parameters(inputs),
+            body=list(statements),
+            decorator_list=[],
         )
         made.__dict__["type_params"] = []
         ast.copy_location(made, statements[0])

@@ -11,7 +11,7 @@ import inspect
 import linecache
 import operator
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _FEATURES = functools.reduce(
     operator.or_,
@@ -83,7 +83,7 @@ def _code_of_lambda(node: ast.Lambda, function: types.FunctionType) -> types.Cod
     returned = ast.copy_location(ast.Return(value=node), node)
     made = ast.FunctionDef(
         name="<made>",
-        args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
+        args=parameters(()),
         body=[returned],
         decorator_list=[],
     )
@@ -128,6 +128,17 @@ def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
     return found
 
 
+def parameters(names: Iterable[str]) -> ast.arguments:
+    """Return the parameters of a definition that takes its arguments by position."""
+    return ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(name) for name in names],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
+    )
+
+
 def build(
     nodes: Sequence[ast.FunctionDef],
     function: types.FunctionType,
@@ -144,15 +155,13 @@ def build(
         More closure cells, by name.
     """
     free = [*function.__code__.co_freevars, *cells]
-    parameters = ast.arguments(
-        posonlyargs=[],
-        args=[ast.arg(name) for name in free],
-        kwonlyargs=[],
-        kw_defaults=[],
-        defaults=[],
-    )
     factory = ast.FunctionDef(
-        name=_FACTORY, args=parameters, body=[*nodes], decorator_list=[], lineno=1, col_offset=0
+        name=_FACTORY,
+        args=parameters(free),
+        body=[*nodes],
+        decorator_list=[],
+        lineno=1,
+        col_offset=0,
     )
     factory.__dict__["type_params"] = []  # Python 3.12 asks for it, 3.11 has none.
     module = ast.fix_missing_locations(ast.Module(body=[factory], type_ignores=[]))

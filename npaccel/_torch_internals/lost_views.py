@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy import _operators, _table
-from npaccel._torch_internals.numpy_operations import RELAID, is_scalar
+from npaccel._numpy import _operators
+from npaccel._torch_internals.numpy_operations import RELAID, is_scalar, stored_to
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
 #: Names of the in-place operators.
@@ -27,17 +27,9 @@ _ALWAYS_VIEWS = frozenset(
     for prefix in ("", "ndarray.")
     for name in (
         *("T", "mT", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays"),
-        *(
-            "broadcast_to",
-            "diagonal",
-            "dsplit",
-            "expand_dims",
-            "hsplit",
-            "imag",
-            "matrix_transpose",
-        ),
-        *("matrix_transpose", "moveaxis", "permute_dims", "real", "rollaxis", "split"),
-        *("swapaxes", "transpose", "unstack", "vsplit"),
+        *("broadcast_to", "diagonal", "dsplit", "expand_dims", "hsplit", "imag", "moveaxis"),
+        *("matrix_transpose", "permute_dims", "real", "rollaxis", "split", "squeeze", "swapaxes"),
+        *("transpose", "unstack", "vsplit"),
     )
 ) | {"operator.getitem"}
 
@@ -203,10 +195,7 @@ def written(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
     """Yield the arrays that a node writes to."""
     name = name_of(node)
     targets: list[Any] = [node.kwargs.get("out")]
-    row = _table.row_named(name)
-    places = row.mutates if row is not None else ()
-    if name == "operator.setitem" or name in INPLACE:
-        places = (0,)
+    places = (0,) if name in INPLACE else stored_to(name)
     if name == "numpy.nan_to_num" and False in (*node.args[1:2], node.kwargs.get("copy")):
         places = (0,)
     targets += [node.args[i] for i in places if i < len(node.args)]

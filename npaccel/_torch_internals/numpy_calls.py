@@ -20,7 +20,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 
 from npaccel._numpy import _table
 from npaccel._torch_internals import numpy_operations
-from npaccel._torch_internals.numpy_operations import SCALAR, is_scalar, row_operation
+from npaccel._torch_internals.numpy_operations import SCALAR, is_scalar, row_operation, stored_to
 
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
@@ -107,10 +107,8 @@ def _without_builtin(variable: Any) -> Any:
 
 def _written(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     """What a call stores to."""
-    row = _table.row_named(name)
-    places = row.mutates if row is not None else (0,) if name == "operator.setitem" else ()
     named = [kwargs["out"]] if "out" in kwargs else []
-    return [args[i] for i in places if i < len(args)] + named
+    return [args[i] for i in stored_to(name) if i < len(args)] + named
 
 
 def is_scalar_variable(variable: Any) -> bool:

@@ -86,6 +86,14 @@ def is_scalar(node: torch.fx.Node) -> bool:
     return bool(known)
 
 
+def stored_to(name: str) -> tuple[int, ...]:
+    """Return the positions of the arguments that a call stores to, in-place operators apart."""
+    if name == "operator.setitem":
+        return (0,)
+    row = _table.row_named(name)
+    return row.mutates if row is not None else ()
+
+
 def scalar_results(graph: torch.fx.Graph) -> list[IsScalar]:
     """Say for each output of a captured graph whether NumPy has a scalar there."""
     outputs = next(node for node in graph.nodes if node.op == "output").args[0]
