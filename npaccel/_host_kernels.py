@@ -191,6 +191,24 @@ def ufunc(x: Array, name: str) -> Array:
         return getattr(np, name)(x)  # type: ignore[no-any-return]
 
 
+def _folded(x: torch.Tensor, _: str, axis: int) -> tuple[Sequence[Any], torch.dtype]:
+    return (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
+
+
+@_kernel("ufunc_reduce(Tensor x, str name, int axis) -> Tensor", _folded)
+def ufunc_reduce(x: Array, name: str, axis: int) -> Array:
+    """Fold floats along an axis with a ufunc, in NumPy's order."""
+    with np.errstate(all="ignore"):
+        return getattr(np, name).reduce(x, axis)  # type: ignore[no-any-return]
+
+
+@_kernel("ufunc_accumulate(Tensor x, str name, int axis) -> Tensor", _like)
+def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
+    """Fold floats along an axis with a ufunc, and keep every step."""
+    with np.errstate(all="ignore"):
+        return getattr(np, name).accumulate(x, axis)  # type: ignore[no-any-return]
+
+
 @_kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)
 def arctan2(y: Array, x: Array) -> Array:
     """`numpy.arctan2` of floats of one shape and dtype."""

@@ -172,7 +172,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> torch.Tensor:
     """
     x = as_tensor(ary).reshape(-1)
     own = to_numpy(x.dtype)
-    middle = [x] if x.shape[0] == 0 else [call(np.subtract, x[1:], x[:-1])]
+    differences = call(np.subtract, x[1:], x[:-1])  # of no elements too: bool has none
+    middle = [x] if x.shape[0] == 0 else [differences]
     ends: list[list[torch.Tensor]] = []
     for name, end in (("to_begin", to_begin), ("to_end", to_end)):
         if end is None:

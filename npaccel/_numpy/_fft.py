@@ -191,11 +191,11 @@ def _several(
     norm: Any,
 ) -> torch.Tensor:
     """Transform along several axes, the last one first; a repeated axis twice."""
+    if not axes:
+        return x  # whatever the norm
     _check_norm(norm)
     for n in sizes:
         _check_points(n)
-    if not axes:
-        return x
     if len(set(axes)) == len(axes) and not surely(x.numel() == 0):
         return several(x, s=list(sizes), dim=axes, norm=norm)
     for n, axis in reversed(list(zip(sizes, axes, strict=True))):

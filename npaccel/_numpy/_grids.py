@@ -180,6 +180,8 @@ def meshgrid(
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """`numpy.indices`."""
     sizes = shape_of(tuple(dimensions))
+    if sparse and dtype is None:
+        dtype = int  # as `numpy.arange` takes it
     if as_dtype(dtype) == BOOL and any(surely(size > 2) for size in sizes):
         raise TypeError(
             "arange() is only supported for booleans when the result has at most length 2."

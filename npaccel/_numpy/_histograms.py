@@ -15,6 +15,7 @@ from npaccel import _host_kernels as host
 from npaccel._numpy._axes import call, probe
 from npaccel._numpy._cumulative import diff
 from npaccel._numpy._dtypes import (
+    BOOL,
     COMPLEX128,
     FLOAT64,
     INT64,
@@ -34,6 +35,8 @@ from npaccel._torch_internals.sizes import surely
 
 #: What `numpy.histogramdd` returns the edges in.
 _SEQUENCE: Any = type(np.histogramdd(np.zeros((1, 1)))[1])
+#: What weights are summed in, by kind.
+_WIDEST = {"b": INT64, "i": INT64, "u": INT64, "f": FLOAT64, "c": COMPLEX128}
 _UNCHECKED = "what depends on values isn't checked: a range that isn't finite, unsorted bin edges"
 
 
@@ -178,14 +181,14 @@ def histogram(
         place = _even_places(x, edges, count)
         inside = (x >= edges[0]) & (x <= edges[-1])
     own = None if w is None else to_numpy(w.dtype)
-    if own is not None and own.kind in "bu":
-        w = cast(w, INT64)  # type: ignore[arg-type]
+    if own == BOOL and count is None:
+        np.add(np.zeros(0, INT64), 0, out=np.zeros(0, BOOL))  # raises: such sums stay integers
+    w = w if own is None else cast(w, _WIDEST[own.kind])  # type: ignore[arg-type]
     found = tally(torch.where(inside, place, size), size + 1, w)[:size]
     found = found if own is None else cast(found, own)
     if density:
-        if found.is_complex():
-            found = cast(found, COMPLEX128)  # as NumPy's running sums are
-        found = call(np.true_divide, call(np.true_divide, found, diff(edges)), call(np.sum, found))
+        widths = cast(diff(edges), narrow(FLOAT64, [to_numpy(t.dtype) for t in (x, edges, found)]))
+        found = call(np.true_divide, call(np.true_divide, found, widths), call(np.sum, found))
     return found, edges
 
 

@@ -98,16 +98,16 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
     """`numpy.linalg.pinv`, by the singular values above `rcond` times the largest."""
     given = as_tensor(a)
     check_stacked(given)
-    (x,) = prepared(given)
     if rcond is not None and rtol is not NO_VALUE:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     if rcond is None:
         rcond = 1e-15 if rtol is NO_VALUE else rtol
         if rcond is None:
             _check_inexact(given)
-            rcond = max(x.shape[-2:]) * _eps(x)
-    if x.shape[-1] == 0 or x.shape[-2] == 0:
-        return given.new_zeros([*x.shape[:-2], x.shape[-1], x.shape[-2]])
+            rcond = max(given.shape[-2:]) * _eps(given)
+    if given.shape[-1] == 0 or given.shape[-2] == 0:  # of any dtype
+        return given.new_zeros([*given.shape[:-2], given.shape[-1], given.shape[-2]])
+    (x,) = prepared(given)
     left, values, right = svd(x, full_matrices=False, hermitian=hermitian)
     cutoff = _cutoff(rcond, values)
     if cutoff.ndim > values.ndim:

@@ -14,6 +14,9 @@ from npaccel._numpy._dtypes import as_tensor, cast, result_dtype
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_products import matmul
 
+#: What BLAS multiplies, for whose results NumPy takes an `out` of the same dtype only.
+_OF_BLAS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
 
 def promoted(*operands: Any) -> list[torch.Tensor]:
     """Return the operands as tensors of their common dtype; no scalar is weak here."""
@@ -36,7 +39,11 @@ def dot(a: Any, b: Any, out: torch.Tensor | None = None) -> torch.Tensor:
     """`numpy.dot`, by the ranks of its operands."""
     a, b = promoted(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return exactly(call(np.multiply, a, b), out)
+        found = call(np.multiply, a, b)
+        by_blas = found.dtype in _OF_BLAS and max(a.ndim, b.ndim) <= 2
+        if by_blas or out is None:
+            return exactly(found, out)
+        return call(np.multiply, a, b, out=out)  # type: ignore[no-any-return]
     _aligned(a, b, -1, max(b.ndim - 2, 0))
     if a.ndim <= 2 and b.ndim <= 2:
         return exactly(matmul(a, b), out)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy._axes import axis_of
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import INT64, as_tensor, cast, check_cast, is_scalar, to_numpy
 from npaccel._numpy._indexing import fitted, selected, value_for
@@ -79,10 +80,16 @@ def resize(a: Any, new_shape: Any) -> torch.Tensor:
 # -- inserting and deleting
 
 
+def _line_of(arr: Any, axis: int | None) -> tuple[torch.Tensor, int]:
+    """Return an array, flattened where no axis is given, and the axis to insert or delete along."""
+    x = as_tensor(arr)
+    return along(x, axis if axis is None else axis_of(axis, x.ndim))
+
+
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> torch.Tensor:
     """`numpy.delete` at positions that are known while tracing."""
-    x, where = along(as_tensor(arr), axis)
+    x, where = _line_of(arr, axis)
     size = x.shape[where]
     if isinstance(obj, int | np.integer | torch.SymInt) and not isinstance(obj, bool):
         place = _checked_place(obj, size, where)
@@ -115,7 +122,7 @@ def _known_places(obj: Any) -> Any:
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> torch.Tensor:
     """`numpy.insert` at positions that are known while tracing."""
-    x, where = along(as_tensor(arr), axis)
+    x, where = _line_of(arr, axis)
     size, kind = x.shape[where], to_numpy(x.dtype)
     added = (
         value_for(values, kind, x.device) if is_scalar(values) else cast(as_tensor(values), kind)
@@ -129,6 +136,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> torch.Te
         first, last = split_at(x, [_inserted_place(places[0], size, where)], where)
         shape = (*rest[:where], added.shape[where], *rest[where:])
         return torch.cat([first, fitted(added, shape).expand(shape), last], where)
+    if not places and x.ndim == 1 and added.ndim and surely(added.shape[-1] == 0):
+        return x.clone()  # NumPy fits nothing into nothing, whatever its shape
     shape = (*rest[:where], len(places), *rest[where:])
     both = torch.cat([x, fitted(added, shape).expand(shape)], where)
     # The live NumPy says in which order: positions of the values come behind.

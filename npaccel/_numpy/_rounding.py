@@ -131,17 +131,22 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
 implements(np.around, zero_d="scalar", mutates=(2,), elementwise=True)(round_)
 
 
+def _number_or_array(val: Any) -> torch.Tensor:
+    """Return a tensor; the parts of a Python bool are ints."""
+    return as_tensor(int(val) if isinstance(val, bool) else val)
+
+
 @implements(np.real, elementwise=True)
 def real(val: Any) -> torch.Tensor:
     """`numpy.real`: a view."""
-    x = as_tensor(val)
+    x = _number_or_array(val)
     return torch.real(x) if x.is_complex() else x
 
 
 @implements(np.imag, elementwise=True)
 def imag(val: Any) -> torch.Tensor:
     """`numpy.imag`: a view of complex numbers, zeros otherwise."""
-    x = as_tensor(val)
+    x = _number_or_array(val)
     return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
 
 

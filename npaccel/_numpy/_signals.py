@@ -177,8 +177,14 @@ def interp(
     dtypes = [dtype_of(operand) for operand in (x, xp, fp)]
     real = narrow(FLOAT64, dtypes)
     is_complex = np.result_type(dtypes[2] if isinstance(dtypes[2], np.dtype) else 0.0).kind == "c"
-    for given in dtypes[:2] if period is None else ():
-        check_cast(strong(given), FLOAT64, "safe")
+    if isinstance(x, torch.Tensor) and x.is_complex() and not x.ndim:
+        raise NotImplementedError(
+            "numpy.interp: a complex position without dimensions can't be compiled, as NumPy drops "
+            "the imaginary part of a scalar and refuses an array; pass its real part"
+        )
+    for given, positions in zip(dtypes, (x, xp), strict=False):
+        if period is None or not isinstance(positions, torch.Tensor):  # arrays lose the rest
+            check_cast(strong(given), FLOAT64, "safe")
     at, places = cast(as_tensor(x), real), cast(as_tensor(xp), real)
     values = cast(as_tensor(fp), narrow(COMPLEX128, dtypes) if is_complex else real)
     if places.ndim != 1 or values.ndim != 1:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy import _ufunc_kernels as kernels
 from npaccel._numpy._ufunc_integers import (
     Compute,
@@ -156,10 +157,14 @@ def _cumulative_difference(x: torch.Tensor) -> torch.Tensor:
 
 
 def _quotient(x: torch.Tensor) -> torch.Tensor:
+    if host.usable(x):  # step by step, as the product may leave the range of the dtype
+        return host.ufunc_reduce(x, "divide", x.ndim - 1)
     return x[..., 0] / torch.prod(x[..., 1:], -1)
 
 
 def _cumulative_quotient(x: torch.Tensor) -> torch.Tensor:
+    if host.usable(x):
+        return host.ufunc_accumulate(x, "divide", x.ndim - 1)
     return torch.cumprod(_alternating(x, torch.reciprocal), -1)
 
 

@@ -38,6 +38,7 @@ from npaccel._numpy._ufunc_engine import (
 from npaccel._numpy._ufunc_folds import FOLDS, Fold, flattened, negated, neutral_value, with_axes
 from npaccel._numpy._ufunc_integers import Compute, absolute, as_bits, as_signed, either
 from npaccel._numpy._ufuncs import BY_UFUNC, IMPLEMENTATIONS, KERNELS
+from npaccel._torch_internals.sizes import surely
 
 
 class _NoValue:
@@ -183,6 +184,8 @@ def reduce_ufunc(
     axes = reduced_axes(axis, x.ndim)
     start = initial if _given(initial) else None
     _check_rounding(ufunc, loop, target)
+    if initial is None and ufunc in _SIGNLESS and all(surely(x.shape[i] == 1) for i in axes):
+        ufunc = np.add  # of one element, which stays as it is
     result = _reduced(ufunc, cast(x, loop), axes, bool(keepdims), start, mask)
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(

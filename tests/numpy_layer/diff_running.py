@@ -111,13 +111,13 @@ def largest(arrays):
 
 
 def eps_of_loop(plan):
-    """Return the eps of the dtype that is computed in, where `out` is of a finer one."""
-    if "out" not in plan.keywords and "dtype" not in plan.keywords:
+    """Return the eps of the dtype that is computed in, where the result's may be finer."""
+    if not {"out", "dtype", "density"} & set(plan.keywords):
         return 0.0
-    left = tuple(k for k in plan.keywords if k not in ("out", "where"))
+    left = tuple(k for k in plan.keywords if k not in ("out", "where", "density"))
     found = reference(dataclasses.replace(plan, keywords=left))
     parts = found if isinstance(found, tuple | list) else (found,)
-    dtypes = [np.asarray(part).dtype for part in parts]
+    dtypes = [np.asarray(part).dtype for part in parts if not isinstance(part, tuple | list)]
     return max((float(np.finfo(d).eps) for d in dtypes if d.kind in "fc"), default=0.0)
 
 

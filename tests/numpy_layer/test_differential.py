@@ -30,6 +30,27 @@ DIRECT, JIT = 12, 1
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+#: Calls that were wrong once, by their seeds: compared in each run.
+ONCE_WRONG = {
+    "numpy.delete": (392, 398),
+    "numpy.divide.reduce": (587, 606, 690, 696, 774),
+    "numpy.dot": (380, 383, 384),
+    "numpy.ediff1d": (6, 7),
+    "numpy.fft.fftn": (548,),
+    "numpy.fft.ifftn": (542, 608),
+    "numpy.fft.ihfft": (588,),
+    "numpy.histogram": (694, 700),
+    "numpy.hypot.reduce": (711,),
+    "numpy.imag": (24, 25),
+    "numpy.indices": (622, 628),
+    "numpy.insert": (214, 241, 446),
+    "numpy.interp": (332, 333, 358, 359, 651),
+    "numpy.linalg.pinv": (140, 220, 221, 256, 257, 392, 476),
+    "numpy.ndarray.dot": (338,),
+    "numpy.real": (24, 25),
+}
+
+
 def chosen(row):
     """Return calls through the row and through `jit`: a sample that is the same in each run."""
     every = plans(row)
@@ -39,7 +60,8 @@ def chosen(row):
         return [], order if FULL else order[:JIT]
     if FULL:
         return every, order[:20]
-    return order[:DIRECT], order[DIRECT : DIRECT + JIT]
+    again = [plan for plan in order[DIRECT:] if plan.seed in ONCE_WRONG.get(row.name, ())]
+    return order[:DIRECT] + again, order[DIRECT : DIRECT + JIT]
 
 
 @pytest.mark.parametrize("name", COMPILED)

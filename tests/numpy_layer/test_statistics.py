@@ -153,7 +153,9 @@ def test_histogram(dtype):
         check(np.histogram, x, bins)
         check(np.histogram, x, bins, density=True)
         for kind in ("d", "l", "D", "f"):
-            check(np.histogram, x, bins, weights=data((5, 20), kind, 1))
+            weights = data((5, 20), kind, 1)
+            check(np.histogram, x, bins, weights=weights)
+            check(np.histogram, x, bins, weights=weights, density=True)
     check(np.histogram, x, range=(0, 5))
     check(np.histogram, x, 6, range=(0.0, 2.5))
     check(np.histogram, x[:0])
