@@ -33,6 +33,7 @@ from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
+from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
@@ -265,6 +266,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         _headers_in(scratch / "precompiled_headers"),
         _whole_files(),
         _writes_in_place(),
+        reads_before_writes(),
         _numbers_in_full(),
         fast_mask_stores(),
         fast_vector_operations(),

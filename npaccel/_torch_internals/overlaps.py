@@ -1,0 +1,286 @@
+"""Keep reads of an array apart from the writes that follow: ``z[1:] = z[:-1]``.
+
+What is stored is copied first, which Inductor drops: in a graph without writes a copy is as
+good as its source. Then it turns the stores into writes in place, and a kernel that loads a
+vector finds what it has just stored there. So the copies come back between the two, but for
+parts of an array that have no element in common, as in ``u[0] = u[1]``. Of the second write
+to an array on, Inductor also takes what reads it into the loop that writes it, whatever the
+elements are; and it computes indices while it writes what they are computed from.
+
+Read from torch/_inductor/fx_passes/{post_grad,reinplace}.py, torch/_inductor/scheduler.py
+(Scheduler.fusable_weak_dep) and torch/_inductor/lowering.py (copy_, mutate_to,
+index_put_impl_) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch._inductor.config as inductor_config
+from torch._inductor import lowering
+from torch._inductor.dependencies import MemoryDep
+from torch._inductor.scheduler import Scheduler
+from torch.fx.experimental.symbolic_shapes import statically_known_true as surely
+from torch.fx.passes.reinplace import _is_view_op
+
+_aten = torch.ops.aten
+
+#: Stores of a part of an array, with the view that the part is.
+_PARTS: dict[Any, Any] = {
+    _aten.slice_scatter.default: _aten.slice.Tensor,
+    _aten.select_scatter.default: _aten.select.int,
+    _aten.diagonal_scatter.default: _aten.diagonal.default,
+    _aten.as_strided_scatter.default: _aten.as_strided.default,
+}
+#: Stores at indices, of which the second and third arguments are read.
+_AT_INDICES = (
+    _aten.index_put.default,
+    _aten._unsafe_index_put.default,
+    _aten.index_put_.default,
+)
+#: Views that Inductor leaves to torch: of complex numbers as pairs of real ones and back.
+_UNKNOWN_VIEWS = (
+    _aten.view_as_real.default,
+    _aten.view_as_complex.default,
+    _aten.view.dtype,
+)
+_COPY = _aten.copy_.default
+
+
+@dataclasses.dataclass(frozen=True)
+class _Axis:
+    """An axis of a view: elements ``low`` to ``high`` of an axis of the array, or unknown."""
+
+    of: int | None = None
+    low: Any = 0
+    high: Any = 1
+
+
+@dataclasses.dataclass
+class _Part:
+    """A part of an array: the axes that are left, and those that an index was taken of."""
+
+    axes: list[_Axis]
+    gone: list[_Axis]
+
+    def bounds(self) -> dict[int, _Axis]:
+        """Return the elements by axis of the array."""
+        return {axis.of: axis for axis in (*self.axes, *self.gone) if axis.of is not None}
+
+    def is_apart(self, other: _Part) -> bool:
+        """Whether the two have no element in common, as far as is known."""
+        mine, theirs = self.bounds(), other.bounds()
+        return any(
+            surely(axis.high <= theirs[of].low) or surely(theirs[of].high <= axis.low)
+            for of, axis in mine.items()
+            if of in theirs
+        )
+
+
+@contextlib.contextmanager
+def reads_before_writes() -> Iterator[None]:
+    """Let code that is generated meanwhile read all of what a write changes before it does."""
+    fusable, index_put = Scheduler.fusable_weak_dep, lowering.index_put_impl_
+    Scheduler.fusable_weak_dep = _fusable(fusable)  # type: ignore[method-assign]
+    lowering.index_put_impl_ = _reading_first(index_put)
+    try:
+        with inductor_config.patch({"post_grad_custom_post_pass": keep_copies}):
+            yield
+    finally:
+        Scheduler.fusable_weak_dep = fusable  # type: ignore[method-assign]
+        lowering.index_put_impl_ = index_put
+
+
+def _fusable(original: Any) -> Any:
+    """Look at reads of an array under the names that earlier writes gave it, too."""
+
+    def fusable_weak_dep(self: Any, weak_dep: Any, node1: Any, node2: Any) -> bool:
+        if not original(self, weak_dep, node1, node2):
+            return False
+        real = self.mutation_real_name
+        array = real[weak_dep.mutating_buf]
+        writes = [one for one in node2.read_writes.writes if one.name == weak_dep.mutating_buf]
+        reads = [one for one in node1.read_writes.reads if real.get(one.name, one.name) == array]
+        return all(
+            isinstance(read, MemoryDep) and (read.index, read.size) == (write.index, write.size)
+            for read in reads
+            for write in writes
+        )
+
+    return fusable_weak_dep
+
+
+def _reading_first(original: Any) -> Any:
+    """Compute indices and values before a store to what they are computed from."""
+
+    def index_put_impl_(self: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+        self.realize()
+        names = self.get_read_names()
+        for one in (*indices, values):
+            if one is not None and names & one.get_read_names():
+                one.realize()
+        return original(self, indices, values, *args, **kwargs)
+
+    return index_put_impl_
+
+
+def keep_copies(graph: torch.fx.Graph) -> None:
+    """Copy views that a node stores, or reads meanwhile, where they may be of what it writes.
+
+    A copy of what is computed element by element costs nothing: Inductor computes it where
+    it's stored, or before, if it's computed from what is written.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        Of ATen operations, without writes but for those to its inputs.
+    """
+    _unify_views(graph)
+    for node in list(graph.nodes):
+        for read in _reads(node):
+            array = _array_of(read)
+            if array is _array_of(node.args[0]):
+                if _views(read) == _views_written(node) or _are_apart(node, read):
+                    continue
+            elif array.op == "placeholder" or read.meta["val"].is_complex():
+                continue
+            with graph.inserting_before(node):
+                copy = graph.call_function(_aten.clone.default, (read,))
+            copy.meta["val"] = _aten.clone.default(read.meta["val"])
+            args = [copy if arg is read and i else arg for i, arg in enumerate(node.args)]
+            if node.target in _AT_INDICES:
+                args[1] = [copy if arg is read else arg for arg in node.args[1]]
+            node.args = tuple(args)
+
+
+def _unify_views(graph: torch.fx.Graph) -> None:
+    """Leave one node for equal views that Inductor doesn't know to be of the same memory."""
+    known: dict[Any, torch.fx.Node] = {}
+    for node in list(graph.nodes):
+        if node.target not in _UNKNOWN_VIEWS or node.kwargs:
+            continue
+        first = known.setdefault((node.target, *node.args), node)
+        if first is not node:
+            node.replace_all_uses_with(first)
+            graph.erase_node(node)
+
+
+def _reads(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """Return the views that a store reads, and the array itself, if it reads it."""
+    if node.target in _PARTS or node.target is _COPY:
+        found = [node.args[1]]
+    elif node.target in _AT_INDICES:
+        found = [*node.args[1], node.args[2]]  # type: ignore[misc]
+    else:
+        return []
+    nodes = [one for one in dict.fromkeys(found) if isinstance(one, torch.fx.Node)]
+    return [one for one in nodes if _source(one) is not None or one is node.args[0]]
+
+
+def _source(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return what a node is a view of, None if it's no view."""
+    source = node.args[0] if node.args else None
+    if not isinstance(source, torch.fx.Node):
+        return None
+    if node.target is operator.getitem:
+        return source if _source(source) is not None else None
+    is_view = _is_view_op(node.target) or node.target is _aten._unsafe_view.default
+    return source if is_view else None
+
+
+def _array_of(node: Any) -> Any:
+    while isinstance(node, torch.fx.Node) and (source := _source(node)) is not None:
+        node = source
+    return node
+
+
+def _views(node: Any) -> list[Any]:
+    """Return what makes a view of its array."""
+    source = _source(node)
+    return [] if source is None else [*_views(source), (node.target, *node.args[1:])]
+
+
+def _views_written(node: torch.fx.Node) -> list[Any]:
+    """Return what makes a view of the elements that a store writes."""
+    last = [(_PARTS[node.target], *node.args[2:])] if node.target in _PARTS else []
+    return _views(node.args[0]) + last if node.target not in _AT_INDICES else [None]
+
+
+def _are_apart(node: torch.fx.Node, read: torch.fx.Node) -> bool:
+    """Whether it's known that a store writes no element that it reads."""
+    target: Any = node.args[0]
+    written, seen = _part(target), _part(read)
+    if node.target in _PARTS and written is not None:
+        written = _viewed(written, _PARTS[node.target], node.args[2:], node.kwargs)
+    return written is not None and seen is not None and written.is_apart(seen)
+
+
+def _part(node: torch.fx.Node) -> _Part | None:
+    """Return which part of its array a view is, None where that isn't known."""
+    source = _source(node)
+    if source is None:
+        sizes = node.meta["val"].shape
+        return _Part([_Axis(i, 0, size) for i, size in enumerate(sizes)], [])
+    part = _part(source)
+    return None if part is None else _viewed(part, node.target, node.args[1:], node.kwargs)
+
+
+def _viewed(part: _Part, view: Any, args: Any, kwargs: Any) -> _Part | None:
+    """Return the part that a view of a part is."""
+    given = [arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in args]
+    if kwargs:
+        return None
+    if view is _aten.slice.Tensor:
+        return _cut(part, given, _sliced, stays=True)
+    if view is _aten.select.int:
+        return _cut(part, given, _taken, stays=False)
+    if view is _aten.permute.default:
+        return _Part([part.axes[i] for i in given[0]], part.gone)
+    if view is _aten.unsqueeze.default:
+        axes = list(part.axes)
+        axes.insert(given[0] % (len(axes) + 1), _Axis())
+        return _Part(axes, part.gone)
+    if view is _aten.expand.default:
+        return _Part([_Axis()] * len(given[0]), [*part.gone, *part.axes])
+    return None
+
+
+def _cut(part: _Part, given: list[Any], cut: Any, stays: bool) -> _Part:
+    """Return a part with one axis cut."""
+    at = (given[0] if given else 0) % len(part.axes)
+    found = cut(part.axes[at], *given[1:])
+    left, right = part.axes[:at], part.axes[at + 1 :]
+    if stays and found.of is not None:
+        return _Part([*left, found, *right], part.gone)
+    gone = [*part.gone, found if found.of is not None else part.axes[at]]
+    return _Part([*left, *([_Axis()] if stays else []), *right], gone)
+
+
+def _counted(place: Any, size: Any) -> Any:
+    """Return an index counted from the start, None where that isn't known to be within bounds."""
+    place = place if surely(place >= 0) else place + size
+    return place if surely(place >= 0) and surely(place <= size) else None
+
+
+def _sliced(axis: _Axis, start: Any = None, end: Any = None, step: Any = 1) -> _Axis:
+    size = axis.high - axis.low
+    first = _counted(0 if start is None else start, size)
+    last = size if end is None or surely(end >= size) else _counted(end, size)
+    if axis.of is None or first is None or last is None or step != 1:
+        return _Axis()
+    return _Axis(axis.of, axis.low + first, axis.low + last)
+
+
+def _taken(axis: _Axis, index: Any) -> _Axis:
+    place = _counted(index, axis.high - axis.low)
+    if axis.of is None or place is None:
+        return _Axis()
+    return _Axis(axis.of, axis.low + place, axis.low + place + 1)
+
+
+__all__ = ["reads_before_writes"]

@@ -1,0 +1,75 @@
+"""Writes to an array whose elements are read in the same statement: compiled to C++, all of
+them are read first, as in NumPy. The arrays are longer than a vector."""
+
+import numpy as np
+import pytest
+
+import npaccel
+
+pytestmark = pytest.mark.inductor
+
+#: Each is done to an array of its own, in one function: i and k are indices.
+STATEMENTS = """
+z[1:] = z[:-1]
+z[:, 1:] = z[:, :-1]
+z[1:] = (z + 1)[:-1]
+z[1:] = z[None, :-1]
+z[k] = z[:3]
+z[:, k] = z[:, :3] + 1
+z[z[:, 0].real.astype(int) % 37] = 5
+np.copyto(z[1:], z[:-1])
+np.add.at(z, k, z[:3])
+np.put_along_axis(z, np.argsort(z.real, axis=1, kind="stable"), z, 1)
+z.reshape(-1)[1:] = z.reshape(-1)[:-1]
+z[:18] = z[18:36]; z[10:20, 3:30] = z[5:15, 3:30]
+z[1::2] = z[:-1:2]; z[2::2] = z[:-2:2]; z[::-1] = z
+z[1] = z[0] * 2; z[2] = z[1] * 2; z[3:5] = z[2:4]
+z[0] = z[1]; z[-1] = z[-2]; z[:, 0] = z[:, 1]; z[:, -1] = z[:, -2]
+z[0], z[1] = z[1], z[0]
+z[[0, 1]] = z[[1, 0]]
+z[...] = z.T; z[:36, :36] = np.swapaxes(z[1:, 1:], 0, 1)
+y = z[3]; y[1:] = y[:-1]; z[3] = y[::-1]
+z[1:-1] = (z[:-2] + z[2:]) / 2; z[1:-1] = (z[:-2] + z[2:]) / 2; z[2:, 1:] += z[:-2, :-1]
+""".strip().splitlines()
+#: What is done to complex arrays besides.
+PARTS = """
+z.real[1:] = z.real[:-1]
+z.real[1:] = (z.real + z.imag)[:-1]; z.imag[1:] = (z.real - z.imag)[:-1]
+y = z.real; y[1:] = y[:-1]; z += 1; y += 1
+z.real[...] = z.imag; z.imag[...] = z.real.T
+""".strip().splitlines()
+
+
+def together(statements, local):
+    """Return a function that does each statement to an array of its own."""
+    names = [f"a{i}" for i in range(len(statements))]
+    lines = [f"def run(k, {', '.join(names)}):"]
+    for name, statement in zip(names, statements, strict=True):
+        lines.append(f"    z = {name}{' * 2' if local else ''}")
+        lines += [f"    {part.strip()}" for part in statement.split(";")]
+        lines.append(f"    {name} = z")
+    space = {"np": np}
+    exec("\n".join([*lines, f"    return {', '.join(names)}"]), space)
+    return space["run"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "local", "dynamic"),
+    [("f", True, None), ("d", False, True), ("b", False, None), ("D", True, None)],
+)
+def test_all_is_read_before_anything_is_written(dtype, local, dynamic):
+    statements = STATEMENTS + (PARTS if dtype == "D" else [])
+    function = together(statements, local)
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(0, 20, (37, 37)).astype(dtype) for _ in statements]
+    own = [array.copy() for array in arrays]
+    k = np.array([2, 0, 1])
+    wanted = function(k, *arrays)
+    run = npaccel.jit(
+        function, backend="inductor", default_float="float64", cache=False, dynamic=dynamic
+    )
+    with np.errstate(all="ignore"):
+        got = run(k, *own)
+    for parts in ((got, wanted), (own, arrays)):
+        for one, other, statement in zip(*parts, statements, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=statement)
