@@ -108,7 +108,12 @@ DIFFERENCES: tuple[Difference, ...] = (
         "condition",
         "an ill-conditioned matrix loses as many digits as in NumPy, but others; for one without "
         "full rank NumPy's cutoff of 1e-15 lets rounding decide in float32",
-        "linalg.pinv",
+        "linalg.pinv linalg.tensorsolve",
+    ),
+    Difference(
+        "masked-scalar",
+        "a NumPy scalar that `where` leaves out gives `initial`, as an array does, not NaN",
+        "nanmax nanmin",
     ),
     Difference(
         "phase",

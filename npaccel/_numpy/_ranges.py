@@ -198,7 +198,7 @@ def _as_requested(found: torch.Tensor, dtype: Any) -> torch.Tensor:
     if dtype is None:
         return found
     kind = as_dtype(dtype)
-    return cast(torch.floor(found) if kind.kind in "iu" else found, kind)
+    return cast(call(np.floor, found) if kind.kind in "iu" else found, kind)
 
 
 @implements(np.logspace, tolerance=64, note="powers differ in the last bits")
