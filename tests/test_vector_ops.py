@@ -40,6 +40,8 @@ def mixed_widths(x, y, narrow, wide, flags):
         wide / 3,
         np.sqrt(wide & 1023),
         np.bitwise_count(wide),
+        np.abs(wide),
+        np.abs(narrow - 2) + np.abs(np.where(flags, np.int32(-(2**31)), narrow)),
         wide.astype(np.uint8),
         (wide + narrow).astype(np.uint8) + 1,
     )
@@ -77,7 +79,7 @@ def test_masks_fit_lanes_of_every_width(dtype):
 def test_inductor_is_left_as_it_was():
     from torch._inductor.codegen.cpp import CppVecKernel, CppVecOverrides
 
-    names = ("isnan", "isinf", "signbit", "to_dtype_bitcast")
+    names = ("abs", "isnan", "isinf", "signbit", "to_dtype_bitcast")
     kernel_names = ("get_to_dtype_expr", "_get_mask_cast", "_get_vec_load_line")
 
     def state():

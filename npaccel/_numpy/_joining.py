@@ -74,23 +74,24 @@ def concatenate(
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     where = axis_of(axis, tensors[0].ndim)
     for position, x in enumerate(tensors[1:], 1):
-        _check_joint(tensors[0], x, where, position)
+        _check_joint(tensors[0].shape, x.shape, where, position)
     return deliver(_joined(tensors, where, kind, casting), out)
 
 
-def _check_joint(first: torch.Tensor, other: torch.Tensor, axis: int, position: int) -> None:
-    if first.ndim != other.ndim:
+def _check_joint(first: Sequence[Any], other: Sequence[Any], axis: int, position: int) -> None:
+    """Check that arrays of two shapes can be joined."""
+    if len(first) != len(other):
         raise ValueError(
             "all the input array dimensions except for the concatenation axis must match exactly, "
-            f"but the array at index 0 has {first.ndim} dimension(s) and the array at index "
-            f"{position} has {other.ndim} dimension(s)"
+            f"but the array at index 0 has {len(first)} dimension(s) and the array at index "
+            f"{position} has {len(other)} dimension(s)"
         )
-    for i in range(first.ndim):
-        if i != axis and surely(first.shape[i] != other.shape[i]):
+    for i, (size, others) in enumerate(zip(first, other, strict=True)):
+        if i != axis and surely(size != others):
             raise ValueError(
                 "all the input array dimensions except for the concatenation axis must match "
                 f"exactly, but along dimension {i}, the array at index 0 has size "
-                f"{first.shape[i]} and the array at index {position} has size {other.shape[i]}"
+                f"{size} and the array at index {position} has size {others}"
             )
 
 
@@ -153,7 +154,14 @@ def block(arrays: Any) -> torch.Tensor:
     kind = result_dtype(*(as_tensor(x) for x in leaves))
     if not depth:
         return _leaf(arrays, rank, kind).clone()
-    return _blocks(arrays, depth, rank, kind)
+    if depth == 1:
+        return concatenate([_leaf(x, rank, kind) for x in leaves], rank - 1)
+    shape, placed = _blocks(arrays, depth, rank, kind)
+    found = placed[0][0].new_empty(shape)  # to which each block is written once
+    for x, starts in placed:
+        ends = [start + size for start, size in zip(starts, x.shape, strict=True)]
+        found[tuple(map(slice, starts, ends))] = x
+    return found
 
 
 def _leaves(x: Any) -> list[Any]:
@@ -180,11 +188,26 @@ def _leaf(x: Any, rank: int, kind: DType) -> torch.Tensor:
     return cast(tensor, kind).reshape((1,) * (rank - tensor.ndim) + tuple(tensor.shape))
 
 
-def _blocks(x: Any, depth: int, rank: int, kind: DType) -> torch.Tensor:
+def _blocks(
+    x: Any, depth: int, rank: int, kind: DType
+) -> tuple[list[Any], list[tuple[torch.Tensor, list[Any]]]]:
+    """Return the shape of nested blocks, and the blocks with the places where they begin."""
     if not depth:
-        return _leaf(x, rank, kind)
-    parts = [_blocks(item, depth - 1, rank, kind) for item in x]
-    return concatenate(parts, rank - depth)
+        leaf = _leaf(x, rank, kind)
+        return list(leaf.shape), [(leaf, [0] * rank)]
+    axis = rank - depth
+    whole: list[Any] = []
+    placed = []
+    for position, item in enumerate(x):
+        shape, parts = _blocks(item, depth - 1, rank, kind)
+        if position:
+            _check_joint(whole, shape, axis, position)
+        start = whole[axis] if whole else 0
+        for leaf, starts in parts:
+            starts[axis] = starts[axis] + start
+            placed.append((leaf, starts))
+        whole = [*shape[:axis], start + shape[axis], *shape[axis + 1 :]]
+    return whole, placed
 
 
 @implements(np.append)

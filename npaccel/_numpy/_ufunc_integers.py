@@ -313,7 +313,9 @@ def bitwise_count(x: torch.Tensor) -> torch.Tensor:
     bits = bits - ((bits >> 1) & 0x5555555555555555)
     bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
     bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return (((bits * 0x0101010101010101) >> 56) & 0xFF).to(torch.uint8)
+    for step in (8, 16, 32):
+        bits = bits + (bits >> step)
+    return (bits & 0x7F).to(torch.uint8)
 
 
 def reciprocal(x: torch.Tensor) -> torch.Tensor:

@@ -114,7 +114,29 @@ def _cast_mask(self: Any, mask: Any, dtype: torch.dtype) -> str:
     return _CAST.format(type=DTYPE_TO_CPP[dtype], count=count, mask=mask)
 
 
+_plain_abs: Any = CppVecOverrides.abs
+#: AVX512's own; the header's takes four operations.
+_ABSOLUTE = {torch.int64: "_mm512_abs_epi64", torch.int32: "_mm512_abs_epi32"}
+
+
+def _abs(x: Any) -> Any:
+    function = _ABSOLUTE.get(x.dtype)
+    if function is None or not isinstance(pick_vec_isa(), VecAVX512):
+        return _plain_abs(x)
+    return _by_vectors(function, x, x.dtype)
+
+
+def _by_vectors(function: str, x: Any, dtype: torch.dtype) -> str:
+    """Call a function of one vector for each vector of x; the results are of a dtype."""
+    count = V.kernel._get_num_vectors(dtype)  # as many as x has
+    if count == 1:
+        return f"{_vectors(dtype)}({function}({x}))"
+    steps = " ".join(f"found[{i}] = {function}({x}[{i}]);" for i in range(count))
+    return f"[&]() {{ {_vectors(dtype)} found; {steps} return found; }}()"
+
+
 _FORMS: dict[str, Any] = {
+    "abs": _abs,
     "isnan": _isnan,
     "isinf": _isinf,
     "signbit": _signbit,
@@ -130,11 +152,7 @@ def _converted(original: Any) -> Any:
             return _TO_BYTES.format(x=src)
         if convert is None or not src.is_vec:  # The dtype of a number isn't known.
             return original(self, src, dtype, src_dtype, *args)
-        count = self._get_num_vectors(dtype)  # as many as there are of the source
-        if count == 1:
-            return f"{_vectors(dtype)}({convert}({src}))"
-        steps = " ".join(f"found[{i}] = {convert}({src}[{i}]);" for i in range(count))
-        return f"[&]() {{ {_vectors(dtype)} found; {steps} return found; }}()"
+        return _by_vectors(convert, src, dtype)
 
     return get_to_dtype_expr
 
