@@ -32,6 +32,7 @@ _LATER = {
     "audit_precision": "npaccel._check._precision",
     "check": "npaccel._check._checking",
     "check_promotion": "npaccel._check._promotion",
+    "load_ipython_extension": "npaccel._notebook",
     "transfers": "npaccel._check._transfers",
 }
 

@@ -174,13 +174,16 @@ def parts(value: Any, expression: str) -> Iterator[tuple[str, Any]]:
 
 def map_arrays(value: Any, function: Callable[[Any], Any]) -> Any:
     """Apply a function to the arrays of an argument; containers are rebuilt."""
-    if is_array(value):
-        return function(value)
+    return map_leaves(value, lambda leaf: function(leaf) if is_array(leaf) else leaf)
+
+
+def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply a function to an argument, or to all that its containers hold."""
     if not is_container(value):
-        return value
+        return function(value)
     if type(value) is dict:
-        return {name: map_arrays(part, function) for name, part in value.items()}
-    new = [map_arrays(part, function) for part in value]
+        return {name: map_leaves(part, function) for name, part in value.items()}
+    new = [map_leaves(part, function) for part in value]
     kind = type(value)
     if kind is list:
         return new

@@ -15,6 +15,7 @@ import os
 import platform
 import shutil
 import sys
+import types
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope
 from npaccel._options import Options
 from npaccel._random_host import Draws, Line
+from npaccel._report import Details, LineCode, Narrowed
 from npaccel._runner import InputPlan, Plan
 from npaccel._torch_internals.loader import NotPortableError, load_module, portable_source
 from npaccel._version import __version__
@@ -135,6 +137,7 @@ class Kept:
     entry : Entry
     source : str
         The generated code.
+    details : Details
     """
 
     plan: Plan
@@ -142,9 +145,10 @@ class Kept:
     call: Any
     entry: Entry
     source: str
+    details: Details
 
 
-def store(cache: DiskCache, group: str, key: str, compiled: Compiled) -> Entry | None:
+def store(cache: DiskCache, group: str, key: str, compiled: Compiled, details: Any) -> Entry | None:
     """Keep a compiled signature.
 
     Parameters
@@ -155,6 +159,8 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled) -> Entry |
     key : str
         The signature key, or the coarse one, as text.
     compiled : Compiled
+    details : list
+        As `encode_details` returns them.
 
     Raises
     ------
@@ -168,6 +174,7 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled) -> Entry |
         "conditions": encoded,
         "files": compiled.files,
         "kernels": len(compiled.kernels),
+        "details": details,
     }
     payload: dict[str, bytes | os.PathLike[str]] = {
         _CODE: portable_source(compiled.source).encode()
@@ -194,6 +201,7 @@ def find(
     for entry in entries:
         try:
             decoded = _decode(entry.metadata, key, scope, arguments)
+            details = decode_details(entry.metadata["details"], scope.function.__code__)
         except _MALFORMED as error:
             entry.drop(f"npaccel can't read its metadata ({type(error).__name__}: {error})")
             continue
@@ -201,7 +209,7 @@ def find(
             continue
         loaded = _load(entry)
         if loaded is not None:
-            yield Kept(*decoded, call=loaded[0], entry=entry, source=loaded[1])
+            yield Kept(*decoded, call=loaded[0], entry=entry, source=loaded[1], details=details)
 
 
 def _decode(
@@ -242,6 +250,34 @@ def _decode_conditions(
             return None
         conditions.append(condition)
     return conditions
+
+
+def encode_details(details: Details, code: types.CodeType) -> list[Any]:
+    """Return details as JSON; lines of the function itself are counted from its first."""
+
+    def place(item: LineCode | Narrowed) -> tuple[str, int]:
+        is_own = item.file == code.co_filename
+        return ("", item.line - code.co_firstlineno) if is_own else (item.file, item.line)
+
+    return [
+        [[*place(one), *one.code] for one in details.lines],
+        [[*place(one), one.wide, one.narrow] for one in details.narrowed],
+        [details.to_device, details.to_host],
+    ]
+
+
+def decode_details(item: Any, code: types.CodeType) -> Details:
+    """Read details that `encode_details` made."""
+
+    def place(file: str, line: int) -> tuple[str, int]:
+        return (file, line) if file else (code.co_filename, code.co_firstlineno + line)
+
+    lines, narrowed, copied = item
+    return Details(
+        tuple(LineCode(*place(*one[:2]), tuple(one[2:])) for one in lines),
+        tuple(Narrowed(*place(*one[:2]), *one[2:]) for one in narrowed),
+        *copied,
+    )
 
 
 def _encode_plan(plan: Plan) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from npaccel._cache import default_cache
+from npaccel._scripts._commands import doctor, run
 from npaccel._version import __version__
 
 __all__ = ["main"]
@@ -21,6 +22,10 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="npaccel")
 def main() -> None:
     """Run NumPy code as compiled C++ or CUDA."""
+
+
+main.add_command(run)
+main.add_command(doctor)
 
 
 @main.group()

@@ -9,6 +9,7 @@ import functools
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from npaccel._call import Call
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._pieces import in_pieces
+from npaccel._progress import notice
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
 from npaccel._torch_internals.capture import Capture, CaptureError
@@ -76,12 +78,17 @@ def compile_call(
     Outcome or Uncompiled
     """
     settings = TraceSettings(engine.options.default_float, device, engine.options.rng)
-    with dynamo.lock, tracing(settings):
+    with (
+        dynamo.lock,
+        tracing(settings),
+        notice(f"{engine.function.__qualname__}({engine.describe(values)})"),
+    ):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
         # first call, and a child that is forked in the middle of that can never call them.
         call = Call(engine, values, device)
+        stages: dict[str, float] = {}
         try:
-            capture, compiled = _captured_and_compiled(call, history)
+            capture, compiled = _captured_and_compiled(call, history, stages)
         except CaptureError as error:
             return _uncaptured(engine, error)
         except (CompilerNotFoundError, NotOnDeviceError):
@@ -90,19 +97,26 @@ def compile_call(
             return _not_compiled(engine, error)
         # The first run too: a child that is forked while another thread starts OpenMP's threads
         # may never get its own.
-        return Frame(call, capture, compiled, settings).first_run()
+        outcome = Frame(call, capture, compiled, settings).first_run()
+        if isinstance(outcome, Outcome):
+            outcome.stages = stages | (compiled.stages if compiled else {})
+        return outcome
 
 
-def _captured_and_compiled(call: Call, history: Any) -> tuple[Capture, CompiledGraph | None]:
+def _captured_and_compiled(
+    call: Call, history: Any, stages: dict[str, float]
+) -> tuple[Capture, CompiledGraph | None]:
     options = call.engine.options
     dynamic = options.dynamic
     if call.has_wide_numbers():
         history, dynamic = dynamo.SizeHistory(), False
     try:
         while True:
+            start = time.perf_counter()
             capture = call.capture(history, dynamic)
             if capture.has_symbols and capture.has_side_effects:
                 capture = call.capture(dynamo.SizeHistory(), False)
+            stages["capture"] = stages.get("capture", 0.0) + time.perf_counter() - start
             if capture.graph is None:
                 return capture, None
             try:

@@ -27,7 +27,7 @@ from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
-from npaccel._report import Fallback, Graph, Log
+from npaccel._report import Details, Fallback, Graph, Log
 from npaccel._runner import FAILED, MISS, OVERLAP, Runner, make_runner
 from npaccel._torch_internals.loader import NotPortableError
 from npaccel.errors import (
@@ -222,9 +222,18 @@ class Engine:
         return self.plain(values)
 
     def fall_back(
-        self, cause: str, advice: str = "", *, file: str = "", line: int = 0, text: str = ""
+        self,
+        cause: str,
+        advice: str = "",
+        *,
+        file: str = "",
+        line: int = 0,
+        text: str = "",
+        kind: str = "function",
     ) -> None:
         """Note that something runs uncompiled: warn once per cause, or raise.
+
+        `kind` says whether what is around it is compiled, see `Fallback`.
 
         Raises
         ------
@@ -238,6 +247,7 @@ class Engine:
             text,
             cause,
             advice or remedy(cause, text),
+            kind,
         )
         message = f"{self.function.__qualname__}: {fallback}"
         if self.options.strict:
@@ -250,6 +260,8 @@ class Engine:
     # -- A new signature ------------------------------------------------------
 
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
+        if not self.label:
+            self.log.note_call(values)
         if not self.options.verify:
             return self._find_or_compile(values, key)
         from npaccel._check import _checking
@@ -409,22 +421,27 @@ class Engine:
             self._generic.setdefault(coarse, []).append(kept)
         self.log.add_graph(
             Graph(
-                signature=self._describe(values),
+                signature=self.describe(values),
                 generic=kept.plan.shape_guard is not None,
                 backend=self.options.backend,
-                seconds=time.perf_counter() - start,
+                seconds=(seconds := time.perf_counter() - start),
                 loaded=True,
                 artifact=str(kept.entry.folder),
                 source=kept.source,
+                stages={"load": seconds},
+                details=kept.details,
             )
         )
         return result
 
-    def _describe(self, values: Sequence[Any]) -> str:
+    def describe(self, values: Sequence[Any]) -> str:
+        """Return a call's arguments as text."""
         text = describe(values, self.binding.names)
         return f"{self.label}: {text}" if self.label else text
 
-    def _store(self, compiled: Compiled, key: Key, coarse: Key) -> tuple[str | None, str]:
+    def _store(
+        self, compiled: Compiled, details: Details, key: Key, coarse: Key
+    ) -> tuple[str | None, str]:
         """Keep a compiled signature; returns where, or why not."""
         if not self._keeps():
             return None, ""
@@ -435,8 +452,9 @@ class Engine:
         try:
             texts = self._texts(key, coarse)
             generic = compiled.plan.shape_guard is not None
+            kept = _artifact.encode_details(details, self.function.__code__)
             entry = _artifact.store(
-                default_cache(), self._group, texts[-1] if generic else texts[0], compiled
+                default_cache(), self._group, texts[-1] if generic else texts[0], compiled, kept
             )
         except (NotKeepableError, NotPortableError) as error:
             return None, str(error)
@@ -461,7 +479,7 @@ class Engine:
             from npaccel import _compile
 
         start = time.perf_counter()
-        cause = self._cause(key, coarse, values)
+        cause, condition = self._cause(key, coarse, values)
         history = self._histories.get(coarse)
         if history is None:
             history = self._histories[coarse] = _compile.new_history(self)
@@ -472,7 +490,6 @@ class Engine:
         if isinstance(outcome, _compile.Uncompiled):
             self._remember(key, outcome.runner)
             return outcome.runner(values)
-        seconds = time.perf_counter() - start
         result = outcome.result
         self._conditions[key] = outcome.conditions
         artifact: str | None = None
@@ -482,44 +499,54 @@ class Engine:
             self._remember(key, runner)
             if outcome.compiled.plan.shape_guard is not None:
                 self._generic.setdefault(coarse, []).append(outcome.compiled)
-            artifact, not_kept = self._store(outcome.compiled, key, coarse)
+            artifact, not_kept = self._store(outcome.compiled, outcome.details, key, coarse)
         else:
             self._remember(key, outcome.runner)
         self.log.add_graph(
             Graph(
-                signature=self._describe(values),
+                signature=self.describe(values),
                 generic=outcome.generic,
                 backend=self.options.backend,
-                seconds=seconds,
+                seconds=(seconds := time.perf_counter() - start),
                 artifact=artifact,
                 not_kept=not_kept,
                 cause=cause,
+                condition=condition,
                 source=outcome.source,
+                stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
+                details=outcome.details,
             )
         )
         return result
 
-    def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> str:
-        """Say why there is no runner yet, where there are others of this kind."""
+    def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> tuple[str, str]:
+        """Say why there is no runner yet, where there are others of this kind.
+
+        Returns
+        -------
+        cause, condition : str
+            In words, and the condition that doesn't hold any more.
+        """
+        from npaccel._causes import differing, failed_condition
+
         names = self.binding.names
         if key in self.runners:
             arguments = dict(zip(names, values, strict=True))
             changed = failed(self._conditions.get(key, ()), self.scope, arguments)
             what = "something it reads" if changed is None else readable(changed.expression)
-            return f"{what} changed since the last compilation"
+            condition = ""
+            if changed is not None:
+                condition = failed_condition(changed, self.scope, arguments)
+            return f"{what} changed since the last compilation", condition
         earlier = self._last_keys.get(coarse)
         if earlier is not None:
-            return f"{_differing(names, earlier, key)} has another shape or value than before"
+            which, condition = differing(names, earlier, key)
+            return f"{which} has another shape or value than before", condition
         if self._last_keys:
             last = list(self._last_keys.values())[-1]
-            return f"{_differing(names, last, key)} has another dtype, layout or structure"
-        return ""
-
-
-def _differing(names: Sequence[str], one: Key, other: Key) -> str:
-    """Name the arguments in which two keys differ."""
-    found = [name for name, a, b in zip(names, one, other, strict=True) if a is not b and a != b]
-    return ", ".join(found) or "an argument"
+            which, condition = differing(names, last, key)
+            return f"{which} has another dtype, layout or structure", condition
+        return "", ""
 
 
 def device_named(name: str | None) -> torch.device:

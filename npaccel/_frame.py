@@ -20,6 +20,7 @@ from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, UnknownGuardError
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._random_host import restore
+from npaccel._report import Details
 from npaccel._runner import (
     FAILED,
     MISS,
@@ -75,6 +76,8 @@ class Outcome:
     source: str
     not_kept: str = ""
     conditions: Sequence[Condition] = ()
+    details: Details = dataclasses.field(default_factory=Details)
+    stages: dict[str, float] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -203,6 +206,22 @@ class Frame:
             source=self._source(),
             not_kept=why,
             conditions=self.conditions or (),
+            details=self._details(result),
+        )
+
+    def _details(self, result: Any) -> Details:
+        """What the report says of the graph's lines and of what a call copies."""
+        lines = self.compiled.lines if self.compiled else ()
+        if self.call.device.type == "cpu":
+            return Details(lines, self.capture.narrowed)
+        given = [self.call.known.get(plan.expression) for plan in self.inputs]
+        written = [given[i] for i in self._written()] if self.compiled else []
+        made = [part for _, part in _arguments.parts(result, "")]
+        return Details(
+            lines,
+            self.capture.narrowed,
+            to_device=_host_bytes(given),
+            to_host=_host_bytes(written) + _host_bytes(made),
         )
 
     def _source(self) -> str:
@@ -522,6 +541,11 @@ class Frame:
             elif item.how == "copied" and self.backend == "inductor" and not output.is_scalar:
                 return None
         return frozenset(found)
+
+
+def _host_bytes(values: Sequence[Any]) -> int:
+    """The size of the arrays that are NumPy's."""
+    return sum(value.nbytes for value in values if isinstance(value, np.ndarray | np.generic))
 
 
 #: What in generated code may raise for some values.

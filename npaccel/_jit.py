@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from npaccel import _options
@@ -72,26 +72,71 @@ class Jitted(Generic[P, R]):
         """Bind a method to its object."""
         return self if instance is None else types.MethodType(self, instance)
 
-    def report(self) -> Report:
+    def report(self, *, measure: bool | Sequence[Any] = False) -> Report:
         """Tell what was compiled, what wasn't, why, and at which line.
+
+        Parameters
+        ----------
+        measure : bool or sequence, default False
+            Also time a call, compiled and in plain NumPy, on copies of arguments: of
+            these, or with True of the last call that was compiled or loaded, if the
+            caller still has them. The report then says after how many calls
+            compiling has paid off.
 
         Returns
         -------
         Report
             ``str()`` of it is a readable table.
-        """
-        return Report(self._name(), self._log)
 
-    def source(self) -> str:
-        """Return the generated C++ or Triton code of every graph.
+        Raises
+        ------
+        ValueError
+            If there is nothing to measure: no call yet, or its arguments are gone.
+        """
+        if measure is not False:
+            self._measure(None if measure is True else measure)
+        return Report(self._name(), self._log, self._target.__code__)
+
+    def _measure(self, args: Sequence[Any] | None) -> None:
+        from npaccel._check._timing import measured
+
+        engine = self._engine(_options.current())
+        if engine is None:
+            raise ValueError("report: npaccel is switched off here, so there is nothing to measure")
+        values = self._log.last_call()
+        if args is not None:
+            values = engine.binding.bind(self._prefix + tuple(args), self._keywords)
+        if values is None:
+            raise ValueError(
+                f"report: the arguments of the last call of {self._name()} that was compiled are "
+                "gone, or there was none; pass arguments: report(measure=(x, y))"
+            )
+        self._log.timing = measured(engine, values)
+
+    def source(self, *, line: int | None = None) -> str:
+        """Return the generated C++ or Triton code.
+
+        Parameters
+        ----------
+        line : int, optional
+            The code behind this line of the function's file. None: of every graph.
 
         Returns
         -------
         str
             Empty before the first call.
+
+        Raises
+        ------
+        ValueError
+            If `line` isn't compiled.
         """
         with self._log.lock:
             graphs = list(self._log.graphs)
+        if line is not None:
+            from npaccel._report._code import behind_line
+
+            return behind_line(graphs, self._target.__code__.co_filename, line)
         return "\n\n".join(
             f"# {self._name()}({graph.signature})\n{graph.source}" for graph in graphs
         )

@@ -14,7 +14,8 @@ import torch
 
 from npaccel import _arguments, _results
 from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._report import Graph
+from npaccel._progress import notice
+from npaccel._report import Details, Graph
 from npaccel._runner import Runner
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, pieces
@@ -78,11 +79,15 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
 
 def _note(engine: Engine, error: CaptureError) -> None:
     if not error.stack:  # It isn't known at which line.
-        engine.fall_back(error.reason)
+        engine.fall_back(error.reason, kind="break")
         return
     frame = error.stack[-1]
     engine.fall_back(
-        error.reason, file=frame.filename, line=frame.lineno or 0, text=frame.line or ""
+        error.reason,
+        file=frame.filename,
+        line=frame.lineno or 0,
+        text=frame.line or "",
+        kind="break",
     )
 
 
@@ -100,7 +105,8 @@ class _PieceCompiler:
         self.count += 1
         start = time.perf_counter()
         interpreted = pieces.copy_of(piece)
-        with dynamo.lock, tracing(self.settings):
+        what = f"piece {self.count} of {self.engine.function.__qualname__}"
+        with dynamo.lock, tracing(self.settings), notice(what):
             compiled = inductor.compile_graph(piece, self.engine.options.backend, scratch_folder())
 
         self.engine.log.add_graph(
@@ -111,6 +117,8 @@ class _PieceCompiler:
                 seconds=time.perf_counter() - start,
                 not_kept="it's a piece of a function",
                 source=compiled.source,
+                stages=compiled.stages,
+                details=Details(compiled.lines),
             )
         )
 

@@ -102,7 +102,8 @@ class Page:
 
 def without_seconds(text):
     """Replace the seconds of a report, which differ from run to run, and the rules as wide."""
-    text = re.sub(r"[\d.]+ s compiling", "# s compiling", text)
+    text = re.sub(r"[\d.]+ s\b", "# s", text)
+    text = re.sub(r"^\d+(?= {2,})", "#", text, flags=re.MULTILINE)  # lines of the page
     text = re.sub(r"\d+\.\d{3}(?=  +\w+$)", "#", text, flags=re.MULTILINE)
     return re.sub(r"-{2,}", "--", text)
 

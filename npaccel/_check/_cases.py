@@ -67,8 +67,7 @@ class Case:
         return [_arguments.map_arrays(value, self._as_array) for value in self.fresh()]
 
     def _as_array(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            value = value.detach().cpu().resolve_conj().resolve_neg().numpy()
+        value = as_array(value)
         if self.engine.options.narrow_inputs and value.dtype.str[1:] in ("f8", "c16"):
             return value.astype(np.float32 if value.dtype.kind == "f" else np.complex64)
         return value
@@ -76,7 +75,7 @@ class Case:
     def _plain(self) -> Outcome:
         self.surroundings.restore()
         values = copied(list(self.values))
-        arrays = [_arguments.map_arrays(value, _as_array) for value in values]
+        arrays = [_arguments.map_arrays(value, as_array) for value in values]
         return self._outcome(self.engine.binding.call, arrays)
 
     def compiled(self, call: Callable[[Sequence[Any]], Any]) -> Outcome:
@@ -183,7 +182,8 @@ class Case:
                 yield Mismatch("random state", label, "as NumPy advances it", "another state")
 
 
-def _as_array(value: Any) -> Any:
+def as_array(value: Any) -> Any:
+    """Return a tensor's values as an ndarray; an array as it is."""
     if isinstance(value, torch.Tensor):
         return value.detach().cpu().resolve_conj().resolve_neg().numpy()
     return value

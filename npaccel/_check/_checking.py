@@ -18,7 +18,8 @@ from npaccel._check._locate import Line, Locator, definition
 from npaccel._engine import Engine
 from npaccel._jit import Jitted, jit
 from npaccel._loops._choose import make_engine
-from npaccel._report import Log, _table
+from npaccel._report import Log
+from npaccel._report._text import table
 from npaccel.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class CheckResult:
             for one in self.differences:
                 place = f"{Path(one.file).name}:{one.line}"
                 rows.append((place, one.where, one.kind, one.wanted, one.got))
-            lines += ["", *_table(rows), ""]
+            lines += ["", *table(rows), ""]
             lines += [
                 f"{one.file}:{one.line}: {one.text}\n  {one.why}".rstrip()
                 for one in dict.fromkeys(self.differences)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,9 @@ from npaccel._frame import Frame
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import pieces
-from npaccel._torch_internals.capture import Capture, CaptureError, is_internal
+from npaccel._torch_internals.capture import Capture, CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
+from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar
 
 if TYPE_CHECKING:
@@ -205,12 +205,8 @@ def _as_numpy(value: Any, scalar: bool) -> Any:
 
 def line_of(node: torch.fx.Node) -> tuple[str, int, str]:
     """Return the innermost line of the user's code that a node comes from."""
-    found = re.findall(r'File "([^"]*)", line (\d+)[^\n]*\n([^\n]*)', node.stack_trace or "")
-    users = [frame for frame in found if not is_internal(frame[0])]
-    if not users:
-        return "", 0, ""
-    file, line, text = users[-1]
-    return file, int(line), text.strip()
+    users = frames_of(node.stack_trace)
+    return users[-1] if users else ("", 0, "")
 
 
 def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:

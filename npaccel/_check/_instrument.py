@@ -127,7 +127,7 @@ def instrument(function: types.FunctionType, observer: Any) -> types.FunctionTyp
 
 
 @functools.cache
-def _library_folders() -> tuple[str, ...]:
+def library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     own = str(Path(__file__).resolve().parent.parent)
     return (*{paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}, own)
@@ -138,7 +138,7 @@ def is_users(function: types.FunctionType, root: types.FunctionType) -> bool:
     name, theirs = (str(f.__globals__.get("__name__", "")) for f in (root, function))
     if name.partition(".")[0] == theirs.partition(".")[0]:
         return True
-    return not function.__code__.co_filename.startswith(("<frozen", *_library_folders()))
+    return not function.__code__.co_filename.startswith(("<frozen", *library_folders()))
 
 
 # -- Finding the source -------------------------------------------------------

@@ -18,7 +18,8 @@ from npaccel._check._instrument import Site, SourceError
 from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._check._promotion import mend_narrow
 from npaccel._loops._choose import make_engine
-from npaccel._report import Log, _table
+from npaccel._report import Log
+from npaccel._report._text import table
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -124,14 +125,14 @@ class PrecisionAudit:
         lines = [f"{self.name}: relative error of 32-bit floats up to {self.worst:.1e}"]
         rows: list[tuple[str, ...]] = [("output", "dtype", "relative", "ulp")]
         rows += [(o.where, o.dtype, f"{o.relative:.1e}", f"{o.ulps:.3g}") for o in self.outputs]
-        lines += ["", *_table(rows)]
+        lines += ["", *table(rows)]
         if self.lines:
             rows = [("line", "operation", "relative", "ulp", "loses digits by")]
             for one in self.lines:
                 place = f"{Path(one.file).name}:{one.line}"
                 error = (f"{one.relative:.1e}", f"{one.ulps:.3g}")
                 rows.append((place, f"{one.text:.40}", *error, one.cause))
-            lines += ["", *_table(rows)]
+            lines += ["", *table(rows)]
         return "\n".join([*lines, *(["", *self.advice] if self.advice else [])])
 
 

@@ -19,7 +19,7 @@ from npaccel._check._copies import Surroundings, copied
 from npaccel._check._instrument import Site, SourceError
 from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._numpy import _operators
-from npaccel._report import _table
+from npaccel._report._text import table
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -114,7 +114,7 @@ class PromotionReport:
                 place = f"{Path(one.file).name}:{one.line}"
                 dtypes = (one.numpy1, one.numpy2, one.npaccel)
                 rows.append((place, f"{one.text:.40}", *dtypes, _SHORT[one.kind]))
-            lines += ["", *_table(rows), "", *map(str, self.findings)]
+            lines += ["", *table(rows), "", *map(str, self.findings)]
         return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import npaccel
-from npaccel._report import _table
+from npaccel._report._text import table
 from npaccel._torch_internals.copies import CopyWatch
 from npaccel.errors import OptionError, TransferError
 
@@ -124,7 +124,7 @@ class Transfers:
         for one in self.copies:
             place = f"{Path(one.file).name}:{one.line}"
             rows.append((place, str(one.bytes), one.source, one.target, one.text))
-        return "\n".join([*lines, *(["", *_table(rows)] if self.copies else [])])
+        return "\n".join([*lines, *(["", *table(rows)] if self.copies else [])])
 
 
 def _users_line() -> tuple[str, int, str]:

@@ -29,7 +29,7 @@ from npaccel._loops._region import Region
 from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
 from npaccel._options import Options
-from npaccel._report import Log, Loop
+from npaccel._report import Log, Loop, Native
 
 #: So many combinations of kinds of arguments are split apart; later ones share the last.
 _MAX_VARIANTS = 16
@@ -103,6 +103,8 @@ class Driver:
             return made
 
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+        if self.definition is None:
+            self.log.note_call(values)
         arguments = dict(zip(self.binding.names, values, strict=True))
         try:
             program = Program(self, arguments)
@@ -294,7 +296,7 @@ class Program:
             engine = "Python" if self.options.loops == "python" else "compiled body"
             log.add_loop(Loop(self.filename, loop.lineno, text, engine))
         for line, reason in self.split.native:
-            log.add_note(f"{self.filename}:{line}: this line runs in NumPy: {reason}")
+            log.add_native(Native(self.filename, line, reason))
 
     def run(self, values: Sequence[Any]) -> Any:
         """Run the split function."""

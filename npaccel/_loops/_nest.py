@@ -93,7 +93,7 @@ class NestRunner:
             if isinstance(node, ast.For | ast.While):
                 text = _source.line(program.filename, node.lineno)
                 program.driver.log.add_loop(
-                    Loop(program.filename, node.lineno, text, engine, detail)
+                    Loop(program.filename, node.lineno, text, engine, detail, node.end_lineno or 0)
                 )
 
     def _ran_in_python(self, reason: str, line: int) -> None:

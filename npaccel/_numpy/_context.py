@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -37,6 +38,9 @@ class TraceSettings:
         """Whether invented 64-bit floats become 32 bit."""
         return self.default_float == "float32"
 
+
+#: Is told of every dtype that ``default_float`` narrows, and into which; captures set it.
+on_narrow: Callable[[Any, Any], None] | None = None
 
 _settings: contextvars.ContextVar[TraceSettings] = contextvars.ContextVar(
     "npaccel_trace_settings", default=TraceSettings()

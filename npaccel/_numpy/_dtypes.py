@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from npaccel._numpy import _context
 from npaccel._numpy._context import settings
 from npaccel._torch_internals.sizes import assume, depends_on_data
 
@@ -177,6 +178,8 @@ def narrow(dtype: DType, operand_dtypes: Iterable[OperandDType]) -> DType:
         return dtype
     if any(isinstance(d, np.dtype) and d in _NARROW for d in operand_dtypes):
         return dtype
+    if _context.on_narrow is not None:
+        _context.on_narrow(dtype, _NARROW[dtype])
     return _NARROW[dtype]
 
 

@@ -37,7 +37,9 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 
 from npaccel import _fork
 from npaccel._random_host import Draws
+from npaccel._report import Narrowed
 from npaccel._results import IsScalar
+from npaccel._torch_internals.lines import is_internal, narrowings_noted
 from npaccel._torch_internals.lost_views import (
     LEAVES,
     REASON,
@@ -180,6 +182,8 @@ class Capture:
         Makes Dynamo's own check of the guards, on a dict of locals.
     output_memory : list of int or None
         A number for the memory of each output: views of one array have the same.
+    narrowed : tuple of Narrowed
+        The lines at which floats become 32 bit.
     """
 
     code: types.CodeType
@@ -200,6 +204,7 @@ class Capture:
     has_symbols: bool
     build_check: Callable[[], Callable[[dict[str, Any]], bool]] | None
     output_memory: list[int | None] = dataclasses.field(default_factory=list)
+    narrowed: tuple[Narrowed, ...] = ()
 
     def forget(self) -> None:
         """Let go of the graph and of the arrays that it was captured with."""
@@ -314,12 +319,15 @@ def capture(
         _configured(dynamic),
         _contexts(),
         _changes_noted(),
+        narrowings_noted() as narrowed,
     ):
         output = _compile_frame(function, local_values, backend)
     if found:
         check_views(found[0].graph, is_part)
         _take_draws_out(found[0], function)
-    return _describe(function.__code__, output, found[0] if found else None)
+    described = _describe(function.__code__, output, found[0] if found else None)
+    described.narrowed = tuple(narrowed)
+    return described
 
 
 def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
@@ -429,10 +437,6 @@ def _is_break(error: Exception) -> bool:
         return False  # The user's code raises; it does so in NumPy as well.
     names = {"Unsupported", "UserError", "SkipFrame", "UncapturedHigherOrderOpError"}
     return bool(names & {kind.__name__ for kind in type(error).__mro__})
-
-
-def is_internal(filename: str) -> bool:
-    return "/torch/_" in filename or "/npaccel/_" in filename
 
 
 def first_lines(text: str) -> str:

@@ -28,12 +28,14 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
+from npaccel._report import LineCode
 from npaccel._results import AssumptionError, is_assumption
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.overlaps import reads_before_writes
+from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
@@ -67,6 +69,10 @@ class CompiledGraph:
         The inputs that are written.
     views : tuple of int
         The outputs that are views of inputs.
+    lines : tuple of LineCode
+        What of the user's code it computes.
+    stages : dict
+        Seconds by stage of compiling.
     """
 
     full: Callable[..., Any]
@@ -76,6 +82,8 @@ class CompiledGraph:
     not_portable: str = ""
     mutated: tuple[int, ...] = ()
     views: tuple[int, ...] = ()
+    lines: tuple[LineCode, ...] = ()
+    stages: dict[str, float] = dataclasses.field(default_factory=dict)
 
 
 def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGraph:
@@ -99,7 +107,7 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
         raise ValueError("a capture without a graph has nothing to compile")
     context = torch._guards.TracingContext(capture.fake_mode)
     context.tensor_to_context = capture.tensor_to_context
-    with torch._guards.tracing(context):
+    with torch._guards.tracing(context), observed(graph) as seen:
         assumes = has_assumptions(graph.graph)
         if backend == "eager":
             compiled = _interpreted(graph)
@@ -107,7 +115,11 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
             compiled = _aot_eager(capture)
         else:
             compiled = _inductor(capture, scratch)
-        return _restoring(compiled, backend) if assumes else compiled
+        compiled = _restoring(compiled, backend) if assumes else compiled
+        if backend == "inductor":
+            seen.add_library_calls(compiled.source)
+    compiled.lines, compiled.stages = seen.lines(), seen.stages
+    return compiled
 
 
 def has_assumptions(graph: torch.fx.Graph) -> bool:

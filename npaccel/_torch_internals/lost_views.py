@@ -8,13 +8,13 @@ array is written to and the other is read afterwards; such a graph isn't used.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from npaccel._numpy import _operators
+from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_operations import RELAID, is_scalar, stored_to
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
@@ -222,5 +222,5 @@ def _is_used_after(node: torch.fx.Node, place: dict[torch.fx.Node, int], time: i
 
 
 def _line(node: torch.fx.Node) -> tuple[str, int]:
-    found = re.findall(r'File "([^"]*)", line (\d+)', node.stack_trace or "")
-    return (found[-1][0], int(found[-1][1])) if found else ("", 0)
+    found = frames_of(node.stack_trace)
+    return found[-1][:2] if found else ("", 0)

@@ -29,9 +29,9 @@ from npaccel._torch_internals.capture import (
     CaptureError,
     check_views,
     first_lines,
-    is_internal,
     rewritten,
 )
+from npaccel._torch_internals.lines import is_internal
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_state import in_pieces
 from npaccel._torch_internals.numpy_tracing import numpy_traced

@@ -1,0 +1,69 @@
+"""Measure how long a call takes, compiled and in plain NumPy."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from npaccel import _arguments
+from npaccel._check._cases import as_array
+from npaccel._check._copies import Surroundings, copied
+from npaccel._report import Timing
+
+if TYPE_CHECKING:
+    from npaccel._engine import Engine
+    from npaccel._loops._driver import Driver
+
+#: Each way is called for about so many seconds, and at most so often; the shortest call counts.
+_SECONDS = 0.3
+_MOST_CALLS = 200
+_FEWEST_CALLS = 2
+
+
+def measured(engine: Engine | Driver, values: Sequence[Any]) -> Timing:
+    """Time calls on copies of the arguments; what the function reads is put back.
+
+    Parameters
+    ----------
+    engine : Engine or Driver
+    values : sequence
+        Of all parameters.
+    """
+    surroundings = Surroundings(engine.function)
+
+    def fresh() -> Any:
+        surroundings.restore()
+        return copied(list(values))
+
+    def fresh_arrays() -> Any:
+        return [_arguments.map_arrays(value, as_array) for value in fresh()]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            engine.run_unverified(fresh())  # Compiles, where it wasn't yet.
+            compiled = _shortest(engine.run_unverified, fresh)
+            plain = _shortest(engine.binding.call, fresh_arrays)
+        finally:
+            surroundings.restore()
+    return Timing(plain, compiled, described(engine, values))
+
+
+def described(engine: Engine | Driver, values: Sequence[Any]) -> str:
+    """Return the arguments of a call as text."""
+    from npaccel._engine import describe
+
+    return describe(values, engine.binding.names)
+
+
+def _shortest(call: Callable[[Any], Any], fresh: Callable[[], Any]) -> float:
+    times: list[float] = []
+    end = time.perf_counter() + _SECONDS
+    while len(times) < _FEWEST_CALLS or (time.perf_counter() < end and len(times) < _MOST_CALLS):
+        values = fresh()
+        begin = time.perf_counter()
+        call(values)
+        times.append(time.perf_counter() - begin)
+    return min(times)

@@ -1,0 +1,181 @@
+"""The user's source, line by line, with what runs each."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import linecache
+import types
+from typing import TYPE_CHECKING
+
+from npaccel._report._code import behind
+from npaccel._report._log import Graph, Place
+
+if TYPE_CHECKING:
+    from npaccel._report._report import Report
+
+#: Of several engines of one line, the first of these is named.
+_ORDER = ("NumPy", "Python", "Numba", "Triton", "C++", "library", "interpreted", "compiled")
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceLine:
+    """A line of source.
+
+    Parameters
+    ----------
+    number : int
+    text : str
+    engine : str
+        "C++", "Triton" or "Numba": compiled by it. "library": a call of a
+        compiled library. "compiled": part of other lines' code. "interpreted":
+        by a backend that doesn't compile. "Python", "NumPy": uncompiled. "":
+        nothing is computed there.
+    notes : tuple of str
+        Causes, remedies, narrowed dtypes.
+    code : tuple of str
+        The generated code behind it.
+    """
+
+    number: int
+    text: str
+    engine: str = ""
+    notes: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A function's source.
+
+    Parameters
+    ----------
+    name : str
+    file : str
+    lines : tuple of SourceLine
+    """
+
+    name: str
+    file: str
+    lines: tuple[SourceLine, ...]
+
+
+def blocks(report: Report, code: types.CodeType | None) -> tuple[Block, ...]:
+    """Return the source of the function, and of the others that are in its report."""
+    found = _Found(report)
+    places = found.places()
+    spans: dict[tuple[str, int, int], str] = {}
+    if code is not None:
+        first, last, name = _enclosing(code.co_filename, max(_lines_of(code)))
+        if not name:  # A lambda, or a cell of a notebook.
+            first, last = min(_lines_of(code)), max(_lines_of(code))
+        spans[code.co_filename, first, last] = report.name
+    for file, line in places:
+        if not any(f == file and a <= line <= b for f, a, b in spans):
+            first, last, name = _enclosing(file, line)
+            spans[file, first, last] = name
+    return tuple(
+        Block(name, file, tuple(found.line(file, number) for number in range(first, last + 1)))
+        for (file, first, last), name in spans.items()
+    )
+
+
+def _lines_of(code: types.CodeType) -> set[int]:
+    """Return the lines of a function's body, without its decorators."""
+    return {line for _, _, line in code.co_lines() if line} or {code.co_firstlineno}
+
+
+def _enclosing(file: str, line: int) -> tuple[int, int, str]:
+    """Return the first and the last line of the outermost function around a line, and its name."""
+    for first, last, name in _functions(file, tuple(linecache.getlines(file))):
+        if first <= line <= last:
+            return first, last, name
+    return line, line, ""
+
+
+@functools.lru_cache(maxsize=32)
+def _functions(file: str, lines: tuple[str, ...]) -> tuple[tuple[int, int, str], ...]:
+    """Return where the functions of a file are that are in no other function."""
+    del file
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:
+        return ()
+    found = []
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    while pending:
+        node, prefix = pending.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                found.append((first, child.end_lineno or child.lineno, prefix + child.name))
+            else:
+                name = f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix
+                pending.append((child, name))
+    return tuple(sorted(found))
+
+
+class _Found:
+    """What a report says, by line."""
+
+    def __init__(self, report: Report) -> None:
+        self.engines: dict[Place, set[str]] = {}
+        self.notes: dict[Place, dict[str, None]] = {}
+        self.code: dict[Place, dict[str, None]] = {}
+        for graph in report.graphs:
+            self._add_graph(graph)
+        for loop in report.loops:
+            engine = loop.engine if loop.engine == "Numba" else "Python"
+            last = loop.end if engine == "Numba" or loop.engine == "Python" else loop.line
+            for line in range(loop.line, max(loop.line, last) + 1):
+                self._add((loop.file, line), engine)
+            told = f"{loop.engine}: {loop.detail}" if loop.detail else loop.engine
+            self._note((loop.file, loop.line), f"loop: {told}")
+        for native in report.native:
+            self._add((native.file, native.line), "NumPy")
+            self._note((native.file, native.line), native.reason)
+        for one in report.fallbacks:
+            self._add((one.file, one.line), "NumPy")
+            self._note((one.file, one.line), f"{one.cause}: {one.remedy}")
+        for narrowed in report.narrowed:
+            note = f"{narrowed.narrow} where NumPy has {narrowed.wide} (default_float)"
+            self._note((narrowed.file, narrowed.line), note)
+
+    def _add(self, place: Place, engine: str) -> None:
+        self.engines.setdefault(place, set()).add(engine)
+
+    def _note(self, place: Place, text: str) -> None:
+        self.notes.setdefault(place, {})[text] = None
+
+    def _add_graph(self, graph: Graph) -> None:
+        for line in graph.details.lines:
+            place = (line.file, line.line)
+            self._add(place, _engine(graph, line.code))
+            code = self.code.setdefault(place, {})
+            code |= dict.fromkeys(behind(graph.source, line.code))
+
+    def places(self) -> list[Place]:
+        """Return the lines that there is something to say of."""
+        return sorted({*self.engines, *self.notes})
+
+    def line(self, file: str, number: int) -> SourceLine:
+        """Return a line of a file with what is known of it."""
+        place = (file, number)
+        engines = self.engines.get(place, set())
+        return SourceLine(
+            number,
+            linecache.getline(file, number).rstrip("\n"),
+            next((engine for engine in _ORDER if engine in engines), ""),
+            tuple(self.notes.get(place, ())),
+            tuple(self.code.get(place, ())),
+        )
+
+
+def _engine(graph: Graph, code: tuple[str, ...]) -> str:
+    if graph.backend != "inductor":
+        return "interpreted"
+    for prefix, engine in (("triton_", "Triton"), ("cpp_", "C++")):
+        if any(name.startswith(prefix) for name in code):
+            return engine
+    return "library" if code else "compiled"

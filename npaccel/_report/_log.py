@@ -1,0 +1,281 @@
+"""What happens to one function, collected as it happens."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from npaccel import _arguments
+
+#: A line of a file.
+Place = tuple[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class LineCode:
+    """A line of the user's code that a graph computes.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    code : tuple of str
+        Names of the kernels that were generated for it, and calls of library
+        functions as they are written in the generated code.
+    """
+
+    file: str
+    line: int
+    code: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Narrowed:
+    """A line at which ``default_float`` makes floats of 32 bit.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    wide, narrow : str
+        The dtype that NumPy gives, and the one that the result has.
+    """
+
+    file: str
+    line: int
+    wide: str
+    narrow: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Details:
+    """What a graph computes, and what a call of it copies.
+
+    Parameters
+    ----------
+    lines : tuple of LineCode
+    narrowed : tuple of Narrowed
+    to_device, to_host : int
+        Bytes that a call copies from the host, and to it.
+    """
+
+    lines: tuple[LineCode, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
+    to_device: int = 0
+    to_host: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Graph:
+    """One compiled graph.
+
+    Parameters
+    ----------
+    signature : str
+        The arguments that it was compiled for.
+    generic : bool
+        Whether it serves other shapes too.
+    backend : str
+    seconds : float
+        Time to capture and compile, or to load.
+    loaded : bool
+        Whether it came from disk.
+    artifact : str or None
+        Where it lies on disk.
+    not_kept : str
+        Why it doesn't lie on disk.
+    cause : str
+        Why it was compiled, where an earlier one existed.
+    condition : str
+        The condition that failed, with the values before and now.
+    source : str
+        The generated code.
+    stages : mapping
+        Seconds of "capture", "lowering", "compile" (C++ or Triton), "load", and
+        "rest" (the first run, the disk).
+    details : Details
+    """
+
+    signature: str
+    generic: bool
+    backend: str
+    seconds: float
+    loaded: bool = False
+    artifact: str | None = None
+    not_kept: str = ""
+    cause: str = ""
+    condition: str = ""
+    source: str = dataclasses.field(default="", repr=False)
+    stages: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    details: Details = dataclasses.field(default_factory=Details, repr=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fallback:
+    """Something that runs uncompiled.
+
+    Parameters
+    ----------
+    file, line, text
+        Where, and the line itself.
+    cause : str
+    remedy : str
+        What to write instead.
+    kind : {"break", "function"}
+        Whether what is around it is compiled, or nothing of the function.
+    """
+
+    file: str
+    line: int
+    text: str
+    cause: str
+    remedy: str
+    kind: str = "function"
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}"
+        code = f"\n    {self.text}" if self.text else ""
+        return f"{where}: {self.cause}{code}\n  {self.remedy}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """A loop of the function, and who runs it.
+
+    Parameters
+    ----------
+    file, line, text
+        Where, and the line itself.
+    engine : str
+        "compiled body": Python counts, the body is compiled. "Numba": all of
+        it is compiled by Numba. "Python": it runs uncompiled.
+    detail : str
+        Why, where that isn't plain.
+    """
+
+    file: str
+    line: int
+    text: str
+    engine: str
+    detail: str = ""
+    end: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Native:
+    """A line of a split function that runs in NumPy.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    reason : str
+    """
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: this line runs in NumPy: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """How long a call takes once it's compiled, and in plain NumPy.
+
+    Parameters
+    ----------
+    plain, compiled : float
+        Seconds of one call.
+    signature : str
+        The arguments.
+    """
+
+    plain: float
+    compiled: float
+    signature: str = ""
+
+    @property
+    def speed_up(self) -> float:
+        """How many times as fast the compiled call is."""
+        return self.plain / self.compiled
+
+
+@dataclasses.dataclass
+class Log:
+    """What happened to one function, collected as it happens."""
+
+    graphs: list[Graph] = dataclasses.field(default_factory=list)
+    fallbacks: dict[tuple[str, int, str], Fallback] = dataclasses.field(default_factory=dict)
+    notes: dict[str, None] = dataclasses.field(default_factory=dict)
+    loops: dict[tuple[str, int], Loop] = dataclasses.field(default_factory=dict)
+    choices: dict[str, str] = dataclasses.field(default_factory=dict)
+    native: dict[Place, Native] = dataclasses.field(default_factory=dict)
+    timing: Timing | None = None
+    calls: deque[tuple[Any, ...]] = dataclasses.field(default_factory=lambda: deque(maxlen=8))
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+
+    def add_loop(self, loop: Loop) -> None:
+        """Note who runs a loop; the last word counts."""
+        with self.lock:
+            self.loops[loop.file, loop.line] = loop
+
+    def set_choice(self, place: str, choice: str) -> None:
+        """Note how the code at a place runs; "" for as it was compiled."""
+        with self.lock:
+            self.choices.pop(place, None)
+            if choice:
+                self.choices[place] = choice
+
+    def add_graph(self, graph: Graph) -> None:
+        """Note a graph that was compiled or loaded."""
+        with self.lock:
+            self.graphs.append(graph)
+
+    def add_fallback(self, fallback: Fallback) -> bool:
+        """Note something uncompiled; says whether it's new."""
+        key = (fallback.file, fallback.line, fallback.text or fallback.cause)
+        with self.lock:
+            is_new = key not in self.fallbacks
+            self.fallbacks.setdefault(key, fallback)
+        return is_new
+
+    def add_note(self, text: str) -> None:
+        """Note a copy, a narrowing or the like, once."""
+        with self.lock:
+            self.notes.setdefault(text)
+
+    def add_native(self, native: Native) -> None:
+        """Note a line of a split function that runs in NumPy."""
+        with self.lock:
+            self.native.setdefault((native.file, native.line), native)
+
+    def note_call(self, values: Sequence[Any]) -> None:
+        """Remember the arguments of a call, without keeping them alive."""
+        self.calls.append(tuple(_arguments.map_leaves(value, _weakly) for value in values))
+
+    def last_call(self) -> list[Any] | None:
+        """Return the arguments of the last new signature whose arguments are still there."""
+        for call in reversed(self.calls):
+            found = [_arguments.map_leaves(value, lambda get: get()) for value in call]
+            if not any(p is GONE for value in found for _, p in _arguments.parts(value, "")):
+                return found
+        return None
+
+
+#: Stands for an argument that the caller has no more.
+GONE = object()
+
+
+def _weakly(value: Any) -> Any:
+    """Return a function that gives a value as long as it's there."""
+    try:
+        found = weakref.ref(value)
+    except TypeError:  # Numbers, strings and the like.
+        return lambda: value
+    return lambda: GONE if found() is None else found()

@@ -1,0 +1,142 @@
+"""A report for terminals."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npaccel._report._report import Report
+
+#: How the stages of compiling are called.
+STAGES = {
+    "capture": "capture",
+    "lowering": "lowering",
+    "compile": "C++ or Triton compiler",
+    "load": "loading",
+    "rest": "first run and cache",
+}
+
+
+def text(report: Report) -> str:
+    """Return a report as text."""
+    lines = [summary(report)]
+    if report.graphs:
+        lines += ["", *table(_graph_rows(report))]
+    lines += facts(report)
+    lines += [f"graph {i} lies in {g.artifact}" for i, g in enumerate(report.graphs) if g.artifact]
+    if report.loops:
+        rows: list[tuple[str, ...]] = [("line", "loop", "run by")]
+        rows += [
+            (str(o.line), o.text, f"{o.engine}: {o.detail}" if o.detail else o.engine)
+            for o in report.loops
+        ]
+        lines += ["", *table(rows)]
+    lines += _source(report)
+    if report.fallbacks:
+        lines += ["", "uncompiled:", *map(str, report.fallbacks)]
+    if report.notes:
+        lines += ["", *report.notes]
+    return "\n".join(lines)
+
+
+def summary(report: Report) -> str:
+    """Return the counts in one line."""
+    return (
+        f"{report.name}: {count(len(report.graphs), 'graph')}, "
+        f"{count(len(report.recompilations), 'recompilation')}, "
+        f"{count(len(report.fallbacks), 'fallback')}, "
+        f"{report.compile_seconds:.2f} s compiling"
+    )
+
+
+def _graph_rows(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("graph", "signature", "shapes", "from", "seconds", "kept")]
+    for i, graph in enumerate(report.graphs):
+        rows.append(
+            (
+                str(i),
+                graph.signature,
+                "generic" if graph.generic else "fixed",
+                "disk" if graph.loaded else graph.backend,
+                f"{graph.seconds:.3f}",
+                "yes" if graph.artifact else "no",
+            )
+        )
+    return rows
+
+
+def facts(report: Report) -> list[str]:
+    """Return what is to be said besides tables, a line each."""
+    lines = []
+    for i, graph in enumerate(report.graphs):
+        if graph.cause:
+            condition = f" ({graph.condition})" if graph.condition else ""
+            lines.append(f"graph {i} because {graph.cause}{condition}")
+        if graph.not_kept:
+            lines.append(f"graph {i} isn't kept on disk: {graph.not_kept}")
+        to_device, to_host = graph.details.to_device, graph.details.to_host
+        if to_device or to_host:
+            lines.append(
+                f"graph {i} copies {to_device} bytes to the device and {to_host} bytes back, "
+                "every call"
+            )
+    if report.stages:
+        told = [f"{STAGES[name]} {seconds:.2f} s" for name, seconds in report.stages.items()]
+        lines.append(f"time by stage: {', '.join(told)}")
+    lines += timing(report)
+    return lines
+
+
+def timing(report: Report) -> list[str]:
+    """Return what was measured, if it was."""
+    measured, even = report.timing, report.break_even
+    if measured is None or even is None:
+        return []
+    told = f"measured: {duration(measured.compiled)} a call, {duration(measured.plain)} in NumPy"
+    if math.isinf(even):
+        return [f"{told}: compiling doesn't pay off for this call"]
+    return [
+        f"{told}: {measured.speed_up:.1f} times as fast, paid off after {even:,.0f} "
+        f"call{'s' * (even != 1)}"
+    ]
+
+
+def _source(report: Report) -> list[str]:
+    lines: list[str] = []
+    for block in report.blocks:
+        rows: list[tuple[str, ...]] = [("line", "runs in", block.name or "source")]
+        rows += [(str(line.number), line.engine, line.text) for line in block.lines]
+        if any(engine for _, engine, _ in rows[1:]):
+            lines += ["", block.file, *table(rows)]
+        lines += [
+            f"line {line.number}: {note}"
+            for line in block.lines
+            for note in line.notes
+            if "default_float" in note
+        ]
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """Return a time in a unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def count(n: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return rows in columns; the first row is their heading."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines

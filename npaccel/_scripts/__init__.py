@@ -1,0 +1,1 @@
+"""Scripts of the user's: run with functions compiled, or watched to find those worth it."""

@@ -1,0 +1,212 @@
+"""The commands ``npaccel run`` and ``npaccel doctor``."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from npaccel._jit import Jitted, jit
+from npaccel._scripts._decorating import Source
+from npaccel._scripts._running import run_script
+
+#: What `npaccel doctor` exits with, besides 0 and click's 2 for wrong usage.
+SCRIPT_FAILED, DIFFERS, TOO_SLOW = 1, 3, 4
+
+_SETTINGS = {"allow_interspersed_args": False}
+_script = click.argument("script", type=click.Path(exists=True, dir_okay=False))
+_args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
+
+
+def _jit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    device = click.option("--device", help="Where ndarrays are computed: cpu, cuda, auto.")
+    width = click.option(
+        "--default-float",
+        type=click.Choice(["float32", "float64"]),
+        help="The dtype of floats that NumPy would invent.",
+    )
+    return device(width(command))
+
+
+def _given(**options: str | None) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _own(args: Sequence[str]) -> Sequence[str]:
+    """Return the script's own arguments, without the -- before them."""
+    return args[1:] if args[:1] == ("--",) else args
+
+
+@click.command("run", context_settings=_SETTINGS)
+@click.option("--jit", "targets", multiple=True, metavar="MODULE:FUNCTION",
+              help="Compile this function. The script is __main__, the default.")  # fmt: skip
+@click.option("--auto", is_flag=True, help="Compile what `npaccel doctor` advises to.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no report.")
+@click.option("--html", type=click.Path(dir_okay=False), help="Write the report as a page.")
+@_jit_options
+@_script
+@_args
+@click.pass_context
+def run(
+    context: click.Context,
+    targets: Sequence[str],
+    auto: bool,
+    quiet: bool,
+    html: str | None,
+    device: str | None,
+    default_float: str | None,
+    script: str,
+    args: Sequence[str],
+) -> None:
+    """Run SCRIPT with some of its functions compiled, and print their reports.
+
+    ARGS are the script's own; put -- before those that begin with a dash. The report goes
+    to standard error, and the exit code is the script's; 2 says that a function wasn't found.
+    --auto runs the script twice: first in plain NumPy, its output thrown away.
+    """
+    options, args = _given(device=device, default_float=default_float), _own(args)
+    wanted = {_parsed(target) for target in targets}
+    if auto:
+        wanted |= {_parsed(target) for target in _advised(script, args, options)}
+    _check_script(script, wanted)
+    jitted: dict[str, Jitted[..., Any]] = {}
+
+    def decorate(module: str, name: str, function: Any) -> Any:
+        made = jitted[f"{module}:{name}"] = jit(function, **options)
+        return made
+
+    modules = {module for module, _ in wanted}
+    source = Source(
+        lambda module, file: module in modules,
+        lambda module, name: (module, name) in wanted,
+        decorate,
+    )
+    code = run_script(script, args, source)
+    if not quiet:
+        _print_reports(jitted)
+    if html is not None:
+        _write_page(html, jitted)
+    missing = sorted(wanted - source.found)
+    for module, name in missing:
+        click.echo(f"npaccel run: {module}:{name} wasn't found; {_why_missing(module)}", err=True)
+    context.exit(code or (2 if missing else 0))
+
+
+def _parsed(target: str) -> tuple[str, str]:
+    module, colon, name = target.rpartition(":")
+    return (module or "__main__", name) if colon else ("__main__", target)
+
+
+def _check_script(script: str, wanted: set[tuple[str, str]]) -> None:
+    """Refuse functions that the script doesn't define, before it runs."""
+    names = {name for module, name in wanted if module == "__main__"}
+    if not names:
+        return
+    source = Source(lambda *_: False, lambda module, name: True, lambda *_: None)
+    with contextlib.suppress(SyntaxError):  # Python tells of it when the script runs.
+        source.tree(ast.parse(Path(script).read_bytes(), script), "__main__")
+        missing = sorted(names - {name for _, name in source.found})
+        if missing:
+            known = ", ".join(sorted(name for _, name in source.found)) or "none"
+            raise click.UsageError(
+                f"{script} defines no function {missing[0]!r}; its functions are: {known}. One of "
+                "another module is named MODULE:FUNCTION"
+            )
+
+
+def _why_missing(module: str) -> str:
+    if module in sys.modules and module != "__main__":
+        return (
+            f"{module} was imported, but has no such function in its source, or was imported before"
+        )
+    return f"the script imports no module {module}"
+
+
+def _advised(script: str, args: Sequence[str], options: dict[str, Any]) -> list[str]:
+    """Ask the doctor, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "diagnosis.json")
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        command = [sys.executable, "-m", "npaccel", "doctor", "--json", path, *flags]
+        done = subprocess.run(  # noqa: S603 (this interpreter)
+            [*command, script, "--", *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        if not os.path.exists(path):
+            raise click.ClickException(
+                f"npaccel doctor, which --auto asks, stopped with {done.returncode}"
+            )
+        return list(json.loads(Path(path).read_text(encoding="utf-8"))["targets"])
+
+
+def _print_reports(jitted: dict[str, Jitted[..., Any]]) -> None:
+    for target, one in jitted.items():
+        report = one.report()
+        was_called = report.graphs or report.loops or report.fallbacks or report.notes
+        text = (
+            str(report)
+            if was_called
+            else f"{target}: not called, or only by other compiled functions"
+        )
+        click.echo(f"\n{text}", err=True)
+
+
+def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
+    from npaccel._report._html import page
+
+    Path(path).write_text(page([one.report() for one in jitted.values()]), encoding="utf-8")
+
+
+@click.command("doctor", context_settings=_SETTINGS)
+@click.option("--json", "json_path", type=click.Path(dir_okay=False),
+              help="Write what was found as JSON, too.")  # fmt: skip
+@click.option("--expect", type=float, metavar="FACTOR",
+              help="Exit with 4 if the whole run can't be made so many times as fast.")  # fmt: skip
+@_jit_options
+@_script
+@_args
+@click.pass_context
+def doctor(
+    context: click.Context,
+    json_path: str | None,
+    expect: float | None,
+    device: str | None,
+    default_float: str | None,
+    script: str,
+    args: Sequence[str],
+) -> None:
+    """Say which functions of SCRIPT to compile, and what keeps others from it.
+
+    Runs the script in plain NumPy and takes the time of its functions. Those that take most
+    of it are compiled, compared with NumPy and timed on the arguments of one of their calls.
+
+    Exit codes: 0; 1 if the script itself fails; 2 for wrong usage; 3 if a compiled function
+    differs from NumPy; 4 if --expect isn't met.
+    """
+    from npaccel._progress import bar
+    from npaccel._scripts._doctor import diagnose
+
+    options = _given(device=device, default_float=default_float)
+    found = diagnose(script, _own(args), options, progress=lambda some: bar(some, "trying"))
+    if json_path is not None:
+        Path(json_path).write_text(found.to_json(), encoding="utf-8")
+    click.echo(f"\n{found}")
+    if found.exit_code:
+        click.echo(f"the script exited with {found.exit_code}", err=True)
+        context.exit(SCRIPT_FAILED)
+    if found.differs:
+        context.exit(DIFFERS)
+    if expect is not None and found.speed_up < expect:
+        click.echo(f"expected {expect:g} times, found {found.speed_up:.1f}", err=True)
+        context.exit(TOO_SLOW)

@@ -1,0 +1,237 @@
+"""Find the functions of a script that are worth compiling, and say what to change."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from npaccel._options import disabled
+from npaccel._report._text import duration, table
+from npaccel._scripts._trial import MOVE, Trial, tried
+from npaccel._scripts._watching import Profile, Watched
+
+#: A function is hot from this share of the run's time on, by itself.
+HOT = 0.03
+#: So many functions are tried.
+MOST = 12
+#: Less than this isn't worth a change.
+WORTH = 1.2
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One function of the table.
+
+    Parameters
+    ----------
+    target : str
+        ``module:function``, as `npaccel run --jit` takes it.
+    file : str
+    line : int
+    calls : int
+    share : float
+        Of the run's time, without the other functions that are named.
+    state : str
+        "compiled", "compiled in part", "not compiled", "differs".
+    speed_up : float or None
+    advice : str
+        What to change.
+    jit : bool
+        Whether the advice is to compile it.
+    """
+
+    target: str
+    file: str
+    line: int
+    calls: int
+    share: float
+    state: str
+    speed_up: float | None
+    advice: str
+    jit: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """What `npaccel doctor` found.
+
+    Parameters
+    ----------
+    script : str
+    seconds : float
+        Of the run in plain NumPy.
+    exit_code : int
+        The script's.
+    findings : tuple of Finding
+    speed_up : float
+        Of the whole run, as estimated, if all advice to compile is followed.
+    """
+
+    script: str
+    seconds: float
+    exit_code: int
+    findings: tuple[Finding, ...]
+    speed_up: float
+
+    @property
+    def targets(self) -> list[str]:
+        """The functions to compile."""
+        return [finding.target for finding in self.findings if finding.jit]
+
+    @property
+    def differs(self) -> bool:
+        """Whether a compiled function doesn't give NumPy's answer."""
+        return any(finding.state == "differs" for finding in self.findings)
+
+    def to_json(self) -> str:
+        """Return all of it as JSON."""
+        return json.dumps({**dataclasses.asdict(self), "targets": self.targets}, indent=1)
+
+    def __str__(self) -> str:
+        lines = [f"{self.script}: {duration(self.seconds)} in NumPy"]
+        if not self.findings:
+            return f"{lines[0]}, and no function of its own that works on arrays takes 3 % of it"
+        rows: list[tuple[str, ...]] = [("function", "line", "share", "calls", "state", "speed-up")]
+        for one in self.findings:
+            speed = "" if one.speed_up is None else f"{one.speed_up:.1f}x"
+            place = f"{Path(one.file).name}:{one.line}"
+            rows.append((one.target, place, f"{one.share:.0%}", str(one.calls), one.state, speed))
+        lines += ["", *table(rows), "", "what to change:"]
+        lines += [f"  {one.target.partition(':')[2]}: {one.advice}" for one in self.findings]
+        if self.targets:
+            lines += [
+                "",
+                f"with that, the run is estimated to be {self.speed_up:.1f} times as fast once "
+                "all is compiled; to try it without changing a file:",
+                f"  npaccel run {' '.join(f'--jit {t}' for t in self.targets)} {self.script}",
+            ]
+        return "\n".join(lines)
+
+
+def diagnose(
+    script: str,
+    args: Sequence[str],
+    options: dict[str, Any],
+    progress: Callable[[Sequence[Watched]], Iterable[Watched]] = iter,
+) -> Diagnosis:
+    """Run a script, try its hot functions, and choose those to compile.
+
+    Parameters
+    ----------
+    script : str
+    args : sequence of str
+    options : dict
+        Of `npaccel.jit`.
+    progress : callable
+        Passes on what is tried, one after the other.
+    """
+    profile = Profile()
+    with disabled():
+        profile.run(script, args)
+    trials = [tried(watched, options) for watched in progress(_candidates(profile))]
+    chosen = _chosen(trials)
+    shown = [t for t in trials if t in chosen or t.watched.own >= HOT * profile.seconds]
+    shown.sort(key=lambda trial: -trial.watched.own)
+    saved = sum(trial.saved for trial in chosen)
+    return Diagnosis(
+        script,
+        profile.seconds,
+        profile.exit_code,
+        tuple(_finding(trial, chosen, profile) for trial in shown),
+        profile.seconds / max(profile.seconds - saved, 1e-9),
+    )
+
+
+def _candidates(profile: Profile) -> list[Watched]:
+    """Return the hot functions, and those that call them more than once in a run."""
+    hot = [
+        watched
+        for watched in profile.watched.values()
+        if watched.has_arrays and watched.own >= HOT * profile.seconds
+    ]
+    callers = {
+        caller
+        for watched in hot
+        for caller in watched.outer()
+        if caller.takes_arrays and caller.calls > 1 and caller not in hot
+    }
+    ranked = sorted(hot, key=lambda w: -w.own) + sorted(callers, key=lambda w: -w.seconds)
+    return ranked[:MOST]
+
+
+def _chosen(trials: Sequence[Trial]) -> list[Trial]:
+    """Choose what saves most together; none of these calls another one."""
+    worth = [trial for trial in trials if trial.speed_up >= WORTH]
+    best: list[list[Trial]] = [[]]
+    for trial in worth:  # All sets of functions that don't call each other: there are few.
+        best += [[*others, trial] for others in best if not any(_related(trial, o) for o in others)]
+    return max(best, key=lambda some: sum(trial.saved for trial in some))
+
+
+def _related(one: Trial, other: Trial) -> bool:
+    """Whether one of two functions calls the other, directly or not."""
+    return one.watched in other.watched.outer() or other.watched in one.watched.outer()
+
+
+def _finding(trial: Trial, chosen: Sequence[Trial], profile: Profile) -> Finding:
+    watched = trial.watched
+    code = watched.function.__code__
+    return Finding(
+        target=watched.target,
+        file=code.co_filename,
+        line=code.co_firstlineno,
+        calls=watched.calls,
+        share=watched.own / profile.seconds,
+        state=_state(trial),
+        speed_up=trial.timing.speed_up if trial.timing else None,
+        advice=_advice(trial, chosen),
+        jit=trial in chosen,
+    )
+
+
+def _state(trial: Trial) -> str:
+    if trial.check is not None and not trial.check.ok:
+        return "differs"
+    report = trial.report
+    if report is None or not (report.graphs or any(o.engine == "Numba" for o in report.loops)):
+        return "not compiled"
+    return "compiled in part" if report.fallbacks else "compiled"
+
+
+def _advice(trial: Trial, chosen: Sequence[Trial]) -> str:
+    """Say what to change, in a line or two."""
+    if trial.problem == MOVE:
+        return MOVE
+    if trial.problem:
+        return f"leave it: {trial.problem}"
+    assert trial.check is not None
+    if not trial.check.ok:
+        first = trial.check.differences[0]
+        return f"leave it: it isn't as in NumPy at line {first.line}, {first.why or first.kind}"
+    causes = _causes(trial)
+    if trial in chosen:
+        advice = "put @npaccel.jit on it"
+        if trial.check.narrowed:
+            advice += (
+                '; its results become 32-bit floats, @npaccel.jit(default_float="float64") keeps '
+                "them"
+            )
+        return "; ".join([advice, *causes])
+    for other in chosen:
+        if other.watched in trial.watched.outer():
+            return f"nothing: it's compiled with {other.watched.name}, which calls it"
+        if trial.watched in other.watched.outer():
+            return f"nothing: compiling {other.watched.name}, which it calls, gives more"
+    if causes:
+        return "; ".join(causes)
+    return f"leave it: compiled it's {trial.speed_up:.1f} times as fast as NumPy"
+
+
+def _causes(trial: Trial) -> list[str]:
+    """Return what keeps parts of it from being compiled, and what to write instead."""
+    report = trial.report
+    found = [] if report is None else [f"line {o.line}: {o.remedy}" for o in report.fallbacks]
+    return list(dict.fromkeys(found))[:3]

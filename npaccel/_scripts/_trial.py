@@ -1,0 +1,84 @@
+"""Try a function compiled, whether it gives NumPy's answer and how much faster."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import warnings
+from typing import Any
+
+from npaccel._check._checking import CheckResult, check
+from npaccel._check._timing import measured
+from npaccel._jit import Jitted, jit
+from npaccel._report import Report, Timing
+from npaccel._scripts._watching import Watched
+
+#: Advice for what isn't run once more, since it may be the whole program.
+MOVE = "move what it does with arrays into a function that takes them as arguments"
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What came of compiling a function.
+
+    Parameters
+    ----------
+    watched : Watched
+    problem : str
+        Why there is nothing else: no arguments, an error.
+    check : CheckResult or None
+    timing : Timing or None
+    report : Report or None
+    """
+
+    watched: Watched
+    problem: str = ""
+    check: CheckResult | None = None
+    timing: Timing | None = None
+    report: Report | None = None
+
+    @property
+    def speed_up(self) -> float:
+        """How many times as fast as NumPy; 1 where that isn't known, or it isn't right."""
+        return self.timing.speed_up if self.timing and self.is_right else 1.0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it gives NumPy's answer."""
+        return self.check is not None and self.check.ok
+
+    @property
+    def saved(self) -> float:
+        """Seconds of the run that compiling it saves, once it's compiled."""
+        return self.watched.seconds * (1 - 1 / self.speed_up)
+
+
+def tried(watched: Watched, options: dict[str, Any]) -> Trial:
+    """Compile a function, check it and time it on the arguments of one of its calls.
+
+    Parameters
+    ----------
+    watched : Watched
+    options : dict
+        Of `npaccel.jit`.
+    """
+    if watched.calls == 1 and not watched.takes_arrays:
+        return Trial(watched, MOVE)
+    if watched.sample is None:
+        return Trial(watched, "none of its calls had arguments that can be copied")
+    jitted: Jitted[..., Any] = jit(watched.function, **options)
+    args, kwargs = watched.sample
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            result = check(jitted, *args, **kwargs)
+            timing = None
+            if result.ok:
+                engine = next(iter(jitted._engines.values()))
+                assert engine is not None
+                timing = measured(engine, engine.binding.bind(args, kwargs))
+                jitted._log.timing = timing
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever stops it is told)
+        return Trial(watched, f"{type(error).__name__}: {' '.join(str(error).split())}")
+    return Trial(watched, "", result, timing, jitted.report())

@@ -1,0 +1,48 @@
+"""The user's lines: of a node, and of what is traced at the moment.
+
+Read from torch/_guards.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from torch._guards import TracingContext
+
+from npaccel._numpy import _context
+from npaccel._report import Narrowed
+
+_FRAME = re.compile(r'File "([^"]*)", line (\d+)[^\n]*(?:\n([^\n]*))?')
+
+
+def is_internal(filename: str) -> bool:
+    """Whether a file is torch's or npaccel's own."""
+    return "/torch/_" in filename or "/npaccel/_" in filename
+
+
+def frames_of(stack_trace: str | None) -> list[tuple[str, int, str]]:
+    """Return the user's lines in a node's stack trace, innermost last."""
+    found = _FRAME.findall(stack_trace or "")
+    return [(file, int(line), text.strip()) for file, line, text in found if not is_internal(file)]
+
+
+@contextlib.contextmanager
+def narrowings_noted() -> Iterator[dict[Narrowed, None]]:
+    """Note at which lines floats become 32 bit, while a function is captured."""
+    found: dict[Narrowed, None] = {}
+
+    def note(wide: Any, narrow: Any) -> None:
+        users = [f for f in TracingContext.extract_stack() if not is_internal(f.filename)]
+        if users:
+            frame = users[-1]
+            found[Narrowed(frame.filename, frame.lineno or 0, str(wide), str(narrow))] = None
+
+    before = _context.on_narrow
+    _context.on_narrow = note
+    try:
+        yield found
+    finally:
+        _context.on_narrow = before

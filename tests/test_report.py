@@ -1,0 +1,247 @@
+"""The report: what it says of which line, as text, as data and as HTML."""
+
+import gc
+import html.parser
+import inspect
+import json
+import math
+
+import numpy as np
+import pytest
+
+import npaccel
+from npaccel._report import Details, Graph, Log, Report, Timing
+
+pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+
+offset = 1.0
+
+
+def helper(x):
+    return x * x + 1
+
+
+def smooth(x):
+    y = helper(x)
+    z = np.zeros(3)
+    return y @ y, z + offset
+
+
+def stops(x):
+    y = np.sin(x)
+    print(y.shape, file=Quiet)
+    return y + 1
+
+
+class Quiet:
+    write = staticmethod(lambda text: None)
+
+
+def line_of(function, text):
+    lines, first = inspect.getsourcelines(function)
+    return next(first + i for i, line in enumerate(lines) if text in line)
+
+
+def engines(report, file=__file__):
+    return {
+        line.number: line.engine
+        for block in report.blocks
+        if block.file == file
+        for line in block.lines
+        if line.engine
+    }
+
+
+@pytest.fixture
+def eager():
+    return npaccel.jit(smooth, backend="eager", cache=False)
+
+
+def test_lines_of_a_graph_and_of_what_is_called(eager):
+    eager(np.ones((4, 4)))
+    report = eager.report()
+    assert engines(report) == {
+        line_of(smooth, "helper(x)"): "interpreted",
+        line_of(smooth, "zeros"): "interpreted",
+        line_of(smooth, "y @ y"): "interpreted",
+        line_of(helper, "x * x"): "interpreted",
+    }
+    assert [block.name for block in report.blocks] == ["smooth", "helper"]
+    assert [(one.line, one.wide, one.narrow) for one in report.narrowed] == [
+        (line_of(smooth, "zeros"), "float64", "float32")
+    ]
+
+
+def test_nothing_is_narrowed_in_64_bit():
+    wide = npaccel.jit(smooth, backend="eager", cache=False, default_float="float64")
+    wide(np.ones((4, 4)))
+    assert wide.report().narrowed == ()
+
+
+def test_a_break_and_what_is_around_it():
+    jitted = npaccel.jit(stops, backend="eager", cache=False)
+    jitted(np.ones(3))
+    report = jitted.report()
+    (broken,) = report.breaks
+    assert broken.line == line_of(stops, "print")
+    found = engines(report)
+    assert found[line_of(stops, "print")] == "NumPy"
+    assert found[line_of(stops, "np.sin")] == "interpreted"
+    notes = {n for block in report.blocks for line in block.lines for n in line.notes}
+    assert any("move the output behind the call" in note for note in notes)
+
+
+def test_the_condition_that_failed(eager, monkeypatch):
+    eager(np.ones((4, 4)))
+    eager(np.ones((5, 5)))
+    eager(np.ones((5, 5), np.float32))
+    monkeypatch.setitem(globals(), "offset", 2.0)
+    eager(np.ones((4, 4)))
+    conditions = [graph.condition for graph in eager.report().recompilations]
+    assert conditions == [
+        "x: float64[4, 4] before, float64[5, 5] now",
+        "x: float64[5, 5] before, float32[5, 5] now",
+        "offset == 1.0; now 2.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda x: x.T, "x: float64[4, 3] before, float64[3, 4] with strides (8, 24) now"),
+        (lambda x: 3, "x: float64[4, 3] before, 3 now"),
+        (lambda x: [x], "x: float64[4, 3] before, list now"),
+    ],
+)
+def test_arguments_of_another_kind(change, told):
+    jitted = npaccel.jit(lambda x: np.sum(x), backend="eager", cache=False)
+    x = np.ones((4, 3))
+    jitted(x), jitted(change(x))
+    assert jitted.report().graphs[-1].condition == told
+
+
+def test_measuring_is_asked_for(eager):
+    x = np.ones((4, 4))
+    eager(x)
+    assert eager.report().timing is None
+    assert eager.report().break_even is None
+    report = eager.report(measure=True)
+    assert report.timing.signature == "x: float64[4, 4]"
+    assert 0 < report.timing.compiled < 1
+    assert "measured:" in str(report)
+    wide = eager.report(measure=(np.ones((9, 9)),))
+    assert wide.timing.signature == "x: float64[9, 9]"
+
+
+def test_arguments_are_not_kept_alive(eager):
+    eager(np.ones((4, 4)))
+    gc.collect()
+    with pytest.raises(ValueError, match=r"gone.*report\(measure=\(x, y\)\)"):
+        eager.report(measure=True)
+
+
+def test_measuring_changes_nothing():
+    def count(x, parts):
+        x += 1
+        return x * parts["b"][0]
+
+    jitted = npaccel.jit(count, backend="eager", cache=False)
+    x, parts = np.zeros(3), {"b": [np.ones(3)]}
+    jitted(x, parts)
+    assert jitted.report(measure=True).timing is not None
+    assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("plain", "compiled", "even"),
+    [(3e-3, 1e-3, 1000), (1e-3, 1e-3, math.inf), (1e-3, 3e-3, math.inf)],
+)
+def test_break_even(plain, compiled, even):
+    log = Log()
+    log.add_graph(Graph("x", False, "inductor", 2.0))
+    log.timing = Timing(plain, compiled)
+    report = Report("f", log)
+    assert report.break_even == even
+    assert report.to_dict()["break_even"] == (even if even == 1000 else None)
+    assert ("paid off after 1,000 calls" if even == 1000 else "doesn't pay off") in str(report)
+
+
+def test_copies_between_host_and_device():
+    log = Log()
+    log.add_graph(Graph("x", False, "inductor", 2.0, details=Details(to_device=800, to_host=8)))
+    assert "graph 0 copies 800 bytes to the device and 8 bytes back" in str(Report("f", log))
+
+
+def test_to_dict_is_json(eager):
+    x = np.ones((4, 4))
+    eager(x)
+    eager.report(measure=True)
+    data = json.loads(json.dumps(eager.report().to_dict()))
+    assert data["blocks"][0]["name"] == "smooth"
+    assert data["narrowed"][0]["narrow"] == "float32"
+    assert set(data["stages"]) >= {"capture", "rest"}
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("br", "meta"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_html_is_whole_and_escaped():
+    jitted = npaccel.jit(lambda x: np.where(x < 3, x.ndim != "<script>", x), backend="eager")
+    jitted(np.ones(3))
+    tags = Tags()
+    tags.feed(jitted.report()._repr_html_())
+    assert not tags.open
+    assert "script" not in str(tags.open)
+    assert any("<script>" in text for text in tags.text)
+
+
+@pytest.mark.inductor
+def test_kernels_of_a_line_also_from_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path))
+    seen = []
+    for _ in range(2):
+        jitted = npaccel.jit(smooth)
+        jitted(np.ones((4, 4)))
+        report = jitted.report()
+        line = line_of(smooth, "y @ y")
+        code = jitted.source(line=line)
+        seen.append((engines(report), report.narrowed, code.partition("\n")[0]))
+        assert 'extern "C"' in code
+        assert "extern_kernels.mm" in code
+        with pytest.raises(ValueError, match=rf"`line=1` isn't compiled; lines of .*{line}"):
+            jitted.source(line=1)
+        stages = report.stages
+        assert sum(stages.values()) == pytest.approx(sum(g.seconds for g in report.graphs))
+        assert all(seconds >= 0 for seconds in stages.values())
+        assert len(report.artifacts) == 1
+    assert [graph.loaded for graph in report.graphs] == [True]
+    assert set(stages) == {"load"}
+    assert seen[0] == seen[1]
+    assert set(seen[0][0].values()) <= {"C++", "library", "compiled"}
+    assert "<details>" in report._repr_html_()
+
+
+def test_loops_say_which_lines_they_drive():
+    def turns(x, n):
+        for _ in range(n):
+            x = np.sin(x) + 1
+        return x
+
+    jitted = npaccel.jit(turns, backend="eager", cache=False)
+    jitted(np.ones(100), 5)
+    found = engines(jitted.report())
+    assert found[line_of(turns, "for _")] == "Python"
+    assert found[line_of(turns, "np.sin")] == "interpreted"

@@ -1,0 +1,283 @@
+"""`npaccel run` and `npaccel doctor`: scripts that don't know of npaccel."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import npaccel
+from npaccel import _cli
+from npaccel._scripts._decorating import Source
+from npaccel._scripts._doctor import diagnose
+from npaccel._scripts._running import run_script
+from npaccel._scripts._watching import Profile
+
+SCRIPT = """
+import sys
+import numpy as np
+import tools
+
+def hot(x):
+    return np.sin(x) * 2 + tools.shift(x)
+
+class Model:
+    scale = 3.0
+    @staticmethod
+    def cube(x):
+        return x ** 3
+    def scaled(self, x):
+        return self.scale * x
+
+def numbers():
+    yield 1
+
+def main():
+    x = np.linspace(0.0, 1.0, 50)
+    for _ in range(3):
+        x = hot(x)
+    y = Model.cube(x) + Model().scaled(x)
+    print("sum", round(float(y.sum()), 6), *sys.argv[1:], __name__, __file__)
+    print(type(hot).__name__, type(tools.shift).__name__, next(numbers()))
+
+if __name__ == "__main__":
+    main()
+"""
+TOOLS = """
+def shift(x):
+    return x + 1
+"""
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(npaccel.__file__).parent.parent)}
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "tools.py").write_text(TOOLS)
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    yield path
+    sys.modules.pop("tools", None)
+
+
+def python(*args, **options):
+    return subprocess.run(
+        [sys.executable, *map(str, args)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+        **options,
+    )
+
+
+def invoke(*args):
+    with npaccel.options(backend="eager"):
+        return CliRunner().invoke(_cli.main, list(map(str, args)))
+
+
+def test_output_is_that_of_python(script):
+    plain = python(script, "a", "-b")
+    result = invoke("run", "--jit", "hot", "--jit", "tools:shift", script, "a", "-b")
+    assert result.exit_code == plain.returncode == 0
+    wanted = plain.stdout.splitlines()
+    got = result.stdout.splitlines()
+    assert got[0] == wanted[0]
+    assert got[1] == "Jitted Jitted 1"
+    assert wanted[1] == "function function 1"
+    assert "hot: 1 graph" in result.stderr
+    assert "tools:shift: not called, or only by other compiled functions" in result.stderr
+
+
+def test_methods_and_what_is_not_called(script):
+    targets = ("Model.cube", "__main__:Model.scaled", "numbers")
+    flags = [flag for target in targets for flag in ("--jit", target)]
+    result = invoke("run", *flags[:4], script)
+    assert result.exit_code == 0
+    assert "Model.cube: 1 graph" in result.stderr
+    assert "Model.scaled: 1 graph" in result.stderr
+    assert not invoke("run", "-q", "--jit", "hot", script).stderr
+
+
+def test_a_page_is_written(script, tmp_path):
+    page = tmp_path / "report.html"
+    assert invoke("run", "--jit", "hot", "--html", page, script).exit_code == 0
+    assert "npaccel-report" in page.read_text()
+
+
+def test_arguments_behind_two_dashes(script):
+    result = invoke("run", "--jit", "hot", script, "--", "--size", "3")
+    assert "--size 3 __main__" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("nothing", "defines no function 'nothing'; its functions are: Model.cube, Model.scaled"),
+        ("other:f", "other:f wasn't found; the script imports no module other"),
+        ("tools:nothing", "tools:nothing wasn't found"),
+    ],
+)
+def test_functions_that_are_not_there(script, target, told):
+    result = invoke("run", "--jit", target, script)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("raise SystemExit(5)", 5),
+        ("raise SystemExit", 0),
+        ("raise SystemExit('no')", 1),
+        ("1 / 0", 1),
+        ("def f(:", 1),
+    ],
+)
+def test_exit_codes_and_errors_are_pythons(tmp_path, body, code):
+    path = tmp_path / "stops.py"
+    path.write_text(body + "\n")
+    plain = python(path)
+    ran = python("-m", "npaccel", "run", path)
+    assert ran.returncode == plain.returncode == code
+    assert ran.stderr == plain.stderr
+
+
+def test_main_and_argv_come_back(script):
+    main, argv = sys.modules["__main__"], sys.argv
+    source = Source(lambda *_: False, lambda *_: False, lambda *_: None)
+    assert run_script(str(script), ["x"], source) == 0
+    assert sys.modules["__main__"] is main
+    assert sys.argv is argv
+
+
+HEAVY = """
+import numpy as np
+
+def weights(x):
+    return np.exp(-x * x)
+
+def step(x):
+    w = weights(x)
+    for _ in range(40):
+        w = w * 0.5 + x
+    return w
+
+def talk(x):
+    total = x.sum()
+    print(total > 0)
+    x = np.cosh(np.arcsinh(np.sinh(np.arctan(x))))
+    return np.cosh(np.arcsinh(np.sinh(np.arctan(x))))
+
+def text(n):
+    return sum(len(str(i)) for i in range(n))
+
+def main():
+    x = np.linspace(-1.0, 1.0, 200_000)
+    for _ in range(3):
+        step(x)
+    talk(x)
+    text(20_000)
+
+main()
+"""
+
+
+@pytest.fixture
+def heavy(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    path = tmp_path / "heavy.py"
+    path.write_text(HEAVY)
+    return path
+
+
+def test_watching_counts_and_leaves_nothing_behind(heavy):
+    profile = Profile()
+    profile.run(str(heavy), [])
+    seen = {name: one for (_, name), one in profile.watched.items()}
+    assert {name: one.calls for name, one in seen.items()} == {
+        "weights": 3, "step": 3, "talk": 1, "text": 1, "main": 1,
+    }  # fmt: skip
+    assert seen["weights"].callers == {seen["step"]}
+    assert seen["weights"].outer() == {seen["step"], seen["main"]}
+    assert seen["step"].own < seen["step"].seconds <= seen["main"].seconds <= profile.seconds
+    assert [one.takes_arrays for one in seen.values()] == [True, True, True, False, False]
+    assert seen["step"].function.__globals__["weights"] is seen["weights"].function
+
+
+def test_the_doctor_finds_the_hot_functions(heavy, capsys):
+    with npaccel.options(backend="eager"):
+        found = diagnose(str(heavy), [], {})
+    findings = {one.target.partition(":")[2]: one for one in found.findings}
+    assert {"step", "talk"} <= set(findings)
+    assert not findings["main"].jit if "main" in findings else True
+    assert findings["step"].state == "compiled"
+    assert findings["talk"].state == "compiled in part"
+    assert "move the output behind the call" in findings["talk"].advice
+    assert len(capsys.readouterr().out.split()) == 1  # The script's own, not the trials'.
+    data = json.loads(found.to_json())
+    assert data["targets"] == found.targets
+    assert "what to change:" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "code"),
+    [
+        ("x = 1", (), 0),
+        ("raise SystemExit(7)", (), 1),
+        ("x = 1", ("--expect", "3"), 4),
+        ("x = 1", ("--what",), 2),
+    ],
+)
+def test_exit_codes_of_the_doctor(tmp_path, text, flags, code, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    path = tmp_path / "short.py"
+    path.write_text(text)
+    assert invoke("doctor", *flags, path).exit_code == code
+
+
+def test_a_difference_exits_with_3(heavy, monkeypatch):
+    import dataclasses
+
+    import numpy as np
+
+    from npaccel import _numpy
+    from npaccel._numpy import _table
+
+    _numpy.load()
+    row = _table.row_of(np.exp)
+    wrong = dataclasses.replace(row, implementation=lambda x: row.implementation(x) + 1)
+    monkeypatch.setitem(_table._by_object, id(np.exp), wrong)
+    result = invoke("doctor", heavy)
+    assert result.exit_code == 3
+    assert "it isn't as in NumPy at line 5" in result.output
+
+
+def test_main_programs_are_told_to_be_divided(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    path = tmp_path / "whole.py"
+    path.write_text(
+        textwrap.dedent("""
+        import numpy as np
+        def main():
+            x = np.linspace(0, 1, 300_000)
+            for _ in range(20):
+                x = np.sin(x) + 1
+        main()
+        """)
+    )
+    result = invoke("doctor", path)
+    assert "main: move what it does with arrays into a function" in result.output
+
+
+def test_auto_asks_the_doctor(heavy, monkeypatch):
+    from npaccel._scripts import _commands
+
+    monkeypatch.setattr(_commands, "_advised", lambda script, args, options: ["__main__:step"])
+    result = invoke("run", "--auto", heavy)
+    assert result.exit_code == 0
+    assert "step: " in result.stderr
