@@ -36,6 +36,7 @@ from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.provenance import observed
+from npaccel._torch_internals.roundings import all_roundings
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
@@ -182,7 +183,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     )
     grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()
     try:
-        with _configured(scratch), grad_mode, warnings.catch_warnings():
+        with _configured(scratch, capture.graph.graph), grad_mode, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
             full: Any = compile_fx.compile_fx(
                 capture.graph, capture.example_inputs, inner_compile=inner_compile
@@ -262,7 +263,7 @@ def _is_plain(metadata: Any, mutated: set[int]) -> bool:
 
 
 @contextlib.contextmanager
-def _configured(scratch: Path) -> Iterator[None]:
+def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
     """Set Inductor up for npaccel while one graph compiles."""
     with (
         _environment("TORCHINDUCTOR_CACHE_DIR", str(scratch)),
@@ -277,8 +278,10 @@ def _configured(scratch: Path) -> Iterator[None]:
         ),
         _headers_in(scratch / "precompiled_headers"),
         _whole_files(),
+        _integers_wrap(),
         _writes_in_place(),
         reads_before_writes(),
+        all_roundings(graph),
         _numbers_in_full(),
         fast_mask_stores(),
         fast_vector_operations(),
@@ -367,6 +370,26 @@ def _whole_files() -> Iterator[None]:
         yield
     finally:
         cpp_builder.CppBuilder.build = original  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def _integers_wrap() -> Iterator[None]:
+    """Have integers that overflow wrap around in kernels: cpp_builder.py.
+
+    C++ leaves it open, and g++ takes it that a square isn't negative: that of 70000 as
+    uint32, which is computed on signed bits, became a negative int64.
+    """
+    original = cpp_builder._get_optimization_cflags
+
+    def flags(*args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
+        cflags, ldflags = original(*args, **kwargs)
+        return [*cflags, *([] if os.name == "nt" else ["fwrapv"])], ldflags
+
+    cpp_builder._get_optimization_cflags = flags
+    try:
+        yield
+    finally:
+        cpp_builder._get_optimization_cflags = original
 
 
 @contextlib.contextmanager

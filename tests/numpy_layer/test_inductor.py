@@ -10,7 +10,9 @@ pytestmark = pytest.mark.inductor
 
 def compiled(function, *args):
     """Return what a function compiled to C++ answers."""
-    run = npaccel.jit(function, backend="inductor", default_float="float64", cache=False)
+    run = npaccel.jit(
+        function, backend="inductor", default_float="float64", strict=True, cache=False
+    )
     return run(*args)
 
 
@@ -46,3 +48,48 @@ def test_the_absolute_of_the_smallest_integer_is_itself_when_it_is_used_further(
         for mine, theirs in zip(got, wanted, strict=True):
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_integers_that_overflow_wrap_before_they_are_used_further():
+    """C++ leaves overflow open: a compiler may take a square for one that isn't negative."""
+
+    def use(*arrays):
+        found = [f(x) for x in arrays for f in (np.square, lambda x: x * x, lambda x: x + x)]
+        return (
+            found + [y.astype(t) for y in found for t in (np.int64, float)] + [y > 5 for y in found]
+        )
+
+    large = [3223939507, 5, 70000, 2**32 - 1, 2**31]
+    arrays = [np.resize(np.array(large).astype(code), 41 + i) for i, code in enumerate("HILhil")]
+    with np.errstate(all="ignore"):
+        expected = use(*arrays)
+    for got, wanted in zip(compiled(use, *arrays), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_halves_are_rounded_after_each_operation():
+    def use(x, y, m, out):
+        np.hypot(x, y, where=m, out=out)
+        t = x * y
+        found = [np.sqrt(x * x + y * y), t * 2 / 4, np.where(m, t, x + y), np.maximum(t, x), out]
+        return found + [one.astype(kind) for one in found for kind in "fd"] + [t * t > 1e5]
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(0, 300, (2, 77)).astype(np.float16)
+    m = rng.random(77) > 0.5
+    with np.errstate(all="ignore"):
+        expected = use(x, y, m, x.copy())
+        found = compiled(use, x, y, m, x.copy())
+    for got, wanted in zip(found, expected, strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_casts_round_though_another_follows():
+    def cast(x, i):
+        return x.astype("f").astype("d"), x.astype("f").astype("e"), i.astype("f").astype("d")
+
+    rng = np.random.default_rng(0)
+    args = rng.normal(size=10_000), rng.integers(0, 2**40, 10_000)
+    for got, wanted in zip(compiled(cast, *args), cast(*args), strict=True):
+        np.testing.assert_array_equal(got, wanted)
