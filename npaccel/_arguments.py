@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -288,9 +288,13 @@ class _Alias:
 
 
 def copied(value: np.ndarray[Any, Any]) -> torch.Tensor:
-    """A copy of the array that torch can take: native, aligned, strides >= 0."""
+    """A copy of the array that torch can take: native, aligned, strides >= 0.
+
+    One that repeats elements is in C order, as its flags don't say otherwise.
+    """
     native = value.dtype.newbyteorder("=")
-    return torch.from_numpy(np.array(value, dtype=native, order="K", subok=False))
+    order: Literal["C", "K"] = "C" if 0 in value.strides else "K"
+    return torch.from_numpy(np.array(value, dtype=native, order=order, subok=False))
 
 
 def has_strides_of(made: torch.Tensor, value: np.ndarray[Any, Any]) -> bool:

@@ -325,6 +325,28 @@ def interp(x: Array, places: Array, values: Array) -> Array:
     return np.interp(x, places, values)
 
 
+def _divided(u: torch.Tensor, v: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+    steps = u.shape[0] - v.shape[0] + 1
+    size: Any = torch.sym_max(steps, 1)  # type: ignore[no-untyped-call]
+    return (size + u.shape[0],), u.dtype
+
+
+@_kernel("polydiv(Tensor u, Tensor v) -> Tensor", _divided)
+def polydiv(u: Array, v: Array) -> Array:
+    """Return the quotient of two polynomials and behind it the rest, which may begin with zeros.
+
+    Both are of one floating dtype, the highest power first.
+    """
+    steps, rest = len(u) - len(v) + 1, u.copy()
+    quotient = np.zeros(max(steps, 1), u.dtype)
+    with np.errstate(all="ignore"):
+        scale = v.dtype.type(1) / v[0]
+        for k in range(steps):
+            quotient[k] = scale * rest[k]
+            rest[k : k + len(v)] -= quotient[k] * v
+    return np.concatenate([quotient, rest])
+
+
 @_kernel("correlate(Tensor a, Tensor v, str mode) -> Tensor", _slid)
 def correlate(a: Array, v: Array, mode: Any) -> Array:
     """Return sums of products of v, the shorter one, with the windows of a, nothing conjugated."""

@@ -91,8 +91,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "spread",
-        "how far numbers that aren't finite spread in a transform depends on the order of its sums",
-        "fft.*fft fft.*fft2 fft.*fftn",
+        "how far numbers that aren't finite spread in a transform or a fit depends on the order of "
+        "its sums",
+        "fft.*fft fft.*fft2 fft.*fftn polyfit",
     ),
     Difference(
         "empty-border",
@@ -209,7 +210,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "reversed",
-        "a reversed array is copied first, so that its bytes can be read as another dtype",
+        "a reversed or stretched array is copied first, so that its bytes can be read as another "
+        "dtype",
         "ndarray.view",
     ),
     Difference(
@@ -226,7 +228,12 @@ DIFFERENCES: tuple[Difference, ...] = (
         "undefined-cast",
         "what NaN and numbers out of range become as integers is left open by C",
         "put ndarray.put putmask place copyto ndarray.fill ndarray.__setitem__ "
-        "ndarray.flat.__set__ put_along_axis",
+        "ndarray.flat.__set__ put_along_axis uint32",
+    ),
+    Difference(
+        "leading-zeros",
+        "zeros in front of the coefficients times infinity give NaN, as they are left out last",
+        "polymul",
     ),
     Difference("wide-scalar", "a 0-d array counts as the NumPy scalar it mostly is", "isscalar"),
 )

@@ -49,6 +49,8 @@ def _kind(arrays: Sequence[Any], dtype: Any, out: torch.Tensor | None) -> DType:
         raise TypeError(
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
         )
+    if out is not None:
+        return to_numpy(out.dtype)
     return result_dtype(*arrays) if dtype is None else as_dtype(dtype)
 
 

@@ -142,7 +142,8 @@ def view(a: torch.Tensor, dtype: Any = NO_VALUE, type: Any = None) -> torch.Tens
         raise ValueError(
             "Changing the dtype of a 0d array is only supported if the itemsize is unchanged"
         )
-    if own != new and surely(a.stride(-1) != 1) and surely(a.shape[-1] != 1):
+    empty = surely(a.numel() == 0)
+    if own != new and not empty and surely(a.stride(-1) != 1) and surely(a.shape[-1] != 1):
         raise ValueError(
             "To change to a dtype of a different size, the last axis must be contiguous"
         )
@@ -151,6 +152,8 @@ def view(a: torch.Tensor, dtype: Any = NO_VALUE, type: Any = None) -> torch.Tens
             "When changing to a larger dtype, its size must be a divisor of the total size in "
             "bytes of the last axis of the array."
         )
+    if empty and own != new:  # torch asks for strides that arrays without elements needn't have
+        return a.new_empty([*a.shape[:-1], a.shape[-1] * own // new], dtype=to_torch(kind))
     return a.view(to_torch(kind))
 
 
@@ -214,6 +217,8 @@ if hasattr(np.ndarray, "to_device"):  # NumPy 2.1
 @implements("numpy.ndarray.real.__set__", mutates=(0,))
 def set_real(a: torch.Tensor, value: Any) -> None:
     """Do ``a.real = value``."""
+    if surely(a.numel() == 0) and isinstance(value, int):
+        return  # NumPy doesn't look at the number then
     setitem(real(a), Ellipsis, as_tensor(value) if isinstance(value, complex) else value)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import call
 from npaccel._numpy._decompositions import prepared
 from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, dtype_of, narrow, to_numpy
@@ -78,7 +79,7 @@ def polymul(a1: Any, a2: Any) -> torch.Tensor:
 
 def _trimmed(r: torch.Tensor) -> torch.Tensor:
     """Return a remainder without the zeros in front; its last coefficient stays."""
-    kept = torch.abs(r) > 1e-8  # the bound that NumPy's allclose sets
+    kept = ~(torch.abs(r) <= 1e-8)  # the bound that NumPy's allclose sets, and NaN stays
     last = torch.arange(r.shape[0], device=r.device) == r.shape[0] - 1
     return r[(torch.cumsum(kept, 0) > 0) | last]
 
@@ -88,7 +89,13 @@ def polydiv(u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """`numpy.polydiv`: quotient and remainder."""
     first, second = (call(np.add, _coefficients(x), 0.0) for x in (u, v))
     first, second = promoted(first, second)
+    if surely(first.shape[0] == 0) or surely(second.shape[0] == 0):
+        raise IndexError("index 0 is out of bounds for axis 0 with size 0: no coefficients")
     m, n = first.shape[0] - 1, second.shape[0] - 1
+    if host.usable(first, second):
+        both = host.polydiv(first, second)
+        size = both.shape[0] - first.shape[0]
+        return both[:size].clone(), _trimmed(both[size:])
     scale = 1.0 / second[0]
     rest = list(first.unbind(0))
     divisor = list(second.unbind(0))
@@ -193,7 +200,8 @@ def _scaled(
         raise ValueError(
             "the number of data points must exceed order to scale the covariance matrix"
         )
-    scaled = base * (torch.sum((y - dot(left, found)) ** 2, 0) / (points - order))
+    errors = torch.abs(y - dot(left, found))
+    scaled = base * (torch.sum(errors**2, 0) / (points - order))
     scaled = scaled[(rank == order).expand(order)]
     assume(scaled.shape[0] == order, "the columns of the fit aren't independent")
     return scaled

@@ -25,6 +25,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._sorting import ordered, positions
 from npaccel._numpy._table import implements, parameters_of
 from npaccel._numpy._ufunc_engine import named
+from npaccel._numpy._ufunc_integers import as_bits, as_signed
 from npaccel._torch_internals.sizes import surely
 
 
@@ -182,8 +183,13 @@ def _weight(method: str, place: torch.Tensor, whole: torch.Tensor) -> torch.Tens
     return part
 
 
-def _interpolated(low: torch.Tensor, high: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-    apart = high - low
+def _interpolated(
+    low: torch.Tensor, high: torch.Tensor, weight: torch.Tensor, result: DType
+) -> torch.Tensor:
+    """Interpolate in the result's dtype; floats are subtracted in their own, as NumPy does."""
+    t, start, end = (cast(x, result) for x in (weight, low, high))
+    apart = cast(high - low, result) if low.is_floating_point() else end - start
+    low, high = start, end
     return torch.where(t >= 0.5, high - apart * (1 - t), low + apart * t)
 
 
@@ -191,7 +197,12 @@ def _elements(s: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Return the elements at positions along axis 0: (q, ...) of (n, ...)."""
     if s.ndim == 1 or all(n == 1 for n in index.shape[1:]):
         return s[index.reshape(-1)]
-    return torch.gather(s, 0, index.expand(index.shape[0], *s.shape[1:]))
+    return _taken(s, index.expand(index.shape[0], *s.shape[1:]))
+
+
+def _taken(s: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Gather along axis 0, unsigned integers by their bits."""
+    return as_bits(torch.gather(as_signed(s), 0, index), s.dtype)
 
 
 def _between(
@@ -211,7 +222,7 @@ def _between(
         weight = torch.where(place < 0, 0, _weight(method, place, whole))
         weight = torch.where(place >= last, 0, weight)
         low, high, largest = _picked(data, index, after, final)
-        found = _interpolated(cast(low, result), cast(high, result), cast(weight, result))
+        found = _interpolated(low, high, weight, result)
     if not data.dtype.is_floating_point:
         return found
     missing = n == 0 if isinstance(n, torch.Tensor) else torch.isnan(largest)
@@ -264,18 +275,21 @@ def _weighted(
     if skip_nan:
         weights = torch.where(torch.isnan(data), 0, weights)
     order = positions(data, 0)
-    s = torch.gather(data, 0, order)
+    s = _taken(data, order)
     share = torch.cumsum(torch.gather(weights, 0, order), 0, dtype=torch.float64)
     share = share / share[-1:]
     share = torch.where(share == 0, -1.0, share).movedim(0, -1).contiguous()
     at = levels.reshape(-1).expand(*share.shape[:-1], -1).contiguous()
     index = torch.clamp(torch.searchsorted(share, at), max=s.shape[0] - 1).movedim(-1, 0)
-    return torch.gather(s, 0, index)
+    return _taken(s, index)
 
 
-def _check_method(method: str, weights: Any) -> None:
+def _check_weighted(method: str, weights: Any) -> None:
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+
+
+def _check_method(method: str) -> None:
     if method not in _PLACES:
         raise ValueError(f"{method!r} is not a valid method. Use one of: {_PLACES.keys()}")
 
@@ -305,10 +319,13 @@ def _quantiles(
     if x.is_complex():
         raise TypeError("a must be an array of real numbers")
     levels = _levels(q, scale)
-    _check_method(method, weights)
-    if skip and surely(x.numel() == 0):
+    _check_weighted(method, weights)
+    if skip and surely(x.numel() == 0):  # whatever the method
         return call(np.nanmean, x, axis, keepdims=keepdims)  # type: ignore[no-any-return]
+    _check_method(method)
     axes = axes_of(axis, x.ndim)
+    if not axes and x.ndim and surely(x.numel() == 0):
+        raise ValueError(f"cannot reshape array of size 0 into shape {tuple(x.shape)}, newaxis")
     data = gathered(x, axes)
     skip = skip and x.dtype.is_floating_point
     if data.shape[0] == 0:

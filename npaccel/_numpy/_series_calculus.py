@@ -398,7 +398,7 @@ def getdomain(x: Any) -> torch.Tensor:
 
 
 _SINGLE = "an integral of one coefficient is refused: its length depends on the value"
-_FIT = "a poor fit doesn't warn"
+_FIT = "a poor fit doesn't warn; sums of squared errors lose digits"
 
 
 def _enter(module: Any, name: str, function: Any, **fields: Any) -> None:
@@ -413,9 +413,8 @@ def _declare() -> None:
         for n in (2, 3):
             _enter(module, f"{prefix}vander{n}d", _grid_matrix(prefix, n))
         _enter(module, f"{prefix}companion", _companion(prefix))
-        _enter(
-            module, f"{prefix}fit", _fit(prefix), zero_d="scalar", data_dependent=True, note=_FIT
-        )
+        fields = {"zero_d": "scalar", "data_dependent": True, "tolerance": 100, "note": _FIT}
+        _enter(module, f"{prefix}fit", _fit(prefix), **fields)
         if prefix != "poly":
             name = f"{prefix}gauss"
             _enter(module, name, _gauss(getattr(module, name)))

@@ -13,6 +13,7 @@ from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._sorting import keys_of, ordered, positions, search
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import surely
 
 
 def _starts(s: torch.Tensor, equal_nan: bool) -> torch.Tensor:
@@ -47,11 +48,16 @@ _FLAT_INVERSE = np.unique(np.zeros((2, 1)), axis=0, return_inverse=True)[1].ndim
 def _unique_rows(x: torch.Tensor, axis: int, wanted: tuple[bool, bool, bool]) -> list[Any]:
     """Return distinct subarrays along an axis, in lexicographic order."""
     moved = x.movedim(axis, 0)
-    rows = keys_of(moved.reshape(moved.shape[0], -1))
-    _, inverse, counts = torch.unique(rows, return_inverse=True, return_counts=True, dim=0)
-    n = rows.shape[0]
-    place = torch.arange(n, device=x.device)
-    first = torch.full_like(counts, n).scatter_reduce(0, inverse, place, "amin")
+    n = moved.shape[0]
+    if surely(x.numel() == 0):  # subarrays without elements are all the same one
+        inverse = torch.zeros(n, dtype=torch.int64, device=x.device)
+        counts = torch.full_like(inverse[:1], n)
+        first = torch.zeros_like(counts)
+    else:
+        rows = keys_of(moved.reshape(n, -1))
+        _, inverse, counts = torch.unique(rows, return_inverse=True, return_counts=True, dim=0)
+        place = torch.arange(n, device=x.device)
+        first = torch.full_like(counts, n).scatter_reduce(0, inverse, place, "amin")
     shaped = inverse
     if not _FLAT_INVERSE:
         shaped = inverse.reshape([-1 if i == axis else 1 for i in range(x.ndim)])

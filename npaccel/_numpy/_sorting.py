@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -130,6 +131,7 @@ def sort_in_place(
     descending: Any = None,
 ) -> None:
     """`numpy.ndarray.sort`: the array itself is sorted."""
+    axis = operator.index(axis)  # which can't be None, unlike that of the function
     a.copy_(sort(a, axis, kind, order, stable=stable, descending=descending))
 
 

@@ -18,6 +18,7 @@ import torch
 from npaccel import _host_kernels as host
 from npaccel._numpy import _ufunc_integers as integers
 from npaccel._numpy._ufunc_integers import Compute, Operand, dtype_of_first, is_integral
+from npaccel._torch_internals.sizes import surely
 
 
 def in_float32(compute: Compute) -> Compute:
@@ -259,6 +260,10 @@ def _complex_power(a: torch.Tensor, b: Operand) -> torch.Tensor:
     return torch.where(b == 0, torch.ones_like(found), found)
 
 
+def _is_empty(x: Operand) -> bool:
+    return isinstance(x, torch.Tensor) and surely(x.numel() == 0)
+
+
 def power(a: Operand, b: Operand) -> torch.Tensor:
     """Raise to a power; whole numbers wrap.
 
@@ -270,7 +275,9 @@ def power(a: Operand, b: Operand) -> torch.Tensor:
     dtype = dtype_of_first(a, b)
     if is_integral(dtype):
         if isinstance(b, int) and b < 0:
-            raise ValueError("Integers to negative integer powers are not allowed.")
+            if not _is_empty(a):
+                raise ValueError("Integers to negative integer powers are not allowed.")
+            b = 0
         return integers.power(a, b)  # type: ignore[no-any-return]
     if dtype.is_complex:
         return _complex_power(a, b)
