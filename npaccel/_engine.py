@@ -88,6 +88,8 @@ class Engine:
         self.indexing = indexing & self.varying
         self.label = label
         self._interpreted = 0
+        #: What made the last call, None if that was none of a known signature.
+        self.last: Runner | None = None
         #: How often a call had to be captured, compiled or looked up on disk.
         self.compilations = 0
         self.binding = _binding.Binding(function)
@@ -129,7 +131,9 @@ class Engine:
         for runner in self.runners.get(key, ()):
             result = self._run(runner, values)
             if result is not MISS:
+                self.last = runner
                 return result
+        self.last = None
         return self._slow(values, key)
 
     def _key(self, values: Sequence[Any]) -> Key:
@@ -417,12 +421,12 @@ class Engine:
             return MISS
         self._remember(key, runner)
         self.compilations += 1
-        if kept.plan.shape_guard is not None:
+        if kept.plan.is_generic:
             self._generic.setdefault(coarse, []).append(kept)
         self.log.add_graph(
             Graph(
                 signature=self.describe(values),
-                generic=kept.plan.shape_guard is not None,
+                generic=kept.plan.is_generic,
                 backend=self.options.backend,
                 seconds=(seconds := time.perf_counter() - start),
                 loaded=True,
@@ -451,7 +455,7 @@ class Engine:
 
         try:
             texts = self._texts(key, coarse)
-            generic = compiled.plan.shape_guard is not None
+            generic = compiled.plan.is_generic
             kept = _artifact.encode_details(details, self.function.__code__)
             entry = _artifact.store(
                 default_cache(), self._group, texts[-1] if generic else texts[0], compiled, kept
@@ -497,7 +501,7 @@ class Engine:
         if outcome.compiled is not None:
             runner = self._bind(outcome.compiled)
             self._remember(key, runner)
-            if outcome.compiled.plan.shape_guard is not None:
+            if outcome.compiled.plan.is_generic:
                 self._generic.setdefault(coarse, []).append(outcome.compiled)
             artifact, not_kept = self._store(outcome.compiled, outcome.details, key, coarse)
         else:

@@ -172,11 +172,11 @@ class Frame:
         self.conditions = self._make_conditions()
         if self.conditions is None:
             self.check = self._dynamo_check()  # Before the function changes what is checked.
-        elif not self.capture.has_symbols:
+        elif self.capture.shape_guard is None:
             self.check = make_check(self.conditions, self.engine.scope)
         outcome = self._run_and_plan()
         unplanned = isinstance(outcome, Outcome) and outcome.compiled is None
-        if unplanned and self.conditions is not None and self.capture.has_symbols:
+        if unplanned and self.conditions is not None and self.capture.shape_guard is not None:
             self.check = self._dynamo_check()
         return outcome
 
@@ -430,6 +430,7 @@ class Frame:
             tensors=self.call.tensors,
             device=str(self.call.device),
             shape_guard=shape_guard,
+            is_generic=capture.has_symbols,
             boxed=boxed,
             shared=self.shared,
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),

@@ -70,7 +70,9 @@ class Plan:
     device : str
         Where it is computed.
     shape_guard : str or None
-        Python over ``L['t0']``, ...; None for a plan of one shape.
+        Python over ``L['t0']``, ... and arguments; None where nothing is assumed of them.
+    is_generic : bool
+        Whether the plan serves other shapes too.
     boxed : bool
         Whether the call takes one list, which it empties.
     shared : tuple of int
@@ -86,6 +88,7 @@ class Plan:
     tensors: bool
     device: str
     shape_guard: str | None
+    is_generic: bool
     boxed: bool
     shared: tuple[int, ...] = ()
     draws: Draws = dataclasses.field(default_factory=Draws)
@@ -131,6 +134,7 @@ def make_runner(
     source = "def run(args):\n" + "\n".join("    " + line for line in lines)
     exec(compile(source, f"<npaccel runner of {scope.function.__qualname__}>", "exec"), names)
     runner: Runner = names["run"]
+    runner.made_of = (plan, call, conditions, scope)  # type: ignore[attr-defined]
     return runner
 
 

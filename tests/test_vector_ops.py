@@ -76,6 +76,36 @@ def test_masks_fit_lanes_of_every_width(dtype):
             np.testing.assert_array_equal(found, expected)
 
 
+def of_bytes(small, narrow, x, flags):
+    """Masks of bytes with masks of other widths, and masks that become bytes."""
+    odd, high = (small & 1) == 1, small > 2
+    return (
+        (odd | (high & (small == 3))).astype(small.dtype),
+        np.where(odd, x, -x),
+        np.where(high & flags, narrow, 7),
+        np.where(x > narrow, small, small + 1),
+        (x > narrow).astype(np.uint8) + high.astype(np.int8),
+        odd & (x > 0),
+        odd.astype(np.int64) + high,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("width", ["float64", "float32"])
+def test_masks_of_bytes(dtype, width):
+    fn = npaccel.jit(of_bytes, default_float="float64", strict=True)
+    for size in (1, 5, 16, 32, 77, 300):
+        rng = np.random.default_rng(size)
+        small = rng.integers(0, 5, size).astype(dtype)
+        narrow = rng.integers(-3, 4, size, dtype="i4")
+        args = small, narrow, rng.normal(size=size).astype(width), rng.random(size) > 0.5
+        for found, expected in zip(fn(*args), of_bytes(*args), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_inductor_is_left_as_it_was():
     from torch._inductor.codegen.cpp import CppVecKernel, CppVecOverrides
 

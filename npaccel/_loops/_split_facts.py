@@ -113,9 +113,12 @@ class Facts:
         turns = constant_turns(loop.iter)
         if turns is None or not 0 < turns <= MAX_UNROLLED:
             return False
-        leaving = ast.Break | ast.Continue | ast.Return | ast.While
         inside = [n for s in loop.body for n in ast.walk(s)]
-        if any(isinstance(n, leaving) or self.is_hoisted(n) for n in inside):
+        if any(isinstance(n, ast.Return | ast.While) or self.is_hoisted(n) for n in inside):
+            return False
+        tests = [n.test for n in inside if isinstance(n, ast.If)]
+        jumps = any(isinstance(n, ast.Break | ast.Continue) for n in inside)
+        if jumps and not all(map(self.kinds.is_host, tests)):
             return False
         nested = [n for n in inside if isinstance(n, ast.For)]
         if not all(map(self.is_unrolled, nested)):

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.exceptions import AxisError
 
+from npaccel._host_kernels import usable
 from npaccel._numpy._axes import axes_of, axis_of, needs_array, reversed_axes
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import as_tensor, is_scalar
@@ -324,12 +325,25 @@ def _rolled(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:
     if is_scalar(shift) or isinstance(shift, np.integer):
         if isinstance(shift, float):
             raise TypeError("'float' object cannot be interpreted as an integer")
-        return torch.roll(x, int(shift) if isinstance(shift, np.integer) else shift, axis)
+        return _rotated(x, int(shift) if isinstance(shift, np.integer) else shift, axis)
     if shift.ndim or shift.is_floating_point():
         raise TypeError("roll takes integer shifts; pass several of them as a tuple")
     size = x.shape[axis]
     places = torch.remainder(torch.arange(size, device=x.device) - shift.to(torch.int64), size)
     return torch.index_select(x, axis, places)
+
+
+def _rotated(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:
+    """`torch.roll` by two copies of slices: generated code takes each index modulo the size."""
+    size: Any = x.shape[axis]
+    known = isinstance(shift, int) and isinstance(size, int) and usable(x)
+    if not known or not size or not shift % size:
+        return torch.roll(x, shift, axis)
+    first = shift % size
+    found = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    found.narrow(axis, first, size - first).copy_(x.narrow(axis, 0, size - first))
+    found.narrow(axis, 0, first).copy_(x.narrow(axis, size - first, first))
+    return found
 
 
 # -- windows

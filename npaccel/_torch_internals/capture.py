@@ -492,10 +492,13 @@ def _describe(
         "imports": dict(graph_state.import_sources),
         "build_check": functools.partial(_build_check, output, code),
     }
+    shape_env = graph_state.shape_env
+    decided = bool(shape_env.guards)  # Numbers may decide which way the function goes.
     if found is None:
         return Capture(
             backend_name="", graph=None, example_inputs=[], fake_mode=None,
-            tensor_to_context=None, inputs=[], draws=Draws(), shape_guard=None, scalar_outputs=[],
+            tensor_to_context=None, inputs=[], draws=Draws(), scalar_outputs=[],
+            shape_guard=functools.partial(_shape_guard, shape_env, []) if decided else None,
             has_symbols=False, **common,
         )  # fmt: skip
     graph = rewritten(found.graph, found.example_inputs)
@@ -508,8 +511,8 @@ def _describe(
         tensor_to_context=found.context.tensor_to_context,
         inputs=found.inputs,
         draws=found.draws,
-        shape_guard=functools.partial(_shape_guard, graph_state.shape_env, found.fakes)
-        if is_generic
+        shape_guard=functools.partial(_shape_guard, shape_env, found.fakes)
+        if is_generic or decided
         else None,
         scalar_outputs=scalar_results(graph.graph),
         output_memory=output_memory(graph.graph),

@@ -29,6 +29,8 @@ _CONVERSIONS = {
 }
 
 
+_BYTES = (torch.uint8, torch.int8)
+
 #: Two vectors of 64-bit integers as 16 bytes at the beginning of one.
 _TO_BYTES = """[&]() {{
     const __m128i low = _mm512_cvtepi64_epi8({x}[0]), high = _mm512_cvtepi64_epi8({x}[1]);
@@ -81,7 +83,8 @@ _CAST = """[](const auto& mask) {{
     using To = {type};
     using Lanes = std::decay_t<decltype(mask[0])>;
     using From = typename Lanes::value_type;
-    if constexpr (sizeof(From) < 4 || sizeof(To) < 4 || sizeof(From) == sizeof(To)) {{
+    constexpr bool is_plain = sizeof(From) != 2 && sizeof(To) != 2 && sizeof(From) != sizeof(To);
+    if constexpr (!is_plain) {{
         return mask.template cast<To, {count}>();
     }} else {{
         constexpr int size = std::decay_t<decltype(mask)>::size();
@@ -92,6 +95,7 @@ _CAST = """[](const auto& mask) {{
             std::memcpy(&whole, &lanes, sizeof(whole));
             uint64_t part = 0;
             if constexpr (sizeof(From) == 8) part = _mm512_movepi64_mask(whole);
+            else if constexpr (sizeof(From) == 1) part = _mm512_movepi8_mask(whole);
             else part = _mm512_movepi32_mask(whole);
             bits |= part << (i * Lanes::size());
         }}
@@ -101,6 +105,7 @@ _CAST = """[](const auto& mask) {{
             __m512i whole;
             const uint64_t part = bits >> (i * wide);
             if constexpr (sizeof(To) == 8) whole = _mm512_movm_epi64((__mmask8)part);
+            else if constexpr (sizeof(To) == 1) whole = _mm512_movm_epi8(part);
             else whole = _mm512_movm_epi32((__mmask16)part);
             std::memcpy(&found[i], &whole, sizeof(whole));
         }}
@@ -147,6 +152,10 @@ _FORMS: dict[str, Any] = {
 def _converted(original: Any) -> Any:
     def get_to_dtype_expr(self: Any, src: Any, dtype: Any, src_dtype: Any, *args: Any) -> Any:
         convert = _CONVERSIONS.get((src_dtype, dtype))
+        from_mask = src.is_vec and src_dtype is torch.bool and dtype in _BYTES
+        if from_mask and self._get_num_vectors(dtype) == 1:
+            lanes = _cast_mask(self, src, dtype)
+            return f"({lanes}[0] & at::vec::Vectorized<{DTYPE_TO_CPP[dtype]}>(1))"
         to_bytes = (src_dtype, dtype) == (torch.int64, torch.uint8)
         if src.is_vec and to_bytes and self._get_num_vectors(src_dtype) == 2:
             return _TO_BYTES.format(x=src)

@@ -67,6 +67,56 @@ def test_the_count_does_not_reach_the_compiler():
     assert len(jitted.report().graphs) == graphs
 
 
+def by_the_count(a, counts):
+    found = []
+    for i in counts:
+        found.append(a if i == 0 else -a if i > 6 else a[i % 3 :] * i)  # noqa: PERF401
+    return [x.copy() for x in found]
+
+
+def passed_on(a, b, counts):
+    for i in counts:
+        a, b = (b, a) if i % 2 == 0 else (a, b)
+        c = a if i == 3 else b
+    return a, c
+
+
+@pytest.mark.parametrize("counts", [range(-1, 9), (0, 0, 1, 5, 0), (8, 0, 8, 7, 3, 3)])
+def test_the_count_decides_what_a_turn_does(counts):
+    check(by_the_count, X, counts, loops="compile")
+    check(passed_on, X, X + 1, counts, loops="compile")
+
+
+def neighbours(a):
+    total = np.zeros_like(a)
+    for down in (-1, 0, 1):
+        for right in (-1, 0, 1):
+            if down == 0 and right == 0:
+                continue
+            if down == 1 and right == 1:
+                break
+            total += np.roll(a, (down, right), axis=(0, 1))
+    return total
+
+
+def test_small_loops_with_jumps_are_unrolled():
+    jitted = check(neighbours, X)
+    assert len(jitted.report().graphs) == 1
+
+
+def small_loop_left_by_value(a):
+    for k in (1, 2, 3):
+        if a.sum() > 20:
+            break
+        a = a * k + 1
+    return a
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0, 9.0])
+def test_small_loops_that_values_end_are_not(start):
+    check(small_loop_left_by_value, X + start)
+
+
 def over_rows(a):
     total = 0.0
     for row in a:
