@@ -23,11 +23,13 @@ from npaccel._binding import Binding
 from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
 from npaccel._loops._bodies import Forms
+from npaccel._loops._clones import Clones, clones, with_turns
 from npaccel._loops._kinds import Kinds, is_host_value
-from npaccel._loops._nodes import INDEX, INNER, NATIVE, NEST, REGION, Inline, Nest, name
+from npaccel._loops._nodes import INDEX, INNER, LOOP, NATIVE, NEST, REGION, Inline, Nest, name
 from npaccel._loops._region import Region
 from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
+from npaccel._loops._turns import TurnRunner, Ways
 from npaccel._options import Options
 from npaccel._report import Log, Loop, Native
 
@@ -236,23 +238,32 @@ class Program:
     # -- Making functions -----------------------------------------------------
 
     def _emit(self, definition: ast.FunctionDef) -> None:
-        emitter = _Emitter(self.split)
+        emitter = _Emitter(self.split, self._may_clone())
         body = emitter.block(self.split.body)
         main = copy.copy(definition)
         main.body = body
-        nodes = [main, *emitter.definitions.values()]
+        copies = [
+            made for found in emitter.loops.values() for made in (found.raw, found.plain) if made
+        ]
+        nodes = [main, *emitter.definitions.values(), *copies]
         cells: dict[str, types.CellType] = {
             INNER: types.CellType(self.driver.inner),
             NATIVE: types.CellType(self.driver.native),
             INDEX: types.CellType(_as_index),
         }
-        for region in emitter.definitions:
-            cells[region] = types.CellType(None)
+        for called in (*emitter.definitions, *emitter.loops):
+            cells[called] = types.CellType(None)
         for node in nodes:
             ast.fix_missing_locations(node)
         first, *rest = _source.build(nodes, self.function, cells)
-        for (region, node), code in zip(emitter.definitions.items(), rest, strict=True):
+        for (region, node), code in zip(emitter.definitions.items(), rest, strict=False):
             cells[region].cell_contents = self._runner(region, node, code, emitter)
+        functions = {
+            code.co_name: _source.as_function(code, self.function, cells)
+            for code in rest[len(emitter.definitions) :]
+        }
+        for loop, found in emitter.loops.items():
+            cells[loop].cell_contents = self._turn_runner(found, emitter, cells, functions)
         made = _source.as_function(first, self.function, cells)
         made.__defaults__ = self.function.__defaults__
         made.__kwdefaults__ = self.function.__kwdefaults__
@@ -285,6 +296,35 @@ class Program:
         if not emitter.in_loop[region]:
             return lambda *args: engine(args, NO_KEYWORDS)
         return Region(engine, functools.partial(self._note_choice, engine.label))
+
+    def _may_clone(self) -> bool:
+        return self.options.loops in ("auto", "compile", "numba") and self.tensors is None
+
+    def _turn_runner(
+        self,
+        found: Clones,
+        emitter: _Emitter,
+        cells: Mapping[str, types.CellType],
+        functions: Mapping[str, types.FunctionType],
+    ) -> TurnRunner:
+        regions = {
+            region: (cells[region].cell_contents, emitter.outputs[region])
+            for region in found.regions
+        }
+        ways = Ways(
+            found.loop,
+            found.state,
+            functions[found.raw.name] if found.raw else None,
+            functions[found.plain.name] if found.plain else None,
+            found.asked,
+            regions,
+            [cells[nest].cell_contents for nest in found.nests if nest in cells],
+        )
+        return TurnRunner(ways, functools.partial(self._note_loop, found.loop))
+
+    def _note_loop(self, loop: ast.For | ast.While, engine: str, detail: str) -> None:
+        text = _source.line(self.filename, loop.lineno)
+        self.driver.log.add_loop(Loop(self.filename, loop.lineno, text, engine, detail))
 
     def _note_choice(self, lines: str, choice: str) -> None:
         self.driver.log.set_choice(f"{self.filename}: {lines}", choice)
@@ -351,8 +391,11 @@ def lines(places: Sequence[ast.AST]) -> str:
 class _Emitter(ast.NodeTransformer):
     """Turn a split function into plain syntax, with calls of its regions."""
 
-    def __init__(self, parts: Split) -> None:
+    def __init__(self, parts: Split, clones: bool) -> None:
         self.parts = parts
+        self.clones = clones
+        self.loops: dict[str, Clones] = {}
+        self.outputs: dict[str, int] = {}
         self.definitions: dict[str, ast.FunctionDef] = {}
         self.places: dict[str, list[ast.AST]] = {}
         self.nests: dict[str, Nest] = {}
@@ -370,6 +413,7 @@ class _Emitter(ast.NodeTransformer):
             statements.append(_at_end(node, ast.Return(value=_several(node.outputs, ast.Load()))))
         region = self._define(REGION, node.inputs, statements, list(node.own))
         self.in_loop[region] = node.in_loop
+        self.outputs[region] = len(node.outputs)
         call = _call(region, node.inputs)
         if not node.outputs:
             new: ast.stmt = ast.Expr(value=call)
@@ -384,7 +428,47 @@ class _Emitter(ast.NodeTransformer):
         value = ast.copy_location(ast.Return(value=node.value), node)
         region = self._define(REGION, inputs, [*node.definitions, value], [node.value])
         self.in_loop[region] = True
+        self.outputs[region] = 1
         return ast.copy_location(_call(region, inputs), node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        """A loop, which may call copies of itself."""
+        return self._loop(node)
+
+    def visit_While(self, node: ast.While) -> Any:
+        """A loop, which may call copies of itself."""
+        return self._loop(node)
+
+    def _loop(self, node: ast.For | ast.While) -> Any:
+        found = getattr(node, "npaccel_original", None)
+        node.__dict__.pop("npaccel_original", None)
+        live = node.__dict__.pop("npaccel_live", frozenset())
+        self.generic_visit(node)
+        if found is None or not self.clones:
+            return node
+        original, bound = found
+        place = len(self.loops)
+        local_names = self.parts.kinds.locals | self.parts.temporaries
+        declared = frozenset(self.parts.declared)
+        made = clones(node, original, bound, local_names, live, declared, place)
+        if made is None or not all(self.in_loop[region] for region in made.regions):
+            return node
+        self.loops[LOOP.format(place)] = made
+        return with_turns(node, made, place)
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """What handlers see is known only if each turn leaves its values behind."""
+        return self._without_clones(node)
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        """What is entered may end errors."""
+        return self._without_clones(node)
+
+    def _without_clones(self, node: ast.AST) -> ast.AST:
+        before, self.clones = self.clones, False
+        node = self.generic_visit(node)
+        self.clones = before
+        return node
 
     def visit_Nest(self, node: Nest) -> list[ast.stmt]:
         """Either the element-wise engine runs the loop, or the split loop runs."""

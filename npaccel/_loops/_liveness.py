@@ -106,6 +106,7 @@ class _Liveness:
             turn = dataclasses.replace(where, after_loop=after, next_turn=head)
             new = done | head | _before(target, self.block(node.body, head, turn))
             if new == head:
+                node.__dict__["npaccel_live"] = head | after
                 return _before(_names.of_expression(node.iter), head)
             head = new
 
@@ -117,6 +118,7 @@ class _Liveness:
             turn = dataclasses.replace(where, after_loop=after, next_turn=head)
             new = head | _before(test, done | self.block(node.body, head, turn))
             if new == head:
+                node.__dict__["npaccel_live"] = head | after
                 return head
             head = new
 

@@ -51,6 +51,10 @@ class NestRunner:
             chosen = self._chosen[key] = self._choose(args)
         return None if chosen is None else chosen(*args)
 
+    def is_taken(self) -> bool:
+        """Whether something else than the split loop was chosen for some call."""
+        return any(chosen is not None for chosen in self._chosen.values())
+
     def _choose(self, args: tuple[Any, ...]) -> Any:
         program = self.program
         if _arguments.device_of(args) is not None:

@@ -15,6 +15,8 @@ NEST = "_npaccel_nest{}"
 INNER = "_npaccel_inner"
 NATIVE = "_npaccel_native"
 INDEX = "_npaccel_index"
+LOOP = "_npaccel_loop{}"
+TURNS = "_npaccel_turns{}"
 
 
 class Region(ast.stmt):

@@ -16,11 +16,12 @@ import numpy as np
 
 from npaccel._arguments import device_of, is_container
 from npaccel._engine import NO_KEYWORDS, Engine
+from npaccel._loops._raw import Seen, seen
 
 #: So many calls of each are timed; the shortest counts.
 _ROUNDS = 3
 #: NumPy has to be faster by this factor.
-_MARGIN = 0.9
+MARGIN = 0.9
 _FIRST_PAUSE = 64
 _RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator", "shuffle"})
 
@@ -44,6 +45,9 @@ class Region:
         self.times: dict[bool, list[float]] = {False: [], True: []}
         self.kinds: Any = None
         self.may_choose = may_run_in_numpy(engine)
+        #: Whether both ways were timed; whether calls are noted in `seen`.
+        self.was_timed = self.watches = False
+        self.seen: Seen | None = None
 
     def __call__(self, *args: Any) -> Any:
         """Run the region."""
@@ -52,11 +56,19 @@ class Region:
             return self.chosen(*args)
         return self._measured(args)
 
+    @property
+    def is_in_numpy(self) -> bool:
+        """Whether NumPy was found to be faster."""
+        return self.chosen == self._in_numpy
+
     def _compiled(self, *args: Any) -> Any:
-        return self.engine(args, NO_KEYWORDS)
+        result = self.engine(args, NO_KEYWORDS)
+        if self.watches and self.engine.last is not None:
+            self.seen = seen(self.engine.last, args)
+        return result
 
     def _in_numpy(self, *args: Any) -> Any:
-        if device_of(args) is not None:
+        if self.watches or device_of(args) is not None:
             return self._compiled(*args)
         return self.engine.function(*args)
 
@@ -85,6 +97,11 @@ class Region:
             self._choose()
         return result
 
+    def time_again(self) -> None:
+        """Time further calls both ways."""
+        if self.may_choose:
+            self.left, self.was_timed = 1, False
+
     def _stay_compiled(self) -> None:
         if self.chosen == self._in_numpy:
             self.on_choice("")
@@ -92,8 +109,9 @@ class Region:
         self.left = -1  # Never 0 again.
 
     def _choose(self) -> None:
+        self.was_timed = True
         compiled, plain = min(self.times[False]), min(self.times[True])
-        in_numpy = plain < _MARGIN * compiled
+        in_numpy = plain < MARGIN * compiled
         if in_numpy != (self.chosen == self._in_numpy):
             self.on_choice(
                 f"in NumPy, measured {plain * 1e6:.0f} µs a turn against {compiled * 1e6:.0f} µs "

@@ -249,18 +249,21 @@ class _Builder(Lifting):
 
     def _driven(self, statement: ast.For | ast.While) -> None:
         self.facts.loops.append(statement)
+        self.original = copy.deepcopy(statement), self.bound
         if isinstance(statement, ast.While):
             self._while(statement)
         else:
             self._for(statement)
 
     def _for(self, statement: ast.For) -> None:
+        original = self.original
         iterable = self._iterable(statement.iter)
         self.flush()
         bound = self.bound | _names.of_expression(statement.target).sure
         body = block(self.facts, statement.body, bound, self.depth + 1)
         orelse = self._else(statement)
         new = ast.For(target=statement.target, iter=iterable, body=body, orelse=orelse)
+        new.__dict__["npaccel_original"] = original
         self.out.append(ast.copy_location(new, statement))
 
     def _else(self, statement: ast.For | ast.While) -> list[ast.stmt]:
@@ -270,6 +273,7 @@ class _Builder(Lifting):
 
     def _while(self, statement: ast.While) -> None:
         """A condition on arrays is computed at the end of the turn, with the rest."""
+        original = self.original
         lead = leading(statement.test)
         if self._is_pythons(lead):
             test, body = self.test(statement.test, first=False), statement.body
@@ -284,4 +288,5 @@ class _Builder(Lifting):
         self.flush()
         inner = block(self.facts, body, self.bound, self.depth + 1)
         new = ast.While(test=test, body=inner, orelse=self._else(statement))
+        new.__dict__["npaccel_original"] = original
         self.out.append(ast.copy_location(new, statement))

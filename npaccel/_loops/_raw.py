@@ -1,0 +1,239 @@
+"""Call a region's compiled code on tensors, turn after turn, without its key and conversions.
+
+A call of a region looks up its signature, makes tensors of arrays and arrays of
+tensors, and looks for memory that arguments share: some microseconds. In a loop
+of regions nothing of that changes from turn to turn. What is called here takes
+and gives tensors; it compares their layout with that of a turn before where a
+tensor is another one than before, and leaves everything else to the region.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel import _runner
+from npaccel._arguments import CONVERTERS, how_converted, token
+from npaccel._engine import Engine
+from npaccel._guards import Condition, check_code
+from npaccel._results import (
+    Argument,
+    Container,
+    Output,
+    Template,
+    apart,
+    arguments_of,
+    has_overlap,
+    is_view_of,
+    template_code,
+)
+from npaccel._runner import InputPlan, Plan
+
+#: Makes a call from what notes that the loop is to be left, what calls the
+#: region itself, and what does so after an error.
+Factory = Callable[[list[str], Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
+
+
+class CannotStayError(Exception):
+    """A region's values can't stay tensors from turn to turn."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """What compiled code assumes of a tensor."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """A call of a region: its runner, and what it was given.
+
+    Parameters
+    ----------
+    runner : callable
+    values : tuple
+        Arguments; a `Layout` for an array.
+    """
+
+    runner: Any
+    values: tuple[Any, ...]
+
+
+def seen(runner: Any, args: Sequence[Any]) -> Seen:
+    """Describe a call of a region."""
+    return Seen(runner, tuple(map(_described, args)))
+
+
+def _described(value: Any) -> Any:
+    if type(value) is not np.ndarray or how_converted(value) != "direct":
+        return value
+    tensor = torch.from_numpy(value)
+    return Layout(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
+
+
+def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
+    """Generate what calls the code of a region on tensors.
+
+    Parameters
+    ----------
+    call : Seen
+        Calls like this one are made by it; others go to the region.
+    engine : Engine
+        The region's.
+    outputs : int
+        How many names it assigns to.
+
+    Raises
+    ------
+    CannotStayError
+        If the values can't stay tensors.
+    """
+    made_of = getattr(call.runner, "made_of", None)
+    if made_of is None:
+        raise CannotStayError("it isn't one compiled graph")
+    plan, code, conditions, scope = made_of
+    raw = {
+        f"a_{name}"
+        for name, value in zip(scope.parameters, call.values, strict=True)
+        if isinstance(value, Layout)
+    }
+    _check(plan, call.values)
+    names: dict[str, Any] = {"call": code, "GUARD_ERRORS": (AttributeError, IndexError, TypeError)}
+    names |= scope.names() | _runner.shape_functions()
+    names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
+    names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
+    names |= {"copy_back": _runner.copy_back, "Tensor": torch.Tensor}
+    plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
+    kept = [f"L_{name.removeprefix('a_')}" for name in sorted(raw)]
+    lines = ["if left:", "    return slow(args)"]
+    for place, name in enumerate(scope.parameters):
+        lines += _same(f"a_{name}", call.values[place], place in engine.varying, names)
+    lines += _conditions(conditions, raw, names)
+    lines += [*_runner._inputs(plan), *_runner._shape(plan), *_overlap(plan, raw)]
+    lines += ["try:", *(f"    {line}" for line in _runner._call(plan))]
+    lines += ["except RuntimeError as error:", "    return failed(error, args)"]
+    lines += _runner._write_back(plan)
+    lines += _fresh(plan, outputs)
+    constants: dict[str, Any] = {}
+    lines.append(f"return {_result(plan.result, outputs, raw, constants)}")
+    names |= constants
+    given = "".join(f"a_{name}, " for name in scope.parameters)
+    text = "\n".join(f"        {line}" for line in lines)
+    for marker in ("return MISS", "return OVERLAP"):
+        text = text.replace(marker, "return slow(args)")
+    text = text.replace("(args)", f"(({given}))").replace("error, args)", f"error, ({given}))")
+    start = " = ".join([*kept, "checked"])
+    source = (
+        f"def make(left, slow, failed):\n    {start} = None\n"
+        f"    def run({given}):\n        nonlocal {', '.join([*kept, 'checked'])}\n{text}\n"
+        "    return run\n"
+    )
+    exec(compile(source, f"<npaccel turns of {scope.function.__qualname__}>", "exec"), names)
+    factory: Factory = names["make"]
+    return factory
+
+
+def _check(plan: Plan, values: Sequence[Any]) -> None:
+    if plan.tensors or plan.device != "cpu":
+        raise CannotStayError("it doesn't compute on arrays of the host")
+    if plan.draws.lines:
+        raise CannotStayError("it draws random numbers")
+    if plan.read_only or any(type(value) is np.ndarray for value in values):
+        raise CannotStayError("an array is read-only or laid out so that it is copied")
+    if any(item.narrow or item.how == "copied" for item in plan.inputs):
+        raise CannotStayError("an array is copied at every call")
+
+
+def _input(item: InputPlan, raw: set[str]) -> InputPlan:
+    return dataclasses.replace(item, how="tensor") if item.expression in raw else item
+
+
+def _same(name: str, value: Any, varies: bool, names: dict[str, Any]) -> list[str]:
+    """Check that an argument is like the one before."""
+    if isinstance(value, Layout):
+        names |= {f"D_{name}": value.dtype, f"S_{name}": value.shape, f"T_{name}": value.strides}
+        other = (
+            f"type({name}) is not Tensor or {name}.shape != S_{name} or "
+            f"{name}.stride() != T_{name} or {name}.dtype is not D_{name}"
+        )
+        last = f"L_{name.removeprefix('a_')}"
+        return [f"if {name} is not {last}:", f"    if {other}:", "        return slow(args)",
+                f"    {last} = {name}"]  # fmt: skip
+    names[f"X_{name}"] = value
+    if isinstance(value, np.generic) or (varies and type(value) in (int, float)):
+        names[f"X_{name}"] = type(value)
+        return [f"if type({name}) is not X_{name}:", "    return slow(args)"]
+    names[f"T_{name}"] = token(value)
+    return [f"if {name} is not X_{name} and token({name}) != T_{name}:", "    return slow(args)"]
+
+
+def _conditions(conditions: Sequence[Condition], raw: set[str], names: dict[str, Any]) -> list[str]:
+    """Check what is assumed of the arguments; nothing else changes while the loop runs."""
+    own = [c for c in conditions if "a_" in c.expression or c.kind == "alias"]
+    if any(c.kind != "alias" and any(name in c.expression for name in raw) for c in own):
+        raise CannotStayError("more is assumed of an array than its layout")
+    check, more = check_code(own)
+    names |= more
+    return [line.replace("MISS", "slow(args)") for line in _runner._guard(check)]
+
+
+def _overlap(plan: Plan, raw: set[str]) -> list[str]:
+    """What differs has memory of its own here, so that only equal tensors are looked for."""
+    others = ("symbol", "number", "drawn")
+    tensors = [i for i, item in enumerate(plan.inputs) if item.how not in others]
+    if any(plan.inputs[i].expression not in raw for i in tensors):
+        return _runner._overlap(plan)
+    pairs = {(min(i, j), max(i, j)) for i in plan.written for j in tensors if i != j}
+    if not pairs:
+        return []
+    return [f"if {' or '.join(f't{i} is t{j}' for i, j in sorted(pairs))}:",
+            "    return slow(args)"]  # fmt: skip
+
+
+def _fresh(plan: Plan, outputs: int) -> list[str]:
+    """Look once whether results have memory of their own, as they always or never have."""
+    parts = plan.result.items if _is_several(plan.result, outputs) else (plan.result,)  # type: ignore[union-attr]
+    made = [part.index for part in parts if isinstance(part, Output) and not part.is_scalar]
+    if not made:
+        return []
+    others = ("symbol", "number", "drawn")
+    given = "".join(f"t{i}, " for i, x in enumerate(plan.inputs) if x.how not in others)
+    found = "".join(f"o[{i}], " for i in dict.fromkeys(made))
+    return ["if checked is None:", "    checked = True", f"    if shares(({found}), ({given})):",
+            "        left.append('a result is a view of another array')"]  # fmt: skip
+
+
+def _shares(made: Sequence[Any], given: Sequence[Any]) -> bool:
+    return any(
+        is_view_of(tensor, [*given, *made[:place]]) is not None for place, tensor in enumerate(made)
+    )
+
+
+def _is_several(part: Template, outputs: int) -> bool:
+    return outputs > 1 and isinstance(part, Container)
+
+
+def _result(part: Template, outputs: int, raw: set[str], constants: dict[str, Any]) -> str:
+    if not _is_several(part, outputs):
+        return _one(part, raw, constants)
+    assert isinstance(part, Container)
+    if part.kind is not tuple or len(part.items) != outputs:
+        raise CannotStayError("its results aren't told apart")
+    return f"({''.join(f'{_one(item, raw, constants)}, ' for item in part.items)})"
+
+
+def _one(part: Template, raw: set[str], constants: dict[str, Any]) -> str:
+    if isinstance(part, Output) and not part.is_scalar:
+        return f"o[{part.index}]"
+    if isinstance(part, Argument):
+        return part.expression
+    if any(name in expression for expression in arguments_of(part) for name in raw):
+        raise CannotStayError("a result is a container of arrays")
+    return template_code(part, False, constants)

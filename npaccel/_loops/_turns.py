@@ -1,0 +1,377 @@
+"""Run the turns of a loop: by its regions, all at once on tensors, or in NumPy.
+
+Each way gives the same. The first turns are run by the regions, one call each;
+then some turns are timed on tensors and some in NumPy, turns that are needed
+anyway, and the faster way runs the others. Which one it is, is measured again
+after 256, 1024, 4096, ... turns, because sizes may change.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import itertools
+import math
+import operator
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._arguments import how_converted, map_arrays
+from npaccel._loops._nest import NestRunner
+from npaccel._loops._raw import CannotStayError, Factory, make_raw
+from npaccel._loops._region import MARGIN, Region
+from npaccel._results import has_overlap
+
+#: After so many turns that ended in the middle, tensors aren't tried again.
+_PATIENCE = 3
+#: Turns that may take a branch that hasn't been taken before.
+_WATCHED = 32
+#: With fewer turns left it isn't worth the while.
+_FEW = 3
+_FIRST_PAUSE = 256
+#: Bodies that take longer, in seconds, are timed by single turns.
+_LONG = 100e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Ways:
+    """A loop's functions, and what they need.
+
+    Parameters
+    ----------
+    loop : ast.For or ast.While
+    state : tuple of str
+        What they take and return.
+    raw, plain : function or None
+        The loop driven by Python, and the loop as the user wrote it.
+    asked : frozenset of str
+        Names that Python computes with, so that they can't be tensors.
+    regions : mapping of str to (Region, int)
+        By their names in the code, with the number of names that each assigns to.
+    nests : sequence of NestRunner
+    """
+
+    loop: ast.For | ast.While
+    state: tuple[str, ...]
+    raw: Callable[..., Any] | None
+    plain: Callable[..., Any] | None
+    asked: frozenset[str]
+    regions: dict[str, tuple[Region, int]]
+    nests: Sequence[NestRunner]
+
+
+class TurnRunner:
+    """One loop of a split function.
+
+    Parameters
+    ----------
+    ways : Ways
+    on_choice : callable
+        Is told who runs the loop, and why.
+    """
+
+    def __init__(self, ways: Ways, on_choice: Callable[[str, str], None]) -> None:
+        self.ways = ways
+        self.on_choice = on_choice
+        self.factories: dict[str, Factory] | None = None
+        self.troubles = 0
+        self.watched = 0
+        self.pause, self.rest = _FIRST_PAUSE, 0
+        self.chosen: bool | None = None  # Whether on tensors; None: not known yet.
+        self.is_over = False
+
+    def __call__(self, iterable: Iterable[Any] = ()) -> Turns:
+        """Begin to go over something."""
+        return Turns(self, iter(iterable))
+
+    # -- What may run it ------------------------------------------------------
+
+    def is_ready(self, turns: Turns) -> bool:
+        """Whether enough is known to run further turns some other way."""
+        if self.is_over or (operator.length_hint(turns.it, _FEW + 1) <= _FEW and not turns.counts):
+            turns.wait = math.inf
+            return False
+        if any(nest.is_taken() for nest in self.ways.nests):
+            self.is_over = True
+            return False
+        regions = [region for region, _ in self.ways.regions.values()]
+        if any(region.may_choose and not region.was_timed for region in regions):
+            return False
+        if self._may_stay and self.factories is None:
+            return self._watch(regions)
+        self.is_over = not (self._may_stay or self._may_be_plain)
+        return not self.is_over
+
+    @property
+    def _may_stay(self) -> bool:
+        return self.ways.raw is not None and self.troubles < _PATIENCE
+
+    @property
+    def _may_be_plain(self) -> bool:
+        regions = self.ways.regions.values()
+        return self.ways.plain is not None and all(region.may_choose for region, _ in regions)
+
+    def _watch(self, regions: Sequence[Region]) -> bool:
+        """Look at a turn's calls, to make the same ones on tensors."""
+        if any(region.seen is None for region in regions):
+            for region in regions:
+                region.watches = True
+            self.watched += 1
+            if self.watched < _WATCHED:
+                return False
+            self.troubles = _PATIENCE
+            return self._may_be_plain
+        try:
+            self.factories = {}
+            for name, (region, outputs) in self.ways.regions.items():
+                assert region.seen is not None
+                self.factories[name] = make_raw(region.seen, region.engine, outputs)
+        except CannotStayError:
+            self.troubles, self.factories = _PATIENCE, None
+        for region in regions:
+            region.watches, region.seen = False, None
+        return self._may_stay or self._may_be_plain
+
+    # -- Running it -----------------------------------------------------------
+
+    def run(self, turns: Turns, values: Sequence[Any]) -> Sequence[Any]:
+        """Run turns until there are none or something is to be measured again."""
+        both = self._may_stay and self._may_be_plain
+        if both and (self.chosen is None or self.rest <= 0):
+            values = self._compare(turns, values)
+            if self.chosen is not None:
+                self.rest, self.pause = self.pause, min(4 * self.pause, 2**20)
+        elif self.chosen is None:
+            self.chosen = self._may_stay
+            if self.chosen or all(region.is_in_numpy for region, _ in self.ways.regions.values()):
+                self._note("")
+            else:
+                self.is_over = True  # Python goes on calling the regions.
+                return values
+        if turns.is_done:
+            return values
+        stays = self._may_stay and self.chosen is not False
+        if not both and not stays:
+            return self._in_numpy(turns, values)
+        values, _ = self._go(turns, values, max(self.rest, 1) if both else None, stays)
+        self.rest -= turns.done
+        return values
+
+    def _in_numpy(self, turns: Turns, values: Sequence[Any]) -> Sequence[Any]:
+        """Run turns in NumPy for a while, then let the regions be timed anew."""
+        values, _ = self._go(turns, values, self.pause, stays=False)
+        if not turns.is_done:
+            self.chosen, self.pause = None, min(4 * self.pause, 2**20)
+            for region, _ in self.ways.regions.values():
+                region.time_again()
+        return values
+
+    def _compare(self, turns: Turns, values: Sequence[Any]) -> Sequence[Any]:
+        """Time some turns both ways, and choose."""
+        best = {True: math.inf, False: math.inf}
+        count = 4
+        for stays in (True, False, True, False):
+            if best[stays] > _LONG and best[stays] < math.inf:
+                count = 1
+            values, seconds = self._go(turns, values, count, stays)
+            best[stays] = min(best[stays], seconds)
+            if turns.is_done or not self._may_stay:
+                break
+        if max(best.values()) < math.inf:
+            self.chosen = not best[False] < MARGIN * best[True]
+            self._note(f"{best[self.chosen] * 1e6:.3g} µs a turn, "
+                       f"{'NumPy' if self.chosen else 'compiled'} "
+                       f"{best[not self.chosen] * 1e6:.3g} µs")  # fmt: skip
+        return values
+
+    def _note(self, detail: str) -> None:
+        self.on_choice("compiled body" if self.chosen else "NumPy", detail)
+        for region, _ in self.ways.regions.values():
+            region.on_choice("")
+
+    def _go(
+        self, turns: Turns, values: Sequence[Any], budget: int | None, stays: bool
+    ) -> tuple[Sequence[Any], float]:
+        """Run so many turns one way; also give the seconds that one took."""
+        turns.begin(budget)
+        if stays:
+            values, seconds = self._on_tensors(turns, values)
+        else:
+            assert self.ways.plain is not None
+            start = time.perf_counter()
+            values = self.ways.plain(turns, turns.some, *values)
+            seconds = time.perf_counter() - start
+        turns.end(budget)
+        return values, seconds / turns.done if turns.done else math.inf
+
+    def _on_tensors(self, turns: Turns, values: Sequence[Any]) -> tuple[Sequence[Any], float]:
+        stay = Stay(values)
+        asked = self.ways.asked
+        unfit = any(
+            isinstance(value, np.ndarray) and name in asked
+            for name, value in zip(self.ways.state, values, strict=True)
+        )
+        if unfit or stay.is_unfit or self.factories is None:
+            self.troubles = _PATIENCE
+            turns.broke = False
+            return values, math.inf
+        calls = [
+            factory(stay.left, *stay.ways_out(self.ways.regions[name][0]))
+            for name, factory in self.factories.items()
+        ]
+        assert self.ways.raw is not None
+        start = time.perf_counter()
+        found = self.ways.raw(turns, turns.some, stay.left, *calls, *stay.tensors)
+        seconds = time.perf_counter() - start
+        if stay.left:
+            self.troubles += 1
+            self.factories = None
+        if turns.returns:
+            turns.result = map_arrays(turns.result, stay.array)
+        return [stay.array(value) for value in found], seconds
+
+
+class Turns:
+    """One execution of a loop.
+
+    Attributes
+    ----------
+    it : iterator
+        Gives the items; for a ``while`` it has none.
+    broke : bool
+        Whether the loop was left by ``break`` in what ran last.
+    returns : bool
+        Whether it was left by ``return``, with `result`.
+    values : sequence
+        The loop's variables.
+    """
+
+    def __init__(self, runner: TurnRunner, it: Any) -> None:
+        self.runner = runner
+        self.it = it
+        self.counts = isinstance(runner.ways.loop, ast.While)
+        self.wait: float = 1
+        self.count = 0
+        self.broke = self.returns = False
+        self.result: Any = None
+        self.values: Sequence[Any] = ()
+        self.left = self.done = 0
+        self.some: Any = it
+        self.known = -1
+        self.ended = False
+        self.is_done = False
+
+    def due(self) -> bool:
+        """Whether `go` has something to do after this turn."""
+        self.count += 1
+        return self.count >= self.wait and self.runner.is_ready(self)
+
+    def go(self, *values: Any) -> None:
+        """Run further turns; take the loop's variables and leave them in `values`."""
+        self.values = self.runner.run(self, values)
+
+    def begin(self, budget: int | None) -> None:
+        """Be ready for so many turns, or for all."""
+        self.left = self.start = -1 if budget is None else budget
+        self.ended = False
+        self.known = operator.length_hint(self.it, -1)
+        if budget is None or self.counts:
+            self.some = self.it
+        elif self.known < 0:
+            self.some = itertools.islice(_Counted(self), budget)
+        else:
+            self.some = itertools.islice(self.it, budget)
+
+    def end(self, budget: int | None) -> None:
+        """Note how many turns were run."""
+        if self.known >= 0 and not self.counts:
+            now = operator.length_hint(self.it, 0)
+            self.ended = not now
+            self.left = self.start - (self.known - now)
+        self.is_done = self.broke or self.ended or self.returns
+        self.done = 0 if budget is None else self.start - self.left
+
+
+class _Counted:
+    """Items of a loop, counted."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+
+    def __iter__(self) -> Any:
+        turns = self.turns
+        for item in turns.it:
+            turns.left -= 1
+            yield item
+            if not turns.left:
+                return
+        turns.ended = True
+
+
+class Stay:
+    """The arrays of a loop's variables as tensors, while it runs on those.
+
+    Attributes
+    ----------
+    left : list of str
+        Why the loop is to be left at the end of the turn.
+    is_unfit : bool
+        Whether the variables can't be tensors.
+    """
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.left: list[str] = []
+        self._tensors: dict[int, tuple[Any, torch.Tensor]] = {}
+        self._arrays: dict[int, tuple[torch.Tensor, Any]] = {}
+        arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
+        found = list(arrays.values())
+        self.is_unfit = any(
+            type(a) is not np.ndarray or how_converted(a) != "direct" for a in found
+        ) or has_overlap(found, range(len(found)))
+        self.tensors = [] if self.is_unfit else [self.tensor(value) for value in values]
+
+    def tensor(self, value: Any) -> Any:
+        """An array as the tensor that stands for it; other values as they are."""
+        if type(value) is not np.ndarray or how_converted(value) != "direct":
+            return value
+        if id(value) not in self._tensors:
+            made = torch.from_numpy(value)
+            self._tensors[id(value)] = value, made
+            self._arrays[id(made)] = made, value
+        return self._tensors[id(value)][1]
+
+    def array(self, value: Any) -> Any:
+        """A tensor as the array that it stands for, or as a new one."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) not in self._arrays:
+            made = value.numpy()
+            self._arrays[id(value)] = value, made
+            self._tensors[id(made)] = made, value
+        return self._arrays[id(value)][1]
+
+    def ways_out(self, region: Region) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """Return what calls a region as usual, and what does so after an error."""
+
+        def tensors(result: Any) -> Any:
+            if type(result) is tuple:
+                return tuple(map(self.tensor, result))
+            return self.tensor(result)
+
+        def slow(args: Sequence[Any]) -> Any:
+            self.left.append("a value is of another kind")
+            return tensors(region(*map(self.array, args)))
+
+        def failed(error: RuntimeError, args: Sequence[Any]) -> Any:
+            self.left.append("an error")
+            values = [self.array(value) for value in args]
+            return tensors(region.engine._failed_at_run_time(error, values))
+
+        return slow, failed
+
+
+__all__ = ["TurnRunner", "Turns", "Ways"]

@@ -1,0 +1,357 @@
+"""Turns that run without Python between them, on tensors or in NumPy, are turns like others."""
+
+import copy
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import npaccel
+from npaccel._loops import _turns
+from npaccel.errors import PerformanceWarning
+
+X = np.linspace(0.0, 1.0, 12)
+COUNTS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 24, 40]
+field = np.zeros(6)
+
+
+@pytest.fixture
+def ways(monkeypatch):
+    """Which ways were taken: True for tensors, False for NumPy."""
+    taken = []
+    go = _turns.TurnRunner._go
+
+    def noted(self, turns, values, budget, stays):
+        result = go(self, turns, values, budget, stays)
+        taken.append((stays, self.troubles))
+        return result
+
+    monkeypatch.setattr(_turns.TurnRunner, "_go", noted)
+    return taken
+
+
+def check(function, *arguments, counts=COUNTS, shares=False, **options):
+    jitted = npaccel.jit(
+        **{"backend": "eager", "default_float": "float64", "loops": "compile", **options}
+    )(function)
+    for n in counts:
+        ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if shares else "error", PerformanceWarning)
+            try:
+                wanted = function(*theirs, n)
+            except Exception as error:  # noqa: BLE001 (whatever it is, it must be the same)
+                with pytest.raises(type(error)) as raised:
+                    jitted(*ours, n)
+                assert str(raised.value) == str(error)  # noqa: PT017
+            else:
+                assert_same(jitted(*ours, n), wanted)
+        assert_same(ours, theirs)
+    return jitted
+
+
+def swapped(u, n):
+    old = u.copy()
+    for i in range(n):  # noqa: B007
+        old[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u, old = old, u
+    return u, old, n if n == 0 else i
+
+
+def in_place(a, b, n):
+    for _ in range(1, n):
+        b[1:-1] = (a[:-2] + a[2:]) / 2
+        a[1:-1] = (b[:-2] + b[2:]) / 2
+
+
+def in_place_of_views(a, b, n):
+    left, right = a[:6], a[6:]
+    for _ in range(n):
+        left += right * 0.5
+        right -= b[:6]
+    return left
+
+
+def until_converged(a, n):
+    error, turns = 1.0, 0
+    while error > 1e-9 and turns < n:
+        new = np.cos(a)
+        error = np.abs(new - a).max()
+        a, turns = new, turns + 1
+    else:  # noqa: PLW0120
+        turns += 1000
+    return a, turns, error
+
+
+def with_count(a, n):
+    for i in range(n, -n, -3):
+        a = a * 0.5 + i
+    return a
+
+
+def with_index(a, n):
+    out = np.zeros(50)
+    for i in range(n):
+        out[i] = a[i % 7] + np.sum(a[: i % 5])
+    return out
+
+
+def with_jumps(a, n):
+    total = 0
+    for i in range(n):
+        a = a + i
+        if i % 3 == 1:
+            continue
+        a = a * 0.5
+        total += i
+        if i == 30:
+            break
+    else:
+        total = -total
+    return a, total
+
+
+def with_return(a, n):
+    for i in range(n):
+        a = a * 1.5 + 0.1
+        if a.max() > 1000:
+            return i, a
+    return a
+
+
+def nested(a, n):
+    for i in range(n):
+        for j in range(i % 4):
+            a = a * 0.5 + j
+        a = a - i
+    return a
+
+
+def nested_left(a, n):
+    for i in range(n):
+        for _ in range(20):
+            a = a + 0.25
+            if a.sum() > 3 * i:
+                break
+    return a
+
+
+def recorded(a, n):
+    energy = np.zeros(64)
+    for i in range(n):
+        a = np.sin(a)
+        energy[i] = np.sum(a**2)
+    return energy, a
+
+
+@pytest.mark.parametrize(
+    "function",
+    [swapped, until_converged, with_count, with_index, with_jumps, with_return, nested, recorded,
+     nested_left],
+)  # fmt: skip
+def test_turns_on_tensors(function, ways):
+    check(function, X)
+    assert (True, 0) in ways
+
+
+def test_turns_that_write(ways):
+    check(in_place, X, X + 1)
+    assert (True, 0) in ways
+
+
+@pytest.mark.parametrize(
+    "function", [swapped, until_converged, with_count, with_jumps, with_return, nested, recorded]
+)
+@pytest.mark.inductor
+def test_turns_in_numpy(function, ways):
+    jitted = check(function, X, loops="auto", backend="inductor")
+    assert any(not stays for stays, _ in ways)
+    assert jitted.report().loops[0].detail
+
+
+# -- What tensors can't stand for
+
+
+def aliased(a, n):
+    last = a
+    for _ in range(n):
+        last[:] = a + 1
+        a, last = a * 0.5, a
+    return a, last
+
+
+def one_array_twice(a, n):
+    b = a.copy()
+    for i in range(n):
+        b[1:] = a[:-1] + 1
+        if i == 5:
+            a = b
+    return a, b
+
+
+def growing(a, n):
+    for _ in range(n):
+        a = np.append(a, a[-1] * 0.5)
+    return a
+
+
+def shrinking(a, n):
+    for i in range(n):
+        a = a * 0.5
+        if i % 9 == 8:
+            a = a[1:] + 0.0
+    return a
+
+
+def of_view(a, n):
+    for i in range(n):
+        row = a[i % 5 :]
+        row += 1
+        a = a * 0.5
+        row -= a[i % 5 :]
+    return a
+
+
+def of_a_view_kept(a, n):
+    part = a[2:]
+    for _ in range(n):
+        a[:-2] += part
+        part = a[2:]
+    return part
+
+
+def changes_dtype(a, n):
+    for i in range(n):
+        a = a + i
+        if i == 11:
+            a = a.astype(np.float32)
+    return a
+
+
+def raises(a, n):
+    for i in range(n):
+        a = a * 0.5
+        a[i % 12] = i
+        if i == 9:
+            raise ValueError(f"turn {i}")
+    return a
+
+
+def out_of_bounds(a, n):
+    for i in range(n):
+        a[i] = a[i] + 1
+    return a
+
+
+def scalar_then_array(a, n):
+    level = 0.0
+    for i in range(n):
+        a = a * 0.5 + level
+        level = a.sum() if i % 10 else a
+    return level
+
+
+@pytest.mark.parametrize(
+    "function",
+    [aliased, one_array_twice, growing, shrinking, of_view, of_a_view_kept, changes_dtype, raises,
+     out_of_bounds, scalar_then_array],
+)  # fmt: skip
+def test_what_tensors_cannot_stand_for(function):
+    check(function, X, shares=True)
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+def test_arrays_that_share_memory():
+    base = np.arange(14.0)
+
+    def run(function):
+        memory = base.copy()
+        function(memory[:12], memory[2:], 20)
+        return memory
+
+    assert_same(run(npaccel.jit(in_place, backend="eager", loops="compile")), run(in_place))
+    check(in_place_of_views, X, X + 1, shares=True)
+
+
+def test_read_only_and_reversed_arrays():
+    for array in (X[::-1].copy()[::-1], X.astype(">f8")):
+        check(with_count, array)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    jitted = npaccel.jit(with_count, backend="eager", loops="compile", default_float="float64")
+    assert_same(jitted(read_only, 20), with_count(read_only, 20))
+
+
+def on_a_global(n):
+    for i in range(n):
+        field[1:] = field[:-1] * 0.5
+        field[0] = i
+
+
+def test_arrays_of_the_module():
+    jitted = npaccel.jit(on_a_global, backend="eager", loops="compile")
+    for n in COUNTS:
+        field[:] = 0
+        on_a_global(n)
+        wanted = field.copy()
+        field[:] = 0
+        jitted(n)
+        assert_same(field, wanted)
+
+
+def test_the_arrays_themselves_come_back():
+    u = X.copy()
+    first, second, _ = npaccel.jit(swapped, backend="eager", loops="compile")(u, 30)
+    assert first is u
+    assert second is not u
+
+
+def over_items(a, items):
+    for k in items:
+        a = a * 0.5 + k
+    return a
+
+
+def test_what_is_gone_over():
+    jitted = npaccel.jit(over_items, backend="eager", loops="compile", default_float="float64")
+    for make in (
+        lambda: range(30),
+        lambda: list(range(30)),
+        lambda: iter([2] * 30),
+        lambda: np.arange(30.0),
+        lambda: itertools.chain(range(3), range(20)),
+        list,
+    ):
+        assert_same(jitted(X, make()), over_items(X, make()))
+
+
+def caught(a, n):
+    done = 0
+    try:
+        for i in range(n):
+            a = a * 0.5
+            done = i
+            if i == 20:
+                raise KeyError("over")  # noqa: TRY301
+    except KeyError:
+        return done, a
+    return a
+
+
+def test_handlers_see_the_last_turn():
+    check(caught, X)
+
+
+def test_an_iterator_is_not_read_ahead():
+    def f(a, items):
+        for k in items:
+            a = a + k
+            if k == 12:
+                break
+        return a
+
+    items, others = iter(range(40)), iter(range(40))
+    assert_same(npaccel.jit(f, backend="eager", loops="compile")(X, items), f(X, others))
+    assert next(items) == next(others)
