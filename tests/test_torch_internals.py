@@ -9,10 +9,20 @@ import numpy as np
 import pytest
 import torch
 from comparing import assert_same
+from torch._inductor.codecache import PyCodeCache
+from torch._inductor.cpp_builder import CppBuilder
 
 import npaccel
+from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import inductor, loader, numpy_operations, numpy_tracing
+from npaccel._torch_internals import (
+    inductor,
+    lines,
+    loader,
+    numpy_operations,
+    numpy_tracing,
+    provenance,
+)
 from npaccel._torch_internals.sizes import surely
 
 X = np.arange(6.0)
@@ -199,6 +209,41 @@ class TestInductor:
         names = [item.expression for item in capture.inputs]
         compiled = inductor.compile_graph(capture, "inductor", inductor_folder(tmp_path))
         assert [names[i] for i in compiled.mutated] == ["L['y']"]
+
+    def test_lines_and_stages_are_known(self, tmp_path):
+        def f(x):
+            y = np.sin(x)
+            return y @ y
+
+        before = CppBuilder.build, PyCodeCache.__dict__["load_by_key_path"]
+        compiled = inductor.compile_graph(captured(f, X), "inductor", inductor_folder(tmp_path))
+        first = f.__code__.co_firstlineno
+        code = {line.line - first: line.code for line in compiled.lines if line.file == __file__}
+        assert code[1][0].startswith("cpp_fused")
+        assert code[2]
+        assert set(compiled.stages) == {"lowering", "compile", "load"}
+        assert compiled.stages["lowering"] > 0
+        assert before == (CppBuilder.build, PyCodeCache.__dict__["load_by_key_path"])
+
+    def test_builds_that_overlap_count_once(self):
+        assert provenance._covered([(0, 2), (1, 3), (5, 6)]) == 4
+        assert provenance._covered([]) == 0
+
+
+class TestLines:
+    def test_frames_are_the_users(self):
+        trace = f'File "{__file__}", line 3, in f\n    a + b\nFile "/x/torch/_y.py", line 4, in g'
+        assert lines.frames_of(trace) == [(__file__, 3, "a + b")]
+        assert lines.frames_of(None) == []
+
+    def test_narrowings_are_noted_with_their_lines(self):
+        def f(x):
+            return x, np.ones(2), np.arange(3) / 2
+
+        with tracing(TraceSettings("float32")):
+            capture = captured(f, X)
+        assert {one.line - f.__code__.co_firstlineno for one in capture.narrowed} == {1}
+        assert captured(f, X).narrowed == ()
 
 
 def inductor_folder(tmp_path):

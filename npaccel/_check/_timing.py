@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -40,7 +42,8 @@ def measured(engine: Engine | Driver, values: Sequence[Any]) -> Timing:
     def fresh_arrays() -> Any:
         return [_arguments.map_arrays(value, as_array) for value in fresh()]
 
-    with warnings.catch_warnings():
+    # What a call prints, it has printed once.
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
             engine.run_unverified(fresh())  # Compiles, where it wasn't yet.

@@ -1,5 +1,6 @@
 """`npaccel.check` finds every planted fault, and names its line."""
 
+import os
 import warnings
 
 import fault_cases
@@ -17,6 +18,25 @@ pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarni
 def _eager():
     with npaccel.options(backend="eager"):
         yield
+
+
+#: What is also looked for in compiled code; NPACCEL_TEST_SWEEP=full: all of them.
+COMPILED = (
+    "wrong_value_in_one_branch",
+    "lost_mutation_of_an_argument",
+    "scalar_turned_array",
+    "wrong_comparison",
+    "off_by_one",
+)
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize(
+    "name", CASES if os.environ.get("NPACCEL_TEST_SWEEP") == "full" else COMPILED
+)
+def test_fault_is_found_in_compiled_code(name, monkeypatch):
+    with npaccel.options(backend="inductor", cache=False):
+        test_fault_is_found(name, monkeypatch)
 
 
 @pytest.mark.parametrize("name", CASES)
