@@ -150,7 +150,9 @@ def samples(call: Callable[[], Any], seconds: float = 0.4, at_least: int = 5) ->
     return taken
 
 
-def side_by_side(calls: Mapping[str, Callable[[], Any]], rounds: int = 3) -> dict[str, float]:
+def side_by_side(
+    calls: Mapping[str, Callable[[], Any]], rounds: int = 3, seconds: float = 0.4
+) -> dict[str, float]:
     """Time calls in blocks with pauses between, in turn, a few rounds of it.
 
     Parameters
@@ -159,6 +161,8 @@ def side_by_side(calls: Mapping[str, Callable[[], Any]], rounds: int = 3) -> dic
         Each takes no argument.
     rounds : int
         How often each has its turn.
+    seconds : float
+        How long a turn is.
 
     Returns
     -------
@@ -172,7 +176,7 @@ def side_by_side(calls: Mapping[str, Callable[[], Any]], rounds: int = 3) -> dic
     for _ in range(rounds):
         for name, call in calls.items():
             time.sleep(PAUSE)
-            taken[name] += samples(call)
+            taken[name] += samples(call, seconds)
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
