@@ -70,7 +70,9 @@ def test_blocks_are_timed_in_turn(compare, monkeypatch):
     common = importlib.import_module("benchmarks.common")
     turns = []
     monkeypatch.setattr(common, "PAUSE", 0.0)
-    monkeypatch.setattr(common, "samples", lambda call, seconds: turns.append(call()) or [call.seconds])
+    monkeypatch.setattr(
+        common, "samples", lambda call, seconds: turns.append(call()) or [call.seconds]
+    )
 
     class Call:
         def __init__(self, seconds):
