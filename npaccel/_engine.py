@@ -188,7 +188,7 @@ class Engine:
         from npaccel._results import AssumptionError, as_numpy_error, is_assumption
 
         if isinstance(error, AssumptionError):
-            return self._not_as_assumed(values)
+            return self._not_as_assumed(error, values)
         if is_assumption(error):
             return self._not_as_assumed_after_writes(error, values)
         translated = as_numpy_error(error)
@@ -198,14 +198,12 @@ class Engine:
             self.plain([_arguments.map_arrays(value, _copy) for value in values])
         raise translated from error
 
-    def _not_as_assumed(self, values: Sequence[Any]) -> Any:
-        """Run in NumPy what was compiled for sizes that the data haven't got."""
+    def _not_as_assumed(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+        """Run in NumPy what was compiled for other data."""
+        from npaccel._results import assumption_and_advice
+
         result = self.plain(values)  # NumPy's own error, if it is one, comes first.
-        self.fall_back(
-            "a size that depends on the data isn't one that the code was compiled for, so this "
-            "call runs in NumPy",
-            "write it without the size: np.where(mask, a, b) instead of a[mask]",
-        )
+        self.fall_back(*assumption_and_advice(error))
         return result
 
     def _not_as_assumed_after_writes(self, error: RuntimeError, values: Sequence[Any]) -> Any:
@@ -215,7 +213,7 @@ class Engine:
         pairs = zip(_parts(values), _parts(copies), strict=True)
         if any(not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in pairs):
             raise error  # The compiled code may have written to them already.
-        return self._not_as_assumed(values)
+        return self._not_as_assumed(error, values)
 
     def _overlapping(self, values: Sequence[Any]) -> Any:
         self.fall_back(

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from npaccel import _options
+from npaccel import _floating_errors, _options
 from npaccel._engine import Engine
 from npaccel._loops._choose import make_engine
 from npaccel._options import Options, Scope
@@ -49,9 +49,18 @@ class Jitted(Generic[P, R]):
             engine = self._engine(scope)
             if engine is None:
                 return self.__wrapped__(*args, **kwargs)
+        if _floating_errors.have_effect():
+            return self._under_errstate(engine, args, kwargs)  # type: ignore[no-any-return]
         if self._prefix or self._keywords:
             return engine(self._prefix + args, {**self._keywords, **kwargs})  # type: ignore[no-any-return]
         return engine(args, kwargs)  # type: ignore[no-any-return]
+
+    def _under_errstate(self, engine: Engine | Driver, args: Any, kwargs: Any) -> Any:
+        """Let NumPy run a call, which raises where floats overflow, or calls something."""
+        whole = engine if isinstance(engine, Engine) else engine.whole
+        values = whole.binding.bind(self._prefix + args, {**self._keywords, **kwargs})
+        whole.fall_back(_floating_errors.CAUSE, _floating_errors.ADVICE)
+        return whole.plain(values)
 
     def _engine(self, scope: Scope) -> Engine | Driver | None:
         """Return the engine of a scope; None where compilation is off."""

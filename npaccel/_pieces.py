@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments, _results
+from npaccel import _arguments, _floating_errors, _results
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._progress import notice
 from npaccel._report import Details, Graph
@@ -102,6 +102,8 @@ class _PieceCompiler:
     def __call__(self, piece: Capture) -> Callable[..., Any]:
         from npaccel._compile import scratch_folder
 
+        if _floating_errors.have_effect():
+            raise CaptureError(_floating_errors.CAUSE, "settings", [], False)
         self.count += 1
         start = time.perf_counter()
         interpreted = pieces.copy_of(piece)
@@ -123,6 +125,8 @@ class _PieceCompiler:
         )
 
         def call(*inputs: Any) -> Any:
+            if _floating_errors.have_effect():
+                raise _results.AssumptionError(_floating_errors.CAUSE)
             _results.check_writeable(inputs, compiled.mutated)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]

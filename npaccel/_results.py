@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from npaccel import _floating_errors
 from npaccel._arguments import is_container, to_tensor
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
@@ -352,8 +353,12 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
     return None
 
 
+#: How an assumption about elements, not sizes, begins.
+ELEMENTS = "there is an element for which "
+
+
 class AssumptionError(RuntimeError):
-    """A size that depends on the data isn't one that the code was compiled for.
+    """Something that depends on the data isn't what the code was compiled for.
 
     Arrays that were written meanwhile have their old values again.
     """
@@ -362,7 +367,26 @@ class AssumptionError(RuntimeError):
 def is_assumption(error: RuntimeError) -> bool:
     """Whether an error says that a size isn't one that the code was compiled for."""
     text = str(error)
+    if text == _floating_errors.CAUSE:
+        return True
     return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
+
+
+def assumption_and_advice(error: RuntimeError) -> tuple[str, str]:
+    """Return what isn't as the code was compiled for, and what to write instead."""
+    if str(error) == _floating_errors.CAUSE:
+        return _floating_errors.CAUSE, _floating_errors.ADVICE
+    said = re.search(f"{ELEMENTS}.*", str(error))
+    if said is not None:
+        return (
+            f"{said.group()}, so this call runs in NumPy",
+            "write it with whole arrays, numpy.where, and functions that accept such elements",
+        )
+    return (
+        "a size that depends on the data isn't one that the code was compiled for, so this "
+        "call runs in NumPy",
+        "write it without the size: np.where(mask, a, b) instead of a[mask]",
+    )
 
 
 def as_numpy_error(error: Exception) -> Exception | None:

@@ -160,6 +160,71 @@ def test_errstate_that_raises_does_so_in_numpy():
         jitted(X)
 
 
+def _inverse(a):
+    return 1 / a
+
+
+@np.errstate(divide="raise")
+def _decorated(a):
+    return 1 / a
+
+
+def _helped(a):
+    with np.errstate(divide="raise"):
+        return _inverse(a)
+
+
+def _helped_after_a_write(a):
+    a += 1
+    with np.errstate(divide="raise"):
+        return _inverse(a)
+
+
+def _set_for_the_process(a):
+    before = np.seterr(divide="raise")
+    try:
+        return _inverse(a)
+    finally:
+        np.seterr(**before)
+
+
+@pytest.mark.parametrize(
+    "function", [_decorated, _helped, _helped_after_a_write, _set_for_the_process]
+)
+def test_settings_that_raise_hold_in_helpers_and_after_breaks(function):
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for x in (X - 1, X + 1.5, X - 1, X + 1.5):
+        got, wanted = x.copy(), x.copy()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            try:
+                expected = function(wanted)
+            except FloatingPointError:
+                with pytest.raises(FloatingPointError):
+                    jitted(got)
+            else:
+                assert_same(jitted(got), expected)
+        assert_same(got, wanted)
+    assert jitted.report().fallbacks
+
+
+def test_settings_around_the_call_are_heeded():
+    jitted = npaccel.jit(_inverse, backend="eager", default_float="float64")
+    check(_inverse, X + 1)
+    assert_same(jitted(X + 1), 1 / (X + 1))
+    with np.errstate(divide="raise"):
+        with (
+            pytest.warns(errors.PerformanceWarning, match="numpy.errstate"),
+            pytest.raises(FloatingPointError),
+        ):
+            jitted(X)
+        strict = npaccel.jit(_inverse, backend="eager", strict=True)
+        with pytest.raises(errors.NotCompiledError, match="numpy.errstate"):
+            strict(X)
+    with np.errstate(divide="ignore"):
+        assert np.isinf(jitted(X)[0])
+
+
 def test_printoptions_without_a_break():
     def function(a):
         with np.printoptions(precision=3):

@@ -18,7 +18,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy import _table
 from npaccel._numpy._methods import attribute
-from npaccel._torch_internals import numpy_operations, python_numbers
+from npaccel._torch_internals import numpy_operations, python_calls, python_numbers
 from npaccel._torch_internals.numpy_calls import (
     build_constant,
     emit,
@@ -61,7 +61,9 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
                 return emit(tx, operation, [self, *args], kwargs)
         if name == "__len__":
             return _length(self, tx)
-        if name == "__round__" and args and is_scalar_variable(self):
+        if name == "__round__" and is_scalar_variable(self):
+            if not args:
+                return _rounded(self, tx)
             name = "round"  # With a number of digits, the method of NumPy's scalars.
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
@@ -104,6 +106,12 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
     NumpyNdarrayVariable.python_type = python_type
     NumpyNdarrayVariable.call_method = call_method
     NumpyNdarrayVariable.var_getattr = var_getattr
+
+
+def _rounded(self: Any, tx: Any) -> Any:
+    if attribute(example_of(self), "dtype").kind in "iuf":
+        return python_calls.rounded(tx, round, self)
+    return refuse("round() of a bool or a complex number", "", "NumPy raises")
 
 
 def _attribute(self: Any, tx: Any, name: str) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch._dynamo.variables.builtin as dynamo_builtin
+from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 
@@ -39,7 +40,7 @@ def patch_assignments(active: Any, refuse: Callable[..., Any], assign: Callable[
         value = val.realize()
         if not assign(tx, name, obj, value):
             refuse(f"an assignment to ndarray.{name}", "")
-        return value
+        return VariableTracker.build(tx, None)
 
     setattr(owner, method, call_setattr)
 

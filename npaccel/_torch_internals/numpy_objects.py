@@ -14,14 +14,13 @@ from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
 from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
+from npaccel._floating_errors import WITHOUT_EFFECT
 from npaccel._numpy import _index_helpers, _table
 
 #: By id: these objects can't all be hashed.
 _INDEX_HELPERS = {
     id(getattr(np, name)): name for name in ("c_", "index_exp", "mgrid", "ogrid", "r_", "s_")
 }
-#: What `np.errstate` may be told without any effect on compiled code.
-_WITHOUT_EFFECT = ("ignore", "warn", None)
 #: Why other settings break the graph.
 HAS_EFFECT = "compiled code raises and calls nothing where NumPy would; use 'ignore' or 'warn'"
 
@@ -73,7 +72,7 @@ def settings_block(value: Any, args: Any, kwargs: Any) -> SettingsVariable | Non
     if args or not all(variable.is_python_constant() for variable in kwargs.values()):
         return None
     given = {name: variable.as_python_constant() for name, variable in kwargs.items()}
-    if value is np.errstate and any(v not in _WITHOUT_EFFECT for v in given.values()):
+    if value is np.errstate and any(v not in WITHOUT_EFFECT for v in given.values()):
         return None
     return SettingsVariable(value.__name__, [x for item in given.items() for x in item])
 

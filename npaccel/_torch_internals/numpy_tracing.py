@@ -24,6 +24,7 @@ from npaccel._torch_internals import (
     numpy_assignments,
     numpy_objects,
     numpy_slots,
+    python_calls,
     python_numbers,
     random_tracing,
 )
@@ -88,6 +89,7 @@ def install() -> None:
         for module in ("_forms", "_carry", "_arguments"):  # Python runs them if nothing is split.
             trace_rules.add(f"npaccel.{module}")
         python_numbers.patch_outputs(active)
+        python_calls.patch_python_functions()
         _installed = True
 
 

@@ -1,0 +1,39 @@
+"""Whether NumPy is told to raise, or to call something, where floats overflow or are divided by 0.
+
+Compiled code does neither, so that NumPy runs calls under such settings.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+#: What NumPy's settings may be without any effect on compiled code.
+WITHOUT_EFFECT = ("ignore", "warn", None)
+#: Why NumPy runs a call.
+CAUSE = (
+    "numpy.errstate or numpy.seterr asks for something that compiled code doesn't do: it raises "
+    "and calls nothing where NumPy would, so this call runs in NumPy"
+)
+ADVICE = "use 'ignore' or 'warn', and look for infinities and NaN in the results"
+
+#: Where NumPy keeps its settings: a context variable of objects that never change.
+_variable: Any = getattr(sys.modules.get("numpy._core.umath"), "_extobj_contextvar", None)
+_harmless: Any = None
+
+
+def have_effect() -> bool:
+    """Whether NumPy would raise, call, print or log something in this context."""
+    global _harmless
+    settings = None if _variable is None else _variable.get()
+    if settings is not None and settings is _harmless:
+        return False
+    if any(how not in WITHOUT_EFFECT for how in np.geterr().values()):
+        return True
+    _harmless = settings
+    return False
+
+
+__all__ = ["ADVICE", "CAUSE", "WITHOUT_EFFECT", "have_effect"]

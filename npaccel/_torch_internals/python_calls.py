@@ -1,0 +1,159 @@
+"""Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
+
+Read from torch/_dynamo/variables/{builtin,torch,lists}.py and torch/_dynamo/utils.py of 2.11
+and 2.13.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch._dynamo.utils as dynamo_utils
+import torch._dynamo.variables.lists as dynamo_lists
+from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
+from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+from npaccel._numpy import _python_functions
+from npaccel._numpy._dtypes import to_numpy
+from npaccel._torch_internals.numpy_calls import emit, is_scalar_variable, refuse
+from npaccel._torch_internals.numpy_operations import VALUE, Operation
+from npaccel._torch_internals.numpy_state import active
+from npaccel._torch_internals.python_numbers import number
+
+
+def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operation:
+    return Operation(f"python.{name}", function, lambda node, flags: scalar)
+
+
+def patch_python_functions() -> None:
+    """Patch the calls of `min`, `max`, `pow`, `int`, of `math`, and `x in [...]`."""
+    _patch_extreme()
+    _patch_int()
+    _patch_pow()
+    _patch_math()
+    _patch_contains()
+
+
+def _arrays(values: Sequence[Any]) -> bool:
+    return bool(active.depth) and any(
+        isinstance(value.realize(), NumpyNdarrayVariable) for value in values
+    )
+
+
+def _patch_extreme() -> None:
+    original = BuiltinVariable._call_min_max
+    original_pair = BuiltinVariable._call_min_max_binary
+
+    def call(self: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _arrays([*args, *kwargs.values()]):
+            return original(self, tx, *args, **kwargs)
+        if kwargs:
+            return refuse(f"{self.fn.__name__}() with {', '.join(kwargs)} of an array", "")
+        if len(args) == 1:
+            return emit(tx, _extreme(_python_functions.extreme_of, self.fn), list(args), {})
+        return original(self, tx, *args)
+
+    def call_pair(self: Any, tx: Any, a: Any, b: Any) -> Any:
+        if a is None or b is None or not _arrays([a, b]):
+            return original_pair(self, tx, a, b)
+        return emit(tx, _extreme(_python_functions.extreme, self.fn), [a, b], {})
+
+    BuiltinVariable._call_min_max_binary = call_pair
+    BuiltinVariable.call_min = BuiltinVariable.call_max = call
+
+
+def _extreme(compute: Callable[..., Any], function: Any) -> Operation:
+    return _operation(function.__name__, functools.partial(compute, function), True)
+
+
+def rounded(tx: Any, function: Any, x: Any) -> Any:
+    """Return the Python int that `round`, `int` or `math.floor` gives for a NumPy scalar."""
+    compute = functools.partial(_python_functions.to_int, function)
+    element = emit(tx, _operation(function.__name__, compute, False), [x], {})
+    return number(tx, element, VALUE, refuse)
+
+
+def _patch_int() -> None:
+    original = BuiltinVariable.call_int
+
+    def call_int(self: Any, tx: Any, arg: Any) -> Any:
+        x = arg.realize()
+        if active.depth and isinstance(x, NumpyNdarrayVariable):
+            example = x.as_proxy().node.meta["example_value"]
+            on_host = example.device.type == "cpu" and not example.ndim
+            if on_host and to_numpy(example.dtype).kind in "bf":
+                return rounded(tx, int, x)
+        return original(self, tx, arg)
+
+    BuiltinVariable.call_int = call_int
+
+
+def _patch_pow() -> None:
+    def call_pow(self: Any, tx: Any, a: Any, b: Any, *rest: Any) -> Any:
+        if rest or not _arrays([a, b]):
+            return None  # Dynamo goes on by itself.
+        return BuiltinVariable(operator.pow).call_function(tx, [a, b], {})
+
+    if not hasattr(BuiltinVariable, "call_pow"):
+        BuiltinVariable.call_pow = call_pow
+
+
+def _patch_math() -> None:
+    original = TorchInGraphFunctionVariable.call_function
+
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if getattr(self.value, "__module__", "") != "math" or not active.depth:
+            return original(self, tx, args, kwargs)
+        computed = any(
+            isinstance(arg.realize(), NumpyNdarrayVariable | SymNodeVariable)
+            for arg in [*args, *kwargs.values()]
+        )
+        if not computed:
+            return original(self, tx, args, kwargs)
+        return _math(tx, self.value, list(args), kwargs)
+
+    TorchInGraphFunctionVariable.call_function = call_function
+
+
+def _math(tx: Any, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    name = f"math.{function.__name__}"
+    known = function in _python_functions.MATH or function in _python_functions.TO_INT
+    if not known or kwargs or not _python_functions.takes(function, len(args)):
+        return refuse(f"{name} of numbers that are computed", "")
+    if function is math.trunc and not _is_float(args[0]):
+        return refuse(f"{name} of what has no __trunc__", "", "Python raises")
+    if function in _python_functions.TO_INT:
+        return rounded(tx, function, args[0])
+    compute = functools.partial(_python_functions.math_function, function)
+    element = emit(tx, _operation(name, compute, False), args, {})
+    return number(tx, element, VALUE, refuse)
+
+
+def _is_float(variable: Any) -> bool:
+    """Whether a variable is one of Python's floats: NumPy's float64 is."""
+    if not isinstance(variable.realize(), NumpyNdarrayVariable):
+        return True
+    return is_scalar_variable(variable) and issubclass(variable.python_type(), float)
+
+
+def _patch_contains() -> None:
+    original = dynamo_utils.iter_contains
+
+    @functools.wraps(original)
+    def iter_contains(items: Any, search: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
+        listed = list(items)
+        if _arrays([search, *listed]):
+            refuse("whether a number that is computed is in a list", "", "it decides on values")
+        return original(listed, search, tx, *args, **kwargs)
+
+    dynamo_utils.iter_contains = iter_contains
+    if hasattr(dynamo_lists, "iter_contains"):
+        dynamo_lists.iter_contains = iter_contains
+
+
+__all__ = ["patch_python_functions", "rounded"]

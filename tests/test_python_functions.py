@@ -1,0 +1,131 @@
+"""Python's own functions on NumPy's scalars and vectors: `min`, `round`, `math.sqrt`, `in`."""
+
+import math
+
+import numpy as np
+import pytest
+from comparing import assert_same, check
+from test_breaks import quiet
+
+import npaccel
+
+X = np.arange(6.0) - 2
+NAN = np.array([np.nan, 1, -2.0])
+I = np.arange(1, 6)  # noqa: E741
+
+COMPILED = [
+    lambda x: min(x[0], 1) * x,
+    lambda x: max(1e-3, x[0]) * x,
+    lambda x: max(x[0], 1e-3) * x,
+    lambda x: (min(x), max(x), max(x[0], x[2], x[1]), min([x[1], x[0]])),
+    lambda x: x / max(np.linalg.norm(x), 1e-12),
+    lambda x: round(x[1]) * x + round(x[2], 1),
+    lambda x: (int(x[1]) * x, int(x[1] > 0)),
+    lambda x: pow(x, 2),
+    lambda x: math.sqrt(x[1] + 4) * x,
+    lambda x: math.exp(-math.sqrt(np.dot(x, x))) * x,
+    lambda x: (math.hypot(x[1], 3) * x, math.log(x[1] + 8, 3) * x, math.pow(x[1], 2)),
+    lambda x: math.atan2(float(x[1]), x[2]) * x,
+    lambda x: x[: math.floor(x.max() / 2)] + math.ceil(x[1]),
+    lambda x: [getattr(math, name)(x[1] / 8) * x for name in ("erf", "tanh", "asinh", "degrees")],
+]
+
+
+@pytest.mark.parametrize("number", range(len(COMPILED)))
+def test_compiled(number):
+    check(COMPILED[number], X, calls=2)
+    if number < 4:
+        check(COMPILED[number], NAN, calls=2)
+        check(COMPILED[number], NAN[::-1].copy(), calls=2)
+
+
+@pytest.mark.inductor
+def test_compiled_by_inductor():
+    def function(x):
+        parts = [g(x) for g in (*COMPILED[:7], *COMPILED[8:11])]
+        return parts, math.ceil(x[1]) + x
+
+    check(function, X, backend="inductor", calls=2)
+
+
+def in_numpy(function, *args):
+    """Compare where NumPy runs a part or all, and says so."""
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for _ in range(2):
+        try:
+            wanted = function(*[np.copy(arg) for arg in args])
+        except Exception as error:  # noqa: BLE001 (whatever Python raises)
+            with pytest.raises(type(error)):
+                quiet(jitted, *[np.copy(arg) for arg in args])
+        else:
+            assert_same(quiet(jitted, *[np.copy(arg) for arg in args]), wanted)
+    return jitted.report().fallbacks
+
+
+VALUES = [
+    (lambda x: math.log(x[0]), X),
+    (lambda x: math.exp(x[0]), X + 1e4),
+    (lambda x: math.log(x[0]) * x, np.zeros(3)),
+    (lambda x: int(x[0]), np.array([np.nan])),
+    (lambda x: int(x[0]), np.array([np.inf])),
+    (lambda x: int(x[0]), np.array([1e300])),
+    (lambda x: round(x[0]), np.array([-(2.0**64)])),
+    (lambda x: math.ceil(x[0]), np.array([2.0**63])),
+]
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)))
+def test_values_for_which_python_raises_or_has_longer_ints(number):
+    function, x = VALUES[number]
+    fallbacks = in_numpy(function, x)
+    raised = not fallbacks
+    assert raised or "there is an element" in fallbacks[0].cause
+
+
+@pytest.mark.inductor
+def test_values_under_inductor():
+    jitted = npaccel.jit(lambda x: math.log(x[0]) * x, backend="inductor", default_float="float64")
+    assert_same(quiet(jitted, X + 3), math.log(1) * (X + 3))
+    with pytest.raises(ValueError, match="math domain|positive"):
+        quiet(jitted, X)
+
+
+def test_what_was_written_before_is_written_once():
+    def function(x):
+        x += 1
+        return math.log(x[0])
+
+    x = np.full(3, -3.0)
+    jitted = npaccel.jit(function, backend="eager")
+    with pytest.raises(ValueError, match="math domain|positive"):
+        quiet(jitted, x)
+    assert x[0] == -2
+
+
+TYPES = [
+    (lambda x: min(x[0], 1.5) * x, I),  # int or float
+    (lambda x: min(x[0], 1) * x, I > 1),
+    (lambda x: max(x), X.reshape(2, 3)),  # an ambiguous truth value
+    (lambda x: max(x[None]), X),
+    (lambda x: max(x, key=abs), X),
+    (lambda x: min(x), X[:0]),
+    (lambda x: math.prod(x), X),
+    (lambda x: x[0] in [1, 2, 3], I),
+    (lambda x: math.trunc(x[0]), I),
+    (lambda x: round(x), X),
+    (lambda x: round(x[0]), I > 1),
+    (lambda x: math.isnan(x[0]), X),
+    (lambda x: math.sqrt(x[0]), X * 1j),
+]
+
+
+@pytest.mark.parametrize("number", range(len(TYPES)))
+def test_types_that_depend_on_values_are_pythons(number):
+    in_numpy(*TYPES[number])
+
+
+def test_setattr_gives_nothing():
+    def function(c):
+        return setattr(c, "real", 7), c * 2
+
+    check(function, np.arange(3) + 1j)
