@@ -179,6 +179,16 @@ def lexsort(keys: list[Array], axis: int) -> Array:
     return np.lexsort(keys, axis)
 
 
+def _per_row(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+    return x.shape[:1], torch.int64
+
+
+@_kernel("row_order(Tensor x) -> Tensor", _per_row)
+def row_order(x: Array) -> Array:
+    """Return the lexicographic order of the rows of a matrix; equal ones keep theirs."""
+    return np.lexsort(x.T[::-1]) if x.shape[1] else np.arange(x.shape[0])
+
+
 def _computed(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     floating = x.dtype.is_floating_point
     return x.shape, x.dtype if floating else torch.float64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,8 @@ from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of, call
 from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
 from npaccel._numpy._products import promoted
-from npaccel._numpy._sorting import keys_of, ordered, positions, search
+from npaccel._numpy._sorting import ordered, positions, search
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
 
 
 def _starts(s: torch.Tensor, equal_nan: bool) -> torch.Tensor:
@@ -45,23 +45,31 @@ def _counts(starts: torch.Tensor) -> torch.Tensor:
 _FLAT_INVERSE = np.unique(np.zeros((2, 1)), axis=0, return_inverse=True)[1].ndim == 1
 
 
+def _row_order(rows: torch.Tensor) -> torch.Tensor:
+    """Return the lexicographic order of the rows of a matrix, NaN last; equal ones keep theirs."""
+    if host.usable(rows):
+        return host.row_order(rows)
+    order = torch.arange(rows.shape[0], device=rows.device)
+    for column in reversed(rows.unbind(1)):
+        order = order[positions(column[order], 0)]
+    return order
+
+
 def _unique_rows(x: torch.Tensor, axis: int, wanted: tuple[bool, bool, bool]) -> list[Any]:
-    """Return distinct subarrays along an axis, in lexicographic order."""
+    """Return distinct subarrays along an axis, in lexicographic order; NaN equals nothing."""
     moved = x.movedim(axis, 0)
-    n = moved.shape[0]
-    if surely(x.numel() == 0):  # subarrays without elements are all the same one
-        inverse = torch.zeros(n, dtype=torch.int64, device=x.device)
-        counts = torch.full_like(inverse[:1], n)
-        first = torch.zeros_like(counts)
-    else:
-        rows = keys_of(moved.reshape(n, -1))
-        _, inverse, counts = torch.unique(rows, return_inverse=True, return_counts=True, dim=0)
-        place = torch.arange(n, device=x.device)
-        first = torch.full_like(counts, n).scatter_reduce(0, inverse, place, "amin")
-    shaped = inverse
+    rows = moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
+    order = _row_order(rows)
+    s = rows[order]
+    new = torch.any(s[1:] != s[:-1], 1)
+    starts = torch.cat([torch.ones_like(order[:1], dtype=torch.bool), new])
+    first = order[starts]
+    inverse = _inverse(order, starts)
     if not _FLAT_INVERSE:
-        shaped = inverse.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-    extra = [v for v, want in zip((first, shaped, counts), wanted, strict=True) if want]
+        inverse = inverse.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    extra = [v for v, want in zip((first, inverse), wanted, strict=False) if want]
+    if wanted[2]:
+        extra.append(_counts(starts))
     return [moved[first].movedim(0, axis), *extra]
 
 
@@ -98,7 +106,7 @@ def unique(
     del sorted
     x = as_tensor(ar)
     wanted = (bool(return_index), bool(return_inverse), bool(return_counts))
-    if axis is None:
+    if axis is None or (x.ndim == 1 and axis_of(axis, 1) == 0):
         found = _unique(x, wanted, equal_nan)
     else:
         found = _unique_rows(x, axis_of(axis, x.ndim), wanted)

@@ -18,7 +18,12 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy import _table
 from npaccel._numpy._methods import attribute
-from npaccel._torch_internals import numpy_operations, python_calls, python_numbers
+from npaccel._torch_internals import (
+    numpy_layouts,
+    numpy_operations,
+    python_calls,
+    python_numbers,
+)
 from npaccel._torch_internals.numpy_calls import (
     build_constant,
     emit,
@@ -26,7 +31,7 @@ from npaccel._torch_internals.numpy_calls import (
     is_scalar_variable,
     refuse,
 )
-from npaccel._torch_internals.numpy_operations import VALUE, is_scalar, method_operation
+from npaccel._torch_internals.numpy_operations import FLAT_OF, VALUE, is_scalar, method_operation
 from npaccel._torch_internals.numpy_state import active
 
 #: Attributes of ndarray that are constants of a trace.
@@ -82,6 +87,8 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
     def var_getattr(self: Any, tx: Any, name: str) -> Any:
         if not active.depth:
             return original_getattr(self, tx, name)
+        if FLAT_OF in self.as_proxy().node.meta and not hasattr(np.flatiter, name):
+            return refuse(f"`{name}` of `flat`", "", "NumPy's iterators have no such thing")
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
         if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
@@ -92,12 +99,17 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
         if row is not None and row.status != "compiled":
             return refuse(f"ndarray.{name}", "", row.reason)
         if row is not None and name in ("T", "mT", "real", "imag", "flat"):
-            return emit(tx, method_operation(row, name), [self], {})
+            found = emit(tx, method_operation(row, name), [self], {})
+            if name == "flat":
+                found.as_proxy().node.meta[FLAT_OF] = self
+            return found
         if row is not None or name in _DUNDERS:
             raise NotImplementedError  # Dynamo then builds a bound method.
         return refuse(f"ndarray.{name}", "")
 
     def python_type(self: Any) -> type:
+        if active.depth and FLAT_OF in self.as_proxy().node.meta:
+            return np.flatiter
         if active.depth and is_scalar(self.as_proxy().node):
             scalar: type = attribute(example_of(self), "dtype").type
             return scalar
@@ -117,6 +129,8 @@ def _rounded(self: Any, tx: Any) -> Any:
 def _attribute(self: Any, tx: Any, name: str) -> Any:
     if name == "strides" and active.relaid:
         refuse("the strides of a reversed array", "", "compiled code has the array with others")
+    if name == "strides" and not numpy_layouts.is_kept(self.as_proxy().node):
+        refuse("the strides of a computed array", "", "compiled code may have it with others")
     example = example_of(self)
     value = attribute(example, name)
     parts = value if isinstance(value, tuple) else (value,)

@@ -18,9 +18,10 @@ import torch._dynamo.codegen as dynamo_codegen
 import torch._dynamo.variables.builder as dynamo_builder
 import torch._numpy._util as tnp_util
 from torch._dynamo import trace_rules
+from torch._dynamo.bytecode_transformation import create_call_function
 from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.builder import VariableBuilder
-from torch._dynamo.variables.misc import NumpyVariable
+from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
 from npaccel import _results
@@ -28,7 +29,7 @@ from npaccel._arguments import how_converted, to_tensor
 from npaccel._numpy import _table
 from npaccel._numpy._context import settings
 from npaccel._torch_internals.numpy_calls import refuse
-from npaccel._torch_internals.numpy_operations import RELAID, SCALAR
+from npaccel._torch_internals.numpy_operations import FLAT_OF, RELAID, SCALAR
 from npaccel._torch_internals.numpy_state import active
 
 #: Why what follows isn't compiled.
@@ -136,3 +137,30 @@ def patch_outputs() -> None:
         original(self, module_name, object_name)
 
     dynamo_codegen.PyCodegen.load_import_from = load_import_from
+    _patch_iterators()
+    NumpyDTypeVariable.reconstruct = _reconstruct_dtype
+
+
+def _patch_iterators() -> None:
+    """`a.flat` leaves a frame as an iterator: codegen.py."""
+    original = dynamo_codegen.PyCodegen.__call__
+
+    def call(self: Any, value: Any, allow_cache: bool = True) -> None:
+        base = None
+        if active.depth and type(value) is NumpyNdarrayVariable and value.source is None:
+            base = value.as_proxy().node.meta.get(FLAT_OF)
+        if base is None:
+            original(self, value, allow_cache)
+            return
+        self(base)
+        self.extend_output(self.create_load_attrs("flat"))
+        self.clear_tos()
+
+    dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
+
+
+def _reconstruct_dtype(self: Any, codegen: Any) -> None:
+    """A dtype that isn't an argument leaves a frame: misc.py, NumpyDTypeVariable."""
+    codegen.add_push_null(lambda: codegen.load_import_from("numpy", "dtype"))
+    codegen.append_output(codegen.create_load_const(self.value.str))
+    codegen.extend_output(create_call_function(1, False))

@@ -23,6 +23,8 @@ _KEEP_SCALARS = frozenset(
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
 #: In a node's meta: whether NumPy has a scalar there, not an array.
 SCALAR = "numpy_scalar"
+#: In the meta of ``a.flat``: the variable of a.
+FLAT_OF = "npaccel_flat_of"
 #: In an input's meta: whether it's a copy of the caller's array, with other strides.
 RELAID = "npaccel_relaid"
 
