@@ -24,7 +24,7 @@ BREAKS = [
     (lambda a: (a * 2).tolist(), X, "ndarray.tolist", "Python numbers"),
     (lambda a: a + 1 if a.flags.c_contiguous else a, X, "ndarray.flags", "memory"),
     (lambda a: np.array2string(a + 1), X, "numpy.array2string", "text"),
-    (lambda a: np.vectorize(lambda v: v + 1)(a), X, "numpy.vectorize", "one element at a time"),
+    (lambda a: np.vectorize(lambda v: v if v > 2 else 0)(a), X, "numpy.vectorize", "give otypes"),
     (
         lambda a: np.apply_along_axis(lambda v: v[:1], 1, a),
         np.ones((99, 2)),

@@ -70,10 +70,17 @@ def math_function(function: Any, *operands: Any) -> torch.Tensor:
         return math_function(math.log, operands[0]) / math_function(math.log, operands[1])
     xs = [_float(x) for x in operands]
     found = MATH[function](*xs)
-    wrong = torch.isnan(found) & ~_any(torch.isnan, xs)
-    wrong = wrong | (torch.isinf(found) & ~_any(_not_finite, xs))
-    raise_unless(~wrong, f"Runtime assertion failed: {ELEMENTS}math.{function.__name__} raises")
+    raise_unless(
+        ~would_raise(found, xs),
+        f"Runtime assertion failed: {ELEMENTS}math.{function.__name__} raises",
+    )
     return found
+
+
+def would_raise(found: torch.Tensor, xs: list[torch.Tensor]) -> torch.Tensor:
+    """Return where a function of `math` may raise, from its results and operands."""
+    wrong = torch.isnan(found) & ~_any(torch.isnan, xs)
+    return wrong | (torch.isinf(found) & ~_any(_not_finite, xs))
 
 
 def to_int(function: Any, x: torch.Tensor) -> torch.Tensor:

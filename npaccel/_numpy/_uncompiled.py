@@ -21,8 +21,8 @@ _STRUCTURED = "torch has no structured or object dtypes; pass one array per fiel
 _EXTENDED = "torch has no extended precision; use float64 or complex128"
 _ITERATOR = "it walks over elements in Python; write it with whole arrays"
 _PYTHON = (
-    "NumPy calls the function with Python's numbers, one element at a time: divisions by zero "
-    "raise, and integers have no bounds; write it with whole arrays and numpy.where"
+    "functions that only compute, decide and return are compiled for whole arrays; others NumPy "
+    "calls with one element after the other: write them with whole arrays and numpy.where"
 )
 _OBJECTS = "what it makes returns arrays of Python objects; write it with whole arrays"
 _MEMORY = "it asks where arrays lie in memory, which isn't settled while compiling"

@@ -28,6 +28,7 @@ from npaccel import _results
 from npaccel._arguments import how_converted, to_tensor
 from npaccel._numpy import _table
 from npaccel._numpy._context import settings
+from npaccel._torch_internals import vectorized_calls
 from npaccel._torch_internals.numpy_calls import refuse
 from npaccel._torch_internals.numpy_operations import FLAT_OF, RELAID, SCALAR
 from npaccel._torch_internals.numpy_state import active
@@ -75,11 +76,9 @@ def patch_inputs() -> None:
             self.install_guards(dynamo_builder.GuardBuilder.ID_MATCH)
             source = AttrSource(self.source, "__wrapped__")
             return VariableBuilder(self.tx, source)(value.__wrapped__)
-        if active.depth and callable(value) and _is_unknown(value):
-            guards = dynamo_builder.GuardBuilder
-            plain = inspect.isfunction(value)
-            self.install_guards(guards.CLOSURE_MATCH if plain else guards.ID_MATCH)
-            return NumpyVariable(value, source=self.source)
+        function = _function(self, value) if active.depth else None
+        if function is not None:
+            return function
         variable = original_wrap(self, value)
         if active.depth and isinstance(value, np.generic):
             variable.as_proxy().node.meta[SCALAR] = True
@@ -90,6 +89,18 @@ def patch_inputs() -> None:
     VariableBuilder._wrap = wrap
     # Dynamo keeps the methods by type from its first capture on; that may have been before.
     VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
+
+
+def _function(builder: Any, value: Any) -> Any:
+    """Return the variable for a function of NumPy's that Dynamo doesn't know as one, or None."""
+    if type(value) is np.vectorize:
+        return vectorized_calls.variable_for(builder, value)
+    if not (callable(value) and _is_unknown(value)):
+        return None
+    guards = dynamo_builder.GuardBuilder
+    plain = inspect.isfunction(value)
+    builder.install_guards(guards.CLOSURE_MATCH if plain else guards.ID_MATCH)
+    return NumpyVariable(value, source=builder.source)
 
 
 @contextlib.contextmanager

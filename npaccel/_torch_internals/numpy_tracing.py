@@ -27,6 +27,7 @@ from npaccel._torch_internals import (
     python_calls,
     python_numbers,
     random_tracing,
+    vectorized_calls,
 )
 from npaccel._torch_internals.numpy_arrays import patch_arrays, patch_operators
 from npaccel._torch_internals.numpy_calls import assign, call_row, emit, emit_operator, refuse
@@ -106,6 +107,8 @@ def _patch_functions() -> None:
             if block is None:
                 refuse(f"numpy.{self.value.__name__}", "", numpy_objects.HAS_EFFECT)
             return block
+        if self.value is np.vectorize:
+            return vectorized_calls.made(tx, list(args), kwargs)
         row = _table.row_of(self.value)
         if row is not None and row.name.startswith(_RANDOM):
             name = row.name.removeprefix(_RANDOM)

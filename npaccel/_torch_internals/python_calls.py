@@ -61,6 +61,8 @@ def _patch_extreme() -> None:
     def call_pair(self: Any, tx: Any, a: Any, b: Any) -> Any:
         if a is None or b is None or not _arrays([a, b]):
             return original_pair(self, tx, a, b)
+        if active.pieces and (a.is_python_constant() or b.is_python_constant()):
+            refuse(f"{self.fn.__name__}() of an array and a Python number", "", "its type varies")
         return emit(tx, _extreme(_python_functions.extreme, self.fn), [a, b], {})
 
     BuiltinVariable._call_min_max_binary = call_pair
