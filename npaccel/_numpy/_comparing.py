@@ -17,6 +17,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._table import implements
+from npaccel._torch_internals.sizes import holds_here
 
 
 def _weak_or_dtype(x: Any) -> Any:
@@ -63,7 +64,8 @@ def _false(x: torch.Tensor) -> torch.Tensor:
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> torch.Tensor:
     """`numpy.array_equal`: of one shape, and every element equal."""
     x, y = as_tensor(a1), as_tensor(a2)
-    if x.ndim != y.ndim or tuple(x.shape) != tuple(y.shape):
+    sizes = zip(x.shape, y.shape, strict=False)
+    if x.ndim != y.ndim or any(holds_here(m != n, "the shapes differ") for m, n in sizes):
         return _false(x)
     same = call(np.equal, x, y)
     if equal_nan:

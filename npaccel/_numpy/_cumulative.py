@@ -22,6 +22,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_folds import FOLDS
+from npaccel._torch_internals.sizes import holds_here
 
 
 def running(ufunc: np.ufunc, x: torch.Tensor, axis: int | None, dtype: DType) -> torch.Tensor:
@@ -173,7 +174,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> torch.Tensor:
     x = as_tensor(ary).reshape(-1)
     own = to_numpy(x.dtype)
     differences = call(np.subtract, x[1:], x[:-1])  # of no elements too: bool has none
-    middle = [x] if x.shape[0] == 0 else [differences]
+    middle = [x] if holds_here(x.shape[0] == 0, "there are no elements") else [differences]
     ends: list[list[torch.Tensor]] = []
     for name, end in (("to_begin", to_begin), ("to_end", to_end)):
         if end is None:

@@ -24,7 +24,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import holds_here, surely
 
 _NORMS = (None, "backward", "ortho", "forward")
 _HALF = "float16 is scaled in float32, where NumPy rounds the scale to float16"
@@ -52,7 +52,7 @@ def _check_norm(norm: Any) -> None:
 
 
 def _check_points(n: Any) -> None:
-    if n < 1:
+    if holds_here(n < 1, "there are no points"):
         raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
 
 

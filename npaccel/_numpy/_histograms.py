@@ -31,7 +31,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._sorting import keys_of, search
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import holds_here, surely
 
 #: What `numpy.histogramdd` returns the edges in.
 _SEQUENCE: Any = type(np.histogramdd(np.zeros((1, 1)))[1])
@@ -78,7 +78,7 @@ def _limits(a: torch.Tensor, limits: Any, dtype: DType) -> tuple[torch.Tensor, t
     if limits is not None:
         _check_range(limits)
         first, last = (cast(as_tensor(value), dtype) for value in limits)
-    elif a.shape[0] == 0:
+    elif holds_here(a.shape[0] == 0, "there are no elements"):
         first, last = (cast(as_tensor(value), dtype) for value in (0.0, 1.0))
     else:
         first, last = (cast(call(pick, a), dtype) for pick in (np.min, np.max))
@@ -292,7 +292,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> torch.Tensor
     values = as_tensor(x)
     if values.ndim != 1:
         raise ValueError("object of too small depth for desired array: bincount takes a 1-d array")
-    np.bincount(probe(values, (0 if values.shape[0] == 0 else 1,)))  # raises NumPy's TypeError
+    np.bincount(
+        probe(values, (0 if holds_here(values.shape[0] == 0, "there are no elements") else 1,))
+    )  # raises NumPy's TypeError
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
     if surely(values.shape[0] == 0):  # whatever the weights are

@@ -18,7 +18,7 @@ from npaccel._numpy._dtypes import as_tensor, is_scalar
 from npaccel._numpy._indexing import fitted, flipped, restored, same_bits
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import depends_on_data, surely
 
 _ORDERS = ("C", "F", "A", "K")
 
@@ -325,7 +325,9 @@ def _rolled(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:
     if is_scalar(shift) or isinstance(shift, np.integer):
         if isinstance(shift, float):
             raise TypeError("'float' object cannot be interpreted as an integer")
-        return _rotated(x, int(shift) if isinstance(shift, np.integer) else shift, axis)
+        if not depends_on_data(x.shape[axis]):
+            return _rotated(x, int(shift) if isinstance(shift, np.integer) else shift, axis)
+        shift = torch.full((), shift, dtype=torch.int64, device=x.device)
     if shift.ndim or shift.is_floating_point():
         raise TypeError("roll takes integer shifts; pass several of them as a tuple")
     size = x.shape[axis]

@@ -17,7 +17,7 @@ from npaccel._numpy._products import dot, promoted
 from npaccel._numpy._signals import convolve
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import as_signed
-from npaccel._torch_internals.sizes import assume, surely
+from npaccel._torch_internals.sizes import assume, holds_here, surely
 
 
 def _coefficients(p: Any) -> torch.Tensor:
@@ -164,11 +164,11 @@ def check_fit(x: torch.Tensor, y: torch.Tensor, degree: int) -> None:
         raise ValueError("expected deg >= 0")
     if x.ndim != 1:
         raise TypeError("expected 1D vector for x")
-    if x.shape[0] == 0:
+    if holds_here(x.shape[0] == 0, "there are no points"):
         raise TypeError("expected non-empty vector for x")
     if y.ndim < 1 or y.ndim > 2:
         raise TypeError("expected 1D or 2D array for y")
-    if x.shape[0] != y.shape[0]:
+    if holds_here(x.shape[0] != y.shape[0], "the lengths differ"):
         raise TypeError("expected x and y to have same length")
 
 

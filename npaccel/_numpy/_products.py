@@ -13,6 +13,7 @@ from npaccel._numpy._axes import axis_of, call, deliver
 from npaccel._numpy._dtypes import as_tensor, cast, result_dtype
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_products import matmul
+from npaccel._torch_internals.sizes import holds_here
 
 #: What BLAS multiplies, for whose results NumPy takes an `out` of the same dtype only.
 _OF_BLAS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
@@ -27,7 +28,7 @@ def promoted(*operands: Any) -> list[torch.Tensor]:
 
 def _aligned(a: torch.Tensor, b: torch.Tensor, i: int, j: int) -> None:
     """Raise NumPy's ValueError where two contracted axes differ in length."""
-    if a.shape[i] != b.shape[j]:
+    if holds_here(a.shape[i] != b.shape[j], "the lengths differ"):
         raise ValueError(
             f"shapes {tuple(a.shape)} and {tuple(b.shape)} not aligned: "
             f"{a.shape[i]} (dim {i % a.ndim}) != {b.shape[j]} (dim {j % b.ndim})"
@@ -70,7 +71,7 @@ def vdot(a: Any, b: Any, /) -> torch.Tensor:
     """`numpy.vdot`: of the flattened operands, the first one conjugated."""
     a, b = promoted(a, b)
     a, b = a.reshape(-1), b.reshape(-1)
-    if a.shape[0] != b.shape[0]:
+    if holds_here(a.shape[0] != b.shape[0], "the lengths differ"):
         raise ValueError("cannot reshape array: vdot takes operands of one size")
     return matmul(torch.conj_physical(a) if a.is_complex() else a, b)
 

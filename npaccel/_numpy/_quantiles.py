@@ -26,7 +26,7 @@ from npaccel._numpy._sorting import ordered, positions
 from npaccel._numpy._table import implements, parameters_of
 from npaccel._numpy._ufunc_engine import named
 from npaccel._numpy._ufunc_integers import as_bits, as_signed
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import holds_here, surely
 
 
 def gathered(x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
@@ -83,7 +83,7 @@ def _median_dtypes(x: torch.Tensor) -> tuple[DType, DType]:
 def _median(x: torch.Tensor, axes: tuple[int, ...], skip_nan: bool) -> torch.Tensor:
     acc, result = _median_dtypes(x)
     data = gathered(x, axes)
-    if data.shape[0] == 0:
+    if holds_here(data.shape[0] == 0, "there are no elements"):
         shape = tuple(data.shape[1:])
         nan = complex("nan+nanj") if result.kind == "c" else float("nan")
         return full_scalar(nan, result, x.device, shape).clone()
@@ -211,7 +211,8 @@ def _between(
     """Return quantiles of data: q.shape[0] of them along a new first axis; NaN for NaN."""
     levels = q.reshape([-1] + [1] * (data.ndim - 1))
     place = _PLACES[method](n, levels)
-    last = torch.clamp(torch.as_tensor(n - 1, device=data.device), min=0)
+    highest = n - 1 if isinstance(n, torch.Tensor) else _place(n - 1, data)[0]
+    last = torch.clamp(highest, min=0)
     whole = torch.floor(place)
     index = torch.minimum(torch.clamp(whole.to(torch.int64), min=0), last)
     final = _place(data.shape[0] - 1, data)
@@ -328,7 +329,7 @@ def _quantiles(
         raise ValueError(f"cannot reshape array of size 0 into shape {tuple(x.shape)}, newaxis")
     data = gathered(x, axes)
     skip = skip and x.dtype.is_floating_point
-    if data.shape[0] == 0:
+    if holds_here(data.shape[0] == 0, "there are no elements"):
         raise IndexError(f"index -1 is out of bounds for axis 0 with size {data.shape[0]}")
     if weights is not None:
         spread = gathered(shaped_weights(weights, x, axes, axis is None), axes)

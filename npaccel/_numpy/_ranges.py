@@ -31,6 +31,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import is_symbolic
+from npaccel._torch_internals.sizes import depends_on_data, holds_here
 
 
 @implements(np.arange)
@@ -179,7 +180,7 @@ def linspace(
     shape = torch.broadcast_shapes(first.shape, last.shape)  # type: ignore[no-untyped-call]
     index = torch.arange(count, device=delta.device).reshape((-1,) + (1,) * len(shape))
     steps = cast(index, kind)
-    if parts > 0:
+    if not holds_here(parts <= 0, "there are few numbers"):
         step = delta / parts
         # A step that rounds to zero would lose the ends: divide first then.
         vanishes = (step == 0).any()
@@ -187,7 +188,7 @@ def linspace(
     else:
         step = full_scalar(math.nan, default_float(), delta.device)
         found = steps * delta + first
-    if endpoint and count > 1:
+    if endpoint and (depends_on_data(count) or count > 1):
         found = torch.where(index == count - 1, last, found)
     found = torch.movedim(found, 0, axis_of(axis, found.ndim))
     found = _as_requested(found, dtype)

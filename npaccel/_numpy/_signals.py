@@ -31,6 +31,7 @@ from npaccel._numpy._norms import as_inexact
 from npaccel._numpy._products import promoted
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import as_signed
+from npaccel._torch_internals.sizes import holds_here
 
 #: Up to this length of a window its products are written out, one after another.
 _WRITTEN_OUT = 64
@@ -111,9 +112,9 @@ def _vectors(a: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
 def convolve(a: Any, v: Any, mode: Any = "full") -> torch.Tensor:
     """`numpy.convolve` of two 1-D arrays."""
     x, y = _vectors(a, v)
-    if y.shape[0] > x.shape[0]:
+    if holds_here(y.shape[0] > x.shape[0], "the second array is longer"):
         x, y = y, x
-    if y.shape[0] == 0:
+    if holds_here(y.shape[0] == 0, "there are no elements"):
         raise ValueError("a cannot be empty" if as_tensor(a).shape[0] == 0 else "v cannot be empty")
     return _slid(x, y.flip(0), mode).view(to_torch(result_dtype(as_tensor(a), as_tensor(v))))
 
@@ -124,10 +125,10 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> torch.Tensor:
     x, y = _vectors(a, v)
     if y.is_complex():
         y = torch.conj_physical(y)
-    swapped = y.shape[0] > x.shape[0]
+    swapped = holds_here(y.shape[0] > x.shape[0], "the second array is longer")
     if swapped:
         x, y = y, x
-    if y.shape[0] == 0:
+    if holds_here(y.shape[0] == 0, "there are no elements"):
         name = "first" if as_tensor(a).numel() == 0 else "second"
         raise ValueError(f"{name} array argument cannot be empty")
     found = _slid(x, y, mode)

@@ -25,7 +25,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import from_ordered as from_order
 from npaccel._numpy._ufunc_integers import ordered as in_signed_order
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import holds_here, surely
 
 _KINDS = ("quicksort", "mergesort", "heapsort", "stable")
 _NO_FIELDS = "Cannot specify order when the array has no fields."
@@ -391,7 +391,7 @@ def _position(
     of_all = axis is None or x.ndim == 0
     flat = x.reshape(-1) if of_all else x
     along = axis_of(0 if axis is None else axis, flat.ndim)
-    if flat.shape[along] == 0:
+    if holds_here(flat.shape[along] == 0, "there are no elements"):
         name = "argmax" if largest else "argmin"
         raise ValueError(f"attempt to get {name} of an empty sequence")
     found = extreme_position(flat, along, bool(keepdims) and not of_all, largest)

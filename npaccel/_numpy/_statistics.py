@@ -25,6 +25,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._products import dot
 from npaccel._numpy._quantiles import shaped_weights
 from npaccel._numpy._table import implements, parameters_of
+from npaccel._torch_internals.sizes import holds_here
 
 
 @implements(
@@ -50,7 +51,9 @@ def average(
         w = as_tensor(weights)
         own = [to_numpy(x.dtype), to_numpy(w.dtype)]
         dtype = narrow(as_dtype(np.result_type(*own, *_floats(own[0]))), own)
-        same = tuple(w.shape) == tuple(x.shape)
+        same = w.ndim == x.ndim and not any(
+            holds_here(m != n, "the shapes differ") for m, n in zip(w.shape, x.shape, strict=True)
+        )
         w = w if same else shaped_weights(w, x, axes, all_axes=axis is None)
         w = cast(w, dtype)
         total = over_axes(torch.sum, w, axes, keepdims)

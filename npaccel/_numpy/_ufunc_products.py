@@ -21,6 +21,7 @@ from npaccel._numpy._ufunc_engine import (
     request_of,
 )
 from npaccel._numpy._ufunc_integers import Compute, as_signed, is_integral
+from npaccel._torch_internals.sizes import holds_here
 
 
 def _by_dtype(product: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -117,7 +118,7 @@ def check_core(ufunc: np.ufunc, operands: Sequence[torch.Tensor]) -> Any:
     """
     first, second = _core(ufunc, operands)
     for name in first.keys() & second.keys():
-        if first[name] != second[name]:
+        if holds_here(first[name] != second[name], "the lengths differ"):
             raise ValueError(
                 f"{ufunc.__name__}: Input operand 1 has a mismatch in its core dimension, with "
                 f"gufunc signature {ufunc.signature} "

@@ -39,6 +39,23 @@ def assume(condition: Any, otherwise: str) -> None:
     torch._check(condition, lambda: f"Runtime assertion failed: {otherwise}")  # type: ignore[no-untyped-call]
 
 
+def holds_here(condition: Any, unusual: str) -> bool:
+    """Whether an unusual condition on sizes holds.
+
+    Parameters
+    ----------
+    condition : bool or torch.SymBool
+        A comparison of sizes. Where it depends on the data, code is compiled for sizes for
+        which it doesn't hold, and NumPy runs calls for which it does.
+    unusual : str
+        What is the case where it holds.
+    """
+    if depends_on_data(condition):
+        assume(torch.sym_not(condition), unusual)  # type: ignore[no-untyped-call]
+        return False
+    return bool(condition)
+
+
 def raise_unless(condition: torch.Tensor, otherwise: str) -> None:
     """Let compiled code raise RuntimeError where a value isn't true.
 
@@ -73,4 +90,4 @@ def leave_unbound(found: Any) -> None:
     env.ignorable_fresh_unbacked_symbols.extend(env.pending_fresh_unbacked_symbols)
 
 
-__all__ = ["assume", "depends_on_data", "leave_unbound", "surely"]
+__all__ = ["assume", "depends_on_data", "holds_here", "leave_unbound", "raise_unless", "surely"]

@@ -1,0 +1,61 @@
+"""Functions of arrays whose size depends on the data stay in the graph."""
+
+import numpy as np
+import pytest
+from comparing import assert_same, check
+from test_breaks import quiet
+
+import npaccel
+
+X = np.array([3.0, 0, -1, 3, 0, 2])
+M = np.arange(12.0).reshape(4, 3)
+
+FUNCTIONS = [
+    lambda x: x[x > 0].argmax(),
+    lambda x: np.median(x[x > 0]) + np.percentile(x[x > 0], 40),
+    lambda x: np.dot(x[x > 0], x[x > 0]),
+    lambda x: x[x > 0] @ x[x > 0],
+    lambda x: np.array_equal(x[x > 0], x[x > 0]),
+    lambda x: np.linspace(0, 1, x[x > 0].size),
+    lambda x: np.ediff1d(x[x > 0]),
+    lambda x: np.fft.fft(x[x > 0]),
+    lambda x: np.convolve(x[x > 0], [1, 2]),
+    lambda x: np.histogram(x[x > 0], bins=3),
+    lambda x: np.bincount(x[x > 0].astype(int)),
+    lambda x: np.roll(x[x > 0], 1),
+    lambda x: np.unique(x)[np.argmax(np.unique(x, return_counts=True)[1])],
+]
+
+
+@pytest.mark.parametrize("number", range(len(FUNCTIONS)))
+def test_one_graph(number):
+    check(FUNCTIONS[number], X)
+
+
+@pytest.mark.parametrize("number", range(len(FUNCTIONS)))
+def test_other_sizes(number):
+    jitted = npaccel.jit(FUNCTIONS[number], backend="eager", default_float="float64")
+    for x in (X, X[:1], X + 5, X[:0], X - 9):
+        with np.errstate(all="ignore"):
+            try:
+                wanted = FUNCTIONS[number](x)
+            except (ValueError, IndexError, ZeroDivisionError) as error:
+                with pytest.raises(type(error)):
+                    quiet(jitted, x)
+            except RuntimeWarning:
+                continue
+            else:
+                assert_same(quiet(jitted, x), wanted)
+
+
+def test_products_of_chosen_rows():
+    check(lambda x: np.average(x[x > 0], weights=x[x > 0]), X)
+    check(lambda x: x[x[:, 0] > 2].T @ x[x[:, 0] > 2], M)
+
+
+@pytest.mark.inductor
+def test_compiled_by_inductor():
+    def function(x):
+        return [FUNCTIONS[i](x) for i in (0, 2, 5, 6, 11)]
+
+    check(function, X, backend="inductor", calls=2)
