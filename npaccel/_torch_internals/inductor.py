@@ -34,6 +34,7 @@ from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
+from npaccel._torch_internals.narrow_lanes import narrow_as_written
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
@@ -283,6 +284,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         reads_before_writes(),
         all_roundings(graph),
         _numbers_in_full(),
+        narrow_as_written(),
         fast_mask_stores(),
         fast_vector_operations(),
     ):

@@ -50,11 +50,12 @@ class Plan:
     form: str
     keywords: tuple[str, ...]
     seed: int
+    shapes: tuple[tuple[int, ...], ...] | None = None
 
     def draw(self):
         """Return positional arguments and keywords, the same at each call."""
         rng = np.random.default_rng([zlib.crc32(self.row.name.encode()), self.seed])
-        draw = Draw(rng, self.dtype, self.form, self.spec.extremes)
+        draw = Draw(rng, self.dtype, self.form, self.spec.extremes, self.shapes)
         args = [role(draw) for role in self.spec.args]
         kwargs = {name: role_of(self.spec, name)(draw) for name in self.keywords}
         if kwargs.get("out") is OUT:

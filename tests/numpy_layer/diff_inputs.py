@@ -34,10 +34,13 @@ class Draw:
         One of `FORMS`.
     extremes : bool
         Whether special values include the largest and smallest of the dtype.
+    shapes : sequence of tuple, optional
+        What the main array's shape is chosen from.
     """
 
-    def __init__(self, rng, dtype, form, extremes=True):
+    def __init__(self, rng, dtype, form, extremes=True, shapes=None):
         self.rng, self.dtype, self.form, self.extremes = rng, dtype, form, extremes
+        self.shapes = shapes or SHAPES.get(form, ANY_SHAPE)
         self.shape = ()
         self.values = {}
 
@@ -49,8 +52,7 @@ class Draw:
 
     def main(self, ndims=(0, 1, 2, 3)):
         """Return the main array, whose shape the other arguments go by."""
-        shapes = SHAPES.get(self.form, ANY_SHAPE)
-        fitting = [shape for shape in shapes if len(shape) in ndims] or shapes
+        fitting = [shape for shape in self.shapes if len(shape) in ndims] or self.shapes
         self.shape = self.choice(*fitting)
         return self.array(self.shape)
 

@@ -26,7 +26,7 @@ class Outcome:
 def in_numpy(plan):
     args, kwargs = plan.draw()
     text, values = rendered(plan.row, args, kwargs)
-    return _run(lambda: function(text, values)(*values.values()), values.values())
+    return run_quietly(lambda: function(text, values)(*values.values()), values.values())
 
 
 def through_jit(plan, strict=True):
@@ -35,7 +35,7 @@ def through_jit(plan, strict=True):
     run = npaccel.jit(
         function(text, values), backend="eager", default_float="float64", strict=strict, cache=False
     )
-    return _run(lambda: run(*values.values()), values.values())
+    return run_quietly(lambda: run(*values.values()), values.values())
 
 
 def through_row(plan):
@@ -44,7 +44,7 @@ def through_row(plan):
     known = {}
     args, kwargs = as_tensors(args, known), as_tensors(kwargs, known)
     call = plan.row.implementation
-    outcome = _run(lambda: call(*args, **kwargs), ())
+    outcome = run_quietly(lambda: call(*args, **kwargs), ())
     outcome.arrays = tuple(known[id(v)].numpy() if id(v) in known else v for v in values.values())
     return outcome
 
@@ -62,7 +62,7 @@ def as_tensors(x, known):
     return {k: as_tensors(v, known) for k, v in x.items()} if isinstance(x, dict) else x
 
 
-def _run(call, arrays):
+def run_quietly(call, arrays):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

@@ -1,18 +1,27 @@
-"""What torch's own kernels do right, but its compiler to C++ did not."""
+"""What torch's own kernels do right, but its compiler to C++ did not.
+
+Calls of all rows of the table are compared with NPACCEL_TEST_SWEEP=inductor, many at a time,
+which takes hours; `sweep_inductor.py` does so for some.
+"""
+
+import os
 
 import numpy as np
 import pytest
+from inductor_batches import LAYOUTS, calls_of, wrong_calls
+from test_differential import COMPILED
 
 import npaccel
 
 pytestmark = pytest.mark.inductor
 
+SWEEP = os.environ.get("NPACCEL_TEST_SWEEP") == "inductor"
 
-def compiled(function, *args):
+
+def compiled(function, *args, dynamic=None):
     """Return what a function compiled to C++ answers."""
-    run = npaccel.jit(
-        function, backend="inductor", default_float="float64", strict=True, cache=False
-    )
+    options = {"default_float": "float64", "strict": True, "cache": False, "dynamic": dynamic}
+    run = npaccel.jit(function, backend="inductor", **options)
     return run(*args)
 
 
@@ -93,3 +102,130 @@ def test_casts_round_though_another_follows():
     args = rng.normal(size=10_000), rng.integers(0, 2**40, 10_000)
     for got, wanted in zip(compiled(cast, *args), cast(*args), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_reductions_of_bytes_take_no_lanes_for_elements():
+    """A vector of bytes has more lanes than a turn of the loop computes."""
+
+    def reduce(*arrays):
+        found = []
+        for x in arrays:
+            found += [x.min(), x.max(), x.min(axis=-1), x.max(axis=0), np.ptp(x), x.argmin()]
+            found += [(x + 1).sum(dtype=x.dtype), (x | 1).prod(dtype=x.dtype), (x < 1).any()]
+            found += [np.bitwise_xor.reduce(x.ravel() + 1), x.argmax(), (x > -1).all()]
+        return found
+
+    rng = np.random.default_rng(0)
+    shapes = (64,), (5, 68), (3, 16), (13,)
+    arrays = [rng.integers(3, 120, shape).astype("B") for shape in shapes]
+    arrays += [-rng.integers(3, 120, shape).astype("b") for shape in shapes]
+    for got, wanted in zip(compiled(reduce, *arrays), reduce(*arrays), strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_signs_of_narrow_integers_are_of_their_own_type():
+    def use(b, h):
+        return [np.minimum(np.sign(x), x + y) for x, y in ((b, b[::-1]), (h, h[::-1]), (h, b))]
+
+    b = np.arange(-40, 40, dtype=np.int8)
+    h = np.arange(-300, 500, 10, dtype=np.int16)
+    for got, wanted in zip(compiled(use, b, h), use(b, h), strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+
+
+# -- calls of the table's rows: a sample, and with NPACCEL_TEST_SWEEP=inductor all of them
+
+#: Rows that are compiled together, the layout of their arrays, and keywords. Of each row a
+#: call for every narrow dtype.
+SAMPLE = [
+    ("ndarray.min ndarray.sum any argmax", "strided", ("axis",)),
+    ("absolute negative less floor_divide left_shift", "tails", ()),
+    ("square multiply hypot clip where", "whole vectors", ()),
+]
+NARROW = [np.dtype(code) for code in "?bBhHIe"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("names", "layout", "keywords"), SAMPLE)
+def test_compiled_rows_equal_numpys(names, layout, keywords):
+    rows = [COMPILED[f"numpy.{name}"] for name in names.split()]
+    calls = [c for row in rows for c in calls_of(row, layout, keywords=keywords, dtypes=NARROW)]
+    assert len(calls) > 3 * len(rows)
+    wrong = wrong_calls(calls)
+    assert not wrong, f"{len(wrong)} of {len(calls)} calls differ:\n" + "\n".join(wrong[:5])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", COMPILED if SWEEP else [])
+def test_all_compiled_rows_equal_numpys(name, layout, dynamic):
+    calls = [c for seed in range(2) for c in calls_of(COMPILED[name], layout, seed)]
+    wrong = wrong_calls(calls, dynamic=dynamic)
+    assert not wrong, f"{len(wrong)} of {len(calls)} calls differ:\n" + "\n".join(wrong[:5])
+
+
+# -- chains: what stays in registers between narrow operations
+
+#: Operations on narrow numbers that keep them narrow, or give truth values.
+LINKS = (
+    *("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} & {1}", "{0} ^ {1}", "~{0}", "-{0}", "abs({0})"),
+    *("np.square({0})", "{0} << 1", "{0} >> 1", "{0} // 3", "{0} % 5", "np.sign({0})"),
+    *("np.maximum({0}, {1})", "np.minimum({0}, {1})", "np.where({0} > {1}, {0}, {1})"),
+    *("np.clip({0}, 2, 90)", "np.where({2}, {0}, 0)", "np.where({2}, {0}, -{0})", "{0} * 3"),
+    *("({0} > {1}).astype({0}.dtype)", "{0}.astype(np.int8).astype({0}.dtype)", "{0} // {3}"),
+    *(
+        "({0} & 127).astype(np.float32).astype({0}.dtype)",
+        "np.roll({0}, 1)",
+        "{0}[::-1]",
+        "{0} % {3}",
+    ),
+    *("{0}.cumsum(dtype={0}.dtype)", "{0} + {0}.max()", "{0} - {0}.min()", "{0} | {1}"),
+)
+
+
+def chain(code, rng, count):
+    """Return Python text that works on arrays x and y of a dtype and m of bools."""
+    names, lines = ["x", "y"], ["p = y | 1"]
+    for i in range(count):
+        first, second = rng.choice(names, 2)
+        lines.append(f"v{i} = " + str(rng.choice(LINKS)).format(first, second, "m", "p"))
+        names = [*names[-3:], f"v{i}"]
+    wide = ", ".join(f"{name}.astype(np.int64)" for name in names)
+    return "\n    ".join([*lines, f"return {', '.join(names)}, {wide}, {names[-1]} > x"])
+
+
+def chains(seed, dynamic=None, codes="bBhHiIlL"):
+    """Compare one chain for each dtype, all in one function, with NumPy."""
+    rng = np.random.default_rng(seed)
+    space, arrays, calls = {"np": np}, [], []
+    for n, code in enumerate(codes):
+        exec(f"def chain{code}(x, y, m):\n    {chain(code, rng, 8)}\n", space)
+        shape = (int(rng.choice([64, 67, 13, 200])) + n,)
+        info = np.iinfo(code)
+        numbers = rng.integers(info.min, info.max, (2, *shape), dtype=code, endpoint=True)
+        arrays += [*numbers, rng.random(shape) > 0.5]
+        calls.append(f"chain{code}(*arrays[{3 * n}:{3 * n + 3}])")
+    exec(f"def together(*arrays):\n    return {', '.join(calls)}\n", space)
+    with np.errstate(all="ignore"):
+        wanted = space["together"](*arrays)
+        got = compiled(space["together"], *arrays, dynamic=dynamic)
+    for mine, theirs, code in zip(got, wanted, codes, strict=True):
+        for i, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+            assert one.dtype == other.dtype, (seed, code, i)
+            np.testing.assert_array_equal(one, other, err_msg=f"seed {seed}, {code}, result {i}")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_chains_of_narrow_integers_wrap_as_numpys_do():
+    chains(0, codes="bBhHI")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(200 if SWEEP else 0))
+def test_many_chains_of_narrow_integers(seed):
+    chains(seed, dynamic=True if seed % 2 else None)
