@@ -14,7 +14,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import sympy
 import torch
 from torch._inductor.codegen.cpp import CppOverrides, CppVecKernel
 
@@ -41,7 +40,7 @@ def _combined(original: Any) -> Any:
         is_bytes = kwargs.get("src_dtype") in _BYTES
         if not is_bytes or reduction_type not in _FOLDS or self.tail_size:
             return original(self, reduction_type, *args, **kwargs)
-        self.tail_size = sympy.Integer(self.tiling_factor)
+        self.tail_size = self.tiling_factor
         try:
             return original(self, reduction_type, *args, **kwargs)
         finally:
