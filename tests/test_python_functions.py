@@ -124,6 +124,16 @@ def test_types_that_depend_on_values_are_pythons(number):
     in_numpy(*TYPES[number])
 
 
+def test_sizes_may_change():
+    def function(x):
+        return np.zeros(math.ceil(x.size / 4)) + math.sqrt(len(x)) + math.floor(float(x.max()))
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for size in (6, 9, 12):
+        assert_same(jitted(np.ones(size)), function(np.ones(size)))
+    assert not jitted.report().fallbacks
+
+
 def test_setattr_gives_nothing():
     def function(c):
         return setattr(c, "real", 7), c * 2

@@ -83,7 +83,7 @@ def would_raise(found: torch.Tensor, xs: list[torch.Tensor]) -> torch.Tensor:
     return wrong | (torch.isinf(found) & ~_any(_not_finite, xs))
 
 
-def to_int(function: Any, x: torch.Tensor) -> torch.Tensor:
+def to_int(function: Any, number: Any) -> torch.Tensor:
     """Return the int that `round`, `int`, `math.floor` give, as an int64 without dimensions.
 
     Raises
@@ -91,6 +91,7 @@ def to_int(function: Any, x: torch.Tensor) -> torch.Tensor:
     NotImplementedError
         If it isn't one real number on a CPU.
     """
+    x = as_tensor(number)
     if not x.is_floating_point():
         _check(x)
         return cast(x, to_numpy(torch.int64))

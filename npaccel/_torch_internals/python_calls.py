@@ -20,10 +20,11 @@ from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
 from npaccel._numpy import _python_functions
 from npaccel._numpy._dtypes import to_numpy
-from npaccel._torch_internals.numpy_calls import emit, is_scalar_variable, refuse
+from npaccel._torch_internals.numpy_calls import emit, example_of, is_scalar_variable, refuse
 from npaccel._torch_internals.numpy_operations import VALUE, Operation
 from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.python_numbers import number
+from npaccel._torch_internals.sizes import depends_on_data
 
 
 def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operation:
@@ -111,15 +112,19 @@ def _patch_math() -> None:
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if getattr(self.value, "__module__", "") != "math" or not active.depth:
             return original(self, tx, args, kwargs)
-        computed = any(
-            isinstance(arg.realize(), NumpyNdarrayVariable | SymNodeVariable)
-            for arg in [*args, *kwargs.values()]
-        )
+        computed = any(_is_computed(arg.realize()) for arg in [*args, *kwargs.values()])
         if not computed:
             return original(self, tx, args, kwargs)
         return _math(tx, self.value, list(args), kwargs)
 
     TorchInGraphFunctionVariable.call_function = call_function
+
+
+def _is_computed(variable: Any) -> bool:
+    """Whether a number depends on the data; sizes of arrays are Dynamo's business."""
+    if isinstance(variable, SymNodeVariable):
+        return depends_on_data(example_of(variable))
+    return isinstance(variable, NumpyNdarrayVariable)
 
 
 def _math(tx: Any, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
