@@ -29,7 +29,6 @@ from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope
 from npaccel._options import Options
 from npaccel._random_host import Draws, Line
-from npaccel._report import Details, LineCode, Narrowed
 from npaccel._runner import InputPlan, Plan
 from npaccel._torch_internals.loader import NotPortableError, load_module, portable_source
 from npaccel._version import __version__
@@ -37,6 +36,7 @@ from npaccel.errors import CacheError
 
 if TYPE_CHECKING:
     from npaccel._frame import Compiled
+    from npaccel._report._details import Details, LineCode, Narrowed
 
 _CODE = "code.py"
 #: What comes of reading metadata that another program, or another version, wrote.
@@ -268,6 +268,7 @@ def encode_details(details: Details, code: types.CodeType) -> list[Any]:
 
 def decode_details(item: Any, code: types.CodeType) -> Details:
     """Read details that `encode_details` made."""
+    from npaccel._report._details import Details, LineCode, Narrowed
 
     def place(file: str, line: int) -> tuple[str, int]:
         return (file, line) if file else (code.co_filename, code.co_firstlineno + line)

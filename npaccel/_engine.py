@@ -27,7 +27,7 @@ from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
-from npaccel._report import Details, Fallback, Graph, Log
+from npaccel._report import Fallback, Graph, Log
 from npaccel._runner import FAILED, MISS, OVERLAP, Runner, make_runner
 from npaccel._torch_internals.loader import NotPortableError
 from npaccel.errors import (
@@ -41,6 +41,7 @@ from npaccel.errors import (
 
 if TYPE_CHECKING:
     from npaccel._frame import Compiled
+    from npaccel._report._details import Details
 
 #: So many calls whose indices are special are interpreted before such code is compiled.
 MAX_INTERPRETED = 8

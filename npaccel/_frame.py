@@ -20,7 +20,7 @@ from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, UnknownGuardError
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._random_host import restore
-from npaccel._report import Details
+from npaccel._report._details import Details
 from npaccel._runner import (
     FAILED,
     MISS,

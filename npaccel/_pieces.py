@@ -15,7 +15,8 @@ import torch
 from npaccel import _arguments, _floating_errors, _results
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._progress import notice
-from npaccel._report import Details, Graph
+from npaccel._report import Graph
+from npaccel._report._details import Details
 from npaccel._runner import Runner
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, pieces
@@ -120,7 +121,7 @@ class _PieceCompiler:
                 not_kept="it's a piece of a function",
                 source=compiled.source,
                 stages=compiled.stages,
-                details=Details(compiled.lines),
+                details=Details(compiled.lines, piece.narrowed),
             )
         )
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel._report import Details, Graph, Log, Report, Timing
+from npaccel._report import Graph, Log, Report
+from npaccel._report._details import Details, Timing
 
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 
@@ -30,7 +31,7 @@ def smooth(x):
 def stops(x):
     y = np.sin(x)
     print(y.shape, file=Quiet)
-    return y + 1
+    return y + 1, np.ones(3)
 
 
 class Quiet:
@@ -87,6 +88,7 @@ def test_a_break_and_what_is_around_it():
     found = engines(report)
     assert found[line_of(stops, "print")] == "NumPy"
     assert found[line_of(stops, "np.sin")] == "interpreted"
+    assert [one.line for one in report.narrowed] == [line_of(stops, "np.ones")]
     notes = {n for block in report.blocks for line in block.lines for n in line.notes}
     assert any("move the output behind the call" in note for note in notes)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from npaccel import _arguments
 from npaccel._check._cases import as_array
 from npaccel._check._copies import Surroundings, copied
-from npaccel._report import Timing
+from npaccel._report._details import Timing
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine

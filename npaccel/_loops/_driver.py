@@ -31,7 +31,8 @@ from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
 from npaccel._loops._turns import TurnRunner, Ways
 from npaccel._options import Options
-from npaccel._report import Log, Loop, Native
+from npaccel._report import Log, Loop
+from npaccel._report._details import Native
 
 #: So many combinations of kinds of arguments are split apart; later ones share the last.
 _MAX_VARIANTS = 16

@@ -1,29 +1,6 @@
 """The report of a function: what is collected for it, and how it's told."""
 
-from npaccel._report._log import (
-    Details,
-    Fallback,
-    Graph,
-    LineCode,
-    Log,
-    Loop,
-    Narrowed,
-    Native,
-    Place,
-    Timing,
-)
+from npaccel._report._log import Fallback, Graph, Log, Loop, Place
 from npaccel._report._report import Report
 
-__all__ = [
-    "Details",
-    "Fallback",
-    "Graph",
-    "LineCode",
-    "Log",
-    "Loop",
-    "Narrowed",
-    "Native",
-    "Place",
-    "Report",
-    "Timing",
-]
+__all__ = ["Fallback", "Graph", "Log", "Loop", "Place", "Report"]

@@ -7,9 +7,10 @@ import math
 import types
 from typing import TYPE_CHECKING, Any
 
-from npaccel._report._log import Fallback, Graph, Log, Narrowed
+from npaccel._report._log import Fallback, Graph, Log
 
 if TYPE_CHECKING:
+    from npaccel._report._details import Narrowed
     from npaccel._report._lines import Block
 
 

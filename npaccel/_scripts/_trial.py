@@ -11,7 +11,8 @@ from typing import Any
 from npaccel._check._checking import CheckResult, check
 from npaccel._check._timing import measured
 from npaccel._jit import Jitted, jit
-from npaccel._report import Report, Timing
+from npaccel._report import Report
+from npaccel._report._details import Timing
 from npaccel._scripts._watching import Watched
 
 #: Advice for what isn't run once more, since it may be the whole program.

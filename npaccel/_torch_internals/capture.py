@@ -37,7 +37,7 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 
 from npaccel import _fork
 from npaccel._random_host import Draws
-from npaccel._report import Narrowed
+from npaccel._report._details import Narrowed
 from npaccel._results import IsScalar
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
 from npaccel._torch_internals.lost_views import (
@@ -304,6 +304,7 @@ def capture(
         If it doesn't fit into one graph.
     """
     found: list[_Found] = []
+    narrowed: dict[Narrowed, None] = {}
 
     def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
         context = TracingContext.get()
@@ -319,7 +320,7 @@ def capture(
         _configured(dynamic),
         _contexts(),
         _changes_noted(),
-        narrowings_noted() as narrowed,
+        narrowings_noted(narrowed),
     ):
         output = _compile_frame(function, local_values, backend)
     if found:

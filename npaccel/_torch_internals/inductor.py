@@ -28,7 +28,7 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from npaccel._report import LineCode
+from npaccel._report._details import LineCode
 from npaccel._results import AssumptionError, is_assumption
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.huge_pages import use_huge_pages

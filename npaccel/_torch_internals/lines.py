@@ -13,7 +13,7 @@ from typing import Any
 from torch._guards import TracingContext
 
 from npaccel._numpy import _context
-from npaccel._report import Narrowed
+from npaccel._report._details import Narrowed
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)[^\n]*(?:\n([^\n]*))?')
 
@@ -30,9 +30,8 @@ def frames_of(stack_trace: str | None) -> list[tuple[str, int, str]]:
 
 
 @contextlib.contextmanager
-def narrowings_noted() -> Iterator[dict[Narrowed, None]]:
+def narrowings_noted(found: dict[Narrowed, None]) -> Iterator[None]:
     """Note at which lines floats become 32 bit, while a function is captured."""
-    found: dict[Narrowed, None] = {}
 
     def note(wide: Any, narrow: Any) -> None:
         users = [f for f in TracingContext.extract_stack() if not is_internal(f.filename)]
@@ -43,6 +42,6 @@ def narrowings_noted() -> Iterator[dict[Narrowed, None]]:
     before = _context.on_narrow
     _context.on_narrow = note
     try:
-        yield found
+        yield
     finally:
         _context.on_narrow = before

@@ -24,6 +24,7 @@ from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
 
 from npaccel._random_host import Draws
+from npaccel._report._details import Narrowed
 from npaccel._torch_internals.capture import (
     Capture,
     CaptureError,
@@ -31,7 +32,7 @@ from npaccel._torch_internals.capture import (
     first_lines,
     rewritten,
 )
-from npaccel._torch_internals.lines import is_internal
+from npaccel._torch_internals.lines import is_internal, narrowings_noted
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_state import in_pieces
 from npaccel._torch_internals.numpy_tracing import numpy_traced
@@ -68,8 +69,13 @@ def compiled_in_pieces(
     """
     _listen_to_breaks()
 
+    narrowed: dict[Narrowed, None] = {}
+
     def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-        return compile_piece(_piece(graph, example_inputs))
+        piece = _piece(graph, example_inputs)
+        piece.narrowed = tuple(narrowed)  # Since the piece before.
+        narrowed.clear()
+        return compile_piece(piece)
 
     compiled = torch._dynamo.optimize(backend=backend)(function)
 
@@ -80,6 +86,7 @@ def compiled_in_pieces(
             in_pieces(),
             _listening(on_break),
             _configured(limit),
+            narrowings_noted(narrowed),
             warnings.catch_warnings(),
         ):
             # Dynamo's guards look at read-only arrays as tensors; nothing writes to those.

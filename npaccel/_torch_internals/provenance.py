@@ -16,7 +16,8 @@ import torch
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.cpp_builder import CppBuilder
 
-from npaccel._report import LineCode, Place
+from npaccel._report import Place
+from npaccel._report._details import LineCode
 from npaccel._torch_internals.lines import frames_of
 
 _NODES = re.compile(r"# .*Source Nodes: \[(.*?)\], Original ATen: \[")

@@ -1,0 +1,100 @@
+"""What is collected where something is compiled or measured, for the report's lines."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class LineCode:
+    """A line of the user's code that a graph computes.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    code : tuple of str
+        Names of the kernels that were generated for it, and calls of library
+        functions as they are written in the generated code.
+    """
+
+    file: str
+    line: int
+    code: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Narrowed:
+    """A line at which ``default_float`` makes floats of 32 bit.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    wide, narrow : str
+        The dtype that NumPy gives, and the one that the result has.
+    """
+
+    file: str
+    line: int
+    wide: str
+    narrow: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Details:
+    """What a graph computes, and what a call of it copies.
+
+    Parameters
+    ----------
+    lines : tuple of LineCode
+    narrowed : tuple of Narrowed
+    to_device, to_host : int
+        Bytes that a call copies from the host, and to it.
+    """
+
+    lines: tuple[LineCode, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
+    to_device: int = 0
+    to_host: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Native:
+    """A line of a split function that runs in NumPy.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    reason : str
+    """
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: this line runs in NumPy: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """How long a call takes once it's compiled, and in plain NumPy.
+
+    Parameters
+    ----------
+    plain, compiled : float
+        Seconds of one call.
+    signature : str
+        The arguments.
+    """
+
+    plain: float
+    compiled: float
+    signature: str = ""
+
+    @property
+    def speed_up(self) -> float:
+        """How many times as fast the compiled call is."""
+        return self.plain / self.compiled
