@@ -195,6 +195,17 @@ def test_what_the_function_reads_may_change():
     assert_same(jitted(X), X * 3)
 
 
+def test_defaults_may_change():
+    def scaled(v, k=2):
+        return v * k
+
+    vectorized = np.vectorize(scaled)
+    jitted = npaccel.jit(lambda x: vectorized(x), backend="eager", default_float="float64")
+    for k in (2, 9, 4.5):
+        scaled.__defaults__ = (k,)
+        assert_same(jitted(X), X * k)
+
+
 REFUSED = [
     (lambda x: np.vectorize(lambda v: max(0, v))(x), "give otypes"),
     (lambda x: np.vectorize(lambda v: math.factorial(int(abs(v))))(x), "math.factorial"),

@@ -58,9 +58,9 @@ class _Evaluation:
     def call(self, code: Code, given: Sequence[Value]) -> Value:
         """Call a function with positional arguments."""
         missing = len(code.parameters) - len(given)
-        if missing < 0 or missing > len(code.defaults) or self.depth >= _MAX_DEPTH:
+        if missing < 0 or missing > code.defaults or self.depth >= _MAX_DEPTH:
             raise NotImplementedError(f"this call of {code.name} isn't compiled here")
-        defaults = [_elements.constant(d) for d in code.defaults[len(code.defaults) - missing :]]
+        defaults = [self.name(code, f"{name}=", {}) for name in code.parameters[len(given) :]]
         names: Names = dict(zip(code.parameters, [*given, *defaults], strict=True))
         self.depth += 1
         found = self.block(code, code.body, names)

@@ -30,8 +30,8 @@ class Code:
     ----------
     name : str
     parameters : tuple of str
-    defaults : tuple
-        Numbers, for the last parameters.
+    defaults : int
+        So many of the last parameters have defaults: what ``name=`` stands for.
     body : list of ast.stmt
     names : tuple of str
         What it reads from outside, with the dots in them.
@@ -41,7 +41,7 @@ class Code:
 
     name: str
     parameters: tuple[str, ...]
-    defaults: tuple[Any, ...]
+    defaults: int
     body: list[ast.stmt]
     names: tuple[str, ...]
     meanings: dict[str, Meaning] = dataclasses.field(default_factory=dict)
@@ -67,7 +67,7 @@ def code_of(function: types.FunctionType) -> Code:
     _check(body)
     own = {*parameters, *_assigned(body)}
     names = dict.fromkeys(name for statement in body for name in _read(statement, own))
-    defaults = function.__defaults__ or ()
+    defaults = len(function.__defaults__ or ())
     return Code(function.__name__, parameters, defaults, body, tuple(names))
 
 

@@ -9,7 +9,7 @@ import types
 from typing import Any, ClassVar
 
 import numpy as np
-from torch._dynamo.source import AttrSource
+from torch._dynamo.source import AttrSource, DefaultsSource
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import GuardBuilder, VariableBuilder
 from torch._dynamo.variables.builtin import BuiltinVariable
@@ -177,7 +177,9 @@ def _code(tx: Any, variable: Any, arrays: Any, known: dict[Any, Code]) -> Code:
         made_function = types.FunctionType(helper, function.__globals__, "_names", None, closure)
         reads = UserFunctionVariable(made_function, source=variable.source)
     values = reads.call_function(tx, [], {}).items
-    for name, value in zip(code.names, values, strict=False):
+    defaults = _defaults(tx, variable)
+    own = [f"{name}=" for name in code.parameters[len(code.parameters) - len(defaults) :]]
+    for name, value in [*zip(code.names, values, strict=False), *zip(own, defaults, strict=True)]:
         what, meaning = _meaning(tx, value.realize(), arrays, known)
         if what == "operand":
             arrays.append((code, name, meaning))
@@ -187,12 +189,25 @@ def _code(tx: Any, variable: Any, arrays: Any, known: dict[Any, Code]) -> Code:
     return code
 
 
+def _defaults(tx: Any, variable: Any) -> list[Any]:
+    """Return the defaults of a function's parameters, with guards on them."""
+    if isinstance(variable, NestedUserFunctionVariable):
+        return [] if variable.defaults is None else list(variable.defaults.items)
+    values = variable.fn.__defaults__ or ()
+    if values and variable.source is None:
+        raise NotImplementedError("the defaults of the function may change")
+    return [
+        VariableBuilder(tx, DefaultsSource(variable.source, i))(value)
+        for i, value in enumerate(values)
+    ]
+
+
 def _bare(variable: Any) -> types.FunctionType:
     """Return a function that was made while tracing, with nothing in its closure."""
     code = variable.get_code()
     cells = tuple(types.CellType() for _ in code.co_freevars)
     defaults = variable.defaults
-    values = tuple(_plain(item) for item in defaults.items) if defaults is not None else None
+    values = None if defaults is None else (None,) * len(defaults.items)  # Only how many.
     return types.FunctionType(code, variable.f_globals, code.co_name, values, cells)
 
 
