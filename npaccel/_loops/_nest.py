@@ -7,7 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from npaccel import _arguments
-from npaccel._loops import _elementwise, _numba, _source
+from npaccel._loops import _elementwise, _numba, _slices, _source
 from npaccel._loops._nodes import Nest
 from npaccel._report import Loop
 
@@ -74,12 +74,16 @@ class NestRunner:
                 on_python=self._ran_in_python,
             )
         except _numba.NotInstalledError:
+            if _slices.has_slices(self.definition):
+                return None  # Array code, for which Numba would only be faster.
             self._in_python(
                 "it works on single elements, which array code is slow for",
                 "install Numba, which compiles such loops: pip install 'npaccel[numba]'",
             )
             return self.function
         except _numba.NotSupportedError as error:
+            if _slices.has_slices(self.definition):
+                return None
             if reason:  # Asked for by loops="numba", but it isn't about single elements.
                 self._in_python(f"Numba can't compile it: {error}", "pass loops='auto'")
                 return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops import _captured, _numba_errors, _scalar_nest
+from npaccel._loops import _captured, _numba_errors, _scalar_nest, _slices
 from npaccel._loops._scalar_expressions import MISSING
 from npaccel._loops._scalar_nest import Lowered
 from npaccel._loops._scalar_statements import layout
@@ -110,6 +110,7 @@ class CompiledNest:
         self.filename = filename
         self.narrow = narrow
         self.on_python = on_python
+        self.has_slices = _slices.has_slices(nest)
         self._source = (ast.dump(nest, include_attributes=True), filename, narrow)
         self._paths: dict[tuple[Any, ...], tuple[ast.FunctionDef, dict[str, Any]]] = {}
         self._made: dict[tuple[Any, ...], _Version | None] = {}
@@ -218,6 +219,8 @@ class _Version:
     ) -> tuple[Any, ...]:
         """Call the code."""
         lowered = self.lowered
+        if nest.has_slices and _share_memory(lowered.written, values):
+            return nest.in_python(*args)
         ints, floats = np.zeros(3, np.int64), np.zeros(3)
         inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
         kept = {n: values[n].copy() for n in lowered.written} if lowered.bails else {}
@@ -233,6 +236,17 @@ class _Version:
         if self.restarts >= _PATIENCE:
             nest.give_up(key, site.detail, site.line)
         return nest.in_python(*args)
+
+
+def _share_memory(written: frozenset[str], values: Mapping[str, Any]) -> bool:
+    """Whether an array that is written shares memory with another one."""
+    arrays = {n: v for n, v in values.items() if isinstance(v, np.ndarray)}
+    return any(
+        np.may_share_memory(arrays[name], other)
+        for name in written & arrays.keys()
+        for one, other in arrays.items()
+        if one != name
+    )
 
 
 def _kind(value: Any) -> Any:

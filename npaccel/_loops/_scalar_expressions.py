@@ -226,7 +226,7 @@ class Expressions(Code):
     # Names and constants
 
     def _constant(self, node: ast.Constant) -> Result:
-        if isinstance(node.value, int | float | complex):
+        if isinstance(node.value, int | float | complex | np.generic):
             return self._number(node.value, node)
         return Static(node.value)
 

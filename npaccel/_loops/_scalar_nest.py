@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._loops import _slices
 from npaccel._loops._scalar_calls import Helpers, function_body, stored_names, written
 from npaccel._loops._scalar_code import Env, Program, Site
 from npaccel._loops._scalar_expressions import Scope
@@ -132,6 +133,8 @@ def lower(
         If it isn't scalar code, or if its types don't follow from those of
         its parameters.
     """
+    if _slices.has_slices(nest):
+        nest = _slices.without_slices(nest, values, namespace)
     try:
         return _Lowering(nest, values, namespace, narrow).run()
     except NotSupportedError as error:

@@ -10,7 +10,7 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops import _scalar_operators
+from npaccel._loops import _scalar_operators, _slices
 from npaccel._loops._scalar_code import Block, Env
 from npaccel._loops._scalar_expressions import (
     Expressions,
@@ -120,7 +120,11 @@ class Statements(Expressions):
         """Nothing to write."""
 
     def _expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):
+        if _slices.is_requirement(node.value):
+            condition = self.condition(node.value.args[0])
+            if condition != "True":
+                self.bail_if(f"not {condition}", node.lineno, "vectors of different lengths")
+        elif not isinstance(node.value, ast.Constant):
             self.expression(node.value)
 
     # Assignments

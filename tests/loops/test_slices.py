@@ -1,0 +1,202 @@
+"""Short vectors in loops go to Numba, and compute what NumPy does."""
+
+import copy
+import types
+import warnings
+
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import npaccel
+
+pytest.importorskip("numba")
+
+A = np.random.default_rng(0).normal(size=(7, 5))
+V = np.random.default_rng(1).normal(size=9)
+
+
+def check(function, *arguments, engine="Numba"):
+    jitted = npaccel.jit(function, default_float="float64", backend="eager")
+    for _ in range(2):
+        ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                wanted = function(*theirs)
+            except Exception as error:  # noqa: BLE001 (whatever it is, it must be the same)
+                with pytest.raises(type(error)) as raised:
+                    jitted(*ours)
+                assert str(raised.value) == str(error)  # noqa: PT017
+            else:
+                found = jitted(*ours)
+                if wanted is not None:
+                    assert np.asarray(found).dtype == np.asarray(wanted).dtype
+                    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    assert jitted.report().loops[0].engine == engine, jitted.report()
+    return jitted
+
+
+def sparse(indptr, indices, data, x):
+    y = np.zeros(len(indptr) - 1)
+    for row, (start, stop) in enumerate(zip(indptr[:-1], indptr[1:])):  # noqa: B905, RUF007
+        y[row] = data[start:stop] @ x[indices[start:stop]]
+    return y
+
+
+@pytest.mark.parametrize("counts", [[0], [1, 0, 3], [5, 2, 0, 0, 9, 1]])
+def test_sparse_rows(counts):
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    random = np.random.default_rng(2)
+    indices = random.integers(-9, 9, indptr[-1])
+    check(sparse, indptr, indices, random.normal(size=indptr[-1]), V)
+
+
+def test_an_index_out_of_bounds_raises():
+    check(sparse, np.array([0, 2]), np.array([0, 30]), np.ones(2), V)
+
+
+def gram_schmidt(a):
+    n = a.shape[1]
+    q, r = np.zeros_like(a), np.zeros((n, n))
+    for k in range(n):
+        r[k, k] = np.sqrt(np.dot(a[:, k], a[:, k]))
+        q[:, k] = a[:, k] / r[k, k]
+        for j in range(k + 1, n):
+            r[k, j] = np.dot(q[:, k], a[:, j])
+            a[:, j] -= q[:, k] * r[k, j]
+    return q
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (4, 4), (9, 5), (0, 0)])
+def test_columns(shape):
+    check(gram_schmidt, np.random.default_rng(3).normal(size=shape))
+
+
+def pieces(a, bounds):
+    found = np.zeros(len(bounds))
+    for i in range(len(bounds)):
+        low, high = bounds[i, 0], bounds[i, 1]
+        found[i] = a[low:high] @ a[low:high] + a[-3:] @ a[:3]
+    return found
+
+
+def test_bounds_are_cut_and_counted_from_the_end():
+    values = [-20, -9, -8, -1, 0, 1, 4, 8, 9, 10, 30]
+    check(pieces, V, np.array([(low, high) for low in values for high in values]))
+
+
+def of_other_lengths(a, n):
+    total = 0.0
+    for i in range(n):
+        a[i] = a[i] + 1
+        total += a[i:] @ a[: n - i]
+    return total
+
+
+def test_vectors_of_different_lengths():
+    check(of_other_lengths, V, 9)
+    check(of_other_lengths, V, 4)  # NumPy raises; what was written before stays.
+
+
+def broadcast(a, b):
+    for i in range(3):
+        a[i, :] = b[i : i + 1] * 2 + (a[i, :] @ a[i, :])
+    return a
+
+
+def test_vectors_of_one_element_are_broadcast():
+    jitted = npaccel.jit(broadcast, default_float="float64", backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same(jitted(A.copy(), V), broadcast(A.copy(), V))
+
+
+def shifted(a, n):
+    for i in range(n):
+        a[1:] = a[:-1] * (a[i:] @ a[i:])
+    return a
+
+
+def test_a_write_that_overlaps_what_is_read():
+    check(shifted, V, 4, engine="compiled body")
+
+
+def scaled(a, b, n):
+    for i in range(n):
+        a[i:] -= b[i:] * (b[:i] @ b[:i])
+
+
+def test_arrays_that_share_memory():
+    memory, other = V.copy(), V.copy()
+    jitted = npaccel.jit(scaled, default_float="float64", backend="eager")
+    scaled(memory[:8], memory[1:], 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        jitted(V.copy(), V.copy(), 5)
+        jitted(other[:8], other[1:], 5)
+    np.testing.assert_allclose(memory, other, rtol=1e-12)
+
+
+def complex_scale(a, n):
+    for i in range(n):
+        a[i:] *= (a[:2] @ a[:2]) * 1j
+    return a
+
+
+def by_float(a, n):
+    total = 0.0
+    for i in range(n):
+        total += a[i / 2 :] @ a[i / 2 :]
+    return total
+
+
+def by_none(a, n):
+    total = 0.0
+    for i in range(n):
+        total += a[i:None] @ a[None:None][i:]
+    return total
+
+
+@pytest.mark.parametrize("function", [complex_scale, by_float, by_none])
+def test_what_numpy_refuses_or_numba_does_not_know(function):
+    jitted = npaccel.jit(function, default_float="float64", backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            wanted = function(V.copy(), 3)
+        except Exception as error:  # noqa: BLE001
+            with pytest.raises(type(error)):
+                jitted(V.copy(), 3)
+        else:
+            np.testing.assert_allclose(jitted(V.copy(), 3), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128", "bool"])
+def test_other_dtypes(dtype):
+    jitted = npaccel.jit(pieces, default_float="float64", backend="eager")
+    arguments = (10 * V).astype(dtype), np.array([(0, 4), (2, 9)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_allclose(jitted(*arguments), pieces(*arguments), rtol=1e-6)
+
+
+lib = types.SimpleNamespace(dot=lambda a, b: 7.0 + a[0] - b[0])
+
+
+def of_another_dot(a, n):
+    total = 0.0
+    for i in range(n):
+        total += lib.dot(a[i:], a[i:]) + a[i]
+    return total
+
+
+def test_another_dot():
+    jitted = npaccel.jit(of_another_dot, default_float="float64", backend="eager")
+    assert jitted(V, 4) == pytest.approx(of_another_dot(V, 4))
+
+
+def test_long_vectors_are_left_to_array_code():
+    check(of_other_lengths, np.random.default_rng(5).normal(size=2000), 2, engine="compiled body")
