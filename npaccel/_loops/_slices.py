@@ -66,6 +66,14 @@ def has_slices(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Slice) for part in ast.walk(node))
 
 
+def has_products(node: ast.AST) -> bool:
+    """Whether there are products of what may be short vectors in some code."""
+    return any(
+        isinstance(n, ast.MatMult) or (isinstance(n, ast.Attribute) and n.attr == "dot")
+        for n in ast.walk(node)
+    )
+
+
 def is_requirement(node: ast.expr) -> TypeGuard[ast.Call]:
     """Whether an expression is a condition for what follows."""
     called = node.func if isinstance(node, ast.Call) else None

@@ -7,6 +7,8 @@ import copy
 from collections.abc import Sequence
 from typing import TypeVar
 
+from npaccel._loops._slices import has_products
+
 
 def called_name(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
@@ -72,9 +74,7 @@ def may_be_elementwise(loop: ast.For | ast.While) -> bool:
     """Whether a loop is about single elements or products of vectors, by its text."""
     inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
     # An inner loop about elements is one whatever becomes of slices around it.
-    return _is_of_elements(loop) or (
-        _multiplies_vectors(loop) and not any(map(_is_of_elements, inner))
-    )
+    return _is_of_elements(loop) or (has_products(loop) and not any(map(_is_of_elements, inner)))
 
 
 def _is_of_elements(loop: ast.For | ast.While) -> bool:
@@ -83,14 +83,6 @@ def _is_of_elements(loop: ast.For | ast.While) -> bool:
         isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "range"
     )
     return (bool(subscripts) or over_items) and not any(_has_slice(n.slice) for n in subscripts)
-
-
-def _multiplies_vectors(loop: ast.For | ast.While) -> bool:
-    """Whether there are products of what may be short vectors."""
-    return any(
-        isinstance(n, ast.MatMult) or (isinstance(n, ast.Attribute) and n.attr == "dot")
-        for n in ast.walk(loop)
-    )
 
 
 def _has_slice(index: ast.expr) -> bool:
