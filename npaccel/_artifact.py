@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _conditions_on_disk, _guards, _results
+from npaccel import _conditions_on_disk, _fork, _guards, _results
 from npaccel._cache import DiskCache, Entry, cache_key
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope
@@ -268,7 +268,8 @@ def encode_details(details: Details, code: types.CodeType) -> list[Any]:
 
 def decode_details(item: Any, code: types.CodeType) -> Details:
     """Read details that `encode_details` made."""
-    from npaccel._report._details import Details, LineCode, Narrowed
+    with _fork.importing:
+        from npaccel._report._details import Details, LineCode, Narrowed
 
     def place(file: str, line: int) -> tuple[str, int]:
         return (file, line) if file else (code.co_filename, code.co_firstlineno + line)

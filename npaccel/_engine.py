@@ -530,7 +530,8 @@ class Engine:
         cause, condition : str
             In words, and the condition that doesn't hold any more.
         """
-        from npaccel._causes import differing, failed_condition
+        with _fork.importing:
+            from npaccel._causes import differing, failed_condition
 
         names = self.binding.names
         if key in self.runners:

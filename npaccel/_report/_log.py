@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from npaccel import _arguments
+from npaccel import _arguments, _fork
 
 if TYPE_CHECKING:
     from npaccel._report._details import Details, Native, Timing
@@ -19,7 +19,8 @@ Place = tuple[str, int]
 
 
 def _no_details() -> Details:
-    from npaccel._report._details import Details
+    with _fork.importing:
+        from npaccel._report._details import Details
 
     return Details()
 
