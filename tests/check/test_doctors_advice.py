@@ -16,7 +16,9 @@ import pytest
 import npaccel
 
 PROGRAMS = Path(__file__).parent / "programs"
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(npaccel.__file__).parent.parent)}
+ROOT = str(Path(npaccel.__file__).parent.parent)
+#: One thread: two of them wait for each other where other tests use the cores.
+ENVIRONMENT = os.environ | {"PYTHONPATH": ROOT, "OMP_NUM_THREADS": "1"}
 #: The functions that take most of the time; the doctor names each or one that calls it.
 HOT = {
     "image_pipeline": {"conductance", "denoise"},
