@@ -219,6 +219,26 @@ def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
         return getattr(np, name).accumulate(x, axis)  # type: ignore[no-any-return]
 
 
+def _per_start(x: torch.Tensor, starts: torch.Tensor, _: str) -> tuple[Sequence[Any], torch.dtype]:
+    return (*x.shape[:-1], starts.shape[0]), x.dtype
+
+
+@_kernel("ufunc_reduceat(Tensor x, Tensor starts, str name) -> Tensor", _per_start)
+def ufunc_reduceat(x: Array, starts: Array, name: str) -> Array:
+    """Fold slices of the last axis with a ufunc, in the dtype of x."""
+    with np.errstate(all="ignore"):
+        return getattr(np, name).reduceat(x, starts, -1, x.dtype)  # type: ignore[no-any-return]
+
+
+@_kernel("ufunc_at(Tensor x, Tensor places, Tensor values, str name) -> Tensor", _like)
+def ufunc_at(x: Array, places: Array, values: Array, name: str) -> Array:
+    """Return a copy of a 1-D x to which the `at` of a ufunc has been applied."""
+    found = x.copy()
+    with np.errstate(all="ignore"):
+        getattr(np, name).at(found, places, values)
+    return found
+
+
 @_kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)
 def arctan2(y: Array, x: Array) -> Array:
     """`numpy.arctan2` of floats of one shape and dtype."""

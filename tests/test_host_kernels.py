@@ -12,11 +12,20 @@ X = np.random.default_rng(0).normal(size=(6, 5))
 SLID = np.convolve(X[0] + 1j, X[1, 2::-1] * 1j)
 
 
+def multiplied(x):
+    found = x[0].copy()
+    np.multiply.at(found, [1, -1, 1], x[1, :3])
+    return found
+
+
 def placed(x, mask, values):
     found = x.copy()
     np.place(found, mask, values)
     return found
 
+
+U, V = np.array([2.0, 3, 0, 5]), np.array([1.0, 1])
+QUOTIENT, REST = np.polydiv(U, V)
 
 CALLS = {
     "sort": (host.sort, (X, 0, True), np.sort(X, 0)),
@@ -28,6 +37,15 @@ CALLS = {
     "ufunc": (host.ufunc, (X, "cbrt"), np.cbrt(X)),
     "ufunc of integers": (host.ufunc, (np.arange(5), "cbrt"), np.cbrt(np.arange(5))),
     "arctan2": (host.arctan2, (X, X[::-1].copy()), np.arctan2(X, X[::-1])),
+    "ufunc_reduce": (host.ufunc_reduce, (X, "divide", 1), np.divide.reduce(X, 1)),
+    "ufunc_accumulate": (host.ufunc_accumulate, (X, "divide", 0), np.divide.accumulate(X, 0)),
+    "ufunc_reduceat": (
+        host.ufunc_reduceat,
+        (X, np.array([3, 0, 2]), "add"),
+        np.add.reduceat(X, [3, 0, 2], 1),
+    ),
+    "ufunc_at": (host.ufunc_at, (X[0], np.array([1, -1, 1]), X[1, :3], "multiply"), multiplied(X)),
+    "polydiv": (host.polydiv, (U, V), np.concatenate([QUOTIENT, np.zeros(len(U) - 1), REST])),
     "flatnonzero": (host.flatnonzero, (X > 0,), np.flatnonzero(X > 0)),
     "chosen": (host.chosen, (X, X[0] > 0, 1), X[:, X[0] > 0]),
     "placed": (host.placed, (X, X > 0, np.array([1.0, 2, 3])), placed(X, X > 0, [1, 2, 3])),

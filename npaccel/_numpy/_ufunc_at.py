@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._dtypes import DType, as_tensor, cast, to_numpy
 from npaccel._numpy._indexing import getitem
 from npaccel._numpy._ufunc_engine import Request, loop_dtypes
@@ -76,8 +77,10 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
         If repeated indices would need a loop over the elements.
     """
     _ask(ufunc, a, b)
-    grid = torch.arange(a.numel(), device=a.device).reshape(a.shape)
-    places = getitem(grid, indices)
+    if _are_places(a, indices):
+        places = indices
+    else:
+        places = getitem(torch.arange(a.numel(), device=a.device).reshape(a.shape), indices)
     flat = a.reshape(-1)
     if ufunc.nin == 1:
         a.copy_(_unary(ufunc, flat, places.reshape(-1)).reshape(a.shape))
@@ -91,11 +94,24 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
             f"{known[0]}: NumPy cuts every step to {known[0]}; convert the array or the "
             "operand first"
         )
+    if ufunc in _BINARY_AT and host.usable(
+        a, values
+    ):  # NumPy's own steps, which are cast to the dtype of `a`
+        wanted = _broadcast(values, places).reshape(-1)
+        found = host.ufunc_at(flat, places.reshape(-1), wanted, ufunc.__name__)
+        a.copy_(found.reshape(a.shape))
+        return
     if ufunc not in _LOGICAL:  # their loop is one of bools, which would lose the other elements
         flat, values = cast(flat, loop[0]), cast(values, loop[1])
     values = _broadcast(values, places).reshape(-1)
     found = _binary(ufunc, flat, places.reshape(-1), values)
     a.copy_(cast(found, to_numpy(a.dtype)).reshape(a.shape))
+
+
+def _are_places(a: torch.Tensor, indices: Any) -> bool:
+    """Whether indices say themselves where the elements are, and are checked where they're used."""
+    is_tensor = isinstance(indices, torch.Tensor) and indices.dtype == torch.int64
+    return is_tensor and a.ndim == 1 and host.usable(a, indices)
 
 
 _EXTREMA = (np.maximum, np.minimum, np.fmax, np.fmin)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import reduced_axes
 from npaccel._numpy._dtypes import (
     BOOL,
@@ -345,8 +346,8 @@ def reduceat_ufunc(
 ) -> torch.Tensor:
     """Reduce slices of an array with a ufunc, as ``ufunc.reduceat`` does.
 
-    Every slice is the whole axis under a mask, since slices may overlap: the
-    work is the number of indices times the length of the axis.
+    On a GPU every slice is the whole axis under a mask, since slices may overlap:
+    the work is the number of indices times the length of the axis.
 
     Parameters
     ----------
@@ -401,6 +402,8 @@ def _check_indices(ufunc: np.ufunc, indices: Any, size: Any) -> None:
 
 def _fold_slices(ufunc: np.ufunc, x: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
     fold = fold_of(ufunc, "reduceat")
+    if host.usable(x, starts):
+        return host.ufunc_reduceat(x, starts, ufunc.__name__)
     size = x.shape[-1]
     following = torch.cat([starts[1:], torch.full_like(starts[:1], size)])
     ends = torch.where(starts < following, following, starts + 1)
