@@ -94,9 +94,7 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
             f"{known[0]}: NumPy cuts every step to {known[0]}; convert the array or the "
             "operand first"
         )
-    if ufunc in _BINARY_AT and host.usable(
-        a, values
-    ):  # NumPy's own steps, which are cast to the dtype of `a`
+    if ufunc in _BINARY_AT and host.usable(a, values):  # in NumPy's own steps
         wanted = _broadcast(values, places).reshape(-1)
         found = host.ufunc_at(flat, places.reshape(-1), wanted, ufunc.__name__)
         a.copy_(found.reshape(a.shape))
