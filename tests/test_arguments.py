@@ -431,3 +431,13 @@ def test_arrays_are_let_go(kind, backend):
     del x, results
     gc.collect()
     assert [ref() for ref in watched] == [None] * 3
+
+
+def test_a_stretched_argument_has_the_order_of_its_flags():
+    def in_any_order(x):
+        return np.reshape(x, -1, order="A")
+
+    fn = npaccel.jit(in_any_order, backend="eager")
+    x = np.arange(12).reshape(3, 4)
+    for each in (np.broadcast_to(x[0], (3, 4)), np.broadcast_to(x[:, :1], (3, 4)), x, x.T):
+        np.testing.assert_array_equal(fn(each), in_any_order(each))
