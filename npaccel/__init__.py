@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from npaccel._check._precision import PrecisionAudit, audit_precision
     from npaccel._check._promotion import PromotionReport, check_promotion
     from npaccel._check._transfers import Transfers, transfers
+    from npaccel._scipy._patching import array_api
 
+#: Modules that are imported when they're used.
+_MODULES = ("scipy", "testing")
 #: Where the names are that are imported when they're used.
 _LATER = {
     "CheckResult": "npaccel._check._checking",
     "PrecisionAudit": "npaccel._check._precision",
     "PromotionReport": "npaccel._check._promotion",
     "Transfers": "npaccel._check._transfers",
+    "array_api": "npaccel._scipy._patching",
     "audit_precision": "npaccel._check._precision",
     "check": "npaccel._check._checking",
     "check_promotion": "npaccel._check._promotion",
@@ -44,6 +48,7 @@ __all__ = [
     "Report",
     "Transfers",
     "__version__",
+    "array_api",
     "audit_precision",
     "check",
     "check_promotion",
@@ -62,8 +67,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what most programs don't use when it's asked for."""
-    if name == "testing":
-        return importlib.import_module("npaccel.testing")
+    if name in _MODULES:
+        return importlib.import_module(f"npaccel.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'npaccel' has no attribute {name!r}")
     found = getattr(importlib.import_module(_LATER[name]), name)
@@ -72,7 +77,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "testing"})
+    return sorted({*globals(), *_LATER, *_MODULES})
 
 
 check_supported()

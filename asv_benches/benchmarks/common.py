@@ -185,8 +185,8 @@ def same_results(expected: Any, actual: Any) -> bool:
     expected, actual = np.asarray(expected), np.asarray(actual)
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return False
-    if expected.dtype.kind == "f":
-        return bool(np.allclose(expected, actual, rtol=1e-5, atol=1e-8))
+    if expected.dtype.kind in "fc":
+        return bool(np.allclose(expected, actual, rtol=1e-5, atol=1e-8, equal_nan=True))
     return bool(np.array_equal(expected, actual))
 
 

@@ -163,7 +163,8 @@ def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) 
     for name in set(kwargs) & set(row.unsupported):
         return refuse(f"`{name}` of {row.name}", "", "call it without this parameter")
     if row.inlined:
-        return _inlined(tx, row, args, kwargs)
+        function = VariableTracker.build(tx, row.implementation)
+        return inlined(tx, function, row.name, args, kwargs)
     if row.name in _OF_NUMBERS and len(args) == 1 and args[0].is_python_constant():
         value = args[0].as_python_constant()
         if isinstance(value, int | float | complex):
@@ -180,10 +181,13 @@ def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) 
     return emit(tx, row_operation(row), list(args), kwargs)
 
 
-def _inlined(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def inlined(
+    tx: Any, function: VariableTracker, name: str, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Trace a function as the user's own; what it refuses breaks the graph at the call."""
     try:
-        return VariableTracker.build(tx, row.implementation).call_function(tx, args, kwargs)
+        return function.call_function(tx, args, kwargs)
     except ObservedNotImplementedError:
         said = tx.exn_vt_stack.get_current_exception().args
     text = said[0].as_python_constant() if said and said[0].is_python_constant() else ""
-    return refuse(f"this call of {row.name}", "", text)
+    return refuse(f"this call of {name}", "", text)

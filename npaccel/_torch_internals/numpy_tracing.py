@@ -27,6 +27,7 @@ from npaccel._torch_internals import (
     python_calls,
     python_numbers,
     random_tracing,
+    scipy_calls,
     vectorized_calls,
 )
 from npaccel._torch_internals.numpy_arrays import patch_arrays, patch_operators
@@ -91,7 +92,24 @@ def install() -> None:
             trace_rules.add(f"npaccel.{module}")
         python_numbers.patch_outputs(active)
         python_calls.patch_python_functions()
+        scipy_calls.patch_scipy_functions()
         _installed = True
+
+
+def _call_object(
+    tx: Any, function: Any, row: _table.Row | None, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Trace a call of NumPy or SciPy, or break the graph at it."""
+    if row is not None and row.name.startswith(_RANDOM):
+        name = row.name.removeprefix(_RANDOM)
+        return random_tracing.call_function(tx, function, name, args, kwargs)
+    if row is not None:
+        return call_row(tx, row, args, kwargs)
+    if scipy_calls.is_scipy(function):
+        return scipy_calls.call_function(tx, function, args, kwargs)
+    name = getattr(function, "__name__", repr(function))
+    module = getattr(function, "__module__", None) or "numpy"
+    return refuse(f"{module}.{name}", f"args: {args}, kwargs: {kwargs}")
 
 
 def _patch_functions() -> None:
@@ -110,20 +128,15 @@ def _patch_functions() -> None:
         if self.value is np.vectorize:
             return vectorized_calls.made(tx, list(args), kwargs)
         row = _table.row_of(self.value)
-        if row is not None and row.name.startswith(_RANDOM):
-            name = row.name.removeprefix(_RANDOM)
-            return random_tracing.call_function(tx, self.value, name, list(args), kwargs)
-        if row is not None:
-            return call_row(tx, row, args, kwargs)
-        if self.value in (np.dtype, np.finfo, np.iinfo):
+        if row is None and self.value in (np.dtype, np.finfo, np.iinfo):
             return original_call(self, tx, args, kwargs)
-        name = getattr(self.value, "__name__", repr(self.value))
-        module = getattr(self.value, "__module__", None) or "numpy"
-        return refuse(f"{module}.{name}", f"args: {args}, kwargs: {kwargs}")
+        return _call_object(tx, self.value, row, list(args), kwargs)
 
     def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
         if not active.depth:
             return original_method(self, tx, name, args, kwargs)
+        if scipy_calls.is_scipy(self.value):
+            return scipy_calls.call_method(tx, self.value, name, list(args), kwargs)
         full = f"numpy.{getattr(self.value, '__name__', '?')}.{name}"
         row = _table.row_named(full)
         if row is None:

@@ -1,0 +1,210 @@
+"""Tensors as NumPy's arrays and back, wherever they stand in arguments and results."""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel.errors import MixedDevicesError
+
+#: Functions of these packages take NumPy's arrays, not tensors.
+_OF_ARRAYS = ("numpy", "scipy", "builtins")
+#: What NumPy has no dtype for.
+_WIDENED = {torch.bfloat16: torch.float32}
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors in a value: in tuples, lists and dicts too."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from tensors(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from tensors(part)
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a value with its leaves changed; what is in tuples, lists and dicts."""
+    if isinstance(value, tuple | list):
+        parts = [mapped(part, change) for part in value]
+        if isinstance(value, tuple) and hasattr(value, "_make"):
+            return type(value)._make(parts)
+        return tuple(parts) if isinstance(value, tuple) else parts
+    if type(value) is dict:
+        return {name: mapped(part, change) for name, part in value.items()}
+    return change(value)
+
+
+def device_of(name: str, found: list[torch.Tensor]) -> torch.device:
+    """Return the device of all tensors; those without dimensions may be on the CPU.
+
+    Raises
+    ------
+    MixedDevicesError
+        If they are on more than one.
+    """
+    devices = {t.device for t in found if t.ndim} or {t.device for t in found}
+    if len(devices) > 1:
+        devices -= {t.device for t in found if not t.ndim}
+    if len(devices) > 1:
+        listed = " and ".join(sorted(map(str, devices)))
+        raise MixedDevicesError(
+            f"{name}: its tensors are on {listed}; move them to one device: tensor.to(...)"
+        )
+    return devices.pop() if devices else found[0].device
+
+
+def to_host(value: Any) -> Any:
+    """Return a tensor as NumPy's array, on the CPU without a copy."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    tensor = value.detach()
+    tensor = tensor.to(_WIDENED.get(tensor.dtype, tensor.dtype))
+    if tensor.is_sparse:
+        tensor = tensor.to_dense()
+    return tensor.cpu().resolve_conj().resolve_neg().numpy()
+
+
+def to_device(value: Any, device: torch.device) -> Any:
+    """Return NumPy's array or scalar as a tensor; other values as they are."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        if not value.dtype.isnative or any(step < 0 for step in value.strides):
+            value = np.ascontiguousarray(value, value.dtype.newbyteorder("="))
+        if not value.flags.writeable:
+            value = value.copy()
+        return torch.from_numpy(_known(value)).to(device)
+    if isinstance(value, np.number | np.bool_):
+        return torch.from_numpy(_known(np.asarray(value))).to(device)
+    return value
+
+
+def _known(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array of a dtype that torch has."""
+    narrower = {"float128": "float64", "float96": "float64", "complex256": "complex128"}
+    other = narrower.get(value.dtype.name)
+    return value if other is None else value.astype(other)
+
+
+class Width:
+    """How wide the floats of a result are: as wide as the widest float that was given.
+
+    Parameters
+    ----------
+    given : list of torch.Tensor
+        The tensors of the call.
+    default : torch.dtype
+        For calls without any float among them.
+    """
+
+    def __init__(self, given: list[torch.Tensor], default: torch.dtype) -> None:
+        wide = (torch.float64, torch.complex128)
+        floats = [t.dtype for t in given if t.dtype.is_floating_point or t.dtype.is_complex]
+        self.narrow = not any(dtype in wide for dtype in floats)
+        if not floats:
+            self.narrow = default is torch.float32
+
+    def kept(self, value: torch.Tensor) -> torch.Tensor:
+        """Return a result in that width."""
+        narrower = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+        target = narrower.get(value.dtype)
+        return value.to(target) if self.narrow and target is not None else value
+
+
+def restored(value: Any, device: torch.device, width: Width) -> Any:
+    """Return a result of SciPy with tensors for arrays, on a device and in a width.
+
+    Parameters
+    ----------
+    value : object
+        Arrays, tensors, scalars, and tuples, lists, dicts and result objects of them.
+    device : torch.device
+    width : Width
+    """
+    if isinstance(value, torch.Tensor):
+        return width.kept(value if value.device == device else value.to(device))
+    if isinstance(value, np.ndarray | np.generic):
+        found = to_device(value, device)
+        return width.kept(found) if isinstance(found, torch.Tensor) else found
+
+    def part(inner: Any) -> Any:
+        return restored(inner, device, width)
+
+    if isinstance(value, tuple) and type(value) is not tuple:
+        return _named_tuple(value, part)
+    if isinstance(value, tuple | list):
+        return type(value)(map(part, value))
+    if isinstance(value, dict):
+        changed = copy.copy(value)
+        for key in changed:
+            changed[key] = part(changed[key])
+        return changed
+    if _is_result(value):
+        changed = copy.copy(value)
+        for name, inner in vars(value).items():
+            if not callable(inner):
+                object.__setattr__(changed, name, part(inner))
+        return changed
+    return value
+
+
+def _named_tuple(value: Any, part: Callable[[Any], Any]) -> Any:
+    """Return a named tuple of SciPy, which may have more attributes than items."""
+    found = tuple.__new__(type(value), map(part, value))
+    for name, inner in getattr(value, "__dict__", {}).items():
+        found.__dict__[name] = part(inner) if not callable(inner) else inner
+    return found
+
+
+def _is_result(value: Any) -> bool:
+    """Whether an object only holds the results of a function: a dataclass of SciPy's, say."""
+    kind = type(value)
+    ours = kind.__module__.startswith("scipy.") and kind.__name__.endswith(("Result", "Results"))
+    return ours and hasattr(value, "__dict__")
+
+
+def callback(function: Any, device: torch.device) -> Any:
+    """Return a user's function for SciPy: it gets tensors and its results become arrays.
+
+    The tensors have the dtype that SciPy computes in: differences of float32 say little.
+    Functions of NumPy and SciPy get arrays.
+    """
+    module = getattr(function, "__module__", None) or "numpy"
+    if isinstance(function, type) or module.partition(".")[0] in _OF_ARRAYS:
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = [to_device(a, device) for a in args]
+        found = mapped(function(*given, **kwargs), to_host)
+        return found.item() if isinstance(found, np.ndarray) and not found.ndim else found
+
+    call.__name__ = getattr(function, "__name__", "call")
+    return call
+
+
+def hashable(value: Any) -> Any:
+    """Return a value that a key can hold: lists and arrays as tuples, NumPy's scalars as numbers.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return tuple(map(hashable, value))
+    if isinstance(value, Mapping):
+        raise TypeError("a dict can't be part of a key")
+    if isinstance(value, types.FunctionType | types.MethodType):
+        raise TypeError("a function can't be part of what is compiled")
+    hash(value)
+    return value

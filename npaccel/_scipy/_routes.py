@@ -1,0 +1,234 @@
+"""The way of one call: find tensors, take the function's route, give tensors back."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from npaccel import _options
+from npaccel._scipy import _containers, _log
+from npaccel._scipy._delegation import delegated
+from npaccel._scipy._table import Row
+from npaccel.errors import NotCompiledError, PerformanceWarning, TransferError
+
+if TYPE_CHECKING:
+    from npaccel._jit import Jitted
+
+#: Parameters that SciPy writes its result to.
+_OUTPUTS = ("output", "out")
+
+
+def routed(row: Row) -> Callable[..., Any]:
+    """Return a function that behaves as SciPy's, and takes tensors too.
+
+    Parameters
+    ----------
+    row : Row
+    """
+    original = row.scipy
+
+    @functools.wraps(original, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = [*_containers.tensors(args), *_containers.tensors(kwargs)]
+        if not given or not row.takes_arrays:
+            return original(*args, **kwargs)
+        return _call(row, args, kwargs, given)
+
+    call.__module__, _, call.__name__ = f"npaccel.{row.name}".rpartition(".")
+    call.__qualname__ = call.__name__
+    return call
+
+
+def _call(row: Row, args: Any, kwargs: Any, given: list[torch.Tensor]) -> Any:
+    """Take the route of a call with tensors."""
+    device = _containers.device_of(row.name, given)
+    width = _containers.Width(given, _default_float())
+    if row.route == "refused":
+        raise NotImplementedError(f"{row.name} can't be called with tensors: {row.reason}")
+    if row.route == "native":
+        return _native(row, args, kwargs, device, width)
+    if row.route == "delegated":
+        return _delegated(row, args, kwargs, device, width)
+    return through_host(row, args, kwargs, device, width)
+
+
+def _delegated(
+    row: Row, args: Any, kwargs: Any, device: torch.device, width: _containers.Width
+) -> Any:
+    """Let SciPy compute on the tensors."""
+    try:
+        found = delegated(row.scipy, _on_device(args, device), _on_device(kwargs, device))
+    except TransferError:
+        raise
+    except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
+        return _as_scipy_would(row, args, kwargs, device, width, _reason(error), error)
+    _log.note(row.name, "delegated")
+    return _containers.restored(found, device, width)
+
+
+def _default_float() -> torch.dtype:
+    options = _options.resolve({}, _options.current())
+    return torch.float32 if options.default_float == "float32" else torch.float64
+
+
+def _on_device(value: Any, device: torch.device) -> Any:
+    def moved(part: Any) -> Any:
+        return _containers.to_device(part, device) if isinstance(part, np.ndarray) else part
+
+    return _containers.mapped(value, moved)
+
+
+# -- Native ---------------------------------------------------------------------------------
+
+
+def _native(
+    row: Row, args: Any, kwargs: Any, device: torch.device, width: _containers.Width
+) -> Any:
+    """Call npaccel's own function; what it can't do goes through the host, which is said."""
+    try:
+        bound = _signature(row).bind(*args, **kwargs)
+    except TypeError as error:
+        return _as_scipy_would(row, args, kwargs, device, width, str(error), error)
+    bound.apply_defaults()
+    why = _not_native(row, bound)
+    if why:
+        return through_host(row, args, kwargs, device, width, why)
+    for name in row.arrays:
+        bound.arguments[name] = _as_array(bound.arguments[name], device)
+    implementation = _compiled(row.name) if row.written_in == "numpy" else row.implementation
+    assert implementation is not None
+    try:
+        found = implementation(*bound.args, **bound.kwargs)
+    except TransferError:
+        raise
+    except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
+        return _as_scipy_would(row, args, kwargs, device, width, _reason(error), error)
+    _log.note(row.name, "native")
+    return _containers.restored(found, device, width)
+
+
+def _not_native(row: Row, bound: inspect.BoundArguments) -> str:
+    """Return why a call can't be native; make the values of what is compiled hashable."""
+    for name, value in bound.arguments.items():
+        if name in row.arrays or row.written_in == "tensors":
+            continue
+        if next(_containers.tensors(value), None) is not None:
+            return f"`{name}` is a tensor, whose values say what is to be compiled"
+        try:
+            bound.arguments[name] = _containers.hashable(value)
+        except TypeError:
+            return f"`{name}` is a {type(value).__name__}"
+    return row.hosted(bound.arguments) if row.hosted is not None else ""
+
+
+def _as_array(value: Any, device: torch.device) -> Any:
+    """Return an argument as a tensor; Python's numbers and None as they are."""
+    if isinstance(value, tuple | list):
+        if next(_containers.tensors(value), None) is not None:
+            parts = [torch.as_tensor(part, device=device) for part in value]
+            return torch.stack(torch.broadcast_tensors(*parts))  # type: ignore[no-untyped-call]
+        value = np.asarray(value)
+    if isinstance(value, torch.Tensor) and value.device != device:
+        return value.to(device)
+    return _containers.to_device(value, device)
+
+
+def _as_scipy_would(
+    row: Row,
+    args: Any,
+    kwargs: Any,
+    device: torch.device,
+    width: _containers.Width,
+    why: str,
+    error: Exception,
+) -> Any:
+    """Let SciPy raise its own error where it does; its answer is right where it doesn't."""
+    if device.type == "meta":
+        raise error
+    return through_host(row, args, kwargs, device, width, why)
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if isinstance(error, NotCompiledError) else f"{type(error).__name__}: {text}"
+
+
+@functools.cache
+def _compiled(name: str) -> Jitted[..., Any]:
+    from npaccel._jit import jit
+    from npaccel._scipy import _table
+
+    row = _table.row(name)
+    assert row is not None
+    assert row.implementation is not None
+    static = [one for one in _signature(row).parameters if one not in row.arrays]
+    return jit(
+        row.implementation, default_float="float64", strict=True, static_argnames=tuple(static)
+    )
+
+
+@functools.cache
+def _signature(row: Row) -> inspect.Signature:
+    assert row.implementation is not None
+    return inspect.signature(row.implementation)
+
+
+# -- Host -----------------------------------------------------------------------------------
+
+
+def through_host(
+    row: Row,
+    args: Any,
+    kwargs: Any,
+    device: torch.device,
+    width: _containers.Width,
+    why: str = "",
+) -> Any:
+    """Call SciPy with NumPy's arrays and give tensors back; say so where that copies.
+
+    Raises
+    ------
+    NotCompiledError
+        If gradients are asked for, which SciPy can't give, or with ``strict=True``.
+    """
+    reason = why or row.reason or "SciPy computes it on NumPy's arrays"
+    sources = [*_containers.tensors(args), *_containers.tensors(kwargs)]
+    if torch.is_grad_enabled() and any(t.requires_grad for t in sources):
+        raise NotCompiledError(
+            f"{row.name}: a tensor requires gradients, but the call goes through the host, where "
+            f"there are none: {reason}; pass tensor.detach()"
+        )
+    if device.type != "cpu":
+        _tell(row, device, reason)
+
+    def host(value: Any) -> Any:
+        if callable(value) and not isinstance(value, torch.Tensor):
+            return _containers.callback(value, device)
+        return _containers.to_host(value)
+
+    result = row.scipy(*_containers.mapped(args, host), **_containers.mapped(kwargs, host))
+    target = next((kwargs[n] for n in _OUTPUTS if isinstance(kwargs.get(n), torch.Tensor)), None)
+    back = _containers.restored(result, device, width)
+    moved = [*sources, *_containers.tensors(back)] if device.type != "cpu" else []
+    _log.note(row.name, "host", reason, sum(t.nbytes for t in moved))
+    if target is not None and isinstance(back, torch.Tensor):
+        return target.copy_(back)
+    return back
+
+
+def _tell(row: Row, device: torch.device, reason: str) -> None:
+    """Say that a call leaves the device: an error with ``strict=True``, else a warning, once."""
+    message = (
+        f"{row.name}: its tensors go from {device} through the host and back: {reason}; "
+        "npaccel.scipy.report() counts such calls"
+    )
+    if _options.resolve({}, _options.current()).strict:
+        raise NotCompiledError(message)
+    if _log.first(row.name, reason):
+        warnings.warn(message, PerformanceWarning, stacklevel=5)

@@ -1,0 +1,231 @@
+"""The one table of SciPy's functions: what becomes of a call with tensors.
+
+A chapter module declares native functions with `in_numpy` and `on_tensors`, and why others go
+through the host with `through_host`. What isn't declared is *delegated* where SciPy says that it
+computes on a GPU's tensors, else *host*.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+from npaccel._scipy import _listing
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: "delegated": SciPy computes on the tensors itself. "native": npaccel computes, on the tensors'
+#: device. "host": NumPy's arrays go through SciPy, and tensors come back. "refused": an error.
+Route = Literal["delegated", "native", "host", "refused"]
+
+#: How far from SciPy's the tests let native results be, in units of the result dtype's eps.
+DEFAULT_TOLERANCE = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One function of SciPy and what becomes of a call with tensors.
+
+    Parameters
+    ----------
+    name : str
+        SciPy's public name, as in ``"scipy.ndimage.zoom"``.
+    scipy : callable
+        SciPy's function.
+    route : {"delegated", "native", "host", "refused"}
+    implementation : callable, optional
+        Of a native function: a twin of SciPy's, in NumPy or on tensors.
+    written_in : {"numpy", "tensors"}
+        What the implementation takes. In NumPy it's compiled by `npaccel.jit`, and traced as the
+        user's own code where a jitted function calls SciPy's.
+    arrays : tuple of str
+        Parameters that may be arrays. A value of any other parameter is part of what is compiled.
+    tolerance : float or None
+        Relative tolerance against SciPy in units of the result dtype's eps; None:
+        `DEFAULT_TOLERANCE`.
+    hosted : callable, optional
+        Given the bound arguments, why this call has to go through the host, or an empty string.
+    note : str
+        What differs, or why the tolerance is loosened.
+    reason : str
+        Why it goes through the host, or is refused.
+    takes_arrays : bool
+        Whether any argument may be an array.
+    """
+
+    name: str
+    scipy: Any
+    route: Route
+    implementation: Callable[..., Any] | None = None
+    written_in: Literal["numpy", "tensors"] = "numpy"
+    arrays: tuple[str, ...] = ()
+    tolerance: float | None = None
+    hosted: Callable[[dict[str, Any]], str] | None = None
+    note: str = ""
+    reason: str = ""
+    takes_arrays: bool = True
+
+
+_declared: dict[str, Row] = {}
+_by_object: dict[int, Row] = {}
+_lock = threading.RLock()
+_loaded = False
+
+
+def _declare(row: Row) -> None:
+    if row.name in _declared:
+        raise ValueError(f"table: {row.name} has a row already; mend the first one")
+    _declared[row.name] = row
+    _by_object[id(row.scipy)] = row
+
+
+def in_numpy(
+    name: str,
+    *,
+    arrays: Iterable[str],
+    tolerance: float | None = None,
+    hosted: Callable[[dict[str, Any]], str] | None = None,
+    note: str = "",
+) -> Callable[[F], F]:
+    """Declare a function written in plain NumPy as npaccel's form of a SciPy function.
+
+    Parameters
+    ----------
+    name : str
+        SciPy's public name without ``scipy.``, as in ``"ndimage.zoom"``. A name that the
+        installed SciPy doesn't have is passed over.
+    arrays, tolerance, hosted, note
+        The fields of `Row`.
+    """
+    return _native(name, "numpy", tuple(arrays), tolerance, hosted, note)
+
+
+def on_tensors(
+    name: str,
+    *,
+    arrays: Iterable[str],
+    tolerance: float | None = None,
+    hosted: Callable[[dict[str, Any]], str] | None = None,
+    note: str = "",
+) -> Callable[[F], F]:
+    """Declare a function that takes tensors as npaccel's form of a SciPy function.
+
+    For what NumPy has no word for, and for loops around a user's function.
+
+    Parameters
+    ----------
+    name, arrays, tolerance, hosted, note
+        As in `in_numpy`.
+    """
+    return _native(name, "tensors", tuple(arrays), tolerance, hosted, note)
+
+
+def _native(
+    name: str,
+    written_in: Literal["numpy", "tensors"],
+    arrays: tuple[str, ...],
+    tolerance: float | None,
+    hosted: Callable[[dict[str, Any]], str] | None,
+    note: str,
+) -> Callable[[F], F]:
+    def declare(function: F) -> F:
+        original = _listing.find(name)
+        if original is None:
+            return function
+        unknown = set(arrays) - set(inspect.signature(function).parameters)
+        if unknown:
+            raise ValueError(f"table: {name} has no parameter {', '.join(sorted(unknown))}")
+        _declare(
+            Row(
+                f"scipy.{name}",
+                original,
+                "native",
+                function,
+                written_in,
+                arrays,
+                tolerance,
+                hosted,
+                note,
+            )
+        )
+        return function
+
+    return declare
+
+
+def through_host(names: str, reason: str, *, takes_arrays: bool = True) -> None:
+    """Say why functions go through the host.
+
+    Parameters
+    ----------
+    names : str
+        SciPy's public names without ``scipy.``, with spaces between.
+    reason : str
+        Why, without a full stop.
+    takes_arrays : bool
+        False for functions none of whose arguments is an array: they are SciPy's own.
+    """
+    _leave(names, "host", reason, takes_arrays)
+
+
+def refused(names: str, reason: str) -> None:
+    """Say why functions can't be called with tensors, and what to do instead."""
+    _leave(names, "refused", reason, True)
+
+
+def _leave(names: str, route: Route, reason: str, takes_arrays: bool) -> None:
+    for name in names.split():
+        original = _listing.find(name)
+        if original is not None:
+            _declare(
+                Row(f"scipy.{name}", original, route, reason=reason, takes_arrays=takes_arrays)
+            )
+
+
+def load() -> None:
+    """Import the chapters, once."""
+    global _loaded
+    with _lock:
+        if _loaded:
+            return
+        import npaccel._scipy as package
+
+        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            if module.name.startswith("_chapter_"):
+                importlib.import_module(f"npaccel._scipy.{module.name}")
+        _loaded = True
+
+
+def row(name: str) -> Row | None:
+    """Return the row of a public name (``"scipy.ndimage.zoom"``), None if it's no function."""
+    load()
+    found = _declared.get(name)
+    if found is not None:
+        return found
+    original = _listing.find(name.removeprefix("scipy."))
+    if original is None or not _listing.is_function(original):
+        return None
+    same = _by_object.get(id(original))
+    if same is not None:
+        return dataclasses.replace(same, name=name)
+    delegated = _listing.computes_on_gpu(original)
+    return Row(name, original, "delegated" if delegated else "host")
+
+
+def row_of(original: Any) -> Row | None:
+    """Return the declared row of a SciPy object, None where there is none."""
+    found = _by_object.get(id(original))
+    return found if found is not None and found.scipy is original else None
+
+
+def rows() -> dict[str, Row]:
+    """Return the row of every function of SciPy's submodules, by name."""
+    load()
+    names = [f"scipy.{name}" for name in _listing.names()]
+    found = {name: row(name) for name in [*names, *sorted(set(_declared) - set(names))]}
+    return {name: one for name, one in found.items() if one is not None}

@@ -1,0 +1,5 @@
+"""`scipy.ndimage`, with functions that take tensors."""
+
+from npaccel._scipy._namespace import mirror
+
+__all__, __getattr__, __dir__ = mirror("ndimage")

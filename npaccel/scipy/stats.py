@@ -1,0 +1,5 @@
+"""`scipy.stats`, with functions that take tensors."""
+
+from npaccel._scipy._namespace import mirror
+
+__all__, __getattr__, __dir__ = mirror("stats")

@@ -1,0 +1,82 @@
+"""Every function of SciPy with tensors gives what SciPy gives with arrays."""
+
+import functools
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+from scipy_running import both, differences, tolerance
+
+import npaccel
+from npaccel._scipy import _table
+
+HERE = Path(__file__).parent
+
+
+@functools.cache
+def written(kind):
+    """The lists `CALLS` or `ERRORS` of all modules ``calls_*``, by name."""
+    found = {}
+    for module in pkgutil.iter_modules([str(HERE)]):
+        if module.name.startswith("calls_"):
+            found.update(getattr(importlib.import_module(module.name), kind, {}))
+    return found
+
+
+def cases(kind, routes=("native", "delegated", "host")):
+    return [
+        pytest.param(name, arguments, id=f"{name}({arguments})")
+        for name, texts in written(kind).items()
+        for arguments in texts
+        if (row := _table.row(f"scipy.{name}")) is None or row.route in routes
+    ]
+
+
+@pytest.fixture(autouse=True)
+def eager():
+    with npaccel.options(backend="eager"):
+        yield
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("name", "arguments"), cases("CALLS"))
+def test_results(name, arguments, dtype):
+    expected, actual = both(name, arguments, dtype)
+    assert expected.error is None, f"SciPy raises {expected.error!r}: put it into ERRORS"
+    if actual.error is not None:
+        raise actual.error
+    found = differences(expected.value, actual.value, dtype == "float32", tolerance(name))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(("name", "arguments"), cases("ERRORS"))
+def test_errors(name, arguments):
+    expected, actual = both(name, arguments, "float64")
+    assert expected.error is not None, "SciPy doesn't raise"
+    assert type(actual.error) is type(expected.error), f"{actual.error!r}, {actual.value!r}"
+
+
+@pytest.mark.parametrize(("name", "arguments"), cases("CALLS", routes=("native",)))
+def test_native_functions_copy_nothing(name, arguments):
+    if arguments in written("READS").get(name, ()):
+        pytest.skip("this call's result has a shape that depends on the data")
+    seen = npaccel.transfers("allow")
+    expected, actual = both(name, arguments, "float32", "meta", seen)
+    assert not [copy for copy in seen.copies if copy.target == "cpu"]
+    if actual.error is not None:
+        raise actual.error
+    found = differences(expected.value, actual.value, True, tolerance(name))
+    assert not found, "\n".join(found)
+
+
+def test_every_function_that_takes_arrays_is_called():
+    names = {row.name.removeprefix("scipy.") for row in _table.rows().values() if row.takes_arrays}
+    missing = sorted(names - set(written("CALLS")))
+    assert not missing, f"{len(missing)} without a call: {', '.join(missing)}"
+
+
+def test_names_are_scipys():
+    for kind in ("CALLS", "ERRORS", "READS"):
+        unknown = [name for name in written(kind) if _table.row(f"scipy.{name}") is None]
+        assert not unknown
