@@ -1,0 +1,50 @@
+"""Conditions on values, in functions that are called with tensors and traced as well."""
+
+from __future__ import annotations
+
+import torch
+
+from npaccel._results import ELEMENTS
+from npaccel._torch_internals.sizes import raise_unless
+
+
+def finite(*arrays: torch.Tensor, check_finite: bool = True) -> None:
+    """Raise ValueError, as SciPy does, where an array has a NaN or an infinity.
+
+    Parameters
+    ----------
+    *arrays : torch.Tensor
+    check_finite : bool
+        SciPy's parameter: False leaves the check out.
+
+    Raises
+    ------
+    ValueError
+    """
+    for array in arrays:
+        if check_finite and (array.is_floating_point() or array.is_complex()):
+            holds(torch.isfinite(array).all(), "array must not contain infs or NaNs")
+
+
+def holds(condition: torch.Tensor, otherwise: str) -> None:
+    """Raise ValueError where a condition on values doesn't hold.
+
+    On a GPU one truth value is read. Traced code asserts it on a CPU, so that SciPy then says what
+    is wrong; on a GPU, where a failed assertion ends all work of the process, it doesn't look.
+
+    Parameters
+    ----------
+    condition : torch.Tensor
+        Of dtype bool, without dimensions.
+    otherwise : str
+        The error's text.
+
+    Raises
+    ------
+    ValueError
+    """
+    if torch.compiler.is_compiling() or type(condition) is not torch.Tensor:
+        if condition.device.type == "cpu":
+            raise_unless(condition, f"Runtime assertion failed: {ELEMENTS}{otherwise}")
+    elif condition.device.type != "meta" and not condition:
+        raise ValueError(otherwise)
