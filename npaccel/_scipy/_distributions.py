@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
+
+from npaccel._scipy import _containers
 
 #: Methods whose arguments and results are arrays.
 METHODS = (
@@ -44,8 +47,12 @@ class Distribution:
         return getattr(self._original, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Freeze the parameters, as in SciPy."""
-        return self._original(*args, **kwargs)
+        """Freeze the parameters, as in SciPy; they may be tensors."""
+        return _frozen(self._original, self._public, args, kwargs)
+
+    def freeze(self, *args: Any, **kwargs: Any) -> Any:
+        """Freeze the parameters, as in SciPy; they may be tensors."""
+        return self(*args, **kwargs)
 
     def __reduce__(self) -> Any:
         """Pickle by name."""
@@ -59,8 +66,70 @@ class Distribution:
 
 @functools.cache
 def _method(distribution: str, name: str) -> Any:
-    from npaccel._scipy import _routes, _table
+    from npaccel._scipy import _routes
+
+    return _routes.routed(_row(distribution, name))
+
+
+def _row(distribution: str, name: str) -> Any:
+    from npaccel._scipy import _table
 
     row = _table.row(f"scipy.stats.{distribution}.{name}")
     assert row is not None
-    return _routes.routed(row)
+    return row
+
+
+# -- Frozen ---------------------------------------------------------------------------------
+
+
+class _OfFrozen(Distribution):
+    """The distribution inside of a frozen one: SciPy's own copy, with its own random numbers."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """SciPy asks whether it's discrete."""
+        return type(self._original)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "rvs":
+            return super().__getattr__(name)
+        from npaccel._scipy import _routes
+
+        row = dataclasses.replace(_row(self._public, name), scipy=self._original.rvs)
+        return _routes.routed(row)
+
+    @property
+    def _random_state(self) -> Any:
+        return self._original._random_state
+
+    @_random_state.setter
+    def _random_state(self, state: Any) -> None:
+        self._original._random_state = state
+
+
+def _frozen(original: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """Return SciPy's frozen distribution, whose methods take npaccel's routes."""
+    found = next(_containers.tensors([args, kwargs]), None)
+    if found is None:
+        frozen = original.freeze(*args, **kwargs)
+    else:
+        frozen = _with_tensors(original, args, kwargs)
+    frozen.dist = _OfFrozen(frozen.dist, name)
+    return frozen
+
+
+def _with_tensors(original: Any, args: Any, kwargs: Any) -> Any:
+    """Return SciPy's frozen distribution without the support, which SciPy computes of arrays."""
+    import scipy.stats
+    from scipy.stats import distributions
+
+    original._parse_args(*args, **kwargs)  # raises where a parameter is missing
+    discrete = isinstance(original, scipy.stats.rv_discrete)
+    kind = distributions.rv_frozen
+    for one in kind.__subclasses__():
+        if one.__name__ == ("rv_discrete_frozen" if discrete else "rv_continuous_frozen"):
+            kind = one
+    frozen = kind.__new__(kind)
+    frozen.args, frozen.kwds = args, kwargs
+    frozen.dist = type(original)(**original._updated_ctor_param())
+    return frozen

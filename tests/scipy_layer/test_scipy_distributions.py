@@ -1,0 +1,88 @@
+"""Distributions of npaccel.scipy: frozen, pickled, differentiated."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+import npaccel
+import npaccel.scipy as nsp
+
+X = np.linspace(-2, 2, 7)
+LOC = np.linspace(-1, 1, 7)
+
+
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"])
+def test_frozen_with_tensors(method):
+    frozen = nsp.stats.norm(torch.from_numpy(LOC), scale=2.0)
+    found = getattr(frozen, method)(torch.from_numpy(X))
+    wanted = getattr(scipy.stats.norm(LOC, scale=2.0), method)(X)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-13)
+
+
+def test_frozen_with_numbers_takes_tensors_and_arrays():
+    frozen = nsp.stats.gamma(2.5, scale=2)
+    wanted = scipy.stats.gamma(2.5, scale=2).pdf(np.abs(X))
+    np.testing.assert_allclose(frozen.pdf(torch.from_numpy(np.abs(X))).numpy(), wanted, rtol=1e-13)
+    assert np.array_equal(frozen.pdf(np.abs(X)), wanted)
+    assert isinstance(frozen, type(scipy.stats.gamma(2.5)))
+    assert frozen.support() == (0, np.inf)
+    assert frozen.expect(lambda x: x) == pytest.approx(5)
+
+
+def test_frozen_methods_without_values():
+    scale = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    frozen = nsp.stats.expon(scale=scale)
+    assert frozen.mean().tolist() == [1, 2]
+    assert frozen.var().tolist() == [1, 4]
+    low, high = frozen.interval(0.5)
+    assert low[1] == 2 * low[0]
+    assert high.dtype == torch.float64
+    assert frozen.stats(moments="m").tolist() == [1, 2]
+
+
+def test_frozen_draws_as_scipy_does():
+    ours, scipys = nsp.stats.norm(1, 2), scipy.stats.norm(1, 2)
+    ours.random_state = scipys.random_state = 7
+    assert np.array_equal(ours.rvs(5), scipys.rvs(5))
+    frozen = nsp.stats.norm(torch.zeros(3, dtype=torch.float64), 2)
+    drawn = frozen.rvs(random_state=3)
+    assert np.array_equal(drawn.numpy(), scipy.stats.norm(np.zeros(3), 2).rvs(random_state=3))
+
+
+def test_discrete_frozen():
+    frozen = nsp.stats.randint(torch.tensor([1, 2]), 9)
+    assert frozen.pmf(torch.tensor([1, 1])).tolist() == [0.125, 0]
+    with pytest.raises(AttributeError):
+        frozen.pdf(1)
+    with pytest.raises(TypeError):
+        nsp.stats.randint(torch.tensor(1))
+
+
+def test_frozen_pickles():
+    frozen = pickle.loads(pickle.dumps(nsp.stats.norm(1, 2)))
+    assert frozen.pdf(torch.tensor(1.0)).item() == pytest.approx(0.19947, rel=1e-4)
+
+
+def test_gradients():
+    x = torch.linspace(0.5, 2, 4, dtype=torch.float64, requires_grad=True)
+    nsp.stats.lognorm.logpdf(x, 0.5).sum().backward()
+    wanted = -1 / x - torch.log(x) / (0.25 * x)
+    assert torch.allclose(x.grad, wanted)
+
+
+def test_in_a_jitted_function():
+    @npaccel.jit(backend="eager", strict=True)
+    def tail(x, mean):
+        return scipy.stats.norm.sf(x, mean, scale=2.0) + 1
+
+    found = tail(X, LOC)
+    np.testing.assert_allclose(found, scipy.stats.norm.sf(X, LOC, scale=2) + 1, rtol=1e-13)
+
+
+def test_under_scipys_names():
+    with npaccel.array_api():
+        found = scipy.stats.norm(torch.tensor(0.0), 1).cdf(torch.tensor(0.0))
+    assert found.item() == 0.5
