@@ -76,7 +76,13 @@ class Pieces:
 
 
 def seconds(text: str, dtype: str) -> dict[str, float]:
-    """Return the seconds of NumPy and npaccel, both in blocks that take turns."""
+    """Return the seconds of NumPy and npaccel, both in blocks that take turns.
+
+    Raises
+    ------
+    NotImplementedError
+        If NumPy has no such call for the dtype, or npaccel doesn't compile it.
+    """
     runs = {name: prepare(text, dtype, name) for name in ("numpy", "npaccel")}
     with no_remarks():
         taken = side_by_side(runs, rounds=1, seconds=0.1)

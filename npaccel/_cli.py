@@ -89,8 +89,13 @@ def cache_verify(context: click.Context) -> None:
 def support(context: click.Context, name: str | None) -> None:
     """Show what is compiled of NumPy: one object by NAME, or the totals and what isn't compiled.
 
-    NAME is as in code: np.percentile, numpy.linalg.norm, percentile. An unknown name exits with 1.
+    NAME is as in code: np.percentile, numpy.linalg.norm, percentile. For a name that begins with
+    scipy it's what becomes of a call with tensors, and "scipy" alone shows the totals. An unknown
+    name exits with 1.
     """
+    if name is not None and name.split(".")[0] == "scipy":
+        _show_scipy(context, name)
+        return
     from npaccel import _support
 
     if name is None:
@@ -100,12 +105,29 @@ def support(context: click.Context, name: str | None) -> None:
     for row in found:
         click.echo(_support.described(row))
     if not found:
-        close = _support.similar(name)
-        hint = f"; did you mean {', '.join(close)}?" if close else ""
-        click.echo(
-            f"{name}: no public object of NumPy {np.__version__} is called so{hint}", err=True
-        )
-        context.exit(1)
+        _unknown(context, name, f"NumPy {np.__version__}", _support.similar(name))
+
+
+def _show_scipy(context: click.Context, name: str) -> None:
+    import scipy
+
+    from npaccel._scipy import _support
+
+    if name == "scipy":
+        for route, count in _support.totals(_support.table()).items():
+            click.echo(f"{route:<10}{count:>5}")
+        return
+    found = _support.find(name)
+    for row in found:
+        click.echo(_support.described(row))
+    if not found:
+        _unknown(context, name, f"SciPy {scipy.__version__}", _support.similar(name))
+
+
+def _unknown(context: click.Context, name: str, library: str, close: list[str]) -> None:
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    click.echo(f"{name}: no public object of {library} is called so{hint}", err=True)
+    context.exit(1)
 
 
 def _show_uncompiled() -> None:

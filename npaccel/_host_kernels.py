@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._results import ELEMENTS
+
 Array = np.ndarray[Any, Any]
 #: Takes fake tensors and returns the shape and dtype of the result.
 Shape = Callable[..., tuple[Sequence[Any], torch.dtype]]
@@ -125,6 +127,30 @@ def _kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Opera
     return declare
 
 
+def _writing(schema: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make an operator of a function that writes to its first array and returns nothing.
+
+    Parameters
+    ----------
+    schema : str
+        As `torch.library.Library.define` takes it.
+    """
+    name = schema.partition("(")[0]
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        def run(*args: Any) -> None:
+            function(*map(_array, args))
+
+        _library.define(schema, tags=_TAGS)  # type: ignore[no-untyped-call]
+        kernel = functools.update_wrapper(run, function)
+        _library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
+        torch.library.register_fake(f"npaccel::{name}", lambda *args: None, lib=_library)
+        operator: Callable[..., None] = getattr(torch.ops.npaccel, name).default
+        return operator
+
+    return declare
+
+
 def _like(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return x.shape, x.dtype
 
@@ -207,16 +233,16 @@ def _folded(x: torch.Tensor, _: str, axis: int) -> tuple[Sequence[Any], torch.dt
 
 @_kernel("ufunc_reduce(Tensor x, str name, int axis) -> Tensor", _folded)
 def ufunc_reduce(x: Array, name: str, axis: int) -> Array:
-    """Fold floats along an axis with a ufunc, in NumPy's order."""
+    """Fold along an axis with a ufunc, in NumPy's order and in the dtype of x."""
     with np.errstate(all="ignore"):
-        return getattr(np, name).reduce(x, axis)  # type: ignore[no-any-return]
+        return getattr(np, name).reduce(x, axis, x.dtype)  # type: ignore[no-any-return]
 
 
 @_kernel("ufunc_accumulate(Tensor x, str name, int axis) -> Tensor", _like)
 def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
-    """Fold floats along an axis with a ufunc, and keep every step."""
+    """Fold along an axis with a ufunc in the dtype of x, and keep every step."""
     with np.errstate(all="ignore"):
-        return getattr(np, name).accumulate(x, axis)  # type: ignore[no-any-return]
+        return getattr(np, name).accumulate(x, axis, x.dtype)  # type: ignore[no-any-return]
 
 
 def _per_start(x: torch.Tensor, starts: torch.Tensor, _: str) -> tuple[Sequence[Any], torch.dtype]:
@@ -230,13 +256,11 @@ def ufunc_reduceat(x: Array, starts: Array, name: str) -> Array:
         return getattr(np, name).reduceat(x, starts, -1, x.dtype)  # type: ignore[no-any-return]
 
 
-@_kernel("ufunc_at(Tensor x, Tensor places, Tensor values, str name) -> Tensor", _like)
-def ufunc_at(x: Array, places: Array, values: Array, name: str) -> Array:
-    """Return a copy of a 1-D x to which the `at` of a ufunc has been applied."""
-    found = x.copy()
+@_writing("ufunc_at(Tensor(a!) x, Tensor places, Tensor? values, str name) -> ()")
+def ufunc_at(x: Array, places: Array, values: Array | None, name: str) -> None:
+    """Apply the `at` of a ufunc of one or two operands to a 1-D x."""
     with np.errstate(all="ignore"):
-        getattr(np, name).at(found, places, values)
-    return found
+        getattr(np, name).at(x, places, *(() if values is None else (values,)))
 
 
 @_kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)
@@ -324,6 +348,19 @@ def _truths(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return x.shape, torch.bool
 
 
+def _counts(_: torch.Tensor, __: Any) -> tuple[Sequence[Any], torch.dtype]:
+    return (_counted(),), torch.int64
+
+
+@_kernel("bincount(Tensor x, SymInt minlength) -> Tensor", _counts)
+def bincount(x: Array, minlength: int) -> Array:
+    """`numpy.bincount` without weights; NumPy itself raises for a negative number."""
+    try:
+        return np.bincount(x, minlength=minlength)
+    except ValueError as error:
+        raise RuntimeError(f"Runtime assertion failed: {ELEMENTS}{error}") from error
+
+
 @_kernel("isin(Tensor x, Tensor values) -> Tensor", _truths)
 def isin(x: Array, values: Array) -> Array:
     """`numpy.isin`."""
@@ -333,6 +370,23 @@ def isin(x: Array, values: Array) -> Array:
 def _slid(a: torch.Tensor, v: torch.Tensor, mode: str) -> tuple[Sequence[Any], torch.dtype]:
     n, m = a.shape[0], v.shape[0]
     return ({"valid": n - m + 1, "same": n, "full": n + m - 1}[mode],), a.dtype
+
+
+def _spectrum(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+    shorter: Any = torch.sym_min(x.shape[-2], x.shape[-1])  # type: ignore[no-untyped-call]
+    return (*x.shape[:-2], shorter), x.dtype.to_real()
+
+
+@_kernel("eigvalsh(Tensor x, str uplo) -> Tensor", _spectrum)
+def eigvalsh(x: Array, uplo: Any) -> Array:
+    """`numpy.linalg.eigvalsh`."""
+    return np.linalg.eigvalsh(x, uplo)
+
+
+@_kernel("svdvals(Tensor x) -> Tensor", _spectrum)
+def svdvals(x: Array) -> Array:
+    """`numpy.linalg.svd` without vectors."""
+    return np.linalg.svd(x, compute_uv=False)
 
 
 def _squared(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:

@@ -301,6 +301,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> torch.Tensor
         return torch.zeros(minlength, dtype=torch.int64, device=values.device)
     values = cast(values, INT64)
     if weights is None:
+        if host.usable(values):
+            return host.bincount(values, minlength)
         return torch.bincount(values, minlength=minlength)
     w = as_tensor(weights)
     check_cast(to_numpy(w.dtype), FLOAT64, "safe")

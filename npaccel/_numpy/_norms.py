@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axes_of, axis_of
 from npaccel._numpy._dtypes import as_tensor, cast, narrow, to_numpy
 from npaccel._numpy._table import implements
@@ -63,10 +64,15 @@ def _along(x: torch.Tensor, order: Any, axis: int, keepdims: bool) -> torch.Tens
     return found
 
 
+def singular_values(x: torch.Tensor) -> torch.Tensor:
+    """Return the singular values of matrices; on a CPU NumPy's LAPACK is the faster one."""
+    return host.svdvals(x) if host.usable(x) else torch.linalg.svdvals(x)
+
+
 def _singular(
     x: torch.Tensor, axes: tuple[int, int], pick: Callable[..., torch.Tensor]
 ) -> torch.Tensor:
-    return pick(torch.linalg.svdvals(check_float(x.movedim(axes, (-2, -1)))), -1)
+    return pick(singular_values(check_float(x.movedim(axes, (-2, -1)))), -1)
 
 
 def check_float(x: torch.Tensor) -> torch.Tensor:

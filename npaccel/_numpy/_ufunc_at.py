@@ -47,7 +47,7 @@ _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
 
 
 def has_at(ufunc: np.ufunc) -> bool:
-    """Whether `at` knows the ufunc, for some dtypes at least."""
+    """Whether `at` knows the ufunc on every device, for some dtypes at least."""
     known = (*_IDEMPOTENT, *_INVOLUTIONS, np.logical_not) if ufunc.nin == 1 else _BINARY_AT
     return ufunc in known
 
@@ -58,8 +58,8 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
     Parameters
     ----------
     ufunc : numpy.ufunc
-        The ufunc: sums, products, extrema, bit logic, and unary ufuncs whose
-        repetition is known beforehand.
+        The ufunc. Not on a CPU: sums, products, extrema, bit logic, and unary
+        ufuncs whose repetition is known beforehand.
     a : tensor
         What is changed.
     indices : object
@@ -81,29 +81,38 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
         places = indices
     else:
         places = getitem(torch.arange(a.numel(), device=a.device).reshape(a.shape), indices)
+    # here NumPy takes Python numbers for arrays, not for weak scalars
+    values = None if ufunc.nin == 1 else _broadcast(as_tensor(b), places).reshape(-1)
+    if host.usable(a, *(() if values is None else (values,))):
+        _in_numpys_steps(ufunc, a, places.reshape(-1), values)
+        return
+    if not has_at(ufunc):
+        raise _refused(ufunc)
     flat = a.reshape(-1)
-    if ufunc.nin == 1:
+    if values is None:
         a.copy_(_unary(ufunc, flat, places.reshape(-1)).reshape(a.shape))
         return
-    values = as_tensor(b)  # here NumPy takes Python numbers for arrays, not for weak scalars
-    known = [to_numpy(a.dtype), to_numpy(values.dtype)]
-    loop = loop_dtypes(ufunc, known, [None], Request())
-    if _is_cut(ufunc, known[0], loop[-1]):
+    own, other = to_numpy(a.dtype), to_numpy(values.dtype)
+    loop = loop_dtypes(ufunc, [own, other], [None], Request())
+    if _is_cut(ufunc, own, loop[-1]):
         raise NotImplementedError(
-            f"numpy.{ufunc.__name__}.at can't be compiled for {known[1]} into an array of "
-            f"{known[0]}: NumPy cuts every step to {known[0]}; convert the array or the "
-            "operand first"
+            f"numpy.{ufunc.__name__}.at can't be compiled for {other} into an array of {own}: "
+            f"NumPy cuts every step to {own}; convert the array or the operand first"
         )
-    if ufunc in _BINARY_AT and host.usable(a, values):  # in NumPy's own steps
-        wanted = _broadcast(values, places).reshape(-1)
-        found = host.ufunc_at(flat, places.reshape(-1), wanted, ufunc.__name__)
-        a.copy_(found.reshape(a.shape))
-        return
     if ufunc not in _LOGICAL:  # their loop is one of bools, which would lose the other elements
         flat, values = cast(flat, loop[0]), cast(values, loop[1])
-    values = _broadcast(values, places).reshape(-1)
     found = _binary(ufunc, flat, places.reshape(-1), values)
-    a.copy_(cast(found, to_numpy(a.dtype)).reshape(a.shape))
+    a.copy_(cast(found, own).reshape(a.shape))
+
+
+def _in_numpys_steps(
+    ufunc: np.ufunc, a: torch.Tensor, places: torch.Tensor, values: torch.Tensor | None
+) -> None:
+    """Let NumPy do it, on a CPU."""
+    target = a if a.ndim == 1 else a.reshape(-1).clone()
+    host.ufunc_at(target, places, values, ufunc.__name__)
+    if target is not a:
+        a.copy_(target.reshape(a.shape))
 
 
 def _are_places(a: torch.Tensor, indices: Any) -> bool:

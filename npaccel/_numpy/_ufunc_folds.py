@@ -275,6 +275,32 @@ def _bitwise(of_bool: Fold, reduce_bits: Compute, scan_bits: Compute, neutral: i
     return Fold(reduce, accumulate, neutral)
 
 
+def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
+    """Let NumPy's kernel fold on a CPU, where torch has none: of bits, of divisors, by halves.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+    fold : Fold
+        What computes on other devices, and with gradients.
+    whole : bool
+        Whether NumPy also reduces, not only accumulates.
+    """
+
+    def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
+        if not (whole and host.usable(x)):
+            return fold.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
+        flat = flattened(x, axes)
+        return with_axes(host.ufunc_reduce(flat, ufunc.__name__, flat.ndim - 1), axes, keepdims)
+
+    def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
+        if host.usable(x):
+            return host.ufunc_accumulate(x, ufunc.__name__, axis)
+        return fold.accumulate(x, axis)  # type: ignore[no-any-return]
+
+    return dataclasses.replace(fold, reduce=reduce, accumulate=accumulate)
+
+
 def _log_sum(scale: float) -> Fold:
     """Fold logarithms of sums, to the base e (scale 1) or 2 (scale log 2)."""
 
@@ -333,6 +359,16 @@ FOLDS: dict[np.ufunc, Fold] = {
     np.gcd: Fold(_of_last(_common_divisor), _along_last(tree_scan(gcd)), 0),
     np.lcm: _tree_fold(lcm, 1),
 }
+
+
+#: What NumPy folds on a CPU, and what it accumulates there.
+_WHOLE: tuple[np.ufunc, ...] = (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
+_STEPS: tuple[np.ufunc, ...] = (
+    *(np.fmax, np.fmin, np.hypot),
+    *(np.logical_and, np.logical_or, np.logical_xor),
+)
+FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _WHOLE})
+FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc], whole=False) for ufunc in _STEPS})
 
 
 @functools.cache

@@ -521,7 +521,7 @@ def _declare_methods(ufuncs: Sequence[np.ufunc]) -> None:
                 ufunc, "outer", _outer_row, zero_d="scalar", tolerance=BY_UFUNC[ufunc].tolerance
             )
         if ufunc.nout == 1:
-            fields = {} if has_at(ufunc) else {"status": "refused", "reason": _NO_AT}
+            fields = {} if has_at(ufunc) else {"note": f"on a GPU it's refused: {_NO_AT}"}
             _declare(ufunc, "at", _at_row, mutates=(0,), tolerance=64, **fields)
 
 

@@ -8,6 +8,7 @@ import torch
 from chapter import ALL, check, data, implementation, same, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from npaccel import _host_kernels
 from npaccel._numpy import _ufunc_methods, _ufuncs
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._numpy._table import row_named
@@ -22,6 +23,14 @@ ACCUMULATED_AT += [np.bitwise_and, np.bitwise_or, np.bitwise_xor]
 name = lambda f: f.__name__  # noqa: E731 - pytest's way to name a parameter
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.fixture(params=[True, False], ids=["NumPy's kernels", "torch"], autouse=True)
+def usable(request, monkeypatch):
+    """With NumPy's kernels, as on a CPU, and with torch's operations, as elsewhere."""
+    if not request.param:
+        monkeypatch.setattr(_host_kernels, "usable", lambda *tensors: False)
+    return request.param
 
 
 def compared(ufunc, method, *args, **kwargs):
@@ -235,12 +244,22 @@ def test_at_with_other_dtypes_and_wrong_arguments():
     at_both(np.add, x, [0, 1], [1, 2, 3])
     at_both(np.add, x, [0, 1])
     at_both(np.bitwise_and, data((5,), "d"), [0], 1)
+
+
+def test_at_says_what_it_cannot_do(usable):
+    x = data((3,), "d")
+    at_both(np.add, np.ones(3), [0, 0], 0.5)
+    if usable:
+        at_both(np.power, x, [0, 0], 0.5)
+        at_both(np.sin, x, [0, 0])
+        at_both(np.arctan2, x, [0, 0], 2.0)
+        return
     with pytest.raises(NotImplementedError, match="float64 into an array"):
-        implementation("numpy.add.at")(tensors(x), [0], 0.5)
+        implementation("numpy.add.at")(tensors(data((5,), "b")), [0], 0.5)
     with pytest.raises(NotImplementedError, match="repeated indices"):
-        implementation("numpy.power.at")(tensors(data((3,), "d")), [0], 0.5)
+        implementation("numpy.power.at")(tensors(x), [0], 0.5)
     with pytest.raises(NotImplementedError, match="repeated indices"):
-        implementation("numpy.sin.at")(tensors(data((3,), "d")), [0])
+        implementation("numpy.sin.at")(tensors(x), [0])
 
 
 @pytest.mark.parametrize("ufunc", [np.negative, np.absolute, np.invert, np.logical_not, np.floor])
