@@ -204,10 +204,22 @@ def _inputs(rng: random.Random) -> tuple[str, ...]:
     return (*texts, "n", "m", *map(repr, numbers))
 
 
-def draw(seed: int) -> Program:
-    """Draw a program: legal, or raising at its end in about one of twelve cases."""
+#: Values of n and m: below a vector's length, and above it.
+_SHORT = [(4, 3), (5, 6), (3, 7), (6, 4), (7, 5), (4, 9)]
+_LONG = [(70, 3), (18, 5), (5, 19), (19, 4), (33, 6), (21, 9)]
+
+
+def draw(seed: int, long: bool = False) -> Program:
+    """Draw a program: legal, or raising at its end in about one of twelve cases.
+
+    Parameters
+    ----------
+    seed : int
+    long : bool
+        Whether its arrays are longer than a vector of the processor.
+    """
     rng = random.Random(seed)
-    sizes = rng.sample([(4, 3), (5, 6), (3, 7), (6, 4), (7, 5), (4, 9)], 3)
+    sizes = rng.sample(_LONG if long else _SHORT, 3)
     if rng.random() < 0.15:
         sizes[rng.randrange(3)] = rng.choice([(1, 3), (3, 1), (0, 4), (1, 1), (4, 4), (2, 0)])
     program = Program(seed, _inputs(rng), (), (), tuple(sizes))

@@ -44,7 +44,7 @@ def main() -> int:
     start = time.perf_counter()
     for i in range(options.programs):
         seed = options.seed + i
-        program = draw(seed)
+        program = draw(seed, options.long)
         verdict = check(program, options.backend)
         counts.update(["programs"])
         counts.update(name for name in ("raised", "unstable", "unraised") if getattr(verdict, name))
@@ -67,6 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--backend", default="eager")
+    parser.add_argument("--long", action="store_true", help="arrays longer than a vector")
     parser.add_argument("--minimise", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for programs that differ")
     return parser.parse_args()
