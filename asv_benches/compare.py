@@ -30,6 +30,7 @@ from benchmarks.processes import empty_caches, run_child
 from loop_rows import loops
 from mask_rows import masks
 from rows import Row, in_turn
+from scipy_rows import scipy_rows
 from table_rows import Pieces, table_rows
 
 
@@ -203,6 +204,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "loops": loops,
     "masks": masks,
     "rows": table_rows,
+    "scipy": scipy_rows,
 }
 
 
