@@ -271,6 +271,8 @@ def poly(seq_of_zeros: Any) -> torch.Tensor:
         return as_tensor(1.0)
     own = to_numpy(zeros.dtype)
     zeros = cast(zeros, narrow(as_dtype(np.poly(np.zeros(1, own)).dtype), [own]))
+    if host.usable(zeros):
+        return host.poly(zeros)
     found = zeros.new_ones((1,))
     nothing = zeros.new_zeros((1,))
     for zero in zeros.unbind(0):

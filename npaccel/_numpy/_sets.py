@@ -26,6 +26,8 @@ def _starts(s: torch.Tensor, equal_nan: bool) -> torch.Tensor:
 
 def unique_values(x: torch.Tensor, equal_nan: bool = True) -> torch.Tensor:
     """Return the sorted distinct values of a tensor."""
+    if host.usable(x):
+        return host.unique(x, equal_nan)
     s = ordered(x.reshape(-1), 0)
     return s[_starts(s, equal_nan)]
 
@@ -35,8 +37,15 @@ def _inverse(order: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(order).scatter(0, order, torch.cumsum(starts, 0) - 1)
 
 
+def _places(mask: torch.Tensor) -> torch.Tensor:
+    return host.flatnonzero(mask) if host.usable(mask) else torch.nonzero(mask).squeeze(-1)
+
+
 def _counts(starts: torch.Tensor) -> torch.Tensor:
-    first = torch.nonzero(starts).squeeze(-1)
+    return _lengths(_places(starts), starts)
+
+
+def _lengths(first: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
     ends = torch.cat([first[1:], first.new_full((1,), starts.shape[0])])
     return (ends - first)[: first.shape[0]]
 
@@ -78,6 +87,11 @@ def _unique(x: torch.Tensor, wanted: tuple[bool, bool, bool], equal_nan: bool) -
     if not any(wanted):
         return [unique_values(x, equal_nan)]
     flat = x.reshape(-1)
+    if not (wanted[0] or wanted[1]):
+        s = ordered(flat, 0)
+        starts = _starts(s, equal_nan)
+        first = _places(starts)
+        return [s[first], _lengths(first, starts)]
     order = positions(flat, 0)
     s = flat[order]
     starts = _starts(s, equal_nan)

@@ -132,6 +132,10 @@ def sort_in_place(
 ) -> None:
     """`numpy.ndarray.sort`: the array itself is sorted."""
     axis = operator.index(axis)  # which can't be None, unlike that of the function
+    if host.usable(a) and not descending:
+        axis = _check_sort(a, axis, kind, order, stable, descending)
+        host.sort_in_place(a, axis, False)
+        return
     a.copy_(sort(a, axis, kind, order, stable=stable, descending=descending))
 
 
@@ -219,7 +223,12 @@ def partition_in_place(
     a: torch.Tensor, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None
 ) -> None:
     """`numpy.ndarray.partition`: the array itself is partitioned."""
-    a.copy_(_partitioned(a, kth, _check_partition(a, kth, axis, kind, order)))
+    axis = _check_partition(a, kth, axis, kind, order)
+    places = _known_places(a, kth, axis)
+    if places is None:
+        a.copy_(_partitioned(a, kth, axis))
+    else:
+        host.partition_in_place(a, places, axis)
 
 
 @implements(np.argpartition, note=_FULL_SORT)

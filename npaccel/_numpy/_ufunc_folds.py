@@ -149,7 +149,10 @@ negated = by_bits(torch.neg)
 
 
 def _difference(x: torch.Tensor) -> torch.Tensor:
-    return _sum(_alternating(x, negated), (-1,), False)
+    if x.dtype == torch.bool:
+        return _sum(_alternating(x, negated), (-1,), False)
+    first, rest = as_signed(x[..., 0]), as_signed(_sum(x[..., 1:], (-1,), False))
+    return as_bits(first - rest, x.dtype)
 
 
 def _cumulative_difference(x: torch.Tensor) -> torch.Tensor:

@@ -391,7 +391,7 @@ expm1 = or_by_numpy("expm1", complex_or(torch.expm1, in_float32(_float_expm1)))
 arccosh = or_by_numpy("arccosh", complex_or(torch.acosh, in_float32(_float_arccosh)))
 arcsinh = or_by_numpy("arcsinh", torch.asinh)
 cosh = or_by_numpy("cosh", complex_or(torch.cosh, in_float32(_float_cosh)))
-sinh = complex_or(torch.sinh, in_float32(_float_sinh))
+sinh = or_by_numpy("sinh", complex_or(torch.sinh, in_float32(_float_sinh)))
 
 
 # Parts of floats
