@@ -44,7 +44,6 @@ CALLS = {
         (X, np.array([3, 0, 2]), "add"),
         np.add.reduceat(X, [3, 0, 2], 1),
     ),
-    "ufunc_at": (host.ufunc_at, (X[0], np.array([1, -1, 1]), X[1, :3], "multiply"), multiplied(X)),
     "polydiv": (host.polydiv, (U, V), np.concatenate([QUOTIENT, np.zeros(len(U) - 1), REST])),
     "flatnonzero": (host.flatnonzero, (X > 0,), np.flatnonzero(X > 0)),
     "chosen": (host.chosen, (X, X[0] > 0, 1), X[:, X[0] > 0]),
@@ -55,7 +54,24 @@ CALLS = {
     "isin": (host.isin, (X, X[0]), np.isin(X, X[0])),
     "correlate": (host.correlate, (X[0], X[1, :3], "same"), np.correlate(X[0], X[1, :3], "same")),
     "correlate complex": (host.correlate, (X[0] + 1j, X[1, :3] * 1j, "full"), SLID),
+    "unique": (host.unique, (X // 0.5, True), np.unique(X // 0.5)),
+    "bincount": (host.bincount, (np.array([3, 1, 1]), 6), np.array([0, 2, 0, 1, 0, 0])),
+    "poly": (host.poly, (X[0],), np.poly(X[0])),
+    "eigvalsh": (host.eigvalsh, (X @ X.T, "U"), np.linalg.eigvalsh(X @ X.T, "U")),
+    "svdvals": (host.svdvals, (X,), np.linalg.svdvals(X)),
     "extreme_position": (host.extreme_position, (X, 1, True), np.argmax(X, 1)),
+}
+
+
+WRITES = {
+    "ufunc_at": (host.ufunc_at, (X[0], np.array([1, -1, 1]), X[1, :3], "multiply"), multiplied(X)),
+    "ufunc_at of one operand": (
+        host.ufunc_at,
+        (X[0], np.array([1]), None, "exp"),
+        np.concatenate([X[0, :1], np.exp(X[0, 1:2]), X[0, 2:]]),
+    ),
+    "sort_in_place": (host.sort_in_place, (X, 1, False), np.sort(X, 1)),
+    "partition_in_place": (host.partition_in_place, (X, [1, 3], 0), np.partition(X, [1, 3], 0)),
 }
 
 
@@ -73,6 +89,38 @@ def test_operators_give_numpys_result_and_announce_its_form(name):
     np.testing.assert_array_equal(found.numpy(), expected)
     assert found.is_contiguous()
     torch.library.opcheck(operator, given, test_utils=("test_schema", "test_faketensor"))
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_operators_write_what_numpy_writes(name):
+    operator, args, expected = WRITES[name]
+    first, *rest = map(tensors, args)
+    first = first.clone()
+    torch.library.opcheck(
+        operator, (first.clone(), *rest), test_utils=("test_schema", "test_faketensor")
+    )
+    before = first._version
+    assert operator(first, *rest) is None
+    np.testing.assert_array_equal(first.numpy(), expected)
+    assert first._version > before, "torch doesn't know of the write"
+
+
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+@pytest.mark.parametrize("layout", [slice(None), slice(None, None, -1), slice(None, None, 2)])
+def test_writes_reach_the_callers_array(backend, layout):
+    def f(a, v):
+        np.power.at(a, [0, 2, 0], 2.0)
+        v.sort()
+        b = a * 2
+        b.sort()
+        np.add.at(b, [1, 1], 0.5)
+        return b
+
+    ours, theirs = ([np.arange(9.0)[layout].copy()[layout], -np.arange(9.0)[layout]] for _ in "ab")
+    jitted = npaccel.jit(f, backend=backend, default_float="float64")
+    np.testing.assert_array_equal(jitted(*ours), f(*theirs))
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_views_are_taken_as_they_are():

@@ -522,6 +522,8 @@ def _declare_methods(ufuncs: Sequence[np.ufunc]) -> None:
             )
         if ufunc.nout == 1:
             fields = {} if has_at(ufunc) else {"note": f"on a GPU it's refused: {_NO_AT}"}
+            if ufunc is np.isnat:
+                fields = {"status": "refused", "reason": "it takes dates only"}
             _declare(ufunc, "at", _at_row, mutates=(0,), tolerance=64, **fields)
 
 
