@@ -6,7 +6,7 @@ import statistics
 import sys
 
 from benchmarks.common import side_by_side
-from benchmarks.scipy_natives import calls, prepare
+from benchmarks.scipy_natives import calls, differing, prepare
 from rows import Row
 
 #: What SciPy answers sooner isn't worth compiling, and is no measure of a kernel.
@@ -19,9 +19,12 @@ def scipy_rows() -> list[Row]:
     for name in sorted(calls()):
         try:
             runs = {which: prepare(name, which) for which in ("scipy", "npaccel")}
+            wrong = differing(name, runs)
         except (MemoryError, ValueError, TypeError) as error:
             print(f"  {name}: left out: {error}", file=sys.stderr)
             continue
+        if wrong:
+            raise AssertionError(f"{name}: npaccel's answer is not SciPy's: {wrong[0]}")
         taken = side_by_side(runs, rounds=1, seconds=0.2)
         if taken["scipy"] < _READS_NOTHING:
             continue

@@ -81,6 +81,13 @@ def prepare(name: str, implementation: str, dtype: str = "float64") -> Callable[
     return run
 
 
+def differing(name: str, runs: dict[str, Callable[[], Any]]) -> list[str]:
+    """Say how npaccel's answer differs from SciPy's, at the tests' tolerance."""
+    from scipy_running import differences, tolerance
+
+    return differences(runs["scipy"](), runs["npaccel"](), False, tolerance(name))
+
+
 class NativeScipy:
     """One native function."""
 
