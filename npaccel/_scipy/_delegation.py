@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from npaccel._scipy._switch import array_api_on
+from npaccel._scipy._wide_floats import wide_floats
 
 _lock = threading.Lock()
 _users = 0
@@ -25,7 +26,7 @@ _users = 0
 
 def delegated(function: Any, args: Any, kwargs: Any) -> Any:
     """Call a function of SciPy with tensors."""
-    with array_api_on(), _special_functions():
+    with array_api_on(), wide_floats(), _special_functions():
         if isinstance(function, np.ufunc):
             function = _wrappers().get(function.__name__, function)
         return function(*args, **kwargs)
