@@ -1,0 +1,71 @@
+"""Calls of functions of `scipy.stats` that SciPy computes on tensors itself."""
+
+_AXES = ["x", "tall", "tall, axis=1", "cube, axis=None", "tall, axis=0, keepdims=True"]
+_NAN = ["with_nan", "with_nan, nan_policy='omit'"]
+_TRIMMED = ["x", "x, (-1, 1)", "tall, axis=1", "integers, (2, 7), (True, False)"]
+
+CALLS = {
+    "stats.alexandergovern": ["x, y, w", "tall, wide.T[:6, :5] * 2, axis=0"],
+    "stats.bartlett": ["x, y, 2 * w", "tall, 2 * tall, axis=1"],
+    "stats.bootstrap": ["(x,), np.mean, n_resamples=20, rng=3"],
+    "stats.boxcox_llf": ["0.5, positive", "0.0, positive", "0.5, xp.abs(tall), axis=1"],
+    "stats.chatterjeexi": ["x, y", "x, y, y_continuous=True"],
+    "stats.chisquare": ["counts", "counts, axis=1", "counts, ddof=1", "counts, axis=None"],
+    "stats.circmean": [*_AXES, "positive, high=5, low=-1"],
+    "stats.circstd": [*_AXES, "positive, normalize=True"],
+    "stats.circvar": _AXES,
+    "stats.describe": ["x", "tall", "tall, axis=1, ddof=0, bias=False"],
+    "stats.differential_entropy": ["x", "tall, axis=0, window_length=3", "x, method='ebrahimi'"],
+    "stats.directional_stats": ["points", "points, normalize=False"],
+    "stats.entropy": ["w", "w, unit", "xp.abs(tall), base=2", "xp.abs(tall), axis=1"],
+    "stats.epps_singleton_2samp": ["x, y", "x, 2 * w"],
+    "stats.false_discovery_control": ["unit", "unit, method='by'"],
+    "stats.fligner": ["x, y, w", "x, 2 * y, center='mean'"],
+    "stats.friedmanchisquare": ["x, y, w", "tall, 2 * tall, tall + 1"],
+    "stats.gmean": ["positive", "w, weights=unit", "xp.abs(tall), axis=1"],
+    "stats.gstd": ["positive", "xp.abs(tall), axis=1, ddof=0"],
+    "stats.gzscore": ["positive", "xp.abs(tall), axis=1"],
+    "stats.hmean": ["positive", "w, weights=unit", "xp.abs(tall), axis=1"],
+    "stats.iqr": [*_AXES, *_NAN, "x, rng=(10, 90), scale='normal'"],
+    "stats.jarque_bera": ["x", "tall, axis=0"],
+    "stats.kruskal": ["x, y, w", "tall, 2 * tall, axis=1", "integers, integers + 1"],
+    "stats.kstat": ["x", "x, 3", "tall, 1, axis=1"],
+    "stats.kstatvar": ["x", "x, 1", "tall, axis=0"],
+    "stats.kurtosis": [*_AXES, *_NAN, "x, fisher=False, bias=False"],
+    "stats.kurtosistest": ["x", "x, alternative='less'", "tall, axis=0"],
+    "stats.median_abs_deviation": ["x", "tall, axis=1", "x, scale='normal'"],
+    "stats.mode": ["integers", "counts, axis=1", "counts, axis=None, keepdims=True"],
+    "stats.moment": [*_AXES, *_NAN, "x, order=3", "tall, order=[1, 2], axis=1"],
+    "stats.monte_carlo_test": [
+        "x, lambda size: xp.zeros(size, dtype=xp.float64), lambda a, axis: xp.mean(a, axis)"
+        ", n_resamples=9",
+    ],
+    "stats.mood": ["x, y", "tall, 2 * tall, axis=1", "x, 3 * y, alternative='less'"],
+    "stats.normaltest": ["x", "tall, axis=0"],
+    "stats.permutation_test": [
+        "(x[:4], y[:4]), lambda a, b, axis: xp.mean(a, axis) - xp.mean(b, axis)",
+    ],
+    "stats.pmean": ["positive, 2", "w, 0.5, weights=unit", "xp.abs(tall), 3, axis=1"],
+    "stats.power": [
+        "lambda a, axis: xp.mean(a, axis), lambda size: xp.ones(size, dtype=xp.float64)"
+        ", (xp.asarray([5, 6]),), n_resamples=5",
+    ],
+    "stats.power_divergence": ["counts", "counts, lambda_='neyman'", "counts, axis=1, lambda_=0"],
+    "stats.quantile": ["x, 0.3", "x, unit", "tall, 0.5, axis=1", "x, 0.4, method='hazen'"],
+    "stats.rankdata": ["integers", "x", "tall, 'min', axis=1", "integers, 'dense'", "with_nan"],
+    "stats.sem": [*_AXES, *_NAN, "x, ddof=0"],
+    "stats.sigmaclip": ["x", "x, 1.5, 1.5"],
+    "stats.skew": [*_AXES, *_NAN, "x, bias=False"],
+    "stats.skewtest": ["x", "x, alternative='greater'", "tall, axis=0"],
+    "stats.tmax": ["x", "x, 1", "tall, 1, 1"],
+    "stats.tmean": _TRIMMED,
+    "stats.tmin": ["x", "x, -1", "tall, -1, 1"],
+    "stats.trim_mean": ["x, 0.1", "tall, 0.2, axis=1", "integers, 0.1"],
+    "stats.tsem": _TRIMMED,
+    "stats.tstd": _TRIMMED,
+    "stats.tvar": _TRIMMED,
+    "stats.variation": [*_AXES, *_NAN, "w, ddof=1"],
+    "stats.yeojohnson_llf": ["0.5, x", "2.0, x"],
+    "stats.zmap": ["x, y", "x, y, ddof=1", "tall, tall + 1, axis=1"],
+    "stats.zscore": ["x", "tall, axis=1", "with_nan, nan_policy='omit'", "tall, axis=None"],
+}
