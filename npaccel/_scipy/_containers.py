@@ -106,16 +106,13 @@ class Width:
     ----------
     narrow : bool
         Whether 64 bits are too wide.
-    is_invented : bool
-        Whether there was no float among them.
     """
 
     def __init__(self, given: list[torch.Tensor], default: torch.dtype) -> None:
         wide = (torch.float64, torch.complex128)
         floats = [t.dtype for t in given if t.dtype.is_floating_point or t.dtype.is_complex]
-        self.is_invented = not floats
         self.narrow = not any(dtype in wide for dtype in floats)
-        if self.is_invented:
+        if not floats:
             self.narrow = default is torch.float32
 
     def kept(self, value: torch.Tensor) -> torch.Tensor:

@@ -64,11 +64,6 @@ def _delegated(
     row: Row, args: Any, kwargs: Any, device: torch.device, width: _containers.Width
 ) -> Any:
     """Let SciPy compute on the tensors."""
-    if width.is_invented and not width.narrow and torch.get_default_dtype() is torch.float32:
-        if not isinstance(row.scipy, np.ufunc):
-            why = "its tensors are integers, for which SciPy would invent float32"
-            return through_host(row, args, kwargs, device, width, why)
-        args = _containers.mapped(args, _as_float64)
     try:
         found = delegated(row.scipy, _on_device(args, device), _on_device(kwargs, device))
     except TransferError:
@@ -82,10 +77,6 @@ def _delegated(
 def _default_float() -> torch.dtype:
     options = _options.resolve({}, _options.current())
     return torch.float32 if options.default_float == "float32" else torch.float64
-
-
-def _as_float64(value: Any) -> Any:
-    return value.to(torch.float64) if isinstance(value, torch.Tensor) else value
 
 
 def _on_device(value: Any, device: torch.device) -> Any:
