@@ -256,7 +256,8 @@ def test_every_function_has_a_route():
 
 def test_declared_names_are_scipys():
     for name, row in _table.rows().items():
-        assert _listing.find(name.removeprefix("scipy.")) is row.scipy
+        found = _listing.find(name.removeprefix("scipy."))
+        assert found is row.scipy or found == row.scipy  # a method is a new object each time
 
 
 def run(*args):
