@@ -114,7 +114,7 @@ def _show_scipy(context: click.Context, name: str) -> None:
     from npaccel._scipy import _support
 
     if name == "scipy":
-        for route, count in _support.totals(_support.table()).items():
+        for route, count in _support.totals(_support.functions(_support.table())).items():
             click.echo(f"{route:<10}{count:>5}")
         return
     found = _support.find(name)

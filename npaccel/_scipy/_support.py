@@ -84,13 +84,22 @@ def submodule(row: Row) -> str:
     return max((m for m in _listing.SUBMODULES if name.startswith(f"{m}.")), key=len)
 
 
+def functions(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows of functions, without the methods of distributions."""
+    public = {f"scipy.{name}" for name in _listing.names()}
+    return [row for row in rows if row.name in public]
+
+
 def _totals_table(chapters: dict[str, list[Row]]) -> str:
     lines = [
-        _line("", "on a GPU in bare SciPy", "on a GPU in npaccel", *_ROUTES),
+        _line("functions", "on a GPU in bare SciPy", "on a GPU in npaccel", *_ROUTES),
         "|" + " --- |" * (3 + len(_ROUTES)),
     ]
     everything = [row for rows in chapters.values() for row in rows]
-    for title, rows in [*sorted(chapters.items()), ("**all**", everything)]:
+    named = [(title, functions(rows)) for title, rows in sorted(chapters.items())]
+    public = functions(everything)
+    methods = [row for row in everything if row not in public]
+    for title, rows in [*named, ("**all functions**", public), ("methods of stats", methods)]:
         counts = totals(rows)
         bare = sum(map(on_gpu_by_scipy, rows))
         lines.append(_line(title, bare, counts["delegated"] + counts["native"], *counts.values()))
