@@ -96,7 +96,7 @@ def binary(op: Operator, a: Any, b: Any) -> Any:
     if is_scalar(a) and is_scalar(b):
         return op(a, b)
     if op is operator.pow:
-        return _power(a, b, None)
+        return power(a, b)
     return IMPLEMENTATIONS[BINARY[op]](a, b)
 
 
@@ -152,7 +152,7 @@ def inplace(op: Operator, a: Any, b: Any) -> Any:
     if not isinstance(a, torch.Tensor):
         return binary(plain, a, b)
     if plain is operator.pow:
-        return _power(a, b, a)
+        return power(a, b, a, of_array=True)
     if plain is operator.matmul:
         op(_stand_in(a), b if is_scalar(b) else _stand_in(as_tensor(b)))
     return IMPLEMENTATIONS[BINARY[plain]](a, b, out=a)
@@ -163,14 +163,22 @@ def _stand_in(x: torch.Tensor) -> np.ndarray[Any, Any]:
     return np.ones((1,) * x.ndim, dtype=to_numpy(x.dtype))
 
 
-def _power(a: Any, b: Any, out: torch.Tensor | None) -> Any:
+def power(a: Any, b: Any, out: torch.Tensor | None = None, *, of_array: bool = False) -> Any:
     """Raise to a power, by another ufunc where ndarray takes one for a Python number.
 
     That matters for the values: the square root of -inf is NaN, its power
-    0.5 is inf. NumPy's scalars, here tensors without dimensions, know no such paths.
+    0.5 is inf. NumPy's scalars know no such paths.
+
+    Parameters
+    ----------
+    a, b : tensor, or Python scalar
+    out : tensor, optional
+        Where to write.
+    of_array : bool
+        Whether a tensor without dimensions stands for an array, not for a scalar.
     """
     fast = _POWERS.get(b) if _is_plain_number(b) else None
-    if fast is not None and isinstance(a, torch.Tensor) and a.ndim > 0:
+    if fast is not None and isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
         known = np.ones(1, dtype=to_numpy(a.dtype))
         # integers have the path for squares only; NumPy's bools become int8 by it
         if known.dtype.kind in "fc" or (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -115,8 +116,14 @@ def is_scalar_variable(variable: Any) -> bool:
     return isinstance(variable, NumpyNdarrayVariable) and is_scalar(variable.as_proxy().node)
 
 
+def _is_array_variable(variable: Any) -> bool:
+    return isinstance(variable, NumpyNdarrayVariable) and not is_scalar_variable(variable)
+
+
 def emit_operator(tx: Any, op: Callable[..., Any], args: list[Any]) -> Any:
     operation = numpy_operations.operator_operation(op)
+    if op is operator.pow and _is_array_variable(args[0]):
+        operation = numpy_operations.POWER_OF_ARRAY
     assert operation is not None
     return emit(tx, operation, args, {})
 

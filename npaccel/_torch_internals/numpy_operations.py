@@ -160,6 +160,14 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
     return None
 
 
+#: ``a ** b`` of an array that may have no dimensions.
+POWER_OF_ARRAY = Operation(
+    "operator.pow",
+    functools.partial(_operators.power, of_array=True),
+    lambda node, flags: True,
+)
+
+
 def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
     """``a[key]``; a NumPy scalar keeps its value when the array is written to."""
     found = getitem(a, key)

@@ -46,7 +46,7 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
     _patch_divmod(active, emit)
     _patch_truth(active)
     _patch_iteration(active, emit)
-    _patch_inplace(active, is_scalar)
+    _patch_operators(active, emit, is_scalar)
 
 
 def _unary(active: Any, emit: Emit, slot: str, op: Callable[..., Any]) -> Any:
@@ -123,16 +123,20 @@ def _patch_iteration(active: Any, emit: Emit) -> None:
     NumpyNdarrayVariable.unpack_var_sequence = unpack
 
 
-def _patch_inplace(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
-    """`a += b` rebinds a NumPy scalar: BuiltinVariable._handle_insert_op_in_graph."""
+def _patch_operators(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
+    """`a += b` rebinds a NumPy scalar, `a ** 2` of an array is its square.
+
+    BuiltinVariable._handle_insert_op_in_graph.
+    """
     original = BuiltinVariable._handle_insert_op_in_graph
 
     @functools.wraps(original)
     def insert(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         plain = _operators.INPLACE.get(self.fn) if active.depth and args else None
-        first = args[0] if plain else None
-        if isinstance(first, NumpyNdarrayVariable) and is_scalar(first.as_proxy().node):
-            assert plain is not None
+        first = args[0] if args else None
+        if active.depth and self.fn is operator.pow and isinstance(first, NumpyNdarrayVariable):
+            return emit(tx, operator.pow, list(args))
+        if plain and isinstance(first, NumpyNdarrayVariable) and is_scalar(first.as_proxy().node):
             return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
         return original(self, tx, args, kwargs)
 

@@ -104,3 +104,25 @@ def test_a_scalar_has_no_methods_of_arrays_alone():
     fast = npaccel.jit(lambda x: (x * 2).dot(3), backend="eager", cache=False)
     with pytest.warns(npaccel.errors.PerformanceWarning), pytest.raises(AttributeError):
         fast(np.float64(2))
+
+
+@pytest.mark.parametrize("x", [np.array(True), np.True_, np.array(-np.inf), np.float64(-np.inf)])
+@pytest.mark.parametrize("exponent", [2, 0.5, 1, -1.0])
+def test_powers_of_arrays_without_dimensions_take_the_paths_of_arrays(x, exponent):
+    def f(x):
+        y = x + 0
+        y **= exponent
+        return x**exponent, y, np.exp(-(x**exponent))
+
+    with np.errstate(all="ignore"):
+        try:
+            expected = f(x)
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                npaccel.jit(f, backend="eager", default_float="float64")(x)
+            return
+        found = npaccel.jit(f, backend="eager", default_float="float64")(x)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert type(ours) is type(theirs)
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
