@@ -50,14 +50,19 @@ CALLS = {
         "wide[:, :3], wide[:, 3:]",
         "wide[:, :2], wide[:, 2:]",
         "wide[:, :4], wide[:, 4:]",
-        "wide[:, :3], wide[:, :2] + 1e-4 * wide[:, 3:5]",
+        "wide[:, :3], wide[:, :2] + 0.05 * wide[:, 3:5]",
         "stack[..., :2], stack[0][:, 2:]",
     ],
 }
 
 #: The ranks aren't full, so the sizes are read.
 READS = {
-    "linalg.orth": ["square @ wide.T", "tall, rcond=0.4", "wide @ wide.T"],
+    "linalg.orth": [
+        "square @ wide.T",
+        "tall, rcond=0.4",
+        "wide @ wide.T",
+        "tall[:5] @ tall[:5].T",
+    ],
     "linalg.null_space": ["spd, rcond=0.5"],
 }
 
