@@ -392,6 +392,59 @@ def _slid(a: torch.Tensor, v: torch.Tensor, mode: str) -> tuple[Sequence[Any], t
     return ({"valid": n - m + 1, "same": n, "full": n + m - 1}[mode],), a.dtype
 
 
+#: Stacks of matrices with so many multiplications each are NumPy's: torch's threads wait for each
+#: other at every one of them.
+_SMALL = 4096
+
+
+def stack_usable(multiplications: Any, *stacks: torch.Tensor) -> bool:
+    """Whether NumPy's loop over a stack of small matrices is the faster one.
+
+    Parameters
+    ----------
+    multiplications : int or torch.SymInt
+        How many one matrix takes.
+    *stacks : torch.Tensor
+        The operands, with more than two dimensions one of them.
+    """
+    small = isinstance(multiplications, int) and multiplications <= _SMALL
+    return small and any(x.ndim > 2 for x in stacks) and usable(*stacks)
+
+
+def _product(a: torch.Tensor, b: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+    found = torch.matmul(a, b)
+    return found.shape, found.dtype
+
+
+@_kernel("matmul(Tensor a, Tensor b) -> Tensor", _product)
+def matmul(a: Array, b: Array) -> Array:
+    """`numpy.matmul` of stacks of matrices of one dtype."""
+    return np.matmul(a, b)  # type: ignore[no-any-return]
+
+
+def _solution(a: torch.Tensor, b: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+    stack = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])  # type: ignore[no-untyped-call]
+    return (*stack, *b.shape[-2:]), b.dtype
+
+
+@_kernel("solve(Tensor a, Tensor b) -> Tensor", _solution)
+def solve(a: Array, b: Array) -> Array:
+    """`numpy.linalg.solve` of stacks of matrices."""
+    return np.linalg.solve(a, b)
+
+
+@_kernel("inv(Tensor x) -> Tensor", _like)
+def inv(x: Array) -> Array:
+    """`numpy.linalg.inv`."""
+    return np.linalg.inv(x)
+
+
+@_kernel("det(Tensor x) -> Tensor", lambda x: (x.shape[:-2], x.dtype))
+def det(x: Array) -> Array:
+    """`numpy.linalg.det` of stacks of matrices."""
+    return np.linalg.det(x)  # type: ignore[no-any-return]
+
+
 def _spectrum(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     shorter: Any = torch.sym_min(x.shape[-2], x.shape[-1])  # type: ignore[no-untyped-call]
     return (*x.shape[:-2], shorter), x.dtype.to_real()

@@ -24,6 +24,7 @@ def placed(x, mask, values):
     return found
 
 
+STACK = np.random.default_rng(1).normal(size=(4, 3, 3)) + 3 * np.eye(3)
 U, V = np.array([2.0, 3, 0, 5]), np.array([1.0, 1])
 QUOTIENT, REST = np.polydiv(U, V)
 
@@ -59,6 +60,10 @@ CALLS = {
     "poly": (host.poly, (X[0],), np.poly(X[0])),
     "eigvalsh": (host.eigvalsh, (X @ X.T, "U"), np.linalg.eigvalsh(X @ X.T, "U")),
     "svdvals": (host.svdvals, (X,), np.linalg.svdvals(X)),
+    "matmul": (host.matmul, (STACK, STACK[0]), STACK @ STACK[0]),
+    "solve": (host.solve, (STACK, STACK[:1, :, :2]), np.linalg.solve(STACK, STACK[:1, :, :2])),
+    "inv": (host.inv, (STACK,), np.linalg.inv(STACK)),
+    "det": (host.det, (STACK,), np.linalg.det(STACK)),
     "extreme_position": (host.extreme_position, (X, 1, True), np.argmax(X, 1)),
 }
 

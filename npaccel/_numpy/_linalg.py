@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.linalg import LinAlgError
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import NO_VALUE, axis_of, call
 from npaccel._numpy._decompositions import (
     AT_RUN_TIME,
@@ -34,6 +35,11 @@ from npaccel._numpy._ufunc_products import matmul
 _SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 
 
+def _is_small(x: torch.Tensor, *others: torch.Tensor) -> bool:
+    """Whether NumPy computes a stack of small matrices."""
+    return host.stack_usable(x.shape[-1] ** 3, x, *others)
+
+
 @implements(np.linalg.solve, note=AT_RUN_TIME)
 def solve(a: Any, b: Any) -> torch.Tensor:
     """`numpy.linalg.solve`; only a 1-D `b` is a vector."""
@@ -48,23 +54,24 @@ def solve(a: Any, b: Any) -> torch.Tensor:
             f"{tuple(x.shape)}: core dimension 0 differs"
         )
     # With as many dimensions as `a`, torch can't take a stack of vectors for a matrix.
-    found: torch.Tensor = torch.linalg.solve(
-        x, y.reshape((1,) * (x.ndim - y.ndim) + tuple(y.shape))
-    )
+    y = y.reshape((1,) * (x.ndim - y.ndim) + tuple(y.shape))
+    found: torch.Tensor = (host.solve if _is_small(x, y) else torch.linalg.solve)(x, y)
     return found.squeeze(-1) if vector else found
 
 
 @implements(np.linalg.inv, note=AT_RUN_TIME)
 def inv(a: Any) -> torch.Tensor:
     """`numpy.linalg.inv`."""
-    found: torch.Tensor = torch.linalg.inv(square(a))
+    x = square(a)
+    found: torch.Tensor = (host.inv if _is_small(x) else torch.linalg.inv)(x)
     return found
 
 
 @implements(np.linalg.det, zero_d="scalar")
 def det(a: Any) -> torch.Tensor:
     """`numpy.linalg.det`."""
-    found: torch.Tensor = torch.linalg.det(square(a))
+    x = square(a)
+    found: torch.Tensor = (host.det if _is_small(x) else torch.linalg.det)(x)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import NO_VALUE, given
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, is_scalar, to_numpy
 from npaccel._numpy._ufunc_engine import (
@@ -37,10 +38,18 @@ def _by_dtype(product: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tenso
     return whole.to(as_signed(a).dtype).view(dtype) if is_integral(dtype) else whole
 
 
+#: Stacks of matrices with so many multiplications each are written out, so that they fuse.
+_TINY = 64
+
+
 def _matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if is_integral(a.dtype) and a.device.type != "cpu":
         # torch multiplies integer matrices on the CPU only
         return _sum_of_products(a, b)
+    if a.ndim > 1 and b.ndim > 1 and a.dtype == b.dtype:
+        size = a.shape[-2] * a.shape[-1] * b.shape[-1]
+        if host.stack_usable(size, a, b):
+            return _sum_of_products(a, b) if size <= _TINY else host.matmul(a, b)
     return torch.matmul(a, b)
 
 
