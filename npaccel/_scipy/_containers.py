@@ -190,6 +190,7 @@ def callback(function: Any, device: torch.device) -> Any:
         return found.item() if isinstance(found, np.ndarray) and not found.ndim else found
 
     call.__name__ = getattr(function, "__name__", "call")
+    vars(call)["__wrapped__"] = function  # SciPy looks at its parameters.
     return call
 
 

@@ -32,7 +32,7 @@ def outcome(module: Any, name: str, arguments: str, known: dict[str, Any]) -> Ou
     function = module
     for part in name.split("."):
         function = getattr(function, part)
-    names = {"f": function, "np": np, "scipy": scipy, "xp": np, **known}
+    names = {"__name__": "calls", "f": function, "np": np, "scipy": scipy, "xp": np, **known}
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
