@@ -18,7 +18,8 @@ _FEATURES = functools.reduce(
     (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
 )
 _FACTORY = "_npaccel_factory"
-_NO_MEANING = frozenset({"PUSH_NULL", "PRECALL", "NOP", "CACHE", "RESUME"})
+#: What depends on how calls are made and on how far jumps go.
+_NO_MEANING = frozenset({"PUSH_NULL", "PRECALL", "NOP", "CACHE", "RESUME", "EXTENDED_ARG"})
 _WITH_TARGET = frozenset({"FOR_ITER", "SEND", "SETUP_FINALLY", "SETUP_WITH", "SETUP_CLEANUP"})
 
 
