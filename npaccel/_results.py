@@ -297,7 +297,8 @@ def _span(value: Any) -> tuple[int, int] | None:
     """Return the bounds of an array's memory, None for what has none of its own."""
     if isinstance(value, np.ndarray):
         return np.lib.array_utils.byte_bounds(value) if value.size else None
-    return _span_of_tensor(value) if isinstance(value, torch.Tensor) and value.numel() else None
+    has_own = isinstance(value, torch.Tensor) and value.numel() and value.device.type != "meta"
+    return _span_of_tensor(value) if has_own else None
 
 
 def _span_of_tensor(t: torch.Tensor) -> tuple[int, int]:

@@ -171,7 +171,11 @@ def _compiled(name: str) -> Jitted[..., Any]:
     assert row.implementation is not None
     static = [one for one in _signature(row).parameters if one not in row.arrays]
     return jit(
-        row.implementation, default_float="float64", strict=True, static_argnames=tuple(static)
+        row.implementation,
+        default_float="float64",
+        strict=True,
+        loops="unroll",  # they count axes and places, never elements
+        static_argnames=tuple(static),
     )
 
 
