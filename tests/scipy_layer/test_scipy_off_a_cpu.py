@@ -1,0 +1,47 @@
+"""What is left to SciPy for tensors on a CPU is right where npaccel computes it."""
+
+import dataclasses
+
+import pytest
+from scipy_running import both, differences, tolerance
+from test_scipy_calls import SWEEP, written
+
+import npaccel
+from npaccel._scipy import _routes, _table
+
+#: Why a call goes through the host on a CPU, and only there.
+ON_A_CPU = "on a CPU"
+
+
+def cases():
+    for name, texts in written("CALLS").items():
+        row = _table.row(f"scipy.{name}")
+        if row is not None and row.route == "native" and row.hosted is not None:
+            for arguments in texts if SWEEP else texts[:4]:
+                yield pytest.param(name, arguments, id=f"{name}({arguments})")
+
+
+@pytest.fixture(autouse=True)
+def as_on_a_gpu(monkeypatch):
+    original = _routes._not_native
+
+    def not_native(row, bound):
+        reason = original(row, bound)
+        if not reason.startswith(ON_A_CPU):
+            return reason
+        return original(dataclasses.replace(row, hosted=None), bound)
+
+    monkeypatch.setattr(_routes, "_not_native", not_native)
+    with npaccel.options(backend="eager"):
+        yield
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("name", "arguments"), list(cases()))
+def test_results(name, arguments, dtype):
+    expected, actual = both(name, arguments, dtype, block=npaccel.options(default_float=dtype))
+    assert expected.error is None
+    if actual.error is not None:
+        raise actual.error
+    found = differences(expected.value, actual.value, dtype == "float32", tolerance(name))
+    assert not found, "\n".join(found)
