@@ -62,9 +62,9 @@ def device_of(name: str, found: list[torch.Tensor]) -> torch.device:
 
 
 def to_host(value: Any) -> Any:
-    """Return a tensor as NumPy's array, on the CPU without a copy."""
+    """Return a tensor as NumPy's array, on the CPU without a copy; splines as SciPy's."""
     if not isinstance(value, torch.Tensor):
-        return value
+        return value.on_host() if hasattr(type(value), "on_host") else value
     tensor = value.detach()
     tensor = tensor.to(_WIDENED.get(tensor.dtype, tensor.dtype))
     if tensor.is_sparse:
@@ -150,6 +150,17 @@ def restored(value: Any, device: torch.device, width: Width) -> Any:
         for key in changed:
             changed[key] = part(changed[key])
         return changed
+    if type(value).__module__.startswith("scipy.interpolate."):
+        from npaccel._scipy import _interpolators
+
+        return _interpolators.on_device(value, device, width)
+    return _restored_object(value, part)
+
+
+def _restored_object(value: Any, part: Callable[[Any], Any]) -> Any:
+    """Return what isn't a container of Python's."""
+    if isinstance(value, types.GeneratorType):
+        return map(part, value)
     if _is_result(value):
         changed = copy.copy(value)
         for name, inner in vars(value).items():

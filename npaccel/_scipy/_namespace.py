@@ -40,4 +40,10 @@ def _public(submodule: str, name: str) -> Any:
     if _distributions.is_distribution(original):
         return _distributions.Distribution(original, name)
     row = _table.row(f"scipy.{submodule}.{name}")
-    return original if row is None else _routes.routed(row)
+    if row is not None:
+        return _routes.routed(row)
+    if submodule != "interpolate":
+        return original
+    from npaccel._scipy import _interpolators
+
+    return _interpolators.offered(name, original)
