@@ -114,7 +114,7 @@ def distance_transform_edt(
     indices: Any = None,
 ) -> Any:
     """Distance of each element to the nearest zero."""
-    there = torch.atleast_1d(input != 0)  # type: ignore[no-untyped-call]
+    there = torch.atleast_1d(input != 0)
     _checked((return_distances, return_indices), distances, torch.float64, there.shape)
     steps = [float(one) for one in parts.each(1.0 if sampling is None else sampling, there.ndim)]
     found = _squared(there, steps)

@@ -34,7 +34,7 @@ class Continuous:
         """Whether shapes are allowed: a bool, or a tensor of them."""
         return both_hold(*(shape > 0 for shape in shapes))
 
-    def support(self, *shapes: Number) -> tuple[Number, Number]:
+    def support(self, *_: Number) -> tuple[Number, Number]:
         """The ends of the support."""
         return self.low, self.high
 

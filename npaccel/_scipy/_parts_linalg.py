@@ -97,7 +97,7 @@ def results(stacked: bool, *parts: Any) -> Any:
 
 def broadcast_shapes(*shapes: Any) -> Any:
     """Return the shape that arrays of these shapes have together."""
-    return torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    return torch.broadcast_shapes(*shapes)
 
 
 def at_least_1d(x: torch.Tensor) -> torch.Tensor:

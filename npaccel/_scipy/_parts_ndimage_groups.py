@@ -53,7 +53,7 @@ class Groups:
 def grouped(x: torch.Tensor, labels: Any, index: Any) -> Groups:
     """Put elements into groups, by the labels that are asked for."""
     index = as_index(index, x.device)
-    x, labels = torch.broadcast_tensors(x, labels)  # type: ignore[no-untyped-call]
+    x, labels = torch.broadcast_tensors(x, labels)
     exact = not (labels.is_floating_point() or index.is_floating_point())
     kind = torch.int64 if exact else torch.float64
     wanted, flat = index.reshape(-1).to(kind), labels.reshape(-1).to(kind)
@@ -80,7 +80,7 @@ def mask_of(x: torch.Tensor, labels: Any, index: Any) -> tuple[torch.Tensor, Any
         raise TypeError("half floats aren't computed here")
     if labels is None:
         return x, None
-    x, labels = torch.broadcast_tensors(x, labels)  # type: ignore[no-untyped-call]
+    x, labels = torch.broadcast_tensors(x, labels)
     return x, labels > 0 if index is None else labels == index
 
 

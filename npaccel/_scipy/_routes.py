@@ -103,10 +103,8 @@ def _native(
         return through_host(row, args, kwargs, device, width, why)
     for name in row.arrays:
         bound.arguments[name] = _as_array(bound.arguments[name], device)
-    implementation = _compiled(row.name) if row.written_in == "numpy" else row.implementation
-    assert implementation is not None
     try:
-        found = implementation(*bound.args, **bound.kwargs)
+        found = _computed(row, bound)
     except TransferError:
         raise
     except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
@@ -115,10 +113,47 @@ def _native(
     return _containers.restored(found, device, width)
 
 
+def _computed(row: Row, bound: inspect.BoundArguments) -> Any:
+    """Call npaccel's own function, compiled where that is worth it."""
+    if row.fused:
+        return _fused_call(row, bound)
+    implementation = _compiled(row.name) if row.written_in == "numpy" else row.implementation
+    assert implementation is not None
+    return implementation(*bound.args, **bound.kwargs)
+
+
+def _fused_call(row: Row, bound: inspect.BoundArguments) -> Any:
+    """Call a compiled function that does nothing but call SciPy's, which is traced."""
+    arrays, pattern = [], []
+    for name, value in bound.arguments.items():
+        is_array = name in row.arrays and value is not None
+        pattern.append((is_array, None if is_array else value))
+        arrays += [value] if is_array else []
+    return _fused(row.name)(*arrays, pattern=tuple(pattern), keywords=tuple(bound.kwargs))
+
+
+@functools.cache
+def _fused(name: str) -> Jitted[..., Any]:
+    from npaccel._jit import jit
+    from npaccel._scipy import _table
+
+    row = _table.row(name)
+    assert row is not None
+    function = row.scipy
+
+    def call(*arrays: Any, pattern: Any, keywords: Any) -> Any:
+        left = list(arrays)
+        values = [left.pop(0) if is_array else value for is_array, value in pattern]
+        count = len(values) - len(keywords)
+        return function(*values[:count], **dict(zip(keywords, values[count:], strict=True)))
+
+    return jit(call, default_float="float64", strict=True, static_argnames=("pattern", "keywords"))
+
+
 def _not_native(row: Row, bound: inspect.BoundArguments) -> str:
     """Return why a call can't be native; make the values of what is compiled hashable."""
     for name, value in bound.arguments.items():
-        if name in row.arrays or row.written_in == "tensors":
+        if name in row.arrays or (row.written_in == "tensors" and not row.fused):
             continue
         if next(_containers.tensors(value), None) is not None:
             return f"`{name}` is a tensor, whose values say what is to be compiled"
@@ -134,7 +169,7 @@ def _as_array(value: Any, device: torch.device) -> Any:
     if isinstance(value, tuple | list):
         if next(_containers.tensors(value), None) is not None:
             parts = [torch.as_tensor(part, device=device) for part in value]
-            return torch.stack(torch.broadcast_tensors(*parts))  # type: ignore[no-untyped-call]
+            return torch.stack(torch.broadcast_tensors(*parts))
         value = np.asarray(value)
     if isinstance(value, torch.Tensor) and value.device != device:
         return value.to(device)

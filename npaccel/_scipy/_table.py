@@ -56,6 +56,9 @@ class Row:
         Why it goes through the host, or is refused.
     takes_arrays : bool
         Whether any argument may be an array.
+    fused : bool
+        Whether an implementation on tensors is compiled too, so that its many small steps become
+        one. In a jitted function it's part of what is compiled in any case.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Row:
     note: str = ""
     reason: str = ""
     takes_arrays: bool = True
+    fused: bool = False
 
 
 _declared: dict[str, Row] = {}
@@ -112,6 +116,7 @@ def on_tensors(
     tolerance: float | None = None,
     hosted: Callable[[dict[str, Any]], str] | None = None,
     note: str = "",
+    fused: bool = False,
 ) -> Callable[[F], F]:
     """Declare a function that takes tensors as npaccel's form of a SciPy function.
 
@@ -121,8 +126,10 @@ def on_tensors(
     ----------
     name, arrays, tolerance, hosted, note
         As in `in_numpy`.
+    fused : bool
+        The field of `Row`. Its parameters that aren't arrays must be hashable then.
     """
-    return _native(name, "tensors", tuple(arrays), tolerance, hosted, note)
+    return _native(name, "tensors", tuple(arrays), tolerance, hosted, note, fused)
 
 
 def _native(
@@ -132,6 +139,7 @@ def _native(
     tolerance: float | None,
     hosted: Callable[[dict[str, Any]], str] | None,
     note: str,
+    fused: bool = False,
 ) -> Callable[[F], F]:
     def declare(function: F) -> F:
         original = _listing.find(name)
@@ -151,6 +159,7 @@ def _native(
                 tolerance,
                 hosted,
                 note,
+                fused=fused,
             )
         )
         return function

@@ -52,7 +52,7 @@ def is_scipy(obj: Any) -> bool:
     if isinstance(obj, np.ufunc):
         return getattr(np, obj.__name__, None) is not obj and _name(obj) is not None
     module = getattr(obj, "__module__", None) or ""
-    if isinstance(obj, types.FunctionType):
+    if isinstance(obj, types.FunctionType) or type(obj).__name__ == "MultiUFunc":
         return module.startswith("scipy.")
     if type(obj).__module__.startswith("scipy.stats."):
         from npaccel._scipy import _distributions

@@ -790,7 +790,8 @@ def test_an_array_of_indices_that_a_loop_fills(backend):
 @pytest.mark.parametrize("lines", [4, 10, 13, 16, 40, 80])
 def test_loops_with_long_bodies_are_split(tmp_path, lines):
     """How long a jump is depends on how calls are made: that is no difference of the source."""
-    body = "\n".join(f"        x = 0.5 * np.sin(x) + 0.25 * np.cos(np.abs(x) + {i})" for i in range(lines))
+    line = "        x = 0.5 * np.sin(x) + 0.25 * np.cos(np.abs(x) + {})"
+    body = "\n".join(map(line.format, range(lines)))
     text = f"import numpy as np\n\ndef f(x, n):\n    for _ in range(n):\n{body}\n    return x\n"
     file = tmp_path / "long_body.py"
     file.write_text(text, encoding="utf-8")

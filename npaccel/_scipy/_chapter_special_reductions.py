@@ -1,0 +1,103 @@
+"""Logarithms of sums of exponentials, and softmax."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from npaccel._scipy._parts_special import Tensor, floats
+from npaccel._scipy._table import on_tensors
+
+
+def _axes(x: Tensor, axis: Any) -> tuple[int, ...]:
+    """Return axes as a tuple.
+
+    Raises
+    ------
+    ValueError
+        If there is no such axis, or one twice.
+    """
+    given = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if any(not -x.ndim <= a < x.ndim for a in given):
+        raise ValueError(f"axis {axis} is out of bounds")
+    found = tuple(a % x.ndim for a in given)
+    if len(set(found)) < len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return found
+
+
+def _is_complex(*arrays: Any) -> bool:
+    return any(isinstance(a, Tensor) and a.is_complex() for a in arrays)
+
+
+@on_tensors("special.logsumexp", arrays=("a", "b"), fused=True)
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """log(sum(b exp(a))), of the largest terms' share (Blanchard, Higham and Higham 2021)."""
+    if b is None:
+        (value,), weight = floats(a), None
+    else:
+        value, weight = torch.broadcast_tensors(*floats(a, b))
+    shape = value.shape
+    value = value.reshape(shape or (1,))
+    weight = weight.reshape(value.shape) if weight is not None else None
+    axes = _axes(value, axis)
+    if not value.numel():
+        kept = [1 if i in axes else n for i, n in enumerate(value.shape)]
+        out = value.new_full(kept, -math.inf)
+        sign = torch.sign(out)
+    else:
+        out, sign = _logarithm(value, weight, axes, return_sign)
+    if not keepdims:
+        out, sign = out.squeeze(axes), sign.squeeze(axes)
+    return (out, sign) if return_sign else out
+
+
+def _logarithm(
+    a: Tensor, b: Tensor | None, axes: tuple[int, ...], signed: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the logarithm of a sum's size and the sum's sign, with the axes kept."""
+    plain = (torch.exp(a) if b is None else b * torch.exp(a)).sum(axes, keepdim=True)
+    if b is not None:
+        a = torch.where(b == 0, -math.inf, a)
+    largest = a.amax(axes, keepdim=True)
+    at_largest = a == largest
+    weight = torch.ones_like(a) if b is None else b
+    lead = torch.where(at_largest, weight, 0).sum(axes, keepdim=True)
+    terms = weight * torch.exp(torch.where(at_largest, -math.inf, a) - largest)
+    rest = terms.sum(axes, keepdim=True)
+    rest = torch.where(rest == 0, rest, rest / lead)
+    sign = torch.sign(rest + 1) * torch.sign(lead)
+    rest = torch.where(rest < -1, -rest - 2, rest)
+    out = torch.log1p(rest) + torch.log(torch.abs(lead)) + largest
+    if not signed:
+        out = torch.where(sign < 0, math.nan, out)
+        return torch.where(torch.isfinite(out) | (sign < 0), out, torch.log(plain)), sign
+    finite = torch.isfinite(out)
+    out = torch.where(finite, out, torch.log(torch.abs(plain)))
+    return out, torch.where(finite, sign, torch.sign(plain))
+
+
+@on_tensors("special.softmax", arrays=("x",), fused=True)
+def softmax(x: Any, axis: Any = None) -> Tensor:
+    """exp(x) over its sum."""
+    (value,) = floats(x)
+    shaped = value.reshape(value.shape or (1,))
+    axes = _axes(shaped, axis) if value.ndim or axis is not None else (0,)
+    terms = torch.exp(shaped - shaped.amax(axes, keepdim=True))
+    return (terms / terms.sum(axes, keepdim=True)).reshape(value.shape)
+
+
+@on_tensors("special.log_softmax", arrays=("x",), fused=True)
+def log_softmax(x: Any, axis: Any = None) -> Tensor:
+    """The logarithm of softmax."""
+    (value,) = floats(x)
+    shaped = value.reshape(value.shape or (1,))
+    axes = _axes(shaped, axis) if value.ndim or axis is not None else (0,)
+    largest = shaped.amax(axes, keepdim=True)
+    moved = shaped - torch.where(torch.isfinite(largest), largest, 0)
+    total = torch.exp(moved).sum(axes, keepdim=True)
+    return (moved - torch.log(total)).reshape(value.shape)
