@@ -9,12 +9,13 @@ import torch
 
 from npaccel._scipy._parts_distance import (
     METRICS,
-    Condensed,
     Table,
     as_floats,
     as_weights,
     distances,
+    stored,
 )
+from npaccel._scipy._parts_linalg import on_cpu
 from npaccel._scipy._table import in_numpy
 
 _ROUNDING = "distances of float32 rows are computed in float32, where SciPy has float64"
@@ -29,6 +30,16 @@ def refused_weights(bound: dict[str, Any]) -> str:
     if w.device.type == "meta" or w.is_complex():
         return ""
     return "negative weights" if bool((w < 0).any()) else ""
+
+
+def _pairs_on_cpu(bound: dict[str, Any]) -> str:
+    """Leave pairs to SciPy on a CPU, but those which it computes in Python or in many steps."""
+    refused = refused_weights(bound)
+    slow = bound["metric"] in ("mahalanobis", "mahal", "mah")
+    slow = slow or (bound["w"] is not None and bound["metric"] in ("cosine", "correlation"))
+    if refused or slow or not on_cpu(bound):
+        return refused
+    return "a CPU is as fast with one row after the other as with a table"
 
 
 def _metric(name: Any) -> str:
@@ -100,7 +111,7 @@ def cdist(
 @in_numpy(
     "spatial.distance.pdist",
     arrays=("X", "w", "V", "VI"),
-    hosted=refused_weights,
+    hosted=_pairs_on_cpu,
     tolerance=1024,
     note=_ROUNDING,
 )
@@ -120,4 +131,6 @@ def pdist(
     (A,) = as_floats(X, metric=metric)
     w = as_weights(w, A.shape[1], A.dtype)
     V, VI = _spread(A, metric, V, VI)
-    return distances(Condensed(*A.shape), A, A, metric, w, p, V, VI)
+    table = distances(Table(A.shape[1]), A, A, metric, w, p, V, VI)
+    rows, columns = np.triu_indices(A.shape[0], 1)
+    return stored(table).reshape(-1)[rows * A.shape[0] + columns]

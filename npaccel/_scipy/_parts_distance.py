@@ -43,6 +43,15 @@ _OF_BOOLEANS = ("jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"
 Term = Callable[[Any, Any], Any]
 
 
+def stored(x: Any) -> Any:
+    """Return x as what a compiler stores: Inductor computes a plain copy again at each use.
+
+    On a CPU it does so element by element where strides differ, or where indices are looked up.
+    What is joined of parts has a place in memory.
+    """
+    return np.concatenate([x[:1], x[1:]])
+
+
 class Table:
     """Every row of one set meets every row of another.
 
@@ -60,52 +69,17 @@ class Table:
         """Return pairs of columns that broadcast against each other, or one of all of them."""
         if self.wide:
             return [(A[:, None, :], B[None, :, :])]
-        turned = np.ascontiguousarray(B.T)
+        turned = stored(B.T)
         return [(A[:, k, None], turned[k][None, :]) for k in range(self.features)]
 
     def scalars(self, u: Any, v: Any) -> tuple[Any, Any]:
         """Return one number of each row, to broadcast."""
-        return u[:, None], v[None, :]
+        return u[:, None], stored(v)[None, :]
 
     def products(self, A: Any, B: Any) -> Any:
         """Return the scalar products of rows."""
         if self.wide:
             return A @ B.T
-        return total(self, A, B, lambda a, b: a * b)
-
-
-class Condensed:
-    """Every row of a set meets those after it, in the order of `scipy.spatial.distance.pdist`.
-
-    Parameters
-    ----------
-    rows, features : int
-    """
-
-    def __init__(self, rows: int, features: int) -> None:
-        self.features = features
-        self.wide = features == 0 or features > UNROLLED
-        # Counted from the end, the pairs are 1, 2, 3, ... to a row: triangular numbers.
-        left = rows * (rows - 1) // 2 - 1 - np.arange(rows * (rows - 1) // 2)
-        row = ((np.sqrt(8 * left.astype(np.float64) + 1) - 1) / 2).astype(np.int64)
-        row = np.where(row * (row + 1) // 2 > left, row - 1, row)
-        row = np.where((row + 1) * (row + 2) // 2 <= left, row + 1, row)
-        self.first = rows - 2 - row
-        self.second = rows - 1 - (left - row * (row + 1) // 2)
-
-    def columns(self, A: Any, B: Any) -> list[Any]:
-        """Return pairs of columns, one element for each pair of rows."""
-        if self.wide:
-            return [(A[self.first], B[self.second])]
-        left, right = np.ascontiguousarray(A.T), np.ascontiguousarray(B.T)
-        return [(left[k][self.first], right[k][self.second]) for k in range(self.features)]
-
-    def scalars(self, u: Any, v: Any) -> tuple[Any, Any]:
-        """Return one number of each row, for each pair."""
-        return u[self.first], v[self.second]
-
-    def products(self, A: Any, B: Any) -> Any:
-        """Return the scalar products of rows."""
         return total(self, A, B, lambda a, b: a * b)
 
 

@@ -29,12 +29,14 @@ class Continuous:
     high: Number = math.inf
     #: Whether the density is 0 at the ends of the support.
     open_ends = False
+    #: Whether its functions are written for float64 only.
+    wide = False
 
     def valid(self, *shapes: Number) -> Any:
         """Whether shapes are allowed: a bool, or a tensor of them."""
         return both_hold(*(shape > 0 for shape in shapes))
 
-    def support(self, *_: Number) -> tuple[Number, Number]:
+    def support(self, *shapes: Number) -> tuple[Number, Number]:  # noqa: ARG002 (others look)
         """The ends of the support."""
         return self.low, self.high
 
@@ -137,7 +139,8 @@ class Arguments:
         self, family: Continuous, x: Any, shapes: Sequence[Any], loc: Any, scale: Any
     ) -> None:
         given = (x, *shapes, loc, scale)
-        self.dtype = dtype_of(given)
+        self.width = dtype_of(given)
+        self.dtype = torch.float64 if family.wide else self.width
         self.device = next(v.device for v in given if isinstance(v, torch.Tensor))
         loc, scale = self._float(loc), self._float(scale)
         valid = both_hold(family.valid(*shapes), scale > 0)
@@ -302,4 +305,4 @@ def call(family: Continuous, name: str, x: Any, *given: Any) -> torch.Tensor:
     shapes, rest = given[: len(family.shapes)], given[len(family.shapes) :]
     loc, scale = rest if len(rest) > 1 else (*rest, 1)
     arguments = Arguments(family, x, shapes, loc, scale)
-    return methods(family)[name](family, name, arguments)
+    return methods(family)[name](family, name, arguments).to(arguments.width)

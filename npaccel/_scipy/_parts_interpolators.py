@@ -495,7 +495,7 @@ def _coordinates(xi: Any, ndim: int, device: torch.device) -> Tensor:
         xi = xi[0]
     if isinstance(xi, tuple):
         parts: Any = [as_float(v, torch.float64, device) for v in xi]
-        xi = torch.stack(torch.broadcast_tensors(*parts), dim=-1)  # type: ignore[no-untyped-call]
+        xi = torch.stack(torch.broadcast_tensors(*parts), dim=-1)
     else:
         if isinstance(xi, list) and next(_containers.tensors(xi), None) is not None:
             xi = torch.stack([as_float(v, torch.float64, device) for v in xi])

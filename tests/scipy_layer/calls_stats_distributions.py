@@ -12,9 +12,21 @@ _SHAPES = {
     "lognorm": ("0.9, ", "w, ", "x, "),
     "geom": ("0.3, ", "1.0, ", "unit, ", "signed_unit, "),
     "bernoulli": ("0.3, ", "0.0, ", "1.0, ", "signed_unit, "),
+    "gamma": ("2.5, ", "w, ", "0.4, "),
+    "chi2": ("3.5, ", "w, ", "0.7, "),
+    "invgamma": ("2.5, ", "w, "),
+    "beta": ("1.5, 2.5, ", "w, 0.7, ", "0.5, unit, ", "1.0, 1.0, "),
+    "t": ("4.5, ", "w, ", "np.inf, ", "x, "),
+    "f": ("3.5, 7.0, ", "w, positive, "),
+    "truncnorm": ("-1.5, 2.5, ", "1.0, 4.0, ", "x, 3.5, ", "-6.0, -2.0, "),
+    "poisson": ("3.5, ", "w, ", "x, ", "0.0, "),
+    "binom": ("12, 0.3, ", "integers, 0.4, ", "9, unit, ", "5, 0.0, ", "5, 1.0, "),
+    "nbinom": ("5, 0.4, ", "w, unit, "),
     "randint": ("2, 9, ", "integers, 12, ", "0.5, 3, "),
 }
-_DISCRETE = ("geom", "bernoulli", "randint")
+_DISCRETE = ("geom", "bernoulli", "randint", "poisson", "binom", "nbinom")
+#: Called with all there is; the other distributions go the same way.
+_ALL_VALUES = ("norm", "gamma", "randint")
 _METHODS = ("cdf", "sf", "logcdf", "logsf", "ppf", "isf")
 _VALUES = ("x", "3 * w", "special", "empty", "zero_d", "integers", "image")
 _WHOLE = ("integers", "integers - 3", "xp.floor(w * 4)", "x", "special", "empty", "zero_d")
@@ -31,13 +43,17 @@ def _texts(name, method, shapes):
     if discrete and method == "logcdf":
         # SciPy gives 0 for bad parameters, where k is large.
         shapes = [text for text in shapes if "signed" not in text and "0.5," not in text]
+    if name not in _ALL_VALUES:
+        values = [value for value in values if value not in ("empty", "zero_d", "image", "x")]
     texts = [f"{value}, {shapes[0]}" for value in values]
     texts += [f"{first}, {shape}" for shape in shapes[1:]]
-    texts += [f"{first}, {shapes[0]}loc=0.5", f"{first}, {shapes[0]}loc=y"]
     texts += [f"x[:, None], {shapes[0]}loc=y"]
-    if not discrete:
-        texts += [f"{first}, {shapes[0]}0.0, 2.0", f"{first}, {shapes[0]}y, w"]
-        texts += [f"{first}, {shapes[0]}scale=x", f"{first}, {shapes[0]}scale=-1.0"]
+    texts += [f"{first}, {shapes[0]}y" if discrete else f"{first}, {shapes[0]}y, x"]
+    if name in _ALL_VALUES:
+        texts += [f"{first}, {shapes[0]}loc=0.5"]
+        texts += (
+            [] if discrete else [f"{first}, {shapes[0]}scale={s}" for s in ("2.0", "-1.0", "w")]
+        )
     return texts
 
 

@@ -1,14 +1,18 @@
 """Distributions of npaccel.scipy: frozen, pickled, differentiated."""
 
+import dataclasses
 import pickle
 
 import numpy as np
 import pytest
 import scipy.stats
 import torch
+from calls_stats_distributions import CALLS
+from scipy_running import both, differences, tolerance
 
 import npaccel
 import npaccel.scipy as nsp
+from npaccel._scipy import _distributions, _routes, _table
 
 X = np.linspace(-2, 2, 7)
 LOC = np.linspace(-1, 1, 7)
@@ -86,3 +90,27 @@ def test_under_scipys_names():
     with npaccel.array_api():
         found = scipy.stats.norm(torch.tensor(0.0), 1).cdf(torch.tensor(0.0))
     assert found.item() == 0.5
+
+
+TAILS = ("gamma", "chi2", "invgamma", "beta", "t", "f", "truncnorm", "poisson", "binom", "nbinom")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        pytest.param(name, text, id=f"{name}({text})")
+        for name, texts in CALLS.items()
+        if name.split(".")[1] in TAILS and "pdf" not in name and "pmf" not in name
+        for text in texts
+    ],
+)
+def test_tails_as_on_a_gpu(name, arguments, monkeypatch):
+    row = dataclasses.replace(_table.row(f"scipy.{name}"), hosted=None)
+    monkeypatch.setattr(_distributions, "_method", lambda *names: _routes.routed(row))
+    nsp.clear_report()
+    with npaccel.options(default_float="float64"):
+        expected, actual = both(name, arguments, "float64")
+    assert actual.error is None
+    found = differences(expected.value, actual.value, False, tolerance(name))
+    assert not found, "\n".join(found)
+    assert {calls.route for calls in nsp.report()} == {"native"}
