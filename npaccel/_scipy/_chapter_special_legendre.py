@@ -37,6 +37,8 @@ def _derived(bound: dict[str, Any]) -> str:
 def legendre_p(n: Any, z: Any, /, *, diff_n: int = 0) -> Tensor:
     """Legendre's polynomial."""
     _no_derivatives(diff_n)
+    if isinstance(n, int) and n < 0:
+        raise NotImplementedError("negative degrees are SciPy's")
     found = legendre(integer(n, "n", _LARGEST), _wide(z))
     return cast(found[None], narrow(_DOUBLE, [dtype_of(z)]))
 

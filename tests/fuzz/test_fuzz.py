@@ -9,8 +9,8 @@ from fuzz_programs import draw
 
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
-EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "2000"))
-INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "200"))
+EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "1000"))
+INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "80"))
 FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
 #: Differences that are known, by seed.
 KNOWN = {
@@ -29,13 +29,8 @@ def chunks(backend, programs, size):
 
 
 def dynamic_of(backend, seed):
-    """Whether a program is compiled for one size (False), for all sizes (True), or for both.
-
-    Half of the programs of a run are compiled once only, and all whose C++ takes long.
-    """
-    if backend == "eager" and seed % 2 == 0:
-        return None
-    return bool(seed // 2 % 2)
+    """Whether all sizes are compiled at once: C++ takes long, so each program is compiled once."""
+    return None if backend == "eager" else bool(seed // 2 % 2)
 
 
 def is_long(backend, seed):

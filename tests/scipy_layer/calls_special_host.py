@@ -34,7 +34,7 @@ CALLS = {
     },
     "special.ellip_harm": ["5, 8, 2, 1, positive"],
     "special.ellip_harm_2": ["5, 8, 2, 1, 10 + positive"],
-    "special.ellip_normal": ["5, xp.asarray(8.0), 2, 1"],
+    "special.ellip_normal": ["5, zero_d, 2, 1"],
     "special.elliprj": ["w, positive, unit, w"],
     "special.hyp1f1": ["w, positive, x"],
     "special.hyp2f1": ["w, positive, 2.5, unit"],
