@@ -30,12 +30,7 @@ def chunks(backend, programs, size):
 
 def dynamic_of(backend, seed):
     """Whether all sizes are compiled at once: C++ takes long, so each program is compiled once."""
-    return None if backend == "eager" else bool(seed // 2 % 2)
-
-
-def is_long(backend, seed):
-    """Whether arrays are longer than a vector: the compiler's loops over vectors are tested."""
-    return backend == "inductor" and seed % 2 == 1
+    return None if backend == "eager" else bool(seed % 2)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +39,11 @@ def is_long(backend, seed):
 def test_random_programs(backend, seeds):
     ran = 0
     for seed in set(seeds) - set(KNOWN):
-        program = draw(seed, long=is_long(backend, seed))
+        program = draw(seed)
         verdict = check(program, backend, dynamic_of(backend, seed))
         assert verdict.failure is None, (
             f"seed {seed}: {verdict.failure.text}\n\n{program.text()}\n"
             f"python tests/fuzz/run.py --minimise --backend {backend} --programs 1 --seed {seed}"
-            f"{' --long' * is_long(backend, seed)}"
         )
         ran += verdict.graphs > 0
     torch.compiler.reset()
