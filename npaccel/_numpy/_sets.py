@@ -46,8 +46,8 @@ def _counts(starts: torch.Tensor) -> torch.Tensor:
 
 
 def _lengths(first: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-    ends = torch.cat([first[1:], first.new_full((1,), starts.shape[0])])
-    return (ends - first)[: first.shape[0]]
+    ends = torch.cat([first, first.new_full((1,), starts.shape[0])])[1:]
+    return ends - first
 
 
 #: Whether the inverse along an axis is 1-D (from NumPy 2.1 on).

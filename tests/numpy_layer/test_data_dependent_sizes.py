@@ -24,6 +24,7 @@ FUNCTIONS = [
     lambda x: np.bincount(x[x > 0].astype(int)),
     lambda x: np.roll(x[x > 0], 1),
     lambda x: np.unique(x)[np.argmax(np.unique(x, return_counts=True)[1])],
+    lambda x: np.unique(x[x > 0], return_counts=True)[1],
 ]
 
 
