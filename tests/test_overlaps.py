@@ -73,3 +73,46 @@ def test_all_is_read_before_anything_is_written(dtype, local, dynamic):
     for parts in ((got, wanted), (own, arrays)):
         for one, other, statement in zip(*parts, statements, strict=True):
             np.testing.assert_array_equal(one, other, err_msg=statement)
+
+
+#: What is done to the arguments a and b; r is the result.
+RESULTS = """
+a[0] = 3; r = a.copy()
+a[0] = 3; r = a.copy(); a[:] = b
+a[0] = 3; b[:] = a; a[:] = 0; r = b[0]
+a[[0, 1]] = 3; r = a.copy(); a[:] = b
+np.add.at(a, [0, 0, 2], 2); r = a.copy(); a[:] = b
+a[1:3] += 3; r = a + 0; a[:] = b
+a[1:3] += 3; r = a[1:].copy(); a[:] = b
+a[a > 2] = 0; r = a.copy(); a[:] = b
+a.sort(); r = a.copy(); a[:] = b
+np.put(a, [0, 3], 7); r = a.copy(); a[:] = b
+r = a.copy(); a[0] = 5; a[:] = b; b[:] = r
+a[0] = 5; r = a.copy(); a[:] = b; b[:] = r
+a[0] = 5; t = a.copy(); a[:] = b; b[:] = t; r = 0
+a[0] = 5; r = np.reshape(a, (3, -1)).copy().T; a[1:] = b[1:]
+a[0] = 9; r = np.absolute(a.astype(np.uint8)); a[:] = 0
+r = a + np.zeros(a.shape)
+a[0] = 9; r = a - np.zeros(a.shape); a[:] = 0
+a[0] = 5; t = a.copy(); a[1] = 4; r = (t, a.copy()); a[2] = 4
+r = (a.copy(), a.copy())
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("statements", RESULTS)
+def test_results_are_apart_from_arguments(statements):
+    space = {"np": np}
+    lines = [f"    {part.strip()}" for part in statements.split(";")]
+    exec("\n".join(["def run(a, b):", *lines, "    return r"]), space)
+    rng = np.random.default_rng(0)
+    wanted_of = [rng.integers(0, 7, 33).astype(float) for _ in range(2)]
+    own = [array.copy() for array in wanted_of]
+    wanted = space["run"](*wanted_of)
+    got = npaccel.jit(space["run"], default_float="float64", cache=False)(*own)
+    for one, other in zip(own, wanted_of, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_equal(got, wanted)
+    results = got if isinstance(got, tuple) else (got,)
+    arrays = [*own, *(one for one in results if isinstance(one, np.ndarray))]
+    for i, one in enumerate(arrays):
+        assert not any(np.shares_memory(one, other) for other in arrays[:i])

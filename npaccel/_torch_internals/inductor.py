@@ -1,6 +1,7 @@
 """Compile a captured graph with AOTAutograd and Inductor.
 
-Read from torch/_inductor/{compile_fx,output_code,codecache,cpp_builder}.py,
+Read from
+torch/_inductor/{compile_fx,output_code,codecache,cpp_builder,pattern_matcher}.py,
 torch/_inductor/fx_passes/reinplace.py and torch/_functorch/_aot_autograd of
 2.11 and 2.13.
 """
@@ -22,7 +23,7 @@ import torch
 import torch._guards
 import torch._inductor.config as inductor_config
 from torch._functorch._aot_autograd.schemas import OutputType
-from torch._inductor import codecache, compile_fx, cpp_builder
+from torch._inductor import codecache, compile_fx, cpp_builder, pattern_matcher
 from torch._inductor.codegen.common import KernelArgs
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
@@ -281,6 +282,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         _whole_files(),
         _integers_wrap(),
         _writes_in_place(),
+        _writing_operators_of_complex_numbers(),
         reads_before_writes(),
         all_roundings(graph),
         _numbers_in_full(),
@@ -410,6 +412,25 @@ def _writes_in_place() -> Iterator[None]:
     finally:
         for name, function in before.items():
             setattr(reinplace, name, function)
+
+
+@contextlib.contextmanager
+def _writing_operators_of_complex_numbers() -> Iterator[None]:
+    """Let Inductor take operators apart that write to complex arrays, as those of other dtypes.
+
+    Its pattern matcher passes over nodes with complex arguments, this pass's too.
+    """
+    original = pattern_matcher.fallback_node_due_to_unsupported_type
+    wrapped = torch.ops.higher_order.auto_functionalized_v2
+
+    def passed_over(node: torch.fx.Node, *args: Any, **kwargs: Any) -> bool:
+        return node.target is not wrapped and original(node, *args, **kwargs)
+
+    pattern_matcher.fallback_node_due_to_unsupported_type = passed_over  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        pattern_matcher.fallback_node_due_to_unsupported_type = original  # type: ignore[attr-defined]
 
 
 #: How a kernel takes a Python float in full; Inductor has this for 32 bits only.

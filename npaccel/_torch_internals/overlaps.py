@@ -7,9 +7,13 @@ parts of an array that have no element in common, as in ``u[0] = u[1]``. Of the 
 to an array on, Inductor also takes what reads it into the loop that writes it, whatever the
 elements are; and it computes indices while it writes what they are computed from.
 
+Results are kept apart likewise. ``a[0] = 3; w = a.copy(); a[:] = 0; return w`` has the copy
+dropped, and the first write made in place: the result is the argument, and zero. So is that of
+``a + np.zeros(a.shape)``. A copy that Inductor doesn't know to be one stands between.
+
 Read from torch/_inductor/fx_passes/{post_grad,reinplace}.py, torch/_inductor/scheduler.py
-(Scheduler.fusable_weak_dep) and torch/_inductor/lowering.py (copy_, mutate_to,
-index_put_impl_) of 2.11 and 2.13.
+(Scheduler.fusable_weak_dep), torch/_inductor/lowering.py (copy_, mutate_to, index_put_impl_) and
+remove_no_ops and remove_noop_ops of torch/_inductor/fx_passes of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -50,6 +54,17 @@ _UNKNOWN_VIEWS = (
     _aten.view.dtype,
 )
 _COPY = _aten.copy_.default
+#: What Inductor may replace by one of its arguments.
+_DROPPED = (
+    _aten.clone.default,
+    _aten.copy.default,
+    _aten.add.Tensor,
+    _aten.sub.Tensor,
+    _aten.mul.Tensor,
+    _aten.div.Tensor,
+)
+#: A copy that no pass removes.
+_KEPT = torch.ops.prims.clone.default
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +103,10 @@ def reads_before_writes() -> Iterator[None]:
     fusable, index_put = Scheduler.fusable_weak_dep, lowering.index_put_impl_
     Scheduler.fusable_weak_dep = _fusable(fusable)  # type: ignore[method-assign]
     lowering.index_put_impl_ = _reading_first(index_put)
+    lowering.lowerings.setdefault(_KEPT, lowering.lowerings[_aten.clone.default])
+    passes = {"joint_custom_pre_pass": keep_results, "post_grad_custom_post_pass": keep_copies}
     try:
-        with inductor_config.patch({"post_grad_custom_post_pass": keep_copies}):
+        with inductor_config.patch(passes):
             yield
     finally:
         Scheduler.fusable_weak_dep = fusable  # type: ignore[method-assign]
@@ -127,6 +144,26 @@ def _reading_first(original: Any) -> Any:
         return original(self, indices, values, *args, **kwargs)
 
     return index_put_impl_
+
+
+def keep_results(graph: torch.fx.Graph) -> None:
+    """Let no result, and nothing that is written to an argument, become what it's a copy of.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        Of ATen operations, without writes but for those to its inputs.
+    """
+    results = [one for one in graph.output_node().all_input_nodes if one.op == "call_function"]
+    writes = [node for node in graph.nodes if node.target is _COPY]
+    if len(writes) > 1:  # each but the first may read an argument that is written by then
+        results += [node.args[1] for node in writes]
+    for node in dict.fromkeys(_array_of(result) for result in results):
+        if isinstance(node, torch.fx.Node) and node.target in _DROPPED:
+            with graph.inserting_after(node):
+                copy = graph.call_function(_KEPT, (node,))
+            copy.meta = dict(node.meta)
+            node.replace_all_uses_with(copy, lambda user, copy=copy: user is not copy)  # type: ignore[misc]
 
 
 def keep_copies(graph: torch.fx.Graph) -> None:
