@@ -57,25 +57,25 @@ def _hankel(v: Any, z: Any, kind: int, scaled: bool) -> Tensor:
     return torch.complex(real, torch.where(x == 0, at_zero, imaginary))
 
 
-@on_tensors("special.hankel1", arrays=("z",), fused=True)
+@on_tensors("special.hankel1", arrays=("z",))
 def hankel1(v: Any, z: Any, /) -> Tensor:
     """J_v + i Y_v."""
     return _of_loop("hankel1", v, z, _hankel(v, z, 1, scaled=False))
 
 
-@on_tensors("special.hankel2", arrays=("z",), fused=True)
+@on_tensors("special.hankel2", arrays=("z",))
 def hankel2(v: Any, z: Any, /) -> Tensor:
     """J_v - i Y_v."""
     return _of_loop("hankel2", v, z, _hankel(v, z, 2, scaled=False))
 
 
-@on_tensors("special.hankel1e", arrays=("z",), fused=True)
+@on_tensors("special.hankel1e", arrays=("z",))
 def hankel1e(v: Any, z: Any, /) -> Tensor:
     """H_v of the first kind times exp(-iz)."""
     return _of_loop("hankel1e", v, z, _hankel(v, z, 1, scaled=True))
 
 
-@on_tensors("special.hankel2e", arrays=("z",), fused=True)
+@on_tensors("special.hankel2e", arrays=("z",))
 def hankel2e(v: Any, z: Any, /) -> Tensor:
     """H_v of the second kind times exp(iz)."""
     return _of_loop("hankel2e", v, z, _hankel(v, z, 2, scaled=True))
@@ -97,25 +97,25 @@ def _derivative(family: Family, v: Any, z: Any, n: Any, sign: int) -> Tensor:
     return cast(total / 2.0**times, narrow(np.dtype(np.float64), [dtype_of(as_tensor(z))]))
 
 
-@on_tensors("special.jvp", arrays=("z",), fused=True)
+@on_tensors("special.jvp", arrays=("z",))
 def jvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of J_v."""
     return _derivative(whole_j, v, z, n, -1)
 
 
-@on_tensors("special.yvp", arrays=("z",), fused=True)
+@on_tensors("special.yvp", arrays=("z",))
 def yvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of Y_v."""
     return _derivative(whole_y, v, z, n, -1)
 
 
-@on_tensors("special.ivp", arrays=("z",), fused=True)
+@on_tensors("special.ivp", arrays=("z",))
 def ivp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of I_v."""
     return _derivative(real_i, v, z, n, 1)
 
 
-@on_tensors("special.kvp", arrays=("z",), fused=True)
+@on_tensors("special.kvp", arrays=("z",))
 def kvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of K_v."""
     found = _derivative(whole_k, v, z, n, 1)
@@ -194,25 +194,25 @@ def spherical_k(n: int, x: Tensor) -> Tensor:
     return torch.where(x == -math.inf, -math.inf, found)
 
 
-@on_tensors("special.spherical_jn", arrays=("z",), fused=True, tolerance=4096)
+@on_tensors("special.spherical_jn", arrays=("z",), tolerance=4096)
 def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The spherical Bessel function of the first kind."""
     return _spherical("spherical_jn", spherical_j, n, z, derivative)
 
 
-@on_tensors("special.spherical_yn", arrays=("z",), fused=True)
+@on_tensors("special.spherical_yn", arrays=("z",))
 def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The spherical Bessel function of the second kind."""
     return _spherical("spherical_yn", spherical_y, n, z, derivative)
 
 
-@on_tensors("special.spherical_in", arrays=("z",), fused=True)
+@on_tensors("special.spherical_in", arrays=("z",))
 def spherical_in(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The modified spherical Bessel function of the first kind."""
     return _spherical("spherical_in", spherical_i, n, z, derivative)
 
 
-@on_tensors("special.spherical_kn", arrays=("z",), fused=True)
+@on_tensors("special.spherical_kn", arrays=("z",))
 def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The modified spherical Bessel function of the second kind."""
     return _spherical("spherical_kn", spherical_k, n, z, derivative)

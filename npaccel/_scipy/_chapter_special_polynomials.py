@@ -197,7 +197,7 @@ def eval_laguerre(n: Any, x: Tensor) -> Tensor:
     return _number(x, laguerre(_positive(n), 0.0, x))
 
 
-@on_tensors("special.assoc_laguerre", arrays=("x",), fused=True)
+@on_tensors("special.assoc_laguerre", arrays=("x",))
 def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Tensor:
     """The generalised polynomial of Laguerre, of degree n and order k."""
     from npaccel._scipy import _table

@@ -19,7 +19,8 @@ def _axes(x: Tensor, axis: Any) -> tuple[int, ...]:
     ValueError
         If there is no such axis, or one twice.
     """
-    given = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    several = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    given = tuple(range(x.ndim)) if axis is None else several
     if any(not -x.ndim <= a < x.ndim for a in given):
         raise ValueError(f"axis {axis} is out of bounds")
     found = tuple(a % x.ndim for a in given)
@@ -28,11 +29,7 @@ def _axes(x: Tensor, axis: Any) -> tuple[int, ...]:
     return found
 
 
-def _is_complex(*arrays: Any) -> bool:
-    return any(isinstance(a, Tensor) and a.is_complex() for a in arrays)
-
-
-@on_tensors("special.logsumexp", arrays=("a", "b"), fused=True)
+@on_tensors("special.logsumexp", arrays=("a", "b"))
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
@@ -81,7 +78,7 @@ def _logarithm(
     return out, torch.where(finite, sign, torch.sign(plain))
 
 
-@on_tensors("special.softmax", arrays=("x",), fused=True)
+@on_tensors("special.softmax", arrays=("x",))
 def softmax(x: Any, axis: Any = None) -> Tensor:
     """exp(x) over its sum."""
     (value,) = floats(x)
@@ -91,7 +88,7 @@ def softmax(x: Any, axis: Any = None) -> Tensor:
     return (terms / terms.sum(axes, keepdim=True)).reshape(value.shape)
 
 
-@on_tensors("special.log_softmax", arrays=("x",), fused=True)
+@on_tensors("special.log_softmax", arrays=("x",))
 def log_softmax(x: Any, axis: Any = None) -> Tensor:
     """The logarithm of softmax."""
     (value,) = floats(x)

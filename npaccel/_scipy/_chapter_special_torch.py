@@ -13,25 +13,25 @@ from npaccel._scipy._table import on_tensors
 special = torch.special
 
 
-@elementwise("erf", wide=False, fused=False)
+@elementwise("erf", wide=False)
 def erf(x: Tensor) -> Tensor:
     """The error function."""
     return special.erf(x)
 
 
-@elementwise("erfc", wide=False, fused=False)
+@elementwise("erfc", wide=False)
 def erfc(x: Tensor) -> Tensor:
     """1 - erf(x)."""
     return special.erfc(x)
 
 
-@elementwise("erfcx", fused=False)
+@elementwise("erfcx")
 def erfcx(x: Tensor) -> Tensor:
     """exp(x**2) erfc(x)."""
     return special.erfcx(x)
 
 
-@elementwise("erfinv", wide=False, fused=False)
+@elementwise("erfinv", wide=False)
 def erfinv(y: Tensor) -> Tensor:
     """The inverse of erf."""
     return special.erfinv(y)
@@ -54,13 +54,13 @@ def ndtr(x: Tensor) -> Tensor:
     return 0.5 * special.erfc(x * -math.sqrt(0.5))
 
 
-@elementwise("ndtri", fused=False)
+@elementwise("ndtri")
 def ndtri(y: Tensor) -> Tensor:
     """The inverse of ndtr."""
     return special.ndtri(y)
 
 
-@elementwise("log_ndtr", fused=False)
+@elementwise("log_ndtr")
 def log_ndtr(x: Tensor) -> Tensor:
     """The logarithm of ndtr."""
     return special.log_ndtr(x)
@@ -105,13 +105,13 @@ def loggamma(z: Tensor) -> Tensor:
     return torch.where(z < 0, math.nan, torch.lgamma(z))
 
 
-@elementwise("psi", fused=False)
+@elementwise("psi")
 def psi(z: Tensor) -> Tensor:
     """The derivative of ln Gamma."""
     return special.digamma(z)
 
 
-@on_tensors("special.polygamma", arrays=("x",), fused=True)
+@on_tensors("special.polygamma", arrays=("x",))
 def polygamma(n: Any, x: Any) -> Tensor:
     """The n-th derivative of digamma: (-1)**(n + 1) n! zeta(n + 1, x)."""
     order = integer(n, "n")
@@ -129,53 +129,53 @@ def _double(x: Any) -> Tensor:
     """Return a real tensor of float64."""
     if isinstance(x, Tensor) and x.is_complex():
         raise NotImplementedError("npaccel has it for real numbers only")
-    value = x if isinstance(x, Tensor) else torch.tensor(float(number(x, "x")))
+    value = x if isinstance(x, Tensor) else torch.tensor(float(number(x, "x")), dtype=torch.float64)
     return value.to(torch.float64)
 
 
-@elementwise("i0", fused=False)
+@elementwise("i0")
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, order 0."""
     return special.i0(x)
 
 
-@elementwise("i0e", fused=False)
+@elementwise("i0e")
 def i0e(x: Tensor) -> Tensor:
     """I0(x) exp(-|x|)."""
     return special.i0e(x)
 
 
-@elementwise("i1", fused=False)
+@elementwise("i1")
 def i1(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, order 1."""
     return special.i1(x)
 
 
-@elementwise("i1e", fused=False)
+@elementwise("i1e")
 def i1e(x: Tensor) -> Tensor:
     """I1(x) exp(-|x|)."""
     return special.i1e(x)
 
 
-@elementwise("k0", fused=False)
+@elementwise("k0")
 def k0(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind, order 0."""
     return special.modified_bessel_k0(x)
 
 
-@elementwise("k0e", fused=False)
+@elementwise("k0e")
 def k0e(x: Tensor) -> Tensor:
     """K0(x) exp(x)."""
     return special.scaled_modified_bessel_k0(x)
 
 
-@elementwise("k1", fused=False)
+@elementwise("k1")
 def k1(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind, order 1."""
     return special.modified_bessel_k1(x)
 
 
-@elementwise("k1e", fused=False)
+@elementwise("k1e")
 def k1e(x: Tensor) -> Tensor:
     """K1(x) exp(x)."""
     return special.scaled_modified_bessel_k1(x)

@@ -39,7 +39,7 @@ def elementwise(
     tolerance: float | None = None,
     note: str = "",
     wide: bool = True,
-    fused: bool = True,
+    fused: bool = False,
     hosted: Callable[[dict[str, Any]], str] | None = None,
     complex_too: bool = False,
 ) -> Callable[[Kernel], Kernel]:
@@ -57,7 +57,7 @@ def elementwise(
     wide : bool
         Whether it's called with float64, whatever the loop is.
     fused : bool
-        Whether it's compiled; False for a single call of torch.
+        Whether a call with tensors compiles it, which takes long for many steps.
     complex_too : bool
         Whether the kernel takes complex numbers.
     """
@@ -104,6 +104,13 @@ def _of_ufunc(ufunc: np.ufunc, kernel: Kernel, wide: bool, complex_too: bool) ->
     return call
 
 
+def on_cpu(bound: dict[str, Any]) -> str:
+    """Say that SciPy's own is as fast, where a function takes many steps for each element."""
+    tensors = [value for value in bound.values() if isinstance(value, Tensor)]
+    on_one = any(tensor.device.type == "cpu" for tensor in tensors)
+    return "on a CPU SciPy's own is as fast" if on_one else ""
+
+
 def with_orders(
     name: str,
     orders: Iterable[str],
@@ -136,7 +143,7 @@ def with_orders(
             tolerance=tolerance,
             note=note,
             hosted=hosted,
-            fused=True,
+            fused=False,
         )(_of_orders(ufunc, kernel, static))
         return kernel
 
