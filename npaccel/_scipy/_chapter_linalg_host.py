@@ -11,7 +11,6 @@ through_host(
 through_host(
     "linalg.find_best_blas_type linalg.get_blas_funcs linalg.get_lapack_funcs",
     "it finds routines for NumPy's arrays",
-    takes_arrays=False,
 )
 through_host(
     "linalg.solve_banded linalg.solveh_banded linalg.cholesky_banded linalg.cho_solve_banded",

@@ -32,11 +32,15 @@ through_host("special.geterr special.seterr", "sets how SciPy reports errors", t
 through_host(
     "special.mathieu_a special.mathieu_b special.mathieu_cem special.mathieu_modcem1 "
     "special.mathieu_modcem2 special.mathieu_modsem1 special.mathieu_modsem2 special.mathieu_sem "
-    "special.obl_ang1 special.obl_ang1_cv special.obl_cv special.obl_rad1 special.obl_rad1_cv "
-    "special.obl_rad2 special.obl_rad2_cv special.pro_ang1 special.pro_ang1_cv special.pro_cv "
-    "special.pro_rad1 special.pro_rad1_cv special.pro_rad2 special.pro_rad2_cv "
     "special.ellip_harm special.ellip_harm_2 special.ellip_normal",
     "each element needs an eigenvalue problem of its own size",
+)
+through_host(
+    "special.obl_ang1 special.obl_ang1_cv special.obl_cv special.obl_rad1 special.obl_rad1_cv "
+    "special.obl_rad2 special.obl_rad2_cv special.pro_ang1 special.pro_ang1_cv special.pro_cv "
+    "special.pro_rad1 special.pro_rad1_cv special.pro_rad2 special.pro_rad2_cv",
+    "each element needs an eigenvalue problem of its own size",
+    wide=True,
 )
 through_host(
     "special.hyp1f1 special.hyp2f1 special.hyperu special.hyp0f1 special.pbdv special.pbvv "

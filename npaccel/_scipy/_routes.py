@@ -251,7 +251,9 @@ def through_host(
     def host(value: Any) -> Any:
         if callable(value) and not isinstance(value, torch.Tensor):
             return _containers.callback(value, device)
-        return _containers.to_host(value)
+        array = _containers.to_host(value)
+        narrow = row.wide and isinstance(array, np.ndarray) and array.dtype == np.float32
+        return array.astype(np.float64) if narrow else array
 
     result = row.scipy(*_containers.mapped(args, host), **_containers.mapped(kwargs, host))
     target = next((kwargs[n] for n in _OUTPUTS if isinstance(kwargs.get(n), torch.Tensor)), None)

@@ -59,6 +59,8 @@ class Row:
     fused : bool
         Whether an implementation on tensors is compiled too, so that its many small steps become
         one. In a jitted function it's part of what is compiled in any case.
+    wide : bool
+        Whether SciPy gets 64 bits on the host: its loops of 32 bits don't end.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Row:
     reason: str = ""
     takes_arrays: bool = True
     fused: bool = False
+    wide: bool = False
 
 
 _declared: dict[str, Row] = {}
@@ -167,7 +170,7 @@ def _native(
     return declare
 
 
-def through_host(names: str, reason: str, *, takes_arrays: bool = True) -> None:
+def through_host(names: str, reason: str, *, takes_arrays: bool = True, wide: bool = False) -> None:
     """Say why functions go through the host.
 
     Parameters
@@ -178,22 +181,25 @@ def through_host(names: str, reason: str, *, takes_arrays: bool = True) -> None:
         Why, without a full stop.
     takes_arrays : bool
         False for functions none of whose arguments is an array: they are SciPy's own.
+    wide : bool
+        The field of `Row`.
     """
-    _leave(names, "host", reason, takes_arrays)
+    _leave(names, "host", reason, takes_arrays, wide)
 
 
 def refused(names: str, reason: str) -> None:
     """Say why functions can't be called with tensors, and what to do instead."""
-    _leave(names, "refused", reason, True)
+    _leave(names, "refused", reason)
 
 
-def _leave(names: str, route: Route, reason: str, takes_arrays: bool) -> None:
+def _leave(
+    names: str, route: Route, reason: str, takes_arrays: bool = True, wide: bool = False
+) -> None:
     for name in names.split():
         original = _listing.find(name)
         if original is not None:
-            _declare(
-                Row(f"scipy.{name}", original, route, reason=reason, takes_arrays=takes_arrays)
-            )
+            row = Row(f"scipy.{name}", original, route, reason=reason)
+            _declare(dataclasses.replace(row, takes_arrays=takes_arrays, wide=wide))
 
 
 def load() -> None:

@@ -105,6 +105,8 @@ CALLS = {
     "linalg.cossin": ["xp.eye(6, dtype=x.dtype)[[2, 0, 1, 5, 3, 4]], p=2, q=3"],
     "linalg.matrix_balance": ["square"],
     "linalg.find_best_blas_type": ["(square,)"],
+    "linalg.get_blas_funcs": ["'gemm', (square,)"],
+    "linalg.get_lapack_funcs": ["'gesv', (square,)"],
 }
 
 #: What torch has no form of goes through the host.
