@@ -86,7 +86,7 @@ def _checked(rtol: Any, atol: Any, y: State) -> tuple[Any, Any]:
 
 def _norm(x: State) -> float:
     """Root mean square, read by the host."""
-    return float(torch.linalg.vector_norm(x)) / math.sqrt(x.numel())
+    return float(torch.linalg.vector_norm(x.detach())) / math.sqrt(x.numel())
 
 
 class Solver:
@@ -196,7 +196,7 @@ class Solver:
         fifth, third = (torch.linalg.vector_norm(part) ** 2 for part in parts)
         total = torch.sqrt((fifth + 0.01 * third) * y.numel())
         # 0 / 0 where nothing changes: no error.
-        return float(torch.where(total > 0, abs(h) * fifth / total, fifth + third))
+        return float(torch.where(total > 0, abs(h) * fifth / total, fifth + third).detach())
 
     def interpolant(self) -> Any:
         """A polynomial over the last step."""
