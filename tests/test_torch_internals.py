@@ -284,3 +284,33 @@ class TestLoader:
 @pytest.mark.parametrize("condition", [True, False])
 def test_sizes(condition):
     assert surely(condition) is condition
+
+
+@pytest.mark.inductor
+def test_instruction_sets_are_asked_of_the_processor():
+    """Inductor builds its program for each set else, and takes the same one."""
+    ask = """
+        import contextlib, sys
+        from torch._inductor import cpp_builder, cpu_vec_isa
+        from npaccel._torch_internals import inductor
+        built = []
+        check = cpu_vec_isa.VecISA.check_build
+        cpu_vec_isa.VecISA.check_build = lambda *args: built.append(args) or check(*args)
+        known = inductor._instruction_sets_known() if sys.argv[1] == "ours" else None
+        with known or contextlib.nullcontext():
+            found = cpu_vec_isa.pick_vec_isa()
+        vectors = [code for _, code in built if code == cpu_vec_isa.VecISA._avx_code]
+        print(found, found.build_arch_flags(), "|", len(vectors))
+    """
+    found = {}
+    for whose in ("ours", "theirs"):
+        command = [sys.executable, "-c", textwrap.dedent(ask), whose]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        found[whose] = run.stdout.split("|")
+    assert found["ours"][0] == found["theirs"][0]
+    if torch.cpu._is_avx2_supported():
+        assert (int(found["ours"][1]), int(found["theirs"][1]) > 0) == (0, True)
+
+
+def test_a_compiler_without_vectors_is_left_to_inductor():
+    assert not inductor._compiler_has_vectors("false")
