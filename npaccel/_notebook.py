@@ -16,6 +16,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
 
 from npaccel._jit import Jitted, jit
+from npaccel._loops._names import of_statements
 from npaccel._scripts._decorating import Source
 
 #: The name of the function that a cell without functions becomes.
@@ -114,9 +115,10 @@ class NpaccelMagics(Magics):
     def _run_compiled(self, tree: ast.Module, file: str, options: dict[str, Any]) -> None:
         """Compile a cell's body as a function of the names that it reads."""
         space = self._shell.user_ns
-        written, read = _names(tree)
-        arguments = sorted(name for name in read if name in space and _is_value(space[name]))
-        outputs = sorted(written)
+        flow = of_statements(tree.body)
+        needed = flow.reads | (flow.writes - flow.sure)
+        arguments = sorted(name for name in needed if name in space and _is_value(space[name]))
+        outputs = sorted(flow.writes)
         body = list(tree.body)
         shown = bool(body) and isinstance(body[-1], ast.Expr)
         if shown:
@@ -143,18 +145,6 @@ def _hidden(name: str) -> str:
 def _is_value(value: Any) -> bool:
     """Whether a name of the notebook stands for data, rather than for a module or function."""
     return not isinstance(value, types.ModuleType | type) and not callable(value)
-
-
-def _names(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """Return the names that statements write, and those that they read."""
-    written: set[str] = set()
-    read: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            (read if isinstance(node.ctx, ast.Load) else written).add(node.id)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            read.add(node.target.id)
-    return written, read
 
 
 def _function(

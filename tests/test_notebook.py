@@ -53,6 +53,23 @@ def test_a_cell_without_functions_is_compiled_whole(shell):
     assert "cell: 1 graph" in captured.outputs[0].data["text/plain"]
 
 
+def test_names_of_comprehensions_and_branches(shell):
+    shell.user_ns["x"] = np.arange(3.0)
+    shell.user_ns["kept"] = 7
+    cell = """%%npaccel --backend eager
+parts = [x * i for i in range(3)]
+total = sum(parts)
+if len(parts) > 5:
+    kept = 8
+for row in parts:
+    last = row + 1"""
+    assert run(shell, cell)[0].success
+    assert shell.user_ns["total"].tolist() == [0, 3, 6]
+    assert shell.user_ns["kept"] == 7
+    assert shell.user_ns["last"].tolist() == [1, 3, 5]
+    assert "i" not in shell.user_ns
+
+
 def test_names_that_are_written_before_they_are_read(shell):
     shell.user_ns["total"] = np.ones(2)
     assert run(shell, "%%npaccel --backend eager\ntotal += 1\nother = total * 2")[0].success
