@@ -105,9 +105,9 @@ def little(loop_rows):
 class Recording:
     """Stands in for a jitted function: runs NumPy and reports what it is told to."""
 
-    def __init__(self, function, fallbacks=(), loops=()):
+    def __init__(self, function, fallbacks=(), loops=(), notes=()):
         self.function = function
-        self.answers = types.SimpleNamespace(fallbacks=fallbacks, loops=loops)
+        self.answers = types.SimpleNamespace(fallbacks=fallbacks, loops=loops, notes=notes)
 
     def __call__(self, *arguments):
         return self.function(*arguments)
@@ -156,6 +156,7 @@ def test_what_is_reported_is_not_silent(loop_rows, little):
     ]:
         loop = types.SimpleNamespace(engine=engine, detail=detail)
         assert loop_rows.is_silent(Recording(function, loops=(loop,)), run) is not is_told
+    assert not loop_rows.is_silent(Recording(function, notes=("line 3 runs in NumPy",)), run)
     assert not loop_rows.is_silent(Recording(function), lambda: None)
 
 

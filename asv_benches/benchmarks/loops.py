@@ -77,6 +77,7 @@ def is_silent(call: Any, run: Callable[[], Any]) -> bool:
     """
     report = call.report()
     told = any(loop.engine != "compiled body" or loop.detail for loop in report.loops)
+    told = told or any("in NumPy" in note for note in report.notes)
     return not (report.fallbacks or told) and runs_in_numpy(run)
 
 

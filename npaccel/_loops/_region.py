@@ -33,7 +33,7 @@ class Region:
     ----------
     engine : Engine
     on_choice : callable
-        Is told, in a line, when NumPy is taken, and "" when compiled code is taken again.
+        Is told, in a line, what runs it and why, and "" when nothing but compiled code will.
     """
 
     def __init__(self, engine: Engine, on_choice: Callable[[str], None]) -> None:
@@ -79,6 +79,8 @@ class Region:
             self._stay_compiled()
             return self._compiled(*args)
         in_numpy = len(self.times[False]) >= _ROUNDS
+        if in_numpy and not self.times[True]:
+            self.on_choice("in NumPy for single turns, which are timed")
         before = self.engine.compilations
         start = time.perf_counter()
         result = self.engine.function(*args) if in_numpy else self._compiled(*args)
@@ -103,8 +105,7 @@ class Region:
             self.left, self.was_timed = 1, False
 
     def _stay_compiled(self) -> None:
-        if self.chosen == self._in_numpy:
-            self.on_choice("")
+        self.on_choice("")
         self.chosen = self._compiled
         self.left = -1  # Never 0 again.
 
@@ -112,13 +113,9 @@ class Region:
         self.was_timed = True
         compiled, plain = min(self.times[False]), min(self.times[True])
         in_numpy = plain < MARGIN * compiled
-        if in_numpy != (self.chosen == self._in_numpy):
-            self.on_choice(
-                f"in NumPy, measured {plain * 1e6:.0f} µs a turn against {compiled * 1e6:.0f} µs "
-                "compiled"
-                if in_numpy
-                else ""
-            )
+        measured = f"{compiled * 1e6:.0f} µs a turn compiled, {plain * 1e6:.0f} µs in NumPy"
+        way = "in NumPy" if in_numpy else "compiled, and single turns in NumPy to compare"
+        self.on_choice(f"{way}: {measured}")
         self.chosen = self._in_numpy if in_numpy else self._compiled
         self.times = {False: [], True: []}
         self.left, self.pause = self.pause, 2 * self.pause

@@ -2,6 +2,8 @@
 
 import copy
 import itertools
+import time
+import types
 import warnings
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel._loops import _turns
+from npaccel._loops import _region, _turns
 from npaccel.errors import PerformanceWarning
 
 X = np.linspace(0.0, 1.0, 12)
@@ -355,3 +357,33 @@ def test_an_iterator_is_not_read_ahead():
     items, others = iter(range(40)), iter(range(40))
     assert_same(npaccel.jit(f, backend="eager", loops="compile")(X, items), f(X, others))
     assert next(items) == next(others)
+
+
+class _Engine:
+    """Stands in for the engine of a region: both ways of a call take a given time."""
+
+    def __init__(self, compiled, plain):
+        self.options = types.SimpleNamespace(
+            backend="inductor", loops="auto", strict=False, narrow_inputs=False
+        )
+        self.function = lambda x: time.sleep(plain) or x
+        self.compiled, self.compilations, self.last = compiled, 0, None
+
+    def __call__(self, args, keywords):
+        time.sleep(self.compiled)
+        return args[0]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "plain", "way"),
+    [(0.02, 0, "in NumPy: "), (0, 0.02, "compiled, and single turns in NumPy to compare: ")],
+)
+def test_turns_that_are_timed_in_numpy_are_told(compiled, plain, way):
+    told = []
+    region = _region.Region(_Engine(compiled, plain), told.append)
+    x = np.zeros(2)
+    while not region.was_timed:
+        assert region(x) is x
+    assert told[0] == "in NumPy for single turns, which are timed"
+    assert told[-1].startswith(way)
+    assert region.is_in_numpy == (plain < compiled)
