@@ -1,0 +1,238 @@
+"""What the chapters of `scipy.signal` share: dtypes, axes, borders, convolution, on tensors."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+#: Tensors.
+Tensor = Any
+#: From so many taps on, products with a matrix of weights are faster than a pass for each tap.
+_FEW_TAPS = 6
+#: Off a CPU, where no value is read: so many passes at most.
+_MANY_TAPS = 128
+
+
+# -- Arguments ------------------------------------------------------------------------------
+
+
+def tensors(*values: Any) -> list[Tensor]:
+    """Return numbers, lists, arrays and tensors as tensors on the device of the tensors."""
+    device = next((v.device for v in values if isinstance(v, torch.Tensor)), torch.device("cpu"))
+    return [
+        v.to(device)
+        if isinstance(v, torch.Tensor)
+        else torch.as_tensor(np.asarray(v), device=device)
+        for v in values
+    ]
+
+
+def floats(*values: Any) -> list[Tensor]:
+    """Return values as tensors of one float or complex dtype; of integers it is float64."""
+    found = tensors(*values)
+    dtype = found[0].dtype
+    for one in found[1:]:
+        dtype = torch.promote_types(dtype, one.dtype)
+    if dtype.is_complex or dtype.is_floating_point:
+        return [one.to(dtype) for one in found]
+    return [one.to(torch.float64) for one in found]
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """Return an axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise IndexError(f"axis {axis} is out of bounds")
+    return int(axis) % rank
+
+
+def is_near(x: Tensor) -> bool:
+    """Whether values can be looked at without waiting for a device, and not while tracing."""
+    known = type(x) is torch.Tensor and not torch.compiler.is_compiling()
+    return known and x.device.type == "cpu"
+
+
+def all_near(bound: dict[str, Any], *names: str) -> bool:
+    """Whether arguments are on a CPU and want no gradients, which SciPy can't give."""
+    given = [bound[n] for n in names if isinstance(bound[n], torch.Tensor)]
+    return all(t.device.type == "cpu" and not t.requires_grad for t in given)
+
+
+def real_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype of the parts of a complex one."""
+    return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
+
+
+def numbers(values: Any, like: Tensor) -> Tensor:
+    """Return numbers, computed by NumPy, as a tensor of a tensor's device and dtype."""
+    found = torch.from_numpy(np.ascontiguousarray(values))
+    dtype = like.dtype if found.dtype.is_complex == like.dtype.is_complex else None
+    if dtype is None:
+        dtype = real_dtype(like.dtype)
+        dtype = torch.promote_types(dtype, torch.complex64) if found.dtype.is_complex else dtype
+    return found.to(device=like.device, dtype=dtype)
+
+
+def window_of(window: Any, size: int, like: Tensor, periodic: bool = True) -> Tensor:
+    """Return a window of SciPy's by name, in the real dtype of a tensor."""
+    found = importlib.import_module("scipy.signal").get_window(window, size, fftbins=periodic)
+    return torch.from_numpy(np.asarray(found)).to(like.device, real_dtype(like.dtype))
+
+
+# -- Borders --------------------------------------------------------------------------------
+
+
+def extended(x: Tensor, count: int, kind: str | None) -> Tensor:
+    """Return x with more elements at both ends of the last axis.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    count : int
+        How many at each end.
+    kind : {"odd", "even", "reflect", "constant", "zeros", None}
+        Turned by half a turn about the end, mirrored at it or at the edge beyond it,
+        the end itself, zeros; None: none.
+    """
+    if count < 1 or kind is None:
+        return x
+    if kind == "zeros":
+        return torch.nn.functional.pad(x, (count, count))
+    n = x.shape[-1]
+    if kind == "constant":
+        left, right = x[..., :1], x[..., -1:]
+        shape = (*x.shape[:-1], count)
+        return torch.cat([left.expand(shape), x, right.expand(shape)], -1)
+    skip = 0 if kind == "reflect" else 1
+    if count > n - skip:
+        raise ValueError("the extension is longer than the signal")
+    left = torch.flip(x[..., skip : count + skip], (-1,))
+    right = torch.flip(x[..., n - skip - count : n - skip], (-1,))
+    if kind == "odd":
+        left, right = 2 * x[..., :1] - left, 2 * x[..., -1:] - right
+    elif kind not in ("even", "reflect"):
+        raise ValueError(f"unknown extension {kind}")
+    return torch.cat([left, x, right], -1)
+
+
+def centred(x: Tensor, shape: Sequence[int], axes: Sequence[int]) -> Tensor:
+    """Return the middle of an array."""
+    for axis in axes:
+        start = (x.shape[axis] - shape[axis]) // 2
+        x = x.narrow(axis, start, shape[axis])
+    return x
+
+
+def cut(x: Tensor, mode: str, first: Sequence[int], second: Sequence[int], axes: Any) -> Tensor:
+    """Return the part of a full convolution that a mode asks for."""
+    if mode == "full":
+        return x
+    if mode == "same":
+        return centred(x, first, axes)
+    if mode != "valid":
+        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    sizes = list(first)
+    for axis in axes:
+        sizes[axis] = first[axis] - second[axis] + 1
+    return centred(x, sizes, axes)
+
+
+def swapped(mode: str, first: Sequence[int], second: Sequence[int], axes: Any) -> bool:
+    """Whether the second array is the larger one, in a mode where that matters."""
+    if mode not in ("full", "same", "valid"):
+        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    if mode != "valid" or not len(axes):
+        return False
+    if all(first[a] >= second[a] for a in axes):
+        return False
+    if any(second[a] < first[a] for a in axes):
+        raise ValueError("one input must be at least as large as the other in every dimension")
+    return True
+
+
+# -- Convolution ----------------------------------------------------------------------------
+
+
+def _all_finite(*arrays: Tensor) -> bool:
+    return all(bool(torch.isfinite(a.sum()) or torch.isfinite(a).all()) for a in arrays)
+
+
+def _by_matrix(x: Tensor, w: Tensor) -> Tensor:
+    """Convolve along the last axis: blocks of x times a matrix with w on its diagonals."""
+    k = w.shape[0]
+    count = x.shape[-1] + k - 1
+    block = 32 if k <= 32 else 64 if k <= 256 else 128
+    rows = -(-count // block)
+    whole = torch.nn.functional.pad(x, (k - 1, rows * block - x.shape[-1]))
+    pieces = whole.unfold(-1, block + k - 1, block)
+    lines = torch.nn.functional.pad(torch.flip(w, (0,)), (0, block)).repeat(block)
+    weights = lines[: block * (block + k - 1)].reshape(block, block + k - 1)
+    return (pieces @ weights.mT).flatten(-2)[..., :count]
+
+
+def _by_taps(x: Tensor, w: Tensor) -> Tensor:
+    """Convolve along the last axes, a pass for each weight: what isn't finite stays where it is."""
+    rank = w.ndim
+    sizes = [a + b - 1 for a, b in zip(x.shape[x.ndim - rank :], w.shape, strict=True)]
+    found = x.new_zeros((*x.shape[: x.ndim - rank], *sizes))
+    for place in itertools.product(*map(range, w.shape)):
+        part = found
+        for i, start in enumerate(place):
+            axis = x.ndim - rank + i
+            part = part.narrow(axis, start, x.shape[axis])
+        part += x * w[place]
+    return found
+
+
+def convolved(x: Tensor, w: Tensor) -> Tensor:
+    """Convolve in full along the last axes, as many as w has, by sums of products.
+
+    Parameters
+    ----------
+    x, w : torch.Tensor
+        Of one dtype. Not empty.
+    """
+    taps = w.numel()
+    exact = not (x.is_floating_point() or x.is_complex())
+    if exact or taps < _FEW_TAPS or (taps <= _MANY_TAPS and not is_near(x)):
+        return _by_taps(x, w)
+    if is_near(x) and not _all_finite(x, w):
+        return _by_taps(x, w)
+    if w.ndim == 1:
+        return _by_matrix(x, w)
+    rank = w.ndim
+    sizes = [a + b - 1 for a, b in zip(x.shape[x.ndim - rank :], w.shape, strict=True)]
+    found = x.new_zeros((*x.shape[: x.ndim - rank], *sizes))
+    for place in itertools.product(*map(range, w.shape[:-1])):
+        part = found
+        for i, start in enumerate(place):
+            axis = x.ndim - rank + i
+            part = part.narrow(axis, start, x.shape[axis])
+        part += _by_matrix(x, w[place])
+    return found
+
+
+def convolved_by_fft(x: Tensor, w: Tensor, axes: Sequence[int]) -> Tensor:
+    """Convolve in full along axes by Fourier transforms; the others broadcast."""
+    next_fast_len = importlib.import_module("scipy.fft").next_fast_len
+    is_complex = x.is_complex() or w.is_complex()
+    axes = [a for a in axes if x.shape[a] != 1 and w.shape[a] != 1]
+    if not axes:
+        return x * w
+    sizes = [x.shape[a] + w.shape[a] - 1 for a in axes]
+    fast = [next_fast_len(int(size), not is_complex) for size in sizes]
+    if is_complex:
+        found = torch.fft.ifftn(
+            torch.fft.fftn(x, fast, axes) * torch.fft.fftn(w, fast, axes), fast, axes
+        )
+    else:
+        found = torch.fft.irfftn(
+            torch.fft.rfftn(x, fast, axes) * torch.fft.rfftn(w, fast, axes), fast, axes
+        )
+    for axis, size in zip(axes, sizes, strict=True):
+        found = found.narrow(axis, 0, size)
+    return found

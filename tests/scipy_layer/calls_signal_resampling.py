@@ -1,0 +1,81 @@
+"""Calls of resampling in `scipy.signal`."""
+
+CALLS = {
+    "signal.upfirdn": [
+        "kernel, signals, 3, 2",
+        "kernel, signal",
+        "kernel, image, 2, 3, 0",
+        "x, signal, 1, 7",
+        "x, signal, 7, 1",
+        "x, signal, 147, 160",
+        "kernel, with_nan, 2, 3",
+        "kernel, one, 5, 2",
+        "kernel, integers, 2, 1",
+        "integers[:4], integers, 2, 1",
+        "z, signal, 3, 4",
+        "kernel, z, 3, 4",
+        "kernel, signal, 2, 1, mode='symmetric'",
+        "kernel, signal, 2, 1, cval=1.5",
+    ],
+    "signal.resample_poly": [
+        "signal, 3, 2",
+        "signals, 2, 5, axis=1",
+        "signals, 160, 147, 1, 'hamming'",
+        "signal, 4, 4",
+        "image, 1, 2, window=xp.asarray(kernel)",
+        "signal, 3, 1, padtype='mean'",
+        "signal, 3, 1, padtype='median'",
+        "image, 2, 3, 1, padtype='minimum'",
+        "signal, 3, 2, padtype='line'",
+        "signal, 3, 2, cval=1.5",
+        "integers, 3, 2",
+        "z, 3, 2",
+        "with_nan, 3, 2",
+    ],
+    "signal.decimate": [
+        "signal, 4",
+        "signals, 3, ftype='fir'",
+        "image, 2, 4, axis=0",
+        "signal, 3, zero_phase=False",
+        "signal, 3, 12, 'fir', zero_phase=False",
+        "integers, 2, 4",
+        "signal, 2, ftype=scipy.signal.dlti([1.0, 2.0], [1.0, 0.5])",
+    ],
+    "signal.resample": [
+        "signal, 100",
+        "signals, 200, axis=1",
+        "signal, 101",
+        "signal[:127], 64, window='hamming'",
+        "signal, 64, window=('kaiser', 3.0)",
+        "signal, 300, t=signal",
+        "image, 13, window=np.arange(17.0)",
+        "image, 12, axis=-1, domain='freq'",
+        *(f"z[:{n}], {m}" for n, m in [(10, 6), (10, 14), (9, 6), (9, 14), (10, 10), (10, 7)]),
+        *(f"x[:{n}], {m}" for n, m in [(10, 6), (10, 14), (9, 6), (9, 14), (10, 10), (2, 1)]),
+        "z, 20, window='hann'",
+        "integers, 20",
+        "x, 20, window=lambda f: 1.0 * (abs(f) < 0.2)",
+        "with_nan, 20",
+    ],
+}
+ERRORS = {
+    "signal.upfirdn": ["image, x", "kernel, x, 0", "kernel, x, mode='odd'", "[], x"],
+    "signal.resample_poly": [
+        "x, 0, 1",
+        "x, 1.5, 1",
+        "x, 3, 2, padtype='odd'",
+        "x, 2, 1, window=image",
+    ],
+    "signal.decimate": ["x, 2.5", "x, 2, ftype='odd'"],
+    "signal.resample": ["x, 20, domain='odd'", "x, 20, window=kernel"],
+}
+#: Left to SciPy.
+READS = {
+    "signal.upfirdn": [
+        "kernel, signal, 2, 1, mode='symmetric'",
+        "kernel, signal, 2, 1, cval=1.5",
+    ],
+    "signal.resample_poly": ["signal, 3, 2, padtype='line'", "signal, 3, 2, cval=1.5"],
+    "signal.decimate": ["signal, 2, ftype=scipy.signal.dlti([1.0, 2.0], [1.0, 0.5])"],
+    "signal.resample": ["x, 20, window=lambda f: 1.0 * (abs(f) < 0.2)"],
+}
