@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._scipy import _parts_ndimage_linear as linear
 from npaccel._scipy import _parts_signal as parts
-from npaccel._scipy._table import on_tensors, through_host
+from npaccel._scipy._table import in_numpy, on_tensors, through_host
 
 through_host("signal.correlation_lags", "takes no arrays", takes_arrays=False)
 
@@ -18,6 +19,10 @@ _SPREADS = "by Fourier transforms what isn't finite spreads over all of the resu
 
 def _count(value: Any) -> int:
     return value.numel() if isinstance(value, torch.Tensor) else int(np.size(value))
+
+
+def _rank(value: Any) -> int:
+    return value.ndim if isinstance(value, torch.Tensor) else int(np.ndim(value))
 
 
 def _exact(value: Any) -> bool:
@@ -29,9 +34,10 @@ def _exact(value: Any) -> bool:
 def _hosted(bound: dict[str, Any]) -> str:
     """Leave long sums of integers to NumPy: they must be exact, so they're no transforms."""
     first, second = bound["in1"], bound["in2"]
-    if not (_exact(first) and _exact(second)):
-        return ""
     taps = min(_count(first), _count(second))
+    if not (_exact(first) and _exact(second)):
+        few = taps <= 7 and _rank(first) == 1 and parts.all_near(bound, "in1", "in2")
+        return "on a CPU, NumPy's loop over few weights is faster" if few else ""
     if taps > 8 and parts.all_near(bound, "in1", "in2"):
         return "on a CPU, NumPy's loop over integers is faster"
     return "sums of so many integers are exact only one after the other" if taps > 512 else ""
@@ -191,7 +197,7 @@ def _in_planes(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, tur
     return found.to(dtype)
 
 
-@on_tensors("signal.convolve2d", arrays=("in1", "in2"), hosted=_hosted)
+@on_tensors("signal.convolve2d", arrays=("in1", "in2"), hosted=_hosted, fused=True)
 def convolve2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
 ) -> Any:
@@ -199,7 +205,7 @@ def convolve2d(
     return _in_planes(in1, in2, mode, boundary, fillvalue, False)
 
 
-@on_tensors("signal.correlate2d", arrays=("in1", "in2"), hosted=_hosted)
+@on_tensors("signal.correlate2d", arrays=("in1", "in2"), hosted=_hosted, fused=True)
 def correlate2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
 ) -> Any:
@@ -207,15 +213,13 @@ def correlate2d(
     return _in_planes(in1, in2, mode, boundary, fillvalue, True)
 
 
-@on_tensors("signal.sepfir2d", arrays=("input", "hrow", "hcol"))
+@in_numpy("signal.sepfir2d", arrays=("input", "hrow", "hcol"))
 def sepfir2d(input: Any, hrow: Any, hcol: Any) -> Any:
     """Convolve rows and columns with weights each, the image mirrored at its edges."""
-    x, row, column = parts.floats(input, hrow, hcol)
-    if x.ndim != 2 or row.ndim != 1 or column.ndim != 1:
-        raise ValueError("an image and two lines are needed")
+    x, row, column = np.asarray(input), np.asarray(hrow), np.asarray(hcol)
+    if x.ndim != 2 or row.ndim != 1 or column.ndim != 1 or x.dtype.kind != "f":
+        raise ValueError("an image of floats and two lines are needed")
     if not (row.shape[0] % 2 and column.shape[0] % 2):
         raise ValueError("hrow and hcol must be odd length")
-    for w in (row, column):
-        x = parts.extended(x, w.shape[0] // 2, "reflect")
-        x = parts.cut(parts.convolved(x, w), "valid", x.shape, (1, w.shape[0]), (1,)).mT
-    return x.contiguous()
+    x = linear.line(x, np.flip(row), 1, "reflect", 0.0, 0, None)
+    return linear.line(x, np.flip(column), 0, "reflect", 0.0, 0, None)

@@ -35,27 +35,25 @@ def _extremes(x: Any, compare: Any, axis: int, order: Any, mode: str) -> Any:
         raise ValueError("Order must be an int >= 1")
     axis = parts.axis_of(axis, x.ndim)
     size = x.shape[axis]
+    if mode not in ("clip", "wrap"):
+        raise ValueError("clipmode must be one of 'clip' or 'wrap'")
     found = torch.ones_like(x, dtype=torch.bool)
     for shift in range(1, int(order) + 1):
-        for near in _neighbours(x, axis, size, shift, mode):
-            found &= compare(x, near)
+        if mode == "wrap":
+            found &= compare(x, torch.roll(x, -shift, axis))
+            found &= compare(x, torch.roll(x, shift, axis))
+            continue
+        near = min(shift, size)
+        inner = size - near
+        for here, there in ((0, near), (near, 0)):
+            beside = x.narrow(axis, there, inner)
+            found.narrow(axis, here, inner).logical_and_(
+                compare(x.narrow(axis, here, inner), beside)
+            )
+        for start, end in ((inner, size - 1), (0, 0)):
+            edge = compare(x.narrow(axis, start, near), x.narrow(axis, end, 1))
+            found.narrow(axis, start, near).logical_and_(edge)
     return torch.nonzero(found, as_tuple=True)
-
-
-def _neighbours(x: Any, axis: int, size: int, shift: int, mode: str) -> Any:
-    """Yield the elements some places later and earlier: those at the ends again, or around."""
-    if mode == "wrap":
-        yield torch.roll(x, -shift, axis)
-        yield torch.roll(x, shift, axis)
-        return
-    if mode != "clip":
-        raise ValueError("clipmode must be one of 'clip' or 'wrap'")
-    shift = min(shift, size)
-    shape = list(x.shape)
-    shape[axis] = shift
-    last, first = x.narrow(axis, size - 1, 1), x.narrow(axis, 0, 1)
-    yield torch.cat([x.narrow(axis, shift, size - shift), last.expand(shape)], axis)
-    yield torch.cat([first.expand(shape), x.narrow(axis, 0, size - shift)], axis)
 
 
 def _raising(bound: dict[str, Any]) -> str:

@@ -77,7 +77,7 @@ def _polyphase(x: Any, h: Any, up: int, down: int, offset: int, count: int) -> A
     after = max(0, (offset + (count - 1) * down) // up + 1 - x.shape[-1])
     whole = torch.nn.functional.pad(x, (before, after))
     if parts.is_near(x):
-        few = not bool(torch.isfinite(x).all() and torch.isfinite(h).all())
+        few = not parts.all_finite(x, h)
     else:
         few = taps <= 64
     if few:
@@ -270,9 +270,8 @@ def _resampled_real(x: Any, num: int, weights: Any) -> Any:
     least = min(num, size)
     spectrum = spectrum[..., : least // 2 + 1]
     if least % 2 == 0 and num != size:
-        half = torch.full_like(spectrum[..., -1:], 2.0 if num < size else 0.5)
-        spectrum = torch.cat([spectrum[..., :-1], spectrum[..., -1:] * half], -1)
-    return torch.fft.irfft(spectrum * (num / size), num)
+        spectrum[..., -1:].mul_(2.0 if num < size else 0.5)
+    return torch.fft.irfft(spectrum, num).mul_(num / size)
 
 
 def _fitted(spectrum: Any, num: int) -> Any:

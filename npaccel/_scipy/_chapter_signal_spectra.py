@@ -138,14 +138,14 @@ def csd(
     weights, count = _window(window, nperseg, size, x)
     step, length = _lengths(count, noverlap, nfft)
     onesided = return_onesided and not x.is_complex()
-    scale = _scale(weights, fs, scaling)
+    weights = weights * torch.sqrt(_scale(weights, fs, scaling))
     ours = _transformed(_padded(first, size), weights, step, length, detrend, onesided)
     if same:
         power = ours.real * ours.real + ours.imag * ours.imag
     else:
         others = _transformed(_padded(second, size), weights, step, length, detrend, onesided)
         power = torch.conj_physical(ours) * others
-    found = _averaged(power, average) * scale
+    found = _averaged(power, average)
     found = _doubled(found, length) if onesided else found
     return _frequencies(length, fs, onesided, x), found.movedim(-1, axis)
 
@@ -232,8 +232,8 @@ def coherence(
 
 def _in_time(
     x: Any, fs: Any, settings: Any, boundary: Any, padded: bool, eighth: bool = False
-) -> tuple[Any, Any, Any, Any, bool, int]:
-    """Return frequencies, times, transforms, and what makes their squares powers."""
+) -> tuple[Any, Any, Any, bool, int]:
+    """Return frequencies, times, and transforms whose squares are powers."""
     window, nperseg, noverlap, nfft, detrend, onesided, scaling, axis = settings
     (x,) = parts.floats(x)
     if x.numel() == 0:
@@ -241,7 +241,7 @@ def _in_time(
     lines = x.movedim(parts.axis_of(axis, x.ndim), -1)
     weights, count = _window(window, nperseg, lines.shape[-1], x)
     step, length = _lengths(count, count // 8 if eighth and noverlap is None else noverlap, nfft)
-    scale = _scale(weights, fs, scaling)
+    weights = weights * torch.sqrt(_scale(weights, fs, scaling))
     lines = parts.extended(lines, count // 2, boundary)
     if padded:
         lacking = (-(lines.shape[-1] - count) % step) % count
@@ -254,7 +254,7 @@ def _in_time(
         times -= (count / 2) / fs
     found = _transformed(lines, weights, step, length, detrend, onesided).mT
     frequencies = _frequencies(length, fs, onesided, x)
-    return frequencies, torch.from_numpy(times).to(x.device), found, scale, onesided, length
+    return frequencies, torch.from_numpy(times).to(x.device), found, onesided, length
 
 
 def _placed(found: Any, axis: int) -> Any:
@@ -290,14 +290,13 @@ def spectrogram(
     if mode not in ("psd", "complex", "magnitude", "angle", "phase"):
         raise ValueError(f"unknown value for mode {mode}")
     settings = (window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis)
-    frequencies, times, found, scale, onesided, length = _in_time(
+    frequencies, times, found, onesided, length = _in_time(
         x, fs, settings, None, False, eighth=True
     )
     if mode == "psd":
-        power = (found.real * found.real + found.imag * found.imag) * scale
+        power = found.real * found.real + found.imag * found.imag
         power = _doubled(power.mT, length).mT if onesided else power
         return frequencies, times, _placed(power, axis)
-    found = found * torch.sqrt(scale)
     if mode == "magnitude":
         found = torch.abs(found)
     elif mode != "complex":
@@ -324,8 +323,8 @@ def stft(
     """Return frequencies, times, and the transforms of pieces of a signal."""
     kind = {"psd": "density", "spectrum": "spectrum"}[scaling]
     settings = (window, nperseg, noverlap, nfft, detrend, return_onesided, kind, axis)
-    frequencies, times, found, scale, *_ = _in_time(x, fs, settings, boundary, padded)
-    return frequencies, times, _placed(found * torch.sqrt(scale), axis)
+    frequencies, times, found, *_ = _in_time(x, fs, settings, boundary, padded)
+    return frequencies, times, _placed(found, axis)
 
 
 def _added(pieces: Any, step: int) -> Any:

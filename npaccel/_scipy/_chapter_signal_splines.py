@@ -80,14 +80,14 @@ def _evaluated(
     return found, c
 
 
-@on_tensors("signal.cspline1d_eval", arrays=("cj", "newx"), tolerance=1024)
+@on_tensors("signal.cspline1d_eval", arrays=("cj", "newx"), tolerance=1024, fused=True)
 def cspline1d_eval(cj: Any, newx: Any, dx: float = 1.0, x0: Any = 0) -> Any:
     """Evaluate a cubic spline."""
     found, c = _evaluated(cj, newx, dx, x0, 4, _cubic)
     return found.to(c.dtype)
 
 
-@on_tensors("signal.qspline1d_eval", arrays=("cj", "newx"), tolerance=1024)
+@on_tensors("signal.qspline1d_eval", arrays=("cj", "newx"), tolerance=1024, fused=True)
 def qspline1d_eval(cj: Any, newx: Any, dx: float = 1.0, x0: Any = 0) -> Any:
     """Evaluate a quadratic spline."""
     found, _ = _evaluated(cj, newx, dx, x0, 3, _quadratic)

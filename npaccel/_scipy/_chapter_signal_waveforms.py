@@ -106,7 +106,7 @@ def _in_period(t: Any, width: Any) -> tuple[Any, Any, Any, Any]:
     return place, width, outside, ~outside & (place < width * 2 * math.pi)
 
 
-@on_tensors("signal.sawtooth", arrays=("t", "width"))
+@on_tensors("signal.sawtooth", arrays=("t", "width"), fused=True)
 def sawtooth(t: Any, width: Any = 1) -> Any:
     """A line that rises for a part of each period, and falls for the rest."""
     place, width, outside, rising = _in_period(t, width)
@@ -116,7 +116,7 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
     return torch.where(outside, math.nan, found).to(torch.float64)
 
 
-@on_tensors("signal.square", arrays=("t", "duty"))
+@on_tensors("signal.square", arrays=("t", "duty"), fused=True)
 def square(t: Any, duty: Any = 0.5) -> Any:
     """1 for a part of each period, -1 for the rest."""
     _, _, outside, high = _in_period(t, duty)

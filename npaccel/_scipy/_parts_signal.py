@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ import torch
 #: Tensors.
 Tensor = Any
 #: From so many taps on, products with a matrix of weights are faster than a pass for each tap.
-_FEW_TAPS = 6
+_FEW_TAPS = 3
+#: Outputs in a block, and up to how many taps: what is fastest on a CPU.
+_BLOCKS = ((24, 24), (32, 64), (64, 150), (128, 400), (256, math.inf))
 #: Off a CPU, where no value is read: so many passes at most.
 _MANY_TAPS = 128
 
@@ -157,7 +160,8 @@ def swapped(mode: str, first: Sequence[int], second: Sequence[int], axes: Any) -
 # -- Convolution ----------------------------------------------------------------------------
 
 
-def _all_finite(*arrays: Tensor) -> bool:
+def all_finite(*arrays: Tensor) -> bool:
+    """Whether arrays on a CPU are finite: mostly one sum says so."""
     return all(bool(torch.isfinite(a.sum()) or torch.isfinite(a).all()) for a in arrays)
 
 
@@ -165,7 +169,7 @@ def _by_matrix(x: Tensor, w: Tensor) -> Tensor:
     """Convolve along the last axis: blocks of x times a matrix with w on its diagonals."""
     k = w.shape[0]
     count = x.shape[-1] + k - 1
-    block = 32 if k <= 32 else 64 if k <= 256 else 128
+    block = next(size for size, most in _BLOCKS if k <= most)
     rows = -(-count // block)
     whole = torch.nn.functional.pad(x, (k - 1, rows * block - x.shape[-1]))
     pieces = whole.unfold(-1, block + k - 1, block)
@@ -176,15 +180,32 @@ def _by_matrix(x: Tensor, w: Tensor) -> Tensor:
 
 def _by_taps(x: Tensor, w: Tensor) -> Tensor:
     """Convolve along the last axes, a pass for each weight: what isn't finite stays where it is."""
-    rank = w.ndim
-    sizes = [a + b - 1 for a, b in zip(x.shape[x.ndim - rank :], w.shape, strict=True)]
-    found = x.new_zeros((*x.shape[: x.ndim - rank], *sizes))
+    rank, batch = w.ndim, x.ndim - w.ndim
+    if torch.compiler.is_compiling():
+        edges = [size - 1 for size in reversed(w.shape) for _ in range(2)]
+        whole, found = torch.nn.functional.pad(x, edges), None
+        sizes = [a + b - 1 for a, b in zip(x.shape[batch:], w.shape, strict=True)]
+        for place in itertools.product(*map(range, w.shape)):
+            starts = [n - 1 - i for n, i in zip(w.shape, place, strict=True)]
+            at: Any = (..., *(slice(a, a + n) for a, n in zip(starts, sizes, strict=True)))
+            part = whole[at]
+            found = part * w[place] if found is None else found + part * w[place]
+        return found
+    found = x.new_zeros((*x.shape[:batch], *(a + b - 1 for a, b in _pairs(x, w))))
     for place in itertools.product(*map(range, w.shape)):
-        part = found
-        for i, start in enumerate(place):
-            axis = x.ndim - rank + i
-            part = part.narrow(axis, start, x.shape[axis])
-        part += x * w[place]
+        _shifted(found, x, place, rank).add_(x * w[place])
+    return found
+
+
+def _pairs(x: Tensor, w: Tensor) -> Any:
+    return zip(x.shape[x.ndim - w.ndim :], w.shape, strict=True)
+
+
+def _shifted(found: Tensor, x: Tensor, place: Sequence[int], rank: int) -> Tensor:
+    """Return the part of a result as large as x, some places from the start."""
+    for i, start in enumerate(place):
+        axis = x.ndim - rank + i
+        found = found.narrow(axis, start, x.shape[axis])
     return found
 
 
@@ -200,18 +221,18 @@ def convolved(x: Tensor, w: Tensor) -> Tensor:
     exact = not (x.is_floating_point() or x.is_complex())
     if exact or taps < _FEW_TAPS or (taps <= _MANY_TAPS and not is_near(x)):
         return _by_taps(x, w)
-    if is_near(x) and not _all_finite(x, w):
+    if is_near(x) and not all_finite(x, w):
         return _by_taps(x, w)
     if w.ndim == 1:
         return _by_matrix(x, w)
     rank = w.ndim
-    sizes = [a + b - 1 for a, b in zip(x.shape[x.ndim - rank :], w.shape, strict=True)]
-    found = x.new_zeros((*x.shape[: x.ndim - rank], *sizes))
+    lines = (*x.shape[:-1], x.shape[-1] + w.shape[-1] - 1)
+    found = x.new_zeros((*x.shape[: x.ndim - rank], *(a + b - 1 for a, b in _pairs(x, w))))
     for place in itertools.product(*map(range, w.shape[:-1])):
         part = found
         for i, start in enumerate(place):
             axis = x.ndim - rank + i
-            part = part.narrow(axis, start, x.shape[axis])
+            part = part.narrow(axis, start, lines[axis])
         part += _by_matrix(x, w[place])
     return found
 
@@ -225,6 +246,8 @@ def convolved_by_fft(x: Tensor, w: Tensor, axes: Sequence[int]) -> Tensor:
         return x * w
     sizes = [x.shape[a] + w.shape[a] - 1 for a in axes]
     fast = [next_fast_len(int(size), not is_complex) for size in sizes]
+    if _in_pieces(x, w, axes):
+        return _by_pieces(x, w, axes[0], sizes[0])
     if is_complex:
         found = torch.fft.ifftn(
             torch.fft.fftn(x, fast, axes) * torch.fft.fftn(w, fast, axes), fast, axes
@@ -236,3 +259,32 @@ def convolved_by_fft(x: Tensor, w: Tensor, axes: Sequence[int]) -> Tensor:
     for axis, size in zip(axes, sizes, strict=True):
         found = found.narrow(axis, 0, size)
     return found
+
+
+def _in_pieces(x: Tensor, w: Tensor, axes: Sequence[int]) -> bool:
+    """Whether one array is so much shorter that pieces of the other are worth it.
+
+    A NaN would spread over its piece only, so there must be none.
+    """
+    if len(axes) != 1 or not is_near(x):
+        return False
+    short, long = sorted((x.shape[axes[0]], w.shape[axes[0]]))
+    return long >= 2**15 and long >= 8 * short and all_finite(x, w)
+
+
+def _by_pieces(x: Tensor, w: Tensor, axis: int, count: int) -> Tensor:
+    """Convolve along an axis by transforms of pieces that overlap (Helms 1967)."""
+    x, w = x.movedim(axis, -1), w.movedim(axis, -1)
+    if x.shape[-1] < w.shape[-1]:
+        x, w = w, x
+    taps = w.shape[-1]
+    size = max(4096, 1 << (4 * taps - 1).bit_length())
+    step = size - taps + 1
+    rows = -(-count // step)
+    whole = torch.nn.functional.pad(x, (taps - 1, rows * step - x.shape[-1]))
+    pieces, weights = whole.unfold(-1, size, step), w.unsqueeze(-2)
+    if x.is_complex() or w.is_complex():
+        found = torch.fft.ifft(torch.fft.fft(pieces) * torch.fft.fft(weights, size))
+    else:
+        found = torch.fft.irfft(torch.fft.rfft(pieces) * torch.fft.rfft(weights, size), size)
+    return found[..., taps - 1 :].flatten(-2)[..., :count].movedim(-1, axis)
