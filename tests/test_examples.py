@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import npaccel
+
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
@@ -67,3 +69,40 @@ def test_colour_quantisation_reports_a_wrong_step(monkeypatch, tmp_path, capsys)
     arguments = ["--every", "32", "--colours", "4", "--limit", "5", "--out", str(tmp_path)]
     assert example.main(arguments) == 1
     assert "DIFFER" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_scipy_signal_draws_the_rising_tone(dtype, tmp_path, capsys):
+    example = load("scipy_signal")
+    assert example.main(["--seconds", "1", "--dtype", dtype, "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "48,000 samples" in printed
+    assert "answers agree" in printed
+    assert "scipy.signal.spectrogram  native" in printed
+    picture = np.asarray(Image.open(tmp_path / "spectrogram.png")).astype(int).sum(axis=2)
+    rows = picture.shape[0] - 1 - picture.argmax(axis=0)  # the tone is the brightest
+    passed = slice(len(rows) // 8, len(rows) * 5 // 8)  # between 1 and 9 kHz
+    assert (np.diff(rows[passed]) >= 0).mean() > 0.9
+
+
+def test_scipy_signal_reports_another_answer(monkeypatch, tmp_path, capsys):
+    example = load("scipy_signal")
+    monkeypatch.setattr(example.nsp.signal, "fftconvolve", lambda x, w, mode: x)
+    assert example.main(["--seconds", "0.2", "--out", str(tmp_path)]) == 1
+    assert "answers differ" in capsys.readouterr().out
+
+
+def test_fit_many_curves_agrees(capsys):
+    example = load("fit_many_curves")
+    with npaccel.options(backend="eager"):
+        assert example.main(["-n", "200", "--compared", "20"]) == 0
+    printed = capsys.readouterr().out
+    assert "200 curves" in printed
+    assert "parameters agree" in printed
+
+
+def test_fit_many_curves_reports_other_parameters(monkeypatch, capsys):
+    example = load("fit_many_curves")
+    monkeypatch.setattr(example, "fit", lambda t, y, start, iterations: start)
+    assert example.main(["-n", "20", "--compared", "5"]) == 1
+    assert "parameters differ" in capsys.readouterr().out

@@ -152,6 +152,11 @@ def _bordered(x: Any, axis: int, count: int, boundary: str, fill: Any) -> Any:
     if boundary == "fill":
         width = [0, 0] * (x.ndim - 1 - axis) + [count, count]
         return torch.nn.functional.pad(x, width, value=fill)
+    if count <= size:
+        left, right = x.narrow(axis, 0, count), x.narrow(axis, size - count, count)
+        if boundary == "wrap":
+            return torch.cat([right, x, left], axis)
+        return torch.cat([torch.flip(left, (axis,)), x, torch.flip(right, (axis,))], axis)
     places = torch.arange(-count, size + count, device=x.device)
     if boundary == "wrap":
         return torch.index_select(x, axis, places % size)
