@@ -13,7 +13,7 @@ from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy import _parts_signal_recursion as recursion
 from npaccel._scipy._table import on_tensors
 
-_LOSES = "off a CPU the states of blocks are products with powers of a matrix, which lose digits"
+_LOSES = "off a CPU it goes pole by pole, which loses the digits that rounded coefficients lose"
 _ON_A_CPU = "on a CPU, SciPy's recursion goes sample after sample, exactly and as fast"
 
 

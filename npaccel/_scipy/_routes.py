@@ -36,6 +36,8 @@ def routed(row: Row) -> Callable[..., Any]:
     @functools.wraps(original, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [*_containers.tensors(args), *_containers.tensors(kwargs)]
+        if kwargs.get("xp") is torch:
+            return delegated(original, args, kwargs)
         if not given or not row.takes_arrays:
             return original(*args, **kwargs)
         return _call(row, args, kwargs, given)

@@ -10,7 +10,17 @@ import npaccel
 from npaccel._scipy import _routes, _table
 
 #: What is called so; the others are compared on a CPU only where they are native there.
-CHAPTERS = ("ndimage.", "signal.")
+CHAPTERS = (
+    "ndimage.",
+    "signal.convolve",
+    "signal.deconvolve",
+    "signal.decimate",
+    "signal.filtfilt",
+    "signal.find_peaks",
+    "signal.lfilter",
+    "signal.medfilt",
+    "signal.sosfilt",
+)
 #: Why a call goes through the host on a CPU, and only there.
 ON_A_CPU = "on a CPU"
 
