@@ -71,6 +71,8 @@ def _full(x: Any, w: Any, by_fft: bool) -> Any:
 def _convolve(in1: Any, in2: Any, mode: str, method: str, dtype: Any) -> Any:
     if method not in ("auto", "direct", "fft"):
         raise ValueError("Acceptable method flags are 'auto', 'direct', or 'fft'.")
+    if dtype is torch.bool and in1.ndim > 1:
+        raise ValueError("Unsupported type")
     axes = range(in1.ndim)
     if parts.swapped(mode, in1.shape, in2.shape, axes):
         in1, in2 = in2, in1
@@ -121,9 +123,12 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     others = [a for a in range(x.ndim) if a not in chosen]
     if any(x.shape[a] != w.shape[a] and 1 not in (x.shape[a], w.shape[a]) for a in others):
         raise ValueError("incompatible shapes")
+    if all(1 in (x.shape[a], w.shape[a]) for a in chosen):  # a product, of integers too
+        x, w = parts.tensors(in1, in2)
     if parts.swapped(mode, x.shape, w.shape, chosen):
         x, w = w, x
-    return parts.cut(parts.convolved_by_fft(x, w, chosen), mode, x.shape, w.shape, chosen)
+    cut = range(x.ndim) if mode == "same" else chosen
+    return parts.cut(parts.convolved_by_fft(x, w, chosen), mode, x.shape, w.shape, cut)
 
 
 def _axes(axes: Any, rank: int) -> list[int]:

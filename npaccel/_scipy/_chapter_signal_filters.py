@@ -186,8 +186,10 @@ def filtfilt(
     b, a = _lines(b, a)
     axis = parts.axis_of(axis, x.ndim)
     taps = max(b.shape[0], a.shape[0])
+    if taps == 1:
+        raise ValueError("SciPy's filters must have a state")
     x, edge = _bordered(x.movedim(axis, -1), padtype, padlen, taps)
-    start = recursion.steady(b, a) if taps > 1 else b.new_zeros(0)
+    start = recursion.steady(b, a)
     for _ in range(2):
         x = torch.flip(_filtered(b, a, x, start * x[..., :1])[0], (-1,))
     return x[..., edge : x.shape[-1] - edge].movedim(-1, axis)

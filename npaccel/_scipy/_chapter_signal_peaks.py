@@ -130,8 +130,8 @@ def find_peaks(
 ) -> Any:
     """The places of samples, or of runs of equal ones, that are higher than what is around."""
     x = x.to(torch.float64)
-    if x.ndim != 1:
-        raise ValueError("`x` must be a 1-D array")
+    if x.ndim != 1 or any(one is not None for one in (distance, prominence, width)):
+        raise ValueError("`x` must be a 1-D array, and what SciPy walks for not asked for")
     starts = torch.cat([x.new_ones(min(1, x.shape[0]), dtype=torch.bool), x[1:] != x[:-1]])
     left = torch.nonzero(starts).flatten()
     level = x[left]

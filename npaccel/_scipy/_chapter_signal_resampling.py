@@ -90,7 +90,16 @@ def _upsampled_length(taps: int, size: int, up: int, down: int) -> int:
 
 
 def _zeros_around(bound: dict[str, Any]) -> str:
-    mode, cval = bound.get("mode", bound.get("padtype")), bound["cval"]
+    return _not_zeros(bound.get("mode", bound.get("padtype")), bound["cval"])
+
+
+def _only_zeros(mode: Any, cval: Any) -> None:
+    if _not_zeros(mode, cval):
+        raise ValueError(_not_zeros(mode, cval))
+
+
+def _not_zeros(mode: Any, cval: Any) -> str:
+    """Return what is around a signal where it isn't zeros."""
     if mode not in ("constant", *_BACKGROUNDS):
         return f"outside of the signal is {mode!r}"
     return "" if cval is None or (np.ndim(cval) == 0 and cval == 0) else "`cval` isn't 0"
@@ -111,6 +120,7 @@ def upfirdn(
     up, down = operator.index(up), operator.index(down)
     if h.ndim != 1 or not h.shape[0] or up < 1 or down < 1 or mode != "constant":
         raise ValueError("Both up and down must be >= 1, and h 1-D")
+    _only_zeros(mode, cval)
     axis = parts.axis_of(axis, x.ndim)
     if x.numel() == 0:
         raise ValueError("nothing to filter")
@@ -159,6 +169,7 @@ def resample_poly(
         raise ValueError("up and down must be integers >= 1")
     if cval is not None and padtype != "constant":
         raise ValueError("cval has no effect")
+    _only_zeros(padtype, cval)
     divisor = math.gcd(int(up), int(down))
     up, down = int(up) // divisor, int(down) // divisor
     if up == down == 1:
@@ -170,8 +181,11 @@ def resample_poly(
     lines = values.movedim(axis, -1)
     level = _background(lines, padtype) if padtype != "constant" else None
     lines = lines if level is None else lines - level
-    count = -(-lines.shape[-1] * up // down)
-    found = _polyphase(lines, h * up, up, down, half, count)
+    size, before = lines.shape[-1], down - half % down
+    count, first = -(-size * up // down), (half + before) // down
+    taps = (count + first - 1) * down + 1 - (size - 1) * up  # so many, or more
+    h = torch.nn.functional.pad(h * up, (before, max(0, taps - h.shape[0] - before)))
+    found = _polyphase(lines, h, up, down, first * down, count)
     return (found if level is None else found + level).movedim(-1, axis)
 
 
@@ -194,6 +208,8 @@ def decimate(
 ) -> Any:
     """Filter, and take every q-th sample."""
     q = operator.index(q)
+    if ftype not in ("fir", "iir"):
+        raise ValueError("invalid ftype")
     (x,) = parts.floats(x)
     axis = parts.axis_of(axis, x.ndim)
     signal = importlib.import_module("scipy.signal")
@@ -222,11 +238,7 @@ def _weights(window: Any, size: int, x: Any) -> Any:
         if found.shape != (size,):
             raise ValueError("window length is not equal to number of frequency bins")
         return found.to(x.device)
-    return (
-        torch.fft.ifftshift(parts.window_of(window, size, x))
-        if size % 2
-        else torch.fft.fftshift(parts.window_of(window, size, x))
-    )
+    return torch.fft.fftshift(parts.window_of(window, size, x))
 
 
 def _called(bound: dict[str, Any]) -> str:

@@ -176,8 +176,10 @@ def _without_line(x: Any) -> Any:
     size = x.shape[-1]
     apart = x - x.mean(-1, keepdim=True)
     place = torch.arange(size, device=x.device, dtype=parts.real_dtype(x.dtype)) - (size - 1) / 2
+    if size < 2:
+        return apart
     square = size * (size * size - 1) / 12
-    slope = (apart * place).sum(-1, keepdim=True) / max(square, 1)
+    slope = (apart * place).sum(-1, keepdim=True) / square
     return apart - slope * place
 
 

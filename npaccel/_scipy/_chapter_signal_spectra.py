@@ -378,6 +378,8 @@ def istft(
     level = weights.sum() if scaling == "spectrum" else torch.sqrt(fs * (weights**2).sum())
     found = _added(pieces * level, step)
     norm = _added((weights**2)[:, None].expand(-1, z.shape[-1]), step)
+    if boundary and count < 2:
+        raise ValueError("SciPy cuts everything off")
     if boundary:
         inner = slice(count // 2, found.shape[-1] - count // 2)
         found, norm = found[..., inner], norm[inner]

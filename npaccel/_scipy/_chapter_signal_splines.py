@@ -36,6 +36,8 @@ def _coefficients(signal: Any, order: int) -> Any:
 @on_tensors("signal.cspline1d", arrays=("signal",), hosted=_smooth)
 def cspline1d(signal: Any, lamb: float = 0.0) -> Any:
     """The coefficients of a cubic spline."""
+    if lamb != 0:
+        raise ValueError("smoothing is SciPy's")
     return _coefficients(signal, 3)
 
 

@@ -36,7 +36,9 @@ def _tables(n: int, m: int, squares: Any, start: Any) -> tuple[Any, Any, Any]:
     return start * squares[:n], np.fft.fft(1 / mirrored, size), squares[:m]
 
 
-def _sizes(n: Any, m: Any) -> tuple[int, int]:
+def _sizes(n: Any, m: Any, *numbers: Any) -> tuple[int, int]:
+    if any(isinstance(one, torch.Tensor) for one in numbers):
+        raise TypeError("a tensor, not a number")
     m = n if m is None else m
     if n < 1 or int(m) != m or m < 1:
         raise ValueError("Invalid number of data or output points")
@@ -77,7 +79,7 @@ def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: int = -1
     """Transform to points on a spiral."""
     (x,) = parts.floats(x)
     axis = parts.axis_of(axis, x.ndim)
-    n, m = _sizes(x.shape[axis], m)
+    n, m = _sizes(x.shape[axis], m, w, a)
     return _transformed(x, axis, m, _spiral(n, m, w, a))
 
 
@@ -88,7 +90,7 @@ def zoom_fft(
     """Transform to some of the frequencies, near each other."""
     (x,) = parts.floats(x)
     axis = parts.axis_of(axis, x.ndim)
-    n, m = _sizes(x.shape[axis], m)
+    n, m = _sizes(x.shape[axis], m, fn, fs)
     band = np.ravel(fn).tolist()
     if len(band) not in (1, 2):
         raise ValueError("fn must be a scalar or 2-length sequence")

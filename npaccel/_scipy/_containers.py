@@ -76,7 +76,7 @@ def to_device(value: Any, device: torch.device) -> Any:
     """Return NumPy's array or scalar as a tensor; other values as they are."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         if not value.dtype.isnative or any(step < 0 for step in value.strides):
-            value = np.ascontiguousarray(value, value.dtype.newbyteorder("="))
+            value = np.array(value, value.dtype.newbyteorder("="), order="C")
         if not value.flags.writeable:
             value = value.copy()
         return torch.from_numpy(_known(value)).to(device)

@@ -181,7 +181,7 @@ def _by_matrix(x: Tensor, w: Tensor) -> Tensor:
 def _by_taps(x: Tensor, w: Tensor) -> Tensor:
     """Convolve along the last axes, a pass for each weight: what isn't finite stays where it is."""
     rank, batch = w.ndim, x.ndim - w.ndim
-    if torch.compiler.is_compiling():
+    if rank > 1 or torch.compiler.is_compiling():  # SciPy multiplies with zeros around images
         edges = [size - 1 for size in reversed(w.shape) for _ in range(2)]
         whole, found = torch.nn.functional.pad(x, edges), None
         sizes = [a + b - 1 for a, b in zip(x.shape[batch:], w.shape, strict=True)]
@@ -192,21 +192,13 @@ def _by_taps(x: Tensor, w: Tensor) -> Tensor:
             found = part * w[place] if found is None else found + part * w[place]
         return found
     found = x.new_zeros((*x.shape[:batch], *(a + b - 1 for a, b in _pairs(x, w))))
-    for place in itertools.product(*map(range, w.shape)):
-        _shifted(found, x, place, rank).add_(x * w[place])
+    for i in range(w.shape[0]):
+        found.narrow(-1, i, x.shape[-1]).add_(x * w[i])
     return found
 
 
 def _pairs(x: Tensor, w: Tensor) -> Any:
     return zip(x.shape[x.ndim - w.ndim :], w.shape, strict=True)
-
-
-def _shifted(found: Tensor, x: Tensor, place: Sequence[int], rank: int) -> Tensor:
-    """Return the part of a result as large as x, some places from the start."""
-    for i, start in enumerate(place):
-        axis = x.ndim - rank + i
-        found = found.narrow(axis, start, x.shape[axis])
-    return found
 
 
 def convolved(x: Tensor, w: Tensor) -> Tensor:

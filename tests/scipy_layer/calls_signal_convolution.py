@@ -51,6 +51,8 @@ CALLS = {
         "signals, x[None, :], 'valid', axes=1",
         "image, kernel2",
         "image[:, :1], kernel2",
+        "image[:1], kernel2[:, :1], 'same', axes=1",
+        "integers, integers[:1]",
         "z, x",
         "integers, kernel",
         "integers, integers",

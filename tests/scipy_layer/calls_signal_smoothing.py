@@ -52,6 +52,7 @@ CALLS = {
     "signal.detrend": [
         "signal",
         "signals, 1, 'constant'",
+        "image, axis=0, bp=[2, 3]",
         "image, axis=0, bp=[5, 9]",
         "image, axis=0, bp=[5, 6], overwrite_data=True",
         "integers",
