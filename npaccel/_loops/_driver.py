@@ -30,6 +30,7 @@ from npaccel._loops._region import Region
 from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
 from npaccel._loops._turns import TurnRunner, Ways
+from npaccel._loops._whole import Calls
 from npaccel._options import Options
 from npaccel._report import Log, Loop
 from npaccel._report._details import Native
@@ -145,6 +146,11 @@ class Driver:
         return lambda *args, **kwargs: driver((bound, *args), kwargs)
 
     @property
+    def calls_others(self) -> bool:
+        """Whether other functions with loops were called."""
+        return bool(self._inner)
+
+    @property
     def _inner_options(self) -> Options:
         return dataclasses.replace(self.options, static_argnames=())
 
@@ -205,7 +211,12 @@ class Program:
         self.split = split(definition, kinds, self._callee_loops, self._form, nests=nests)
         self.tensors = _arguments.device_of(list(arguments.values()))
         _liveness.annotate(self.split.body, local_names | self.split.temporaries)
+        self._regions: list[Region] = []
+        self._turn_runners: list[TurnRunner] = []
+        self._has_nests = False
         self._emit(definition)
+        place = f"{self.filename}: {self.function.__qualname__}"
+        self._calls = Calls(self, functools.partial(driver.log.set_choice, place))
         self._report()
 
     def _callee_loops(self, callee: ast.expr) -> bool:
@@ -277,6 +288,7 @@ class Program:
         if region in emitter.nests:
             from npaccel._loops._nest import NestRunner
 
+            self._has_nests = True
             return NestRunner(self, node, function, emitter.nests[region])
         if self.options.loops == "python":
             return function
@@ -296,7 +308,9 @@ class Program:
         )
         if not emitter.in_loop[region]:
             return lambda *args: engine(args, NO_KEYWORDS)
-        return Region(engine, functools.partial(self._note_choice, engine.label))
+        made = Region(engine, functools.partial(self._note_choice, engine.label))
+        self._regions.append(made)
+        return made
 
     def _may_clone(self) -> bool:
         return self.options.loops in ("auto", "compile", "numba") and self.tensors is None
@@ -321,7 +335,9 @@ class Program:
             regions,
             [cells[nest].cell_contents for nest in found.nests if nest in cells],
         )
-        return TurnRunner(ways, functools.partial(self._note_loop, found.loop))
+        made = TurnRunner(ways, functools.partial(self._note_loop, found.loop))
+        self._turn_runners.append(made)
+        return made
 
     def _note_loop(self, loop: ast.For | ast.While, engine: str, detail: str) -> None:
         text = _source.line(self.filename, loop.lineno)
@@ -341,8 +357,22 @@ class Program:
 
     def run(self, values: Sequence[Any]) -> Any:
         """Run the split function."""
-        result = self.driver.binding.call(values, self.main)
+        result = self._calls(values)
         return result if self.tensors is None else self._as_tensors(result, values)
+
+    def loops_in_numpy(self) -> bool:
+        """Whether NumPy was found to be faster in every region of a loop."""
+        by_turns = {
+            id(region): runner.chosen
+            for runner in self._turn_runners
+            if not runner.is_over
+            for region, _ in runner.ways.regions.values()
+        }
+        return (
+            bool(self._regions)
+            and not self._has_nests
+            and all(one.is_in_numpy or by_turns.get(id(one)) is False for one in self._regions)
+        )
 
     def _as_tensors(self, result: Any, values: Sequence[Any]) -> Any:
         """Give arrays that regions without a tensor made as tensors, as the others."""

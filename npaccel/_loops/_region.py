@@ -34,11 +34,16 @@ class Region:
     engine : Engine
     on_choice : callable
         Is told, in a line, what runs it and why, and "" when nothing but compiled code will.
+    unit : str
+        What a call of it is, in words.
     """
 
-    def __init__(self, engine: Engine, on_choice: Callable[[str], None]) -> None:
+    def __init__(
+        self, engine: Engine, on_choice: Callable[[str], None], unit: str = "turn"
+    ) -> None:
         self.engine = engine
         self.on_choice = on_choice
+        self.unit = unit
         self.pause = _FIRST_PAUSE
         self.chosen: Callable[..., Any] = self._compiled
         self.left = 1
@@ -80,7 +85,7 @@ class Region:
             return self._compiled(*args)
         in_numpy = len(self.times[False]) >= _ROUNDS
         if in_numpy and not self.times[True]:
-            self.on_choice("in NumPy for single turns, which are timed")
+            self.on_choice(f"in NumPy for single {self.unit}s, which are timed")
         before = self.engine.compilations
         start = time.perf_counter()
         result = self.engine.function(*args) if in_numpy else self._compiled(*args)
@@ -113,8 +118,9 @@ class Region:
         self.was_timed = True
         compiled, plain = min(self.times[False]), min(self.times[True])
         in_numpy = plain < MARGIN * compiled
-        measured = f"{compiled * 1e6:.0f} µs a turn compiled, {plain * 1e6:.0f} µs in NumPy"
-        way = "in NumPy" if in_numpy else "compiled, and single turns in NumPy to compare"
+        unit = self.unit
+        measured = f"{compiled * 1e6:.0f} µs a {unit} compiled, {plain * 1e6:.0f} µs in NumPy"
+        way = "in NumPy" if in_numpy else f"compiled, and single {unit}s in NumPy to compare"
         self.on_choice(f"{way}: {measured}")
         self.chosen = self._in_numpy if in_numpy else self._compiled
         self.times = {False: [], True: []}

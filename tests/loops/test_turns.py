@@ -11,7 +11,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel._loops import _region, _turns
+from npaccel._loops import _driver, _region, _turns
 from npaccel.errors import PerformanceWarning
 
 X = np.linspace(0.0, 1.0, 12)
@@ -387,3 +387,29 @@ def test_turns_that_are_timed_in_numpy_are_told(compiled, plain, way):
     assert told[0] == "in NumPy for single turns, which are timed"
     assert told[-1].startswith(way)
     assert region.is_in_numpy == (plain < compiled)
+
+
+def iterated(a, x, turns=3, shift=0.0):
+    for _ in range(turns):
+        x = a @ x + shift
+        x /= np.linalg.norm(x)
+    a[0, 0] += 1
+    return x, x.sum()
+
+
+@pytest.mark.inductor
+def test_functions_whose_loops_run_in_numpy_are_called_whole(monkeypatch):
+    monkeypatch.setattr(_driver.Program, "loops_in_numpy", lambda self: True)
+    jitted = npaccel.jit(iterated, default_float="float64", cache=False)
+    for n in (3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 40, 3):
+        own, wanted = [np.arange(n * n, dtype=float).reshape(n, n) % 5 for _ in range(2)]
+        x = np.ones(n)
+        assert_same(jitted(own, x, shift=0.5), iterated(wanted, x, shift=0.5), rtol=1e-12)
+        assert_same(own, wanted)
+        if n == 40:
+            assert not any("a call compiled" in note for note in jitted.report().notes)
+    with pytest.raises(ValueError, match="dimension"):
+        jitted(np.ones((2, 3)), np.ones(4))
+    for _ in range(20):
+        jitted(np.ones((3, 3)), np.ones(3))
+    assert any("iterated runs" in note for note in jitted.report().notes)
