@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from npaccel._torch_internals import load_compiler
+
+load_compiler()
+
 from npaccel import _fork
 from npaccel._cache import default_cache
 from npaccel._cache_security import resolve_folder

@@ -8,7 +8,10 @@ gets there, and a patch per part of Dynamo), `inductor` (the compiler), `loader`
 
 from __future__ import annotations
 
+import functools
+import importlib
 import re
+import warnings
 
 import torch
 
@@ -40,3 +43,14 @@ def check_supported(version: str | None = None) -> None:
             f"npaccel: torch {found} is installed, but npaccel was checked with {wanted}; "
             f'install one of those: pip install "{wanted}"'
         )
+
+
+@functools.cache
+def load_compiler() -> None:
+    """Import Inductor, which warns of torch's own deprecations: not of what a user can mend.
+
+    Where warnings are errors, the import would fail.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        importlib.import_module("torch._inductor.compile_fx")
