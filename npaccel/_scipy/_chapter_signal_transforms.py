@@ -97,3 +97,17 @@ def zoom_fft(
     first, last = band if len(band) == 2 else (0.0, band[0])
     width = (last - first) * m / (fs * (m - 1)) if endpoint else (last - first) / fs
     return _transformed(x, axis, m, _arc(n, m, float(first / fs), float(width)))
+
+
+@on_tensors("signal.hilbert", arrays=("x",))
+def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
+    """Return the signal whose real part is x and that has no negative frequencies."""
+    (x,) = parts.floats(x)
+    axis = parts.axis_of(axis, x.ndim)
+    size = x.shape[axis] if N is None else int(N)
+    if x.is_complex() or size <= 0 or not x.numel():
+        raise ValueError("x must be real, and N positive")
+    half = torch.fft.rfft(x.movedim(axis, -1), size)
+    half[..., 1 : (size + 1) // 2].mul_(2)
+    whole = torch.nn.functional.pad(half, (0, size - half.shape[-1]))
+    return torch.fft.ifft(whole).movedim(-1, axis)

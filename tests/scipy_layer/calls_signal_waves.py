@@ -59,7 +59,7 @@ CALLS = {
         "image, (0.2, 0.9), 10, endpoint=True, axis=0",
         "z, 1.0",
     ],
-    "signal.hilbert": ["signal", "signals, 100", "image, axis=0", "x[:49]"],
+    "signal.hilbert": ["signal", "signals, 99", "image, axis=0", "x[:49], 60", "integers", "one"],
     "signal.hilbert2": ["image", "image[:16, :12]"],
     "signal.envelope": ["signal", "signal, (3, 20), residual='all'", "signals, squared=True"],
     "signal.argrelmax": _EXTREMES,
@@ -104,6 +104,7 @@ CALLS = {
 ERRORS = {
     "signal.chirp": ["x, 0.0, 1.0, 5.0, 'hyp'", "x, -1.0, 1.0, 5.0, 'log'", "x, 1, 1, 1, 'odd'"],
     "signal.sweep_poly": ["x, image"],
+    "signal.hilbert": ["z", "x, 0", "zero_d"],
     "signal.gausspulse": ["x, -1", "x, bw=0", "x, bwr=1"],
     "signal.czt": ["x, 0", "x, 1.5"],
     "signal.zoom_fft": ["x, [1, 2, 3]"],
