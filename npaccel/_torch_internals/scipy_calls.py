@@ -10,6 +10,7 @@ Read from torch/_dynamo/{trace_rules.py,variables/builder.py} of 2.11 and 2.13.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 import types
 from pathlib import Path
@@ -19,6 +20,8 @@ import numpy as np
 from torch._dynamo import trace_rules
 from torch._dynamo.trace_rules import SkipResult
 from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.lists import ListVariable, TupleVariable
+from torch._dynamo.variables.tensor import TensorVariable
 
 from npaccel._torch_internals.numpy_calls import emit, inlined, refuse
 from npaccel._torch_internals.numpy_operations import Operation
@@ -93,11 +96,45 @@ def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any])
     if row is None or row.route != "native":
         reason = (row.reason if row is not None else "") or _ON_ARRAYS
         return refuse(row.name if row is not None else name, f"args: {args}", reason)
+    if why := _why_hosted(row, args, kwargs):
+        return refuse(f"this call of {row.name}", f"args: {args}", why)
     if row.written_in == "numpy":
         function = VariableTracker.build(tx, row.implementation)
         return inlined(tx, function, row.name, args, kwargs)
     operation = Operation(row.name, row.implementation, lambda node, flags: True)
     return emit(tx, operation, args, kwargs)
+
+
+class _UnknownError(Exception):
+    """An argument of which only Dynamo knows something."""
+
+
+def _why_hosted(row: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """Return why SciPy has to compute a call, as far as its arguments are known without values."""
+    if row.hosted is None:
+        return ""
+    try:
+        given = [_stand_in(arg) for arg in args]
+        named = {name: _stand_in(value) for name, value in kwargs.items()}
+        bound = inspect.signature(row.implementation).bind(*given, **named)
+    except (_UnknownError, TypeError):  # SciPy says what is wrong with the arguments
+        return ""
+    bound.apply_defaults()
+    return row.hosted(bound.arguments)  # type: ignore[no-any-return]
+
+
+def _stand_in(value: Any) -> Any:
+    """Return what an argument is; of an array its kind, on no device.
+
+    So nothing goes to SciPy for being faster on a CPU: in a graph it's fused.
+    """
+    if value.is_python_constant():
+        return value.as_python_constant()
+    if isinstance(value, ListVariable | TupleVariable):
+        return value.python_type()(map(_stand_in, value.items))
+    if isinstance(value, TensorVariable):
+        return value.as_proxy().node.meta["example_value"].to("meta")
+    raise _UnknownError
 
 
 __all__ = ["call_function", "call_method", "is_scipy", "patch_scipy_functions"]

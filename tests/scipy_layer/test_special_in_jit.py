@@ -11,6 +11,7 @@ from scipy_running import differences, tolerance
 
 import npaccel
 from npaccel._scipy import _table
+from npaccel.errors import PerformanceWarning
 
 #: What a call may be made of; others have keywords, attributes or more arrays.
 _KNOWN = {"x", "y", "w", "unit", "positive", "large", "signed_unit", "integers", "z"}
@@ -105,3 +106,16 @@ def test_integers_are_narrowed_as_numpys():
 
     assert halves(np.arange(3)).dtype == np.float32
     assert halves(np.arange(3.0)).dtype == np.float64
+
+
+def test_calls_that_are_scipys_break_the_graph():
+    def function(x):
+        return scipy.special.factorial(x, exact=True) + 1, scipy.special.gammainc(x + 1.0, 2.0)
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    x = np.arange(5)
+    with pytest.warns(PerformanceWarning, match="exact integers are Python's"):
+        found = jitted(x)
+    for one, other in zip(found, function(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert len(jitted.report().breaks) == 1
