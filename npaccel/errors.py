@@ -52,7 +52,11 @@ class NotCompiledError(NpaccelError):
 
 
 class NotOnDeviceError(NpaccelError, NotImplementedError):
-    """With ``rng="device"``: random numbers that only NumPy itself can draw."""
+    """With ``rng="device"``: random numbers that only NumPy itself can draw.
+
+    With `npaccel.sklearn.accelerate(..., on_unsupported="raise") <npaccel.sklearn.accelerate>`: a
+    step that only the host can compute.
+    """
 
 
 class OptionError(NpaccelError, ValueError):

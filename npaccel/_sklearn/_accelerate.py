@@ -1,0 +1,194 @@
+"""`npaccel.sklearn.accelerate`: estimators that compute on a device."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from npaccel._sklearn import _state, _table
+from npaccel._sklearn._device import Accelerated
+
+_classes: dict[type, type] = {}
+_lock = threading.RLock()
+
+
+def class_of(original: type) -> type:
+    """Return the accelerated class of a class of scikit-learn, or of one that derives from such.
+
+    Parameters
+    ----------
+    original : type
+    """
+    if issubclass(original, Accelerated):
+        return original
+    with _lock:
+        found = _classes.get(original)
+        if found is None:
+            found = _classes[original] = _class_of(original)
+        return found
+
+
+def _class_of(original: type) -> type:
+    row = _table.row_of(original)
+    if row is not None and row.route == "device":
+        return row.implementation  # type: ignore[no-any-return]
+    route = "host" if row is None else row.route
+    reason = "" if row is None else row.reason
+    space: dict[str, Any] = {
+        "__doc__": original.__doc__,
+        "__module__": original.__module__,
+        "__qualname__": original.__qualname__,
+        "_npaccel_original": original,
+        "_npaccel_route": route,
+        "_npaccel_reason": reason or "scikit-learn computes it on NumPy's arrays",
+    }
+    if row is not None:
+        space["__module__"] = f"npaccel.sklearn.{row.name.rpartition('.')[0]}"
+    return type(original.__name__, (Accelerated, original), space)
+
+
+def _accelerated_class(kind: type) -> type:
+    return kind if issubclass(kind, Accelerated) else class_of(kind)
+
+
+def _original_class(kind: type) -> type:
+    return kind._npaccel_original if issubclass(kind, Accelerated) else kind
+
+
+def _copied(value: Any, change: Callable[[type], type], seen: dict[int, Any] | None = None) -> Any:
+    """Return a copy of an estimator, with all that are in it, of changed classes.
+
+    What isn't an estimator, or a container that holds some, is the same object.
+    """
+    from sklearn.base import BaseEstimator
+
+    seen = {} if seen is None else seen
+    if id(value) in seen:
+        return seen[id(value)]
+    if isinstance(value, BaseEstimator):
+        kind: Any = change(type(value))
+        made = seen[id(value)] = kind.__new__(kind)
+        for name, part in vars(value).items():
+            if name != _state.KEY:
+                vars(made)[name] = _copied(part, change, seen)
+        return made
+    return _copied_container(value, change, seen)
+
+
+def _copied_container(value: Any, change: Callable[[type], type], seen: dict[int, Any]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return _state.host_value(value)
+    if type(value) in (list, tuple):
+        parts = [_copied(part, change, seen) for part in value]
+        same = all(a is b for a, b in zip(parts, value, strict=True))
+        return value if same else type(value)(parts)
+    if isinstance(value, dict):
+        changed = {name: _copied(part, change, seen) for name, part in value.items()}
+        if all(changed[name] is part for name, part in value.items()):
+            return value
+        made = copy.copy(value)
+        made.update(changed)
+        return made
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        parts = [_copied(part, change, seen) for part in value.flat]
+        if all(a is b for a, b in zip(parts, value.flat, strict=True)):
+            return value
+        array = np.empty_like(value)
+        array.flat[:] = parts
+        return array
+    return value
+
+
+def _visit(value: Any, act: Callable[[Any], None], seen: set[int] | None = None) -> None:
+    """Call a function with each estimator that is in a value."""
+    from sklearn.base import BaseEstimator
+
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    parts: Any = ()
+    if isinstance(value, BaseEstimator):
+        act(value)
+        parts = list(vars(value).values())
+    elif isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, tuple | list) or (
+        isinstance(value, np.ndarray) and value.dtype == object
+    ):
+        parts = value
+    for part in parts:
+        _visit(part, act, seen)
+
+
+def accelerate(
+    estimator: Any,
+    device: str | None = "auto",
+    on_unsupported: Literal["host", "raise"] = "host",
+) -> Any:
+    """Return an estimator that behaves as another and computes on a device.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any of scikit-learn's, alone or made of others (a pipeline, a search, a union). It isn't
+        changed. If it's fitted, what is returned is fitted too.
+    device : {"auto", "cpu", "cuda", "cuda:N"} or None, default "auto"
+        Where NumPy's arrays and tables are computed. ``"auto"``: on CUDA where there is one. None:
+        as `npaccel.options` says. Tensors stay where they are.
+    on_unsupported : {"host", "raise"}, default "host"
+        What becomes of a step that can't run on the device. ``"host"``: it runs in scikit-learn, and
+        ``report_`` says so and why. ``"raise"``: an error.
+
+    Returns
+    -------
+    estimator
+        Of a class that derives from that of `estimator`, with the same parameters.
+
+    Raises
+    ------
+    npaccel.errors.OptionError
+        For another value of `device` or `on_unsupported`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import npaccel.sklearn
+    >>> X, y = load_digits(return_X_y=True)
+    >>> scaler = npaccel.sklearn.accelerate(StandardScaler()).fit(X)
+    >>> scaler.report_.steps[0].route
+    'device'
+    """
+    _state.checked_settings(device, on_unsupported)
+    changed = _copied(estimator, _accelerated_class)
+
+    def settle(one: Any) -> None:
+        if isinstance(one, Accelerated):
+            state = _state.state_of(one)
+            state.device, state.on_unsupported = device, on_unsupported
+
+    _visit(changed, settle)
+    return changed
+
+
+def to_host(estimator: Any) -> Any:
+    """Return plain scikit-learn estimators: what they were made of is gone, what they learnt isn't.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It isn't changed.
+
+    Returns
+    -------
+    estimator
+        Of scikit-learn's classes, with NumPy's arrays. It can be pickled for a machine without
+        npaccel and torch.
+    """
+    return _copied(estimator, _original_class)

@@ -1,0 +1,255 @@
+"""The mixin of every accelerated estimator: it takes data to the device and results back.
+
+How to write a device estimator
+-------------------------------
+::
+
+    @on_device("preprocessing.StandardScaler", refused="sparse matrices")
+    class StandardScaler(Accelerated, preprocessing.StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            X = self._validated(X, dtype=FLOATS, ensure_all_finite="allow-nan")
+            self.mean_, self.var_ = _moments(X)          # a kernel; attributes are tensors
+            return self
+
+        def transform(self, X, copy=None):
+            check_is_fitted(self)
+            X = self._validated(X, reset=False, dtype=FLOATS, ensure_all_finite="allow-nan")
+            return _scaled(X, self.mean_, self.scale_)   # tensors are returned
+
+* It stands in a module ``_chapter_<family>_<topic>.py``, is found by name, and takes part in
+  ``tests/sklearn_layer/test_sklearn_estimators.py``: ``check_estimator`` and the rest.
+* A subclass of scikit-learn's, ``Accelerated`` first. Write public methods only; never override
+  private methods of scikit-learn's, for its own code calls them when a call goes through the host.
+* Methods get what the caller gave. `_validated` checks it with scikit-learn's own checks, and gives
+  tensors on the device; one array is copied once per call however often it's validated. Never write
+  into the tensors: on a CPU they share the caller's memory. Then come: `_encoded(y)` (class labels
+  as codes, sets ``classes_``), `_labels(codes)` (and back), `_weights(sample_weight, X)`.
+* Return tensors, and set fitted attributes to tensors; results and attributes reach the caller as
+  what X was: arrays, or tensors. Inside of methods attributes are tensors on the device, also those
+  that scikit-learn's own code or a pickle left as arrays. Names in `_on_host` (``classes_``) are
+  arrays, always. What is a Python number in scikit-learn, set as one (`_crossings.number`).
+* `_unsupported(method, X, y, **more)` returns why a call can't be done on the device, or an empty
+  string: then scikit-learn's own method runs on the host, and `report_` says so. Ask
+  ``super()._unsupported`` first: sparse matrices, object arrays and callbacks are found there.
+  Parameters were validated before. `_faster_on_host(method, X, y, **more)` is asked on a CPU only:
+  why scikit-learn's own code is as fast there.
+* Kernels are plain NumPy functions under ``@kernel``; torch on tensors is for what NumPy has no
+  word for. Numbers that decide (a test of convergence) are read by `_crossings.number` and
+  `_crossings.numbers`, several at once, so that they are counted.
+* Random numbers: ``check_random_state(self.random_state)``, drawn on the host as scikit-learn draws
+  them, then `self._moved(array)`.
+* Calling another method of the same estimator, or ``super().method(...)`` where scikit-learn's own
+  code takes tensors, is fine.
+* For tests, ``with _crossings.cpu_as_device():`` makes the CPU count as a device, so that copies
+  are counted and nothing is left to scikit-learn for being faster on a CPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from npaccel._sklearn import _frames, _running, _state
+from npaccel._sklearn._report import EstimatorReport
+
+#: The dtypes that estimators compute in; others become the first.
+FLOATS = (np.float64, np.float32)
+
+#: The methods that take data, which are wrapped.
+METHODS = (
+    "fit",
+    "fit_predict",
+    "fit_transform",
+    "partial_fit",
+    "predict",
+    "predict_log_proba",
+    "predict_proba",
+    "decision_function",
+    "transform",
+    "inverse_transform",
+    "score",
+    "score_samples",
+    "mahalanobis",
+    "error_norm",
+    "kneighbors",
+    "kneighbors_graph",
+    "radius_neighbors",
+    "radius_neighbors_graph",
+    "apply",
+    "sample_y",
+    "get_covariance",
+    "get_precision",
+    "path",
+    "sample",
+    "bic",
+    "aic",
+)
+
+_ABSENT: Any = object()
+
+
+class Accelerated:
+    """Mixin of accelerated estimators; it stands first among their bases."""
+
+    #: scikit-learn's class.
+    _npaccel_original: ClassVar[type] = object
+    #: The route of the table.
+    _npaccel_route: ClassVar[str] = "device"
+    #: Why it's on the host, of a host row.
+    _npaccel_reason: ClassVar[str] = ""
+    #: Attributes that stay NumPy's arrays: labels can be strings.
+    _on_host: ClassVar[tuple[str, ...]] = ("classes_", "feature_names_in_")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "_npaccel_original" not in cls.__dict__:
+            bases = [base for base in cls.__mro__[1:] if not issubclass(base, Accelerated)]
+            cls._npaccel_original = next(base for base in bases if hasattr(base, "fit"))
+        for name in METHODS:
+            found = inspect.getattr_static(cls, name, None)
+            if found is not None and (name in cls.__dict__ or not _is_wrapped(found)):
+                setattr(cls, name, _wrapped(name, found))
+        # scikit-learn wraps `transform` for `set_output`: around what stands there now.
+        super().__init_subclass__(**kwargs)
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if type(value) in _state.KINDS and name in super().__getattribute__("__dict__"):
+            return _state.read(self, name, value)
+        if name == _state.OUTPUT:
+            frame = _frames.current()
+            if frame is not None and frame.estimator is self:
+                return {"transform": "default"}
+        return value
+
+    @classmethod
+    @functools.cache
+    def _parameters_of(cls) -> frozenset[str]:
+        """Return the names of the constructor's parameters."""
+        return frozenset(cls._get_param_names())  # type: ignore[attr-defined]
+
+    # -- What a device estimator may say -----------------------------------------------------
+
+    def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        """Return why a call can't be done on the device, or an empty string."""
+        return _running.why_not(self, X)
+
+    def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        """Return why scikit-learn's own code is to be taken on a CPU, or an empty string."""
+        return ""
+
+    # -- What its methods use ----------------------------------------------------------------
+
+    def _validated(
+        self, X: Any, y: Any = _ABSENT, *, reset: bool = True, **check_params: Any
+    ) -> Any:
+        """Check data as scikit-learn does, and return it as tensors on the device.
+
+        Parameters
+        ----------
+        X, y : array-like, tensor
+            With `y`, a pair is returned; `y` isn't encoded.
+        reset : bool
+            Whether it's data to fit.
+        **check_params
+            Those of ``sklearn.utils.validation.validate_data``. `dtype` is in NumPy's dtypes.
+        """
+        from npaccel._sklearn import _validation
+
+        if y is _ABSENT:
+            return _validation.one(self, X, reset, check_params)
+        return _validation.pair(self, X, y, reset, check_params)
+
+    def _weights(self, sample_weight: Any, X: torch.Tensor, **params: Any) -> torch.Tensor | None:
+        """Return weights of the rows on the device, in the dtype of `X`; None where there are none.
+
+        Parameters
+        ----------
+        sample_weight : array-like, tensor, number or None
+        X : torch.Tensor
+            What `_validated` returned.
+        **params
+            Those of ``sklearn.utils.validation._check_sample_weight``.
+        """
+        from npaccel._sklearn import _validation
+
+        return None if sample_weight is None else _validation.weights(sample_weight, X, params)
+
+    def _encoded(self, y: Any) -> torch.Tensor:
+        """Set ``classes_``, and return the labels as codes (int64) on the device."""
+        from npaccel._sklearn import _validation
+
+        self.classes_, codes = _validation.encoded(y)
+        return self._moved(codes)
+
+    def _labels(self, codes: torch.Tensor) -> Any:
+        """Return the labels of codes, where the caller wants them."""
+        from npaccel._sklearn import _validation
+
+        return _validation.labels(self.classes_, codes)
+
+    def _moved(self, array: Any) -> torch.Tensor:
+        """Return an array as a tensor on the device; a tensor as it is there."""
+        from npaccel._sklearn import _validation
+
+        return _validation.moved(array)
+
+    # -- What users see ----------------------------------------------------------------------
+
+    @property
+    def report_(self) -> EstimatorReport:
+        """Where the calls since the last fit computed, what crossed, and how long they took."""
+        return _state.state_of(self).log.report()
+
+    # -- scikit-learn's protocols ----------------------------------------------------------------
+
+    def __sklearn_clone__(self) -> Any:
+        from sklearn import base
+
+        made = base._clone_parametrized(self)
+        mine = _state.state_of(self)
+        vars(made)[_state.KEY] = _state.State(mine.device, mine.on_unsupported)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        assert isinstance(state, dict)
+        parameters = self._parameters_of()
+        return {n: v if n in parameters else _state.host_value(v) for n, v in state.items()}
+
+    def __reduce__(self) -> Any:
+        from npaccel._sklearn import _portable
+
+        return _portable.reduced(self)
+
+
+def _is_wrapped(found: Any) -> bool:
+    function = getattr(found, "fn", found)
+    while function is not None:
+        if getattr(function, "_npaccel_wrapper", False):
+            return True
+        function = getattr(function, "__wrapped__", None)
+    return False
+
+
+def _wrapped(name: str, found: Any) -> Any:
+    """Return a method whose calls take their route; one that is there sometimes, as such a one."""
+    from sklearn.utils._available_if import _AvailableIfDescriptor
+
+    if isinstance(found, _AvailableIfDescriptor):
+        method = _method(name, found.fn)
+        return _AvailableIfDescriptor(method, found.check, found.attribute_name)
+    return _method(name, found) if inspect.isfunction(found) else found
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _running.call(self, name, function, args, kwargs)
+
+    vars(method)["_npaccel_wrapper"] = True
+    return method

@@ -1,0 +1,328 @@
+"""The way of one call of an estimator's method: choose where it runs, run it, give results back."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from npaccel import _options
+from npaccel._scipy import _containers
+from npaccel._sklearn import _crossings, _frames, _state
+from npaccel._sklearn._frames import Container, Frame
+from npaccel.errors import NotOnDeviceError
+
+#: Methods that validate the estimator's parameters.
+_FITS = ("fit", "fit_predict", "fit_transform", "partial_fit")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """Where a call runs.
+
+    Parameters
+    ----------
+    on_device : bool
+        Whether tensors are computed on.
+    own : bool
+        Whether npaccel's method runs; else scikit-learn's.
+    moves : bool
+        Whether data is moved at the entry.
+    reason : str
+        Why it runs on the host.
+    refused : bool
+        Whether it runs there because it can't run on the device.
+    wants : {"tensor", "array"} or None
+        The field of `Frame`.
+    """
+
+    on_device: bool
+    own: bool = True
+    moves: bool = False
+    reason: str = ""
+    refused: bool = False
+    wants: Container | None = None
+
+
+def call(
+    self: Any, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+) -> Any:
+    """Run a method of an accelerated estimator.
+
+    Parameters
+    ----------
+    self : Accelerated
+    name : str
+    function : callable
+        The method as the class has it.
+    args, kwargs
+        What it was called with.
+    """
+    parent = _frames.current()
+    if parent is not None and parent.estimator is self and not _is_metric(function):
+        # A method that another one of the same estimator calls runs where that one runs.
+        method = function if parent.own else _sklearns(self, name)
+        return method(self, *args, **kwargs)
+    X = args[0] if args else kwargs.get("X")
+    state = _state.state_of(self)
+    given = _given(X, state)
+    device = _device(X, state, parent)
+    plan = _plan(self, name, function, args, kwargs, device)
+    frame = Frame(
+        self,
+        plan.on_device,
+        device,
+        parent.given if parent is not None else given,
+        plan.own,
+        plan.wants,
+        gives=_gives(self, name, given, parent),
+        parent=parent,
+    )
+    if plan.refused and state.on_unsupported == "raise":
+        raise _refusal(self, name, plan.reason)
+    if parent is None and name.startswith(("fit", "partial")):
+        state.log.clear()
+        state.given = given
+    elif name.startswith(("fit", "partial")):
+        state.given = frame.given
+    return _run(frame, plan, name, function, args, kwargs)
+
+
+def _run(
+    frame: Frame,
+    plan: _Plan,
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Any,
+) -> Any:
+    """Run a call as planned, and note what it took."""
+    self = frame.estimator
+    start = time.perf_counter()
+    try:
+        with _frames.entered(frame), _joblib_in_this_thread(plan.on_device):
+            if plan.moves:
+                args, kwargs = _moved(frame, args, kwargs)
+            elif not plan.on_device:
+                args, kwargs = _containers.mapped((args, kwargs), _array)
+            method = function if plan.own else _sklearns(self, name)
+            found = method(self, *args, **kwargs)
+            return found if found is self else _left(frame, found)
+    finally:
+        _note(frame, plan, name, time.perf_counter() - start)
+
+
+# -- Where a call runs --------------------------------------------------------------------------
+
+
+def _given(X: Any, state: _state.State) -> Container:
+    """Return what the caller gives, and gets back."""
+    if X is None:
+        return state.given
+    return "tensor" if isinstance(X, torch.Tensor) else "array"
+
+
+def _device(X: Any, state: _state.State, parent: Frame | None) -> torch.device:
+    if isinstance(X, torch.Tensor):
+        return X.device
+    if parent is not None and parent.on_device:
+        return parent.device
+    return _state.device_for_arrays(state)
+
+
+def _gives(self: Any, name: str, given: Container, parent: Frame | None) -> Container:
+    """Return in which container the result leaves."""
+    from sklearn.utils import _set_output
+
+    if name in ("transform", "fit_transform"):
+        config = vars(self).get(_state.OUTPUT, {})
+        if _set_output._auto_wrap_is_configured(self):
+            dense = config.get("transform") or _set_output._get_output_config("transform")["dense"]
+            if dense != "default":
+                return "array"  # scikit-learn makes a DataFrame of it
+    if parent is not None and parent.wants is not None:
+        return parent.wants
+    return given
+
+
+def _plan(
+    self: Any, name: str, function: Callable[..., Any], args: Any, kwargs: Any, device: torch.device
+) -> _Plan:
+    """Choose where a call runs."""
+    kind = type(self)
+    if _is_metric(function):
+        return _plan_of_score(args, kwargs)
+    arguments = _bound(args, kwargs)
+    if kind._npaccel_route == "meta":
+        return _plan_of_meta(self, arguments.get("X"), device)
+    if kind._npaccel_route == "host":
+        return _Plan(False, False, reason=kind._npaccel_reason, refused=True)
+    apart = _crossings.is_apart(device)
+    if kind._npaccel_route == "device":
+        return _plan_of_device(self, name, arguments, device)
+    why = self._unsupported(name, **arguments)
+    if why:
+        return _Plan(False, False, reason=why, refused=True)
+    tensors = isinstance(arguments.get("X"), torch.Tensor)
+    if not apart and not tensors:
+        return _Plan(False, False)
+    return _Plan(True, moves=True)
+
+
+def _plan_of_device(self: Any, name: str, arguments: dict[str, Any], device: torch.device) -> _Plan:
+    if name in _FITS and not (name == "partial_fit" and hasattr(self, "n_features_in_")):
+        _validate_parameters(self)
+    why = self._unsupported(name, **arguments)
+    if why:
+        return _Plan(False, False, reason=why, refused=True)
+    if not _crossings.is_apart(device):
+        why = self._faster_on_host(name, **arguments)
+    return _Plan(False, False, reason=why) if why else _Plan(True)
+
+
+def _plan_of_meta(self: Any, X: Any, device: torch.device) -> _Plan:
+    """Choose for an estimator of estimators: its own code only carries the data."""
+    why = why_not(self, X) if X is not None else ""
+    tensor = isinstance(X, torch.Tensor)
+    if why or not (tensor or _crossings.is_apart(device)):
+        return _Plan(False, False)
+    is_table = not tensor and not isinstance(X, np.ndarray)
+    return _Plan(True, moves=not is_table, wants=self._npaccel_wants)
+
+
+def _plan_of_score(args: Any, kwargs: Any) -> _Plan:
+    """Choose for a metric of the predictions: they come where the true values are."""
+    y = args[1] if len(args) > 1 else kwargs.get("y")
+    X = args[0] if args else kwargs.get("X")
+    on_device = isinstance(y, torch.Tensor)
+    wants: Container = "tensor" if on_device else "array"
+    del X
+    return _Plan(on_device, wants=wants, own=True)
+
+
+def _is_metric(function: Any) -> bool:
+    """Whether a method is the ``score`` that all classifiers or regressors have."""
+    from sklearn.base import ClassifierMixin, RegressorMixin
+
+    return function in (ClassifierMixin.score, RegressorMixin.score)
+
+
+def why_not(self: Any, X: Any) -> str:
+    """Return why data can't be computed on a device whatever the estimator."""
+    if _options.current().disabled:
+        return "npaccel is switched off"
+    if "_skl_callbacks" in vars(self):
+        return "its callbacks are called by scikit-learn's own code"
+    if sparse.issparse(X):
+        return "X is a sparse matrix"
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind not in "biuf":
+        return f"X has the dtype {dtype}"
+    if isinstance(X, torch.Tensor):
+        if X.is_sparse or X.layout != torch.strided:
+            return "X is a sparse tensor"
+        return f"X has the dtype {X.dtype}" if X.is_complex() else ""
+    return ""
+
+
+def _bound(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments by name; the first two are X and y, or what stands in their places."""
+    return {"X": None, **dict(zip(("X", "y"), args, strict=False)), **kwargs}
+
+
+def _validate_parameters(self: Any) -> None:
+    from sklearn import get_config
+
+    if not get_config()["skip_parameter_validation"]:
+        self._validate_params()
+
+
+def _sklearns(self: Any, name: str) -> Callable[..., Any]:
+    """Return the method as scikit-learn's own class has it."""
+    found: Any = inspect.getattr_static(type(self)._npaccel_original, name)
+    return found.fn if hasattr(found, "fn") and hasattr(found, "check") else found  # type: ignore[no-any-return]
+
+
+def _refusal(self: Any, name: str, reason: str) -> NotOnDeviceError:
+    kind = type(self).__name__
+    return NotOnDeviceError(
+        f"{kind}.{name} would run on the host: {reason}; change that, or let it: "
+        f'npaccel.sklearn.accelerate(estimator, on_unsupported="host")'
+    )
+
+
+# -- Data in and results out --------------------------------------------------------------------
+
+
+def _moved(frame: Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """Return arguments with NumPy's numbers on the device.
+
+    Of an estimator of estimators X only: the labels are taken by whoever fits them.
+    """
+
+    def part(name: str, value: Any) -> Any:
+        only_x = frame.estimator._npaccel_route == "meta"
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf" or not value.ndim:
+            return value
+        return value if only_x and name != "X" else _crossings.to_device(value, frame.device)
+
+    names = ("X", "y", *[""] * len(args))
+    moved = tuple(part(name, value) for name, value in zip(names, args, strict=False))
+    return moved, {name: part(name, value) for name, value in kwargs.items()}
+
+
+def _array(value: Any) -> Any:
+    return _crossings.to_host(value) if isinstance(value, torch.Tensor) else value
+
+
+def _left(frame: Frame, found: Any) -> Any:
+    """Return a result in the container in which it leaves."""
+    if frame.gives == "array":
+        return _containers.mapped(found, _array_or_number)
+
+    def part(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+            return _crossings.to_device(value, frame.device)
+        return value
+
+    return _containers.mapped(found, part)
+
+
+def _array_or_number(value: Any) -> Any:
+    return _state.host_value(value) if isinstance(value, torch.Tensor) else value
+
+
+@contextlib.contextmanager
+def _joblib_in_this_thread(on_device: bool) -> Iterator[None]:
+    """Let joblib run jobs one after the other: tensors don't go to other processes."""
+    if not on_device:
+        yield
+        return
+    import joblib
+
+    with joblib.parallel_config(backend="sequential"):
+        yield
+
+
+def _note(frame: Frame, plan: _Plan, name: str, seconds: float) -> None:
+    """Tell the estimator's report of a call, and those of the estimators that called it."""
+    kind = type(frame.estimator)
+    route = kind._npaccel_route if not plan.refused and not plan.reason else "host"
+    if route == "meta":
+        route = "device" if plan.on_device else "delegated"
+    where = str(frame.device) if plan.on_device else "cpu"
+    key = (kind.__name__, name, route, where, plan.reason)
+    told: list[Any] = []
+    up: Frame | None = frame
+    while up is not None:
+        if not any(up.estimator is one for one in told):
+            told.append(up.estimator)
+            _state.state_of(up.estimator).log.note(key, frame.count, seconds)
+        up = up.parent

@@ -1,0 +1,174 @@
+"""What an accelerated estimator knows besides scikit-learn's parameters and fitted attributes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from npaccel import _options
+from npaccel._sklearn import _crossings, _frames
+from npaccel._sklearn._frames import Container
+from npaccel._sklearn._report import Log
+from npaccel.errors import DeviceNotFoundError, OptionError
+
+#: The key of an estimator's ``__dict__`` that holds its state.
+KEY = "_npaccel"
+#: What `set_output` wrote; scikit-learn's wrapper around npaccel's reads it.
+OUTPUT = "_sklearn_output_config"
+#: Kinds of attributes that may be, or hold, tensors.
+KINDS = frozenset((torch.Tensor, np.ndarray, list, tuple))
+
+
+@dataclasses.dataclass
+class State:
+    """The settings of an estimator, and what it remembers of its last fit.
+
+    Parameters
+    ----------
+    device : str or None
+        Where NumPy's arrays go: as the option of `npaccel.jit`; None: what that says.
+    on_unsupported : {"host", "raise"}
+    given : {"tensor", "array"}
+        What it was fitted with, and what its attributes are when they are read.
+    log : Log
+    copies : dict
+        By attribute: the value that it had, and the same in other containers.
+    """
+
+    device: str | None = None
+    on_unsupported: Literal["host", "raise"] = "host"
+    given: Container = "array"
+    log: Log = dataclasses.field(default_factory=Log)
+    copies: dict[str, tuple[Any, dict[Any, Any]]] = dataclasses.field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"device": self.device, "on_unsupported": self.on_unsupported, "given": "array"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def state_of(estimator: Any) -> State:
+    """Return the state of an estimator, a new one where it has none."""
+    attributes = vars(estimator)
+    found = attributes.get(KEY)
+    if found is None:
+        found = attributes.setdefault(KEY, State())
+    return found  # type: ignore[no-any-return]
+
+
+def checked_settings(device: Any, on_unsupported: Any) -> None:
+    """Refuse settings that can't be.
+
+    Raises
+    ------
+    OptionError
+    """
+    if device is not None:
+        _options.check_device_name(device)
+    if on_unsupported not in ("host", "raise"):
+        raise OptionError(
+            f"accelerate: `on_unsupported={on_unsupported!r}` was given; "
+            "it can be 'host' or 'raise'"
+        )
+
+
+def device_for_arrays(state: State) -> torch.device:
+    """Return where NumPy's arrays are computed.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        If torch doesn't see the device that was asked for.
+    """
+    wanted = state.device or _options.resolve({}, _options.current()).device or "cpu"
+    if wanted == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        if wanted == "auto":
+            return torch.device("cpu")
+        raise DeviceNotFoundError(
+            f'sklearn: `device="{wanted}"` was asked for, but torch sees no CUDA device; '
+            'pass device="auto" or device="cpu"'
+        )
+    return torch.device("cuda" if wanted == "auto" else wanted)
+
+
+# -- Attributes ---------------------------------------------------------------------------------
+
+
+def read(estimator: Any, name: str, value: Any) -> Any:
+    """Return an attribute's value in the container that its reader needs."""
+    if name in type(estimator)._parameters_of():
+        return value
+    frame = _frames.current()
+    if frame is not None and frame.on_device:
+        if name in type(estimator)._on_host:
+            return value
+        return _on_device(estimator, name, value, frame.device)
+    if frame is None and state_of(estimator).given == "tensor":
+        return _as_tensor(estimator, name, value)
+    if not _holds_tensors(value):
+        return value
+    found = _copy(estimator, name, value, "array", host_value)
+    if frame is not None:
+        # scikit-learn's own code may write into it.
+        vars(estimator)[name] = found
+    return found
+
+
+def _holds_tensors(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(isinstance(part, torch.Tensor) for part in value)
+    return isinstance(value, torch.Tensor)
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
+
+
+def host_value(value: Any) -> Any:
+    """Return what was a tensor as NumPy's array, or as a number where it has no dimensions."""
+    if isinstance(value, tuple | list):
+        return type(value)(map(host_value, value))
+    return _crossings.to_host(value)[()] if isinstance(value, torch.Tensor) else value
+
+
+def _on_device(estimator: Any, name: str, value: Any, device: torch.device) -> Any:
+    """Return arrays as tensors, and tensors, on a device."""
+
+    def moved(part: Any) -> Any:
+        if isinstance(part, tuple | list):
+            return type(part)(map(moved, part))
+        if _is_numeric(part):
+            return _crossings.to_device(part, device)
+        return part.to(device) if isinstance(part, torch.Tensor) else part
+
+    if isinstance(value, torch.Tensor) and value.device == device:
+        return value
+    parts = value if isinstance(value, tuple | list) else (value,)
+    if not any(_is_numeric(part) or isinstance(part, torch.Tensor) for part in parts):
+        return value
+    return _copy(estimator, name, value, device, moved)
+
+
+def _as_tensor(estimator: Any, name: str, value: Any) -> Any:
+    """Return labels as the tensor that was fitted with had them; others as they are."""
+    if name not in type(estimator)._on_host or not _is_numeric(value):
+        return value
+    return _copy(estimator, name, value, "tensor", torch.from_numpy)
+
+
+def _copy(estimator: Any, name: str, value: Any, key: Any, made: Any) -> Any:
+    """Return the same value in another container, made once."""
+    copies = state_of(estimator).copies
+    source, found = copies.get(name, (None, {}))
+    if source is not value:
+        found = {}
+        copies[name] = value, found
+    if key not in found:
+        found[key] = made(value)
+    return found[key]

@@ -1,0 +1,209 @@
+"""The one table of scikit-learn's names: where an estimator or a metric computes.
+
+A chapter module declares device estimators with `on_device`, classes that scikit-learn itself
+computes on tensors with `delegated`, and why others stay on the host with `through_host`. What
+isn't declared is *delegated* where scikit-learn's tags say that it takes tensors, else *host*.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+from npaccel._sklearn import _listing
+
+T = TypeVar("T")
+
+#: "device": npaccel computes on the tensors' device. "delegated": scikit-learn's own code computes
+#: on the tensors. "host": NumPy's arrays go through scikit-learn.
+Route = Literal["device", "delegated", "host"]
+
+#: How far from scikit-learn's, relatively, the tests let results in float64 be.
+DEFAULT_TOLERANCE = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One estimator or function of scikit-learn, and where it computes.
+
+    Parameters
+    ----------
+    name : str
+        scikit-learn's public name, as in ``"cluster.KMeans"``.
+    sklearn : type or callable
+        What scikit-learn has under it.
+    route : {"device", "delegated", "host"}
+    implementation : type or callable, optional
+        Of a device row: npaccel's subclass or function.
+    refused : str
+        Which parameters and inputs go through the host, in words.
+    tolerance : float
+        How far from scikit-learn's, relatively, its results in float64 may be.
+    note : str
+        What differs.
+    reason : str
+        Why it stays on the host.
+    expected_failures : mapping
+        Checks of scikit-learn's ``check_estimator`` that can't pass, with the reason.
+    """
+
+    name: str
+    sklearn: Any
+    route: Route
+    implementation: Any = None
+    refused: str = ""
+    tolerance: float = DEFAULT_TOLERANCE
+    note: str = ""
+    reason: str = ""
+    expected_failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_estimator(self) -> bool:
+        """Whether it's a class, not a function."""
+        return isinstance(self.sklearn, type)
+
+
+_declared: dict[str, Row] = {}
+_by_object: dict[int, Row] = {}
+_lock = threading.RLock()
+_loaded = False
+
+
+def _declare(row: Row) -> None:
+    if row.name in _declared:
+        raise ValueError(f"table: {row.name} has a row already; mend the first one")
+    _declared[row.name] = row
+    _by_object[id(row.sklearn)] = row
+
+
+def on_device(
+    name: str,
+    *,
+    refused: str = "",
+    tolerance: float = DEFAULT_TOLERANCE,
+    note: str = "",
+    expected_failures: Mapping[str, str] | None = None,
+) -> Callable[[T], T]:
+    """Declare a class or a function as npaccel's form of scikit-learn's.
+
+    Parameters
+    ----------
+    name : str
+        scikit-learn's public name without ``sklearn.``, as in ``"cluster.KMeans"``. A name that
+        the installed scikit-learn doesn't have is passed over.
+    refused, tolerance, note, expected_failures
+        The fields of `Row`.
+    """
+
+    def declare(implementation: T) -> T:
+        original = _listing.find(name)
+        if original is None:
+            return implementation
+        failures = expected_failures or {}
+        _declare(
+            Row(
+                name,
+                original,
+                "device",
+                implementation,
+                refused,
+                tolerance,
+                note,
+                expected_failures=failures,
+            )
+        )
+        if isinstance(implementation, type):
+            # It's known, and pickled, by its public name.
+            implementation.__module__ = f"npaccel.sklearn.{name.rpartition('.')[0]}"
+        return implementation
+
+    return declare
+
+
+def delegated(names: str, note: str = "") -> None:
+    """Say of estimators that scikit-learn's own code computes on tensors.
+
+    Parameters
+    ----------
+    names : str
+        Public names without ``sklearn.``, with spaces between.
+    note : str
+        What is to be said of it, without a full stop.
+    """
+    for name in names.split():
+        original = _listing.find(name)
+        if original is not None:
+            _declare(Row(name, original, "delegated", note=note))
+
+
+def through_host(names: str, reason: str) -> None:
+    """Say why estimators and functions stay on the host.
+
+    Parameters
+    ----------
+    names : str
+        Public names without ``sklearn.``, with spaces between.
+    reason : str
+        Why, without a full stop.
+    """
+    for name in names.split():
+        original = _listing.find(name)
+        if original is not None:
+            _declare(Row(name, original, "host", reason=reason))
+
+
+def load() -> None:
+    """Import the chapters, once."""
+    global _loaded
+    with _lock:
+        if _loaded:
+            return
+        import npaccel._sklearn as package
+
+        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            if module.name.startswith("_chapter_"):
+                importlib.import_module(f"npaccel._sklearn.{module.name}")
+        _loaded = True
+
+
+def row(name: str) -> Row | None:
+    """Return the row of a public name (``"cluster.KMeans"``), None if there is no such name."""
+    load()
+    found = _declared.get(name)
+    if found is not None:
+        return found
+    original = _listing.find(name)
+    if original is None or not _listing.is_wanted(original):
+        return None
+    same = _by_object.get(id(original))
+    if same is not None:
+        return dataclasses.replace(same, name=name)
+    return Row(name, original, "delegated" if _listing.computes_on_tensors(original) else "host")
+
+
+def row_of(original: Any) -> Row | None:
+    """Return the row of a class or function of scikit-learn, None for any other."""
+    load()
+    found = _by_object.get(id(original))
+    if found is not None and found.sklearn is original:
+        return found
+    name = _listing.name_of(original)
+    return row(name) if name is not None else None
+
+
+def rows() -> dict[str, Row]:
+    """Return the row of every public estimator and metric, by name."""
+    load()
+    names = [*_listing.names(), *sorted(set(_declared) - set(_listing.names()))]
+    found = {name: row(name) for name in names}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def device_estimators() -> list[Row]:
+    """Return the rows of the estimators that npaccel computes itself."""
+    load()
+    return [r for r in _declared.values() if r.route == "device" and r.is_estimator]

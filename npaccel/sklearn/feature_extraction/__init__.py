@@ -1,0 +1,5 @@
+"""`sklearn.feature_extraction`, accelerated."""
+
+from npaccel._sklearn._namespace import mirror
+
+__all__, __getattr__, __dir__ = mirror("feature_extraction")

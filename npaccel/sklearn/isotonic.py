@@ -1,0 +1,5 @@
+"""`sklearn.isotonic`, accelerated."""
+
+from npaccel._sklearn._namespace import mirror
+
+__all__, __getattr__, __dir__ = mirror("isotonic")

@@ -1,0 +1,5 @@
+"""`sklearn.neighbors`, accelerated."""
+
+from npaccel._sklearn._namespace import mirror
+
+__all__, __getattr__, __dir__ = mirror("neighbors")

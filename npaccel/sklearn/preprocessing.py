@@ -1,0 +1,5 @@
+"""`sklearn.preprocessing`, accelerated."""
+
+from npaccel._sklearn._namespace import mirror
+
+__all__, __getattr__, __dir__ = mirror("preprocessing")

@@ -1,0 +1,77 @@
+"""scikit-learn's ``check_estimator`` for npaccel's device estimators."""
+
+import warnings
+from functools import partial
+
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import SkipTestWarning
+from sklearn.utils import estimator_checks
+from sklearn.utils._test_common import instance_generator
+
+import npaccel
+from npaccel._sklearn import _crossings
+
+
+def instances(row):
+    """Return the instances of npaccel's class that scikit-learn would test of its own."""
+    originals = list(instance_generator._construct_instances(row.sklearn))
+    return [row.implementation(**one.get_params(deep=False)) for one in originals]
+
+
+def known_failures(row, estimator):
+    """Return the checks that fail with scikit-learn's own class."""
+    plain = row.sklearn(**estimator.get_params(deep=False))
+    return dict(instance_generator._get_expected_failed_checks(plain))
+
+
+def _checks(row, estimator):
+    """Yield each check, with an estimator of the parameters that scikit-learn gives its own."""
+    yield (
+        clone(estimator),
+        partial(estimator_checks.check_estimator_cloneable, type(estimator).__name__),
+    )
+    wanted = instance_generator.PER_ESTIMATOR_CHECK_PARAMS.get(row.sklearn, {})
+    for check in estimator_checks._yield_all_checks(estimator, legacy=True):
+        name = getattr(check, "func", check).__name__
+        settings = wanted.get(name, [{}])
+        for params in [settings] if isinstance(settings, dict) else settings:
+            yield clone(estimator).set_params(**params), partial(check, type(estimator).__name__)
+
+
+def _name(check):
+    while isinstance(check, partial):
+        check = check.func
+    return check.__name__
+
+
+def failures(row, estimator, apart):
+    """Return the checks that fail, as lines of text.
+
+    Parameters
+    ----------
+    apart : bool
+        Whether the CPU counts as a device.
+    """
+    expected = {**known_failures(row, estimator), **row.expected_failures}
+    found = []
+    with npaccel.options(backend="eager"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        for one, check in _checks(row, estimator):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("default")
+                    _call(check, one, apart)
+            except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 (told of below)
+                skipped = type(error).__name__ in ("SkipTest", "Skipped")
+                if not skipped and _name(check) not in expected:
+                    found.append(f"{_name(check)}: {type(error).__name__}: {error}")
+    return found
+
+
+def _call(check, estimator, apart):
+    if apart:
+        with _crossings.cpu_as_device():
+            check(estimator)
+    else:
+        check(estimator)
