@@ -142,8 +142,8 @@ def accelerate(
         Where NumPy's arrays and tables are computed. ``"auto"``: on CUDA where there is one. None:
         as `npaccel.options` says. Tensors stay where they are.
     on_unsupported : {"host", "raise"}, default "host"
-        What becomes of a step that can't run on the device. ``"host"``: it runs in scikit-learn, and
-        ``report_`` says so and why. ``"raise"``: an error.
+        What becomes of a step that can't run on the device. ``"host"``: it runs in scikit-learn,
+        and ``report_`` says so and why. ``"raise"``: an error.
 
     Returns
     -------
