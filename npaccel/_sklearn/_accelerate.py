@@ -39,17 +39,24 @@ def _class_of(original: type) -> type:
         return row.implementation  # type: ignore[no-any-return]
     route = "host" if row is None else row.route
     reason = "" if row is None else row.reason
+    library = "scikit-learn" if row is not None else "its own code"
     space: dict[str, Any] = {
         "__doc__": original.__doc__,
         "__module__": original.__module__,
         "__qualname__": original.__qualname__,
         "_npaccel_original": original,
         "_npaccel_route": route,
-        "_npaccel_reason": reason or "scikit-learn computes it on NumPy's arrays",
+        "_npaccel_reason": reason or f"{library} computes it on NumPy's arrays",
     }
-    if row is not None:
-        space["__module__"] = f"npaccel.sklearn.{row.name.rpartition('.')[0]}"
-    return type(original.__name__, (Accelerated, original), space)
+    if row is None:
+        return type(original.__name__, (Accelerated, original), space)
+    space["__module__"] = f"npaccel.sklearn.{row.name.rpartition('.')[0]}"
+    space["_npaccel_wants"] = row.wants
+    space["_npaccel_carries"] = row.carries
+    if row.route == "delegated":  # its classes are tensors where its labels were
+        space["_on_host"] = ("feature_names_in_",)
+    mixins = () if row.mixin is None else (row.mixin,)
+    return type(original.__name__, (Accelerated, *mixins, original), space)
 
 
 def _accelerated_class(kind: type) -> type:
@@ -73,11 +80,20 @@ def _copied(value: Any, change: Callable[[type], type], seen: dict[int, Any] | N
     if isinstance(value, BaseEstimator):
         kind: Any = change(type(value))
         made = seen[id(value)] = kind.__new__(kind)
+        deep = change is _original_class or _is_made_of_others(value)
         for name, part in vars(value).items():
             if name != _state.KEY:
-                vars(made)[name] = _copied(part, change, seen)
+                vars(made)[name] = _copied(part, change, seen) if deep else part
         return made
     return _copied_container(value, change, seen)
+
+
+def _is_made_of_others(estimator: Any) -> bool:
+    """Whether estimators are among the parameters, and not only among what it makes itself."""
+    found: list[Any] = []
+    for name in estimator._get_param_names():
+        _visit(getattr(estimator, name, None), found.append)
+    return bool(found)
 
 
 def _copied_container(value: Any, change: Callable[[type], type], seen: dict[int, Any]) -> Any:

@@ -55,6 +55,7 @@ import numpy as np
 import torch
 
 from npaccel._sklearn import _frames, _running, _state
+from npaccel._sklearn._frames import Container
 from npaccel._sklearn._report import EstimatorReport
 
 #: The dtypes that estimators compute in; others become the first.
@@ -102,6 +103,10 @@ class Accelerated:
     _npaccel_route: ClassVar[str] = "device"
     #: Why it's on the host, of a host row.
     _npaccel_reason: ClassVar[str] = ""
+    #: Of a composite: what its parts' results are to be in its fits, and in its other methods.
+    _npaccel_wants: ClassVar[tuple[Container | None, Container | None]] = (None, None)
+    #: Of a composite: whether data stays on the device between its parts.
+    _npaccel_carries: ClassVar[bool] = True
     #: Attributes that stay NumPy's arrays: labels can be strings.
     _on_host: ClassVar[tuple[str, ...]] = ("classes_", "feature_names_in_")
 

@@ -33,6 +33,8 @@ class Frame:
         What the outermost caller gave, and gets when attributes are read.
     own : bool
         Whether npaccel's methods run; else scikit-learn's.
+    passes : bool
+        Whether its own methods are called as by anyone: by a metric of predictions, say.
     wants : {"tensor", "array"} or None
         What the results of estimators that are called inside are to be; None: what those are given.
     gives : {"tensor", "array"}
@@ -51,6 +53,7 @@ class Frame:
     device: torch.device
     given: Container
     own: bool = True
+    passes: bool = False
     wants: Container | None = None
     gives: Container = "tensor"
     parent: Frame | None = None

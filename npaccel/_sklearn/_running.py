@@ -21,6 +21,8 @@ from npaccel.errors import NotOnDeviceError
 
 #: Methods that validate the estimator's parameters.
 _FITS = ("fit", "fit_predict", "fit_transform", "partial_fit")
+#: Methods whose results go from step to step.
+_TRANSFORMS = ("transform", "fit_transform", "inverse_transform")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +36,9 @@ class _Plan:
     own : bool
         Whether npaccel's method runs; else scikit-learn's.
     moves : bool
-        Whether data is moved at the entry.
+        Whether data is moved to the device at the entry.
+    passes : bool
+        Whether data is passed on as it came; else, on the host, tensors become arrays.
     reason : str
         Why it runs on the host.
     refused : bool
@@ -46,6 +50,7 @@ class _Plan:
     on_device: bool
     own: bool = True
     moves: bool = False
+    passes: bool = False
     reason: str = ""
     refused: bool = False
     wants: Container | None = None
@@ -66,7 +71,7 @@ def call(
         What it was called with.
     """
     parent = _frames.current()
-    if parent is not None and parent.estimator is self and not _is_metric(function):
+    if parent is not None and parent.estimator is self and not parent.passes:
         # A method that another one of the same estimator calls runs where that one runs.
         method = function if parent.own else _sklearns(self, name)
         return method(self, *args, **kwargs)
@@ -81,6 +86,7 @@ def call(
         device,
         parent.given if parent is not None else given,
         plan.own,
+        plan.passes,
         plan.wants,
         gives=_gives(self, name, given, parent),
         parent=parent,
@@ -110,7 +116,7 @@ def _run(
         with _frames.entered(frame), _joblib_in_this_thread(plan.on_device):
             if plan.moves:
                 args, kwargs = _moved(frame, args, kwargs)
-            elif not plan.on_device:
+            elif not plan.on_device and not plan.passes:
                 args, kwargs = _containers.mapped((args, kwargs), _array)
             method = function if plan.own else _sklearns(self, name)
             found = method(self, *args, **kwargs)
@@ -141,15 +147,17 @@ def _gives(self: Any, name: str, given: Container, parent: Frame | None) -> Cont
     """Return in which container the result leaves."""
     from sklearn.utils import _set_output
 
-    if name in ("transform", "fit_transform"):
+    if name in _TRANSFORMS[:2]:
         config = vars(self).get(_state.OUTPUT, {})
         if _set_output._auto_wrap_is_configured(self):
             dense = config.get("transform") or _set_output._get_output_config("transform")["dense"]
             if dense != "default":
                 return "array"  # scikit-learn makes a DataFrame of it
-    if parent is not None and parent.wants is not None:
-        return parent.wants
-    return given
+    if parent is None or parent.wants is None:
+        return given
+    if parent.wants == "tensor" and name not in _TRANSFORMS:
+        return parent.gives  # the last step's: it leaves as it is
+    return parent.wants
 
 
 def _plan(
@@ -160,8 +168,8 @@ def _plan(
     if _is_metric(function):
         return _plan_of_score(args, kwargs)
     arguments = _bound(args, kwargs)
-    if kind._npaccel_route == "meta":
-        return _plan_of_meta(self, arguments.get("X"), device)
+    if kind._npaccel_route == "composite":
+        return _plan_of_composite(self, name, arguments, device)
     if kind._npaccel_route == "host":
         return _Plan(False, False, reason=kind._npaccel_reason, refused=True)
     apart = _crossings.is_apart(device)
@@ -187,24 +195,39 @@ def _plan_of_device(self: Any, name: str, arguments: dict[str, Any], device: tor
     return _Plan(False, False, reason=why) if why else _Plan(True)
 
 
-def _plan_of_meta(self: Any, X: Any, device: torch.device) -> _Plan:
+def _plan_of_composite(
+    self: Any, name: str, arguments: dict[str, Any], device: torch.device
+) -> _Plan:
     """Choose for an estimator of estimators: its own code only carries the data."""
+    X = arguments["X"]
     why = why_not(self, X) if X is not None else ""
     tensor = isinstance(X, torch.Tensor)
-    if why or not (tensor or _crossings.is_apart(device)):
-        return _Plan(False, False)
+    why = why or _plain_part(self)
+    if why or not self._npaccel_carries or not (tensor or _crossings.is_apart(device)):
+        return _Plan(False, False, reason=why)
     is_table = not tensor and not isinstance(X, np.ndarray)
-    return _Plan(True, moves=not is_table, wants=self._npaccel_wants)
+    in_fit = name in _FITS or name == "score"
+    return _Plan(True, moves=not is_table, wants=self._npaccel_wants[0 if in_fit else 1])
+
+
+def _plain_part(self: Any) -> str:
+    """Return why data can't stay on the device: a part that isn't npaccel's."""
+    from npaccel._sklearn._device import Accelerated
+
+    for name in ("steps", "transformer_list", "transformers", "estimators", "estimator"):
+        value = getattr(self, name, None)
+        listed = value if isinstance(value, tuple | list) else [("", value)]
+        for _, part, *_ in listed:
+            if hasattr(part, "fit") and not isinstance(part, Accelerated):
+                return f"{type(part).__name__} isn't npaccel's"
+    return ""
 
 
 def _plan_of_score(args: Any, kwargs: Any) -> _Plan:
     """Choose for a metric of the predictions: they come where the true values are."""
     y = args[1] if len(args) > 1 else kwargs.get("y")
-    X = args[0] if args else kwargs.get("X")
     on_device = isinstance(y, torch.Tensor)
-    wants: Container = "tensor" if on_device else "array"
-    del X
-    return _Plan(on_device, wants=wants, own=True)
+    return _Plan(on_device, passes=True, wants="tensor" if on_device else "array")
 
 
 def _is_metric(function: Any) -> bool:
@@ -222,6 +245,9 @@ def why_not(self: Any, X: Any) -> str:
         return "its callbacks are called by scikit-learn's own code"
     if sparse.issparse(X):
         return "X is a sparse matrix"
+    held = [name for name, value in vars(self).items() if sparse.issparse(value)]
+    if held:
+        return f"{held[0]} is a sparse matrix"
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind not in "biuf":
         return f"X has the dtype {dtype}"
@@ -266,9 +292,11 @@ def _moved(frame: Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 
     Of an estimator of estimators X only: the labels are taken by whoever fits them.
     """
+    only_x = type(frame.estimator)._npaccel_route == "composite"
 
     def part(name: str, value: Any) -> Any:
-        only_x = frame.estimator._npaccel_route == "meta"
+        if only_x and name == "y" and frame.wants == "array" and isinstance(value, torch.Tensor):
+            return _crossings.to_host(value)  # what predictions are compared with
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf" or not value.ndim:
             return value
         return value if only_x and name != "X" else _crossings.to_device(value, frame.device)
@@ -315,8 +343,6 @@ def _note(frame: Frame, plan: _Plan, name: str, seconds: float) -> None:
     """Tell the estimator's report of a call, and those of the estimators that called it."""
     kind = type(frame.estimator)
     route = kind._npaccel_route if not plan.refused and not plan.reason else "host"
-    if route == "meta":
-        route = "device" if plan.on_device else "delegated"
     where = str(frame.device) if plan.on_device else "cpu"
     key = (kind.__name__, name, route, where, plan.reason)
     told: list[Any] = []

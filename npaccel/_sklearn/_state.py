@@ -19,7 +19,7 @@ KEY = "_npaccel"
 #: What `set_output` wrote; scikit-learn's wrapper around npaccel's reads it.
 OUTPUT = "_sklearn_output_config"
 #: Kinds of attributes that may be, or hold, tensors.
-KINDS = frozenset((torch.Tensor, np.ndarray, list, tuple))
+KINDS = frozenset((torch.Tensor, np.ndarray, np.memmap, list, tuple))
 
 
 @dataclasses.dataclass
@@ -102,11 +102,12 @@ def device_for_arrays(state: State) -> torch.device:
 
 def read(estimator: Any, name: str, value: Any) -> Any:
     """Return an attribute's value in the container that its reader needs."""
-    if name in type(estimator)._parameters_of():
+    kind = type(estimator)
+    if name in kind._parameters_of() or kind._npaccel_route == "composite":
         return value
     frame = _frames.current()
-    if frame is not None and frame.on_device:
-        if name in type(estimator)._on_host:
+    if frame is not None and frame.on_device and frame.wants != "array":
+        if name in kind._on_host:
             return value
         return _on_device(estimator, name, value, frame.device)
     if frame is None and state_of(estimator).given == "tensor":
@@ -114,7 +115,7 @@ def read(estimator: Any, name: str, value: Any) -> Any:
     if not _holds_tensors(value):
         return value
     found = _copy(estimator, name, value, "array", host_value)
-    if frame is not None:
+    if frame is not None and not frame.own:
         # scikit-learn's own code may write into it.
         vars(estimator)[name] = found
     return found

@@ -15,12 +15,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from npaccel._sklearn import _listing
+from npaccel._sklearn._frames import Container
 
 T = TypeVar("T")
 
 #: "device": npaccel computes on the tensors' device. "delegated": scikit-learn's own code computes
-#: on the tensors. "host": NumPy's arrays go through scikit-learn.
-Route = Literal["device", "delegated", "host"]
+#: on the tensors. "composite": its own code carries the data between estimators, each of which has
+#: its route. "host": NumPy's arrays go through scikit-learn.
+Route = Literal["device", "delegated", "composite", "host"]
 
 #: How far from scikit-learn's, relatively, the tests let results in float64 be.
 DEFAULT_TOLERANCE = 1e-6
@@ -36,7 +38,7 @@ class Row:
         scikit-learn's public name, as in ``"cluster.KMeans"``.
     sklearn : type or callable
         What scikit-learn has under it.
-    route : {"device", "delegated", "host"}
+    route : {"device", "delegated", "composite", "host"}
     implementation : type or callable, optional
         Of a device row: npaccel's subclass or function.
     refused : str
@@ -49,6 +51,14 @@ class Row:
         Why it stays on the host.
     expected_failures : mapping
         Checks of scikit-learn's ``check_estimator`` that can't pass, with the reason.
+    wants : pair of {"tensor", "array"} or None
+        Of a composite: what its parts' results are to be in its fits, and in its other methods;
+        None: what the parts are given.
+    carries : bool
+        Of a composite: whether its code takes tensors, so that data stays on the device between
+        its parts.
+    mixin : type, optional
+        Of a composite: methods that stand before scikit-learn's.
     """
 
     name: str
@@ -60,6 +70,9 @@ class Row:
     note: str = ""
     reason: str = ""
     expected_failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    wants: tuple[Container | None, Container | None] = (None, None)
+    carries: bool = True
+    mixin: type | None = None
 
     @property
     def is_estimator(self) -> bool:
@@ -138,6 +151,38 @@ def delegated(names: str, note: str = "") -> None:
         original = _listing.find(name)
         if original is not None:
             _declare(Row(name, original, "delegated", note=note))
+
+
+def composite(
+    names: str,
+    *,
+    fit: Container | None = None,
+    later: Container | None = None,
+    carries: bool = True,
+    note: str = "",
+    mixin: type | None = None,
+) -> None:
+    """Say of estimators that are made of others how they carry data.
+
+    Parameters
+    ----------
+    names : str
+        Public names without ``sklearn.``, with spaces between.
+    fit, later : {"tensor", "array"} or None
+        What their parts' results are to be in fits and in other methods.
+    carries : bool
+        The field of `Row`.
+    note : str
+        What is to be said of it, without a full stop.
+    mixin : type, optional
+        The field of `Row`.
+    """
+    for name in names.split():
+        original = _listing.find(name)
+        if original is not None:
+            wants = (fit, later)
+            row = Row(name, original, "composite", note=note, wants=wants, mixin=mixin)
+            _declare(dataclasses.replace(row, carries=carries))
 
 
 def through_host(names: str, reason: str) -> None:
