@@ -13,7 +13,7 @@ from sklearn import linear_model
 from sklearn.linear_model import _logistic
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn import _parts_lbfgs
+from npaccel._sklearn import _parts_lbfgs, _parts_linalg
 from npaccel._sklearn._device import FLOATS, Accelerated
 from npaccel._sklearn._kernels import kernel
 from npaccel._sklearn._table import on_device
@@ -127,7 +127,7 @@ class LogisticRegression(Accelerated, linear_model.LogisticRegression):  # type:
     def decision_function(self, X: Any) -> Any:
         check_is_fitted(self)
         X = self._validated(X, reset=False, dtype=FLOATS)
-        raw = X @ self.coef_.T.to(X.dtype) + self.intercept_.to(X.dtype)
+        raw = _parts_linalg.affine(X, self.coef_, self.intercept_)
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def predict(self, X: Any) -> Any:

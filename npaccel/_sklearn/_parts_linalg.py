@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from npaccel._sklearn import _crossings
+
 #: How many numbers a tile of rows has, so that what is made of it doesn't count beside X.
 TILE = 1 << 22
 
@@ -73,3 +75,71 @@ def randomized_svd(
     if wide:
         return right[:count].T, values[:count], left[:, :count].T
     return left[:, :count], values[:count], right[:count]
+
+
+def affine(X: torch.Tensor, coefficients: torch.Tensor, intercept: Any) -> torch.Tensor:
+    """Return rows times coefficients, of which there is a row per result, plus an intercept."""
+    dtype = torch.promote_types(X.dtype, coefficients.dtype)
+    found = X.to(dtype) @ coefficients.to(dtype).T
+    return found + intercept
+
+
+def centred_products(
+    X: torch.Tensor, y: torch.Tensor, weights: Any, intercept: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return what normal equations need, in 64 bits.
+
+    Parameters
+    ----------
+    X : torch.Tensor
+    y : torch.Tensor
+        A column per target.
+    weights : torch.Tensor or None
+    intercept : bool
+        Whether means are taken away.
+
+    Returns
+    -------
+    tuple of torch.Tensor
+        The products of X with itself and with y, and the means of X and of y.
+    """
+    at, of = (m.to(torch.float64) for m in means(X, y, weights, intercept))
+    width = X.shape[1]
+    gram = torch.zeros((width, width), dtype=torch.float64, device=X.device)
+    right = torch.zeros((width, y.shape[1]), dtype=torch.float64, device=X.device)
+    size = len(tiles(X)[0])
+    scale: Any = [None] * len(tiles(X)) if weights is None else torch.split(weights, size)
+    for part, target, some in zip(tiles(X), torch.split(y, size), scale, strict=True):
+        rows = part.to(torch.float64) - at
+        weighted = rows if some is None else rows * some.to(torch.float64)[:, None]
+        gram.addmm_(weighted.T, rows)
+        right.addmm_(weighted.T, target.to(torch.float64) - of)
+    return gram, right, at, of
+
+
+def means(
+    X: torch.Tensor, y: torch.Tensor, weights: Any, intercept: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the means of the columns of X and of y, zeros if there is no intercept."""
+    if not intercept:
+        return X.new_zeros(X.shape[1]), y.new_zeros(y.shape[1:])
+    return mean(X, weights), mean(y, weights)
+
+
+def rescaled(
+    X: torch.Tensor, y: torch.Tensor, weights: Any, at: torch.Tensor, of: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return centred copies of X and y, times the square roots of the weights."""
+    X, y = X - at, y - of
+    if weights is None:
+        return X, y
+    roots = torch.sqrt(weights)[:, None]
+    return X * roots, y * roots
+
+
+def solved_positive(matrix: torch.Tensor, right: torch.Tensor) -> torch.Tensor | None:
+    """Solve equations with a positive definite matrix; None if it isn't one."""
+    factor, failed = torch.linalg.cholesky_ex(matrix)
+    if _crossings.number(failed):
+        return None
+    return torch.cholesky_solve(right, factor)
