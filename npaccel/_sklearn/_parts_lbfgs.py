@@ -69,7 +69,7 @@ class _Memory:
         self.steps = torch.cat([self.steps[1 - _MEMORY :], step[None]])
         self.turns = torch.cat([self.turns[1 - _MEMORY :], turn[None]])
         products = self.steps @ self.turns.T
-        self.upper = torch.triu(products)
+        self.upper = products  # what is below the diagonal isn't read
         squares = self.turns @ self.turns.T
         self.scale = products[-1, -1] / squares[-1, -1]
         self.middle = torch.diag(torch.diagonal(products)) + self.scale * squares

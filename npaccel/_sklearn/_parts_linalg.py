@@ -80,8 +80,8 @@ def randomized_svd(
 def affine(X: torch.Tensor, coefficients: torch.Tensor, intercept: Any) -> torch.Tensor:
     """Return rows times coefficients, of which there is a row per result, plus an intercept."""
     dtype = torch.promote_types(X.dtype, coefficients.dtype)
-    found = X.to(dtype) @ coefficients.to(dtype).T
-    return found + intercept
+    coefficients = coefficients.to(dtype)
+    return X.to(dtype) @ (coefficients.T if coefficients.ndim > 1 else coefficients) + intercept
 
 
 def centred_products(

@@ -38,7 +38,7 @@ class _Plan:
     moves : bool
         Whether data is moved to the device at the entry.
     passes : bool
-        Whether data is passed on as it came; else, on the host, tensors become arrays.
+        Whether X is passed on as it came; else, on the host, tensors become arrays.
     reason : str
         Why it runs on the host.
     refused : bool
@@ -116,7 +116,9 @@ def _run(
         with _frames.entered(frame), _joblib_in_this_thread(plan.on_device):
             if plan.moves:
                 args, kwargs = _moved(frame, args, kwargs)
-            elif not plan.on_device and not plan.passes:
+            elif plan.passes:
+                args, kwargs = _of_metric(args, kwargs)
+            elif not plan.on_device:
                 args, kwargs = _containers.mapped((args, kwargs), _array)
             method = function if plan.own else _sklearns(self, name)
             found = method(self, *args, **kwargs)
@@ -165,8 +167,8 @@ def _plan(
 ) -> _Plan:
     """Choose where a call runs."""
     kind = type(self)
-    if _is_metric(function):
-        return _plan_of_score(args, kwargs)
+    if _is_metric(function):  # the host computes it of the predictions
+        return _Plan(False, passes=True, wants="array")
     arguments = _bound(args, kwargs)
     if kind._npaccel_route == "composite":
         return _plan_of_composite(self, name, arguments, device)
@@ -221,13 +223,6 @@ def _plain_part(self: Any) -> str:
             if hasattr(part, "fit") and not isinstance(part, Accelerated):
                 return f"{type(part).__name__} isn't npaccel's"
     return ""
-
-
-def _plan_of_score(args: Any, kwargs: Any) -> _Plan:
-    """Choose for a metric of the predictions: they come where the true values are."""
-    y = args[1] if len(args) > 1 else kwargs.get("y")
-    on_device = isinstance(y, torch.Tensor)
-    return _Plan(on_device, passes=True, wants="tensor" if on_device else "array")
 
 
 def _is_metric(function: Any) -> bool:
@@ -304,6 +299,12 @@ def _moved(frame: Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     names = ("X", "y", *[""] * len(args))
     moved = tuple(part(name, value) for name, value in zip(names, args, strict=False))
     return moved, {name: part(name, value) for name, value in kwargs.items()}
+
+
+def _of_metric(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the arguments of a metric with true values and weights on the host, and X as it is."""
+    named = {name: value if name == "X" else _array(value) for name, value in kwargs.items()}
+    return (*args[:1], *map(_array, args[1:])), named
 
 
 def _array(value: Any) -> Any:
