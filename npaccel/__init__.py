@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from npaccel._scipy._patching import array_api
 
 #: Modules that are imported when they're used.
-_MODULES = ("scipy", "testing")
+_MODULES = ("scipy", "sklearn", "testing")
 #: Where the names are that are imported when they're used.
 _LATER = {
     "CheckResult": "npaccel._check._checking",

@@ -50,6 +50,7 @@ def _own(args: Sequence[str]) -> Sequence[str]:
 @click.option("--jit", "targets", multiple=True, metavar="MODULE:FUNCTION",
               help="Compile this function. The script is __main__, the default.")  # fmt: skip
 @click.option("--auto", is_flag=True, help="Compile what `npaccel doctor` advises to.")
+@click.option("--sklearn", is_flag=True, help="Let scikit-learn's estimators compute on it.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no report.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Write the report as a page.")
 @_jit_options
@@ -60,6 +61,7 @@ def run(
     context: click.Context,
     targets: Sequence[str],
     auto: bool,
+    sklearn: bool,
     quiet: bool,
     html: str | None,
     device: str | None,
@@ -90,15 +92,31 @@ def run(
         lambda module, name: (module, name) in wanted,
         decorate,
     )
-    code = run_script(script, args, source)
+    with _sklearn_accelerated(device) if sklearn else contextlib.nullcontext():
+        code = run_script(script, args, source)
     if not quiet:
         _print_reports(jitted)
+    if sklearn and not quiet:
+        from npaccel._sklearn._report import everything
+
+        click.echo(f"\n{everything.report()}", err=True)
     if html is not None:
         _write_page(html, jitted)
     missing = sorted(wanted - source.found)
     for module, name in missing:
         click.echo(f"npaccel run: {module}:{name} wasn't found; {_why_missing(module)}", err=True)
     context.exit(code or (2 if missing else 0))
+
+
+def _sklearn_accelerated(device: str | None) -> contextlib.AbstractContextManager[Any]:
+    """Let scikit-learn's classes compute on the device until the block ends, in all threads."""
+    try:
+        from npaccel.sklearn import accelerated  # noqa: F401 (its error names what is missing)
+    except ImportError as error:
+        raise click.ClickException(str(error)) from error
+    from npaccel._sklearn._patching import everywhere
+
+    return everywhere(device or "auto")
 
 
 def _parsed(target: str) -> tuple[str, str]:

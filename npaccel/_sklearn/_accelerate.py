@@ -81,9 +81,15 @@ def _copied(value: Any, change: Callable[[type], type], seen: dict[int, Any] | N
         kind: Any = change(type(value))
         made = seen[id(value)] = kind.__new__(kind)
         deep = change is _original_class or _is_made_of_others(value)
+        parameters = set(value._get_param_names())
         for name, part in vars(value).items():
-            if name != _state.KEY:
-                vars(made)[name] = _copied(part, change, seen) if deep else part
+            if name == _state.KEY:
+                continue
+            copied = _copied(part, change, seen) if deep else part
+            if copied is part and (name in parameters or isinstance(part, np.ndarray)):
+                # Neither draws of a random state nor what a method writes reaches the original.
+                copied = copy.deepcopy(part)
+            vars(made)[name] = copied
         return made
     return _copied_container(value, change, seen)
 
@@ -117,7 +123,22 @@ def _copied_container(value: Any, change: Callable[[type], type], seen: dict[int
         array = np.empty_like(value)
         array.flat[:] = parts
         return array
-    return value
+    return _copied_helper(value, change, seen) if _is_helper(value) else value
+
+
+def _is_helper(value: Any) -> bool:
+    """Whether a value is an object of scikit-learn's that may hold estimators: a scorer, say."""
+    ours = type(value).__module__.startswith("sklearn.")
+    return ours and not isinstance(value, type) and hasattr(value, "__dict__")
+
+
+def _copied_helper(value: Any, change: Callable[[type], type], seen: dict[int, Any]) -> Any:
+    parts = {name: _copied(part, change, seen) for name, part in vars(value).items()}
+    if all(parts[name] is part for name, part in vars(value).items()):
+        return value
+    made = copy.copy(value)
+    vars(made).update(parts)
+    return made
 
 
 def _visit(value: Any, act: Callable[[Any], None], seen: set[int] | None = None) -> None:
@@ -138,6 +159,8 @@ def _visit(value: Any, act: Callable[[Any], None], seen: set[int] | None = None)
         isinstance(value, np.ndarray) and value.dtype == object
     ):
         parts = value
+    elif _is_helper(value):
+        parts = list(vars(value).values())
     for part in parts:
         _visit(part, act, seen)
 

@@ -143,3 +143,7 @@ class Log:
 
     def __reduce__(self) -> tuple[type[Log], tuple[()]]:
         return Log, ()
+
+
+#: The calls of all estimators in this process.
+everything = Log()

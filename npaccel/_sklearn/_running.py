@@ -15,7 +15,7 @@ from scipy import sparse
 
 from npaccel import _options
 from npaccel._scipy import _containers
-from npaccel._sklearn import _crossings, _frames, _state
+from npaccel._sklearn import _crossings, _frames, _report, _state
 from npaccel._sklearn._frames import Container, Frame
 from npaccel.errors import NotOnDeviceError
 
@@ -23,6 +23,8 @@ from npaccel.errors import NotOnDeviceError
 _FITS = ("fit", "fit_predict", "fit_transform", "partial_fit")
 #: Methods whose results go from step to step.
 _TRANSFORMS = ("transform", "fit_transform", "inverse_transform")
+#: The ``score`` that all classifiers or regressors have.
+_METRICS = ("ClassifierMixin.score", "RegressorMixin.score")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,9 +229,7 @@ def _plain_part(self: Any) -> str:
 
 def _is_metric(function: Any) -> bool:
     """Whether a method is the ``score`` that all classifiers or regressors have."""
-    from sklearn.base import ClassifierMixin, RegressorMixin
-
-    return function in (ClassifierMixin.score, RegressorMixin.score)
+    return function.__module__ == "sklearn.base" and function.__qualname__ in _METRICS
 
 
 def why_not(self: Any, X: Any) -> str:
@@ -346,6 +346,7 @@ def _note(frame: Frame, plan: _Plan, name: str, seconds: float) -> None:
     route = kind._npaccel_route if not plan.refused and not plan.reason else "host"
     where = str(frame.device) if plan.on_device else "cpu"
     key = (kind.__name__, name, route, where, plan.reason)
+    _report.everything.note(key, frame.count, seconds)
     told: list[Any] = []
     up: Frame | None = frame
     while up is not None:

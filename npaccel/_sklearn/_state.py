@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from npaccel import _options
 from npaccel._sklearn import _crossings, _frames
 from npaccel._sklearn._frames import Container
 from npaccel._sklearn._report import Log
-from npaccel.errors import DeviceNotFoundError, OptionError
+from npaccel.errors import DeviceNotFoundError, OptionError, PerformanceWarning
 
 #: The key of an estimator's ``__dict__`` that holds its state.
 KEY = "_npaccel"
@@ -34,6 +35,8 @@ class State:
     given : {"tensor", "array"}
         What it was fitted with, and what its attributes are when they are read.
     log : Log
+    loaded : bool
+        Whether it comes from a pickle, which may be of another machine.
     copies : dict
         By attribute: the value that it had, and the same in other containers.
     """
@@ -43,9 +46,10 @@ class State:
     given: Container = "array"
     log: Log = dataclasses.field(default_factory=Log)
     copies: dict[str, tuple[Any, dict[Any, Any]]] = dataclasses.field(default_factory=dict)
+    loaded: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"device": self.device, "on_unsupported": self.on_unsupported, "given": "array"}
+        return {"device": self.device, "on_unsupported": self.on_unsupported, "loaded": True}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -88,6 +92,14 @@ def device_for_arrays(state: State) -> torch.device:
     if wanted == "cpu":
         return torch.device("cpu")
     if not torch.cuda.is_available():
+        if state.loaded and wanted != "auto":
+            warnings.warn(
+                f"the estimator was pickled with `device={wanted!r}`, which isn't here; it "
+                "computes on the CPU",
+                PerformanceWarning,
+                stacklevel=5,
+            )
+            state.device = wanted = "auto"
         if wanted == "auto":
             return torch.device("cpu")
         raise DeviceNotFoundError(

@@ -18,9 +18,10 @@ except ImportError as error:
 
 from npaccel._sklearn._accelerate import accelerate, to_host
 from npaccel._sklearn._listing import SUBMODULES as _SUBMODULES
+from npaccel._sklearn._patching import accelerated
 from npaccel._sklearn._report import EstimatorReport, Step
 
-__all__ = ["EstimatorReport", "Step", "accelerate", "to_host"]
+__all__ = ["EstimatorReport", "Step", "accelerate", "accelerated", "to_host"]
 
 
 def __getattr__(name: str) -> Any:

@@ -169,7 +169,7 @@ def test_regressors(as_device, make):
     assert mine.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-9)
 
 
-def test_one_copy_of_X_in_a_search(as_device):
+def test_one_copy_in_a_search(as_device):
     X, y = data("digits")
     steps = make_pipeline(StandardScaler(), PCA(5, svd_solver="covariance_eigh"), logistic())
     search = GridSearchCV(steps, {"pca__n_components": [3, 5]}, cv=2)
