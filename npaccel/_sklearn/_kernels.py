@@ -36,7 +36,8 @@ def kernel(
     Returns
     -------
     callable
-        Takes tensors, Python's numbers and None.
+        Takes tensors, Python's numbers and None. Its attribute ``compiled`` is the same, compiled
+        for small work too.
     """
     if function is None:
         return functools.partial(kernel, static=static)
@@ -53,6 +54,8 @@ def kernel(
             found = function(*arrays, **{name: _array(v) for name, v in kwargs.items()})
         return _tensors(found)
 
+    # For those who call it often with small tiles of something large.
+    vars(call)["compiled"] = compiled
     return call
 
 
