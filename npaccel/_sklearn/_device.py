@@ -112,8 +112,10 @@ class Accelerated:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_npaccel_original" not in cls.__dict__:
-            bases = [base for base in cls.__mro__[1:] if not issubclass(base, Accelerated)]
-            cls._npaccel_original = next(base for base in bases if hasattr(base, "fit"))
+            from sklearn.base import BaseEstimator
+
+            bases = [base for base in cls.__mro__[1:] if issubclass(base, BaseEstimator)]
+            cls._npaccel_original = next(b for b in bases if not issubclass(b, Accelerated))
         for name in METHODS:
             found = inspect.getattr_static(cls, name, None)
             if found is not None and (name in cls.__dict__ or not _is_wrapped(found)):
