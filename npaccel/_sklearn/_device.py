@@ -68,6 +68,7 @@ METHODS = (
     "fit_transform",
     "partial_fit",
     "predict",
+    "predict_joint_log_proba",
     "predict_log_proba",
     "predict_proba",
     "decision_function",
