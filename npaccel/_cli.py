@@ -90,11 +90,14 @@ def support(context: click.Context, name: str | None) -> None:
     """Show what is compiled of NumPy: one object by NAME, or the totals and what isn't compiled.
 
     NAME is as in code: np.percentile, numpy.linalg.norm, percentile. For a name that begins with
-    scipy it's what becomes of a call with tensors, and "scipy" alone shows the totals. An unknown
-    name exits with 1.
+    scipy it's what becomes of a call with tensors, and "scipy" alone shows the totals; for one that
+    begins with sklearn it's where an estimator or a metric computes. An unknown name exits with 1.
     """
     if name is not None and name.split(".")[0] == "scipy":
         _show_scipy(context, name)
+        return
+    if name is not None and name.split(".")[0] == "sklearn":
+        _show_sklearn(context, name)
         return
     from npaccel import _support
 
@@ -122,6 +125,25 @@ def _show_scipy(context: click.Context, name: str) -> None:
         click.echo(_support.described(row))
     if not found:
         _unknown(context, name, f"SciPy {scipy.__version__}", _support.similar(name))
+
+
+def _show_sklearn(context: click.Context, name: str) -> None:
+    try:
+        import sklearn
+    except ImportError as error:
+        raise click.ClickException("scikit-learn isn't installed") from error
+
+    from npaccel._sklearn import _support
+
+    if name == "sklearn":
+        for route, count in _support.totals(_support.table()).items():
+            click.echo(f"{route:<10}{count:>5}")
+        return
+    found = _support.find(name)
+    for row in found:
+        click.echo(_support.described(row))
+    if not found:
+        _unknown(context, name, f"scikit-learn {sklearn.__version__}", _support.similar(name))
 
 
 def _unknown(context: click.Context, name: str, library: str, close: list[str]) -> None:

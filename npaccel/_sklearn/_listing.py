@@ -72,7 +72,14 @@ def _module(name: str) -> Any:
 def public(module: str) -> list[str]:
     """Return the public names of a submodule."""
     found = _module(module)
-    return sorted(getattr(found, "__all__", [n for n in vars(found) if not n.startswith("_")]))
+    listed = getattr(found, "__all__", None)
+    if listed is not None:
+        return sorted(listed)
+    return sorted(
+        name
+        for name, value in vars(found).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == f"sklearn.{module}"
+    )
 
 
 def is_estimator(value: Any) -> bool:
@@ -122,8 +129,12 @@ def computes_on_tensors(original: Any) -> bool:
     """Whether scikit-learn itself computes on tensors, by its own tags."""
     if not is_estimator(original):
         return getattr(original, "__name__", "") in _METRICS_ON_TENSORS
+    made = object.__new__(original)  # a deprecated one warns of being called
+    for parameter in inspect.signature(original.__init__).parameters.values():
+        if parameter.default is not inspect.Parameter.empty:
+            setattr(made, parameter.name, parameter.default)
     try:
-        tags = original().__sklearn_tags__()
+        tags = made.__sklearn_tags__()
     except (TypeError, ValueError, AttributeError):  # it needs another estimator, say
         return False
     return bool(getattr(tags, "array_api_support", False))

@@ -36,7 +36,7 @@ def mirror(
 @functools.cache
 def offered(submodule: str, name: str) -> Any:
     """Return scikit-learn's class accelerated, or its function on tensors; else what it has."""
-    from npaccel._sklearn import _accelerate, _table
+    from npaccel._sklearn import _accelerate, _functions, _table
 
     original = _listing.find(f"{submodule}.{name}")
     if _listing.is_estimator(original):
@@ -44,4 +44,6 @@ def offered(submodule: str, name: str) -> Any:
     row = _table.row(f"{submodule}.{name}")
     if row is not None and row.implementation is not None:
         return row.implementation
+    if row is not None and submodule.startswith("metrics"):
+        return _functions.routed(original)
     return original

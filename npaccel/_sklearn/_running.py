@@ -176,14 +176,25 @@ def _plan(
         return _plan_of_composite(self, name, arguments, device)
     if kind._npaccel_route == "host":
         return _Plan(False, False, reason=kind._npaccel_reason, refused=True)
-    apart = _crossings.is_apart(device)
     if kind._npaccel_route == "device":
         return _plan_of_device(self, name, arguments, device)
+    return _plan_of_delegated(self, name, arguments, device)
+
+
+def _plan_of_delegated(
+    self: Any, name: str, arguments: dict[str, Any], device: torch.device
+) -> _Plan:
+    """Choose where scikit-learn's own code runs: on tensors, if that is worth anything."""
+    X, y = arguments["X"], arguments.get("y")
     why = self._unsupported(name, **arguments)
+    if not why and not isinstance(X, np.ndarray | torch.Tensor | None):
+        why = f"X is a {type(X).__name__}"
+    if not why and y is not None and not isinstance(y, torch.Tensor):
+        kind = np.asarray(y).dtype.kind
+        why = "" if kind in "biuf" else "y holds no numbers"
     if why:
         return _Plan(False, False, reason=why, refused=True)
-    tensors = isinstance(arguments.get("X"), torch.Tensor)
-    if not apart and not tensors:
+    if not isinstance(X, torch.Tensor) and not _crossings.is_apart(device):
         return _Plan(False, False)
     return _Plan(True, moves=True)
 
@@ -292,6 +303,8 @@ def _moved(frame: Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     def part(name: str, value: Any) -> Any:
         if only_x and name == "y" and frame.wants == "array" and isinstance(value, torch.Tensor):
             return _crossings.to_host(value)  # what predictions are compared with
+        if name == "y" and isinstance(value, list | tuple) and not only_x:
+            value = np.asarray(value)
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf" or not value.ndim:
             return value
         return value if only_x and name != "X" else _crossings.to_device(value, frame.device)
