@@ -4,6 +4,7 @@ from pathlib import Path
 
 from npaccel import _support
 from npaccel._scipy import _support as _scipy_support
+from npaccel._sklearn import _support as _sklearn_support
 from npaccel._version import __version__
 
 project = "npaccel"
@@ -38,8 +39,9 @@ html_theme_options = {
 }
 html_sidebars = {"install": [], "changelog": [], "contributing": []}
 
-# What docs/reference/support.md and scipy.md include: made from the tables.
+# What docs/reference/support.md, scipy.md and sklearn.md include: made from the tables.
 _generated = Path(__file__).parent / "reference" / "generated"
 _generated.mkdir(exist_ok=True)
 (_generated / "support.txt").write_text(_support.page(), encoding="utf-8")
 (_generated / "scipy.txt").write_text(_scipy_support.page(), encoding="utf-8")
+(_generated / "sklearn.txt").write_text(_sklearn_support.page(), encoding="utf-8")

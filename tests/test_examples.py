@@ -106,3 +106,25 @@ def test_fit_many_curves_reports_other_parameters(monkeypatch, capsys):
     monkeypatch.setattr(example, "fit", lambda t, y, start, iterations: start)
     assert example.main(["-n", "20", "--compared", "5"]) == 1
     assert "parameters differ" in capsys.readouterr().out
+
+
+@pytest.mark.inductor
+def test_sklearn_pipeline_prints_report_and_speed_up(capsys):
+    assert load("sklearn_pipeline").main(["--rows", "2000", "--device", "cpu"]) == 0
+    printed = capsys.readouterr().out
+    for line in ("scikit-learn", "speed-up", "StandardScaler.fit_transform", "agree"):
+        assert line in printed
+
+
+def test_sklearn_pipeline_reports_wrong_predictions(monkeypatch, capsys):
+    example = load("sklearn_pipeline")
+    timed = example.timed
+    answers = iter([0, 0, 0, 1])
+
+    def wrong(model, data):
+        seconds, found = timed(model, data)
+        return seconds, found + next(answers)
+
+    monkeypatch.setattr(example, "timed", wrong)
+    assert example.main(["--rows", "500", "--device", "cpu"]) == 1
+    assert "of the predictions differ" in capsys.readouterr().out
