@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn import _crossings, _parts_linalg
-from npaccel._sklearn._device import FLOATS, Accelerated
+from npaccel._sklearn._device import FLOATS, IS_BLAS, IS_SMALL, Accelerated, is_small
 from npaccel._sklearn._table import on_device
 
 
@@ -78,6 +78,11 @@ class PCA(Accelerated, decomposition.PCA):  # type: ignore[misc]
         why = super()._unsupported(method, X, y, **more)
         arpack = self.svd_solver == "arpack" and method.startswith("fit")
         return why or ('`svd_solver="arpack"` is Fortran\'s' if arpack else "")
+
+    def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        if is_small(X):
+            return IS_SMALL
+        return IS_BLAS if not isinstance(X, torch.Tensor) and self.svd_solver != "full" else ""
 
 
 def _is_zero(value: Any) -> bool:

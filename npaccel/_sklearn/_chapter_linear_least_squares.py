@@ -9,7 +9,7 @@ from sklearn import linear_model
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn import _crossings, _parts_linalg
-from npaccel._sklearn._device import FLOATS, Accelerated
+from npaccel._sklearn._device import FLOATS, IS_BLAS, IS_SMALL, Accelerated, is_small
 from npaccel._sklearn._table import on_device
 
 
@@ -59,6 +59,11 @@ class LinearRegression(Accelerated, linear_model.LinearRegression):  # type: ign
     def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         why = super()._unsupported(method, X, y, **more)
         return why or ("`positive=True`" if self.positive and method == "fit" else "")
+
+    def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        if is_small(X):
+            return IS_SMALL
+        return "" if method == "fit" or isinstance(X, torch.Tensor) else IS_BLAS
 
 
 def _least_squares(
@@ -118,6 +123,9 @@ class Ridge(Accelerated, linear_model.Ridge):  # type: ignore[misc]
         if self.positive:
             return "`positive=True`"
         return "" if self.solver in ("auto", "cholesky", "svd") else f"`solver={self.solver!r}`"
+
+    def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        return "" if isinstance(X, torch.Tensor) else IS_BLAS
 
 
 def _alphas(alpha: Any, targets: int) -> Any:

@@ -14,7 +14,7 @@ from sklearn.linear_model import _logistic
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn import _parts_lbfgs, _parts_linalg
-from npaccel._sklearn._device import FLOATS, Accelerated
+from npaccel._sklearn._device import FLOATS, IS_BLAS, Accelerated
 from npaccel._sklearn._kernels import kernel
 from npaccel._sklearn._table import on_device
 
@@ -157,6 +157,9 @@ class LogisticRegression(Accelerated, linear_model.LogisticRegression):  # type:
         ):
             return "a penalty other than l2, or none"
         return "`verbose` prints what SciPy's own minimiser does" if self.verbose else ""
+
+    def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        return "" if method == "fit" or isinstance(X, torch.Tensor) else IS_BLAS
 
 
 def _checked(self: Any) -> float:

@@ -10,7 +10,7 @@ from sklearn import preprocessing
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn import _crossings
-from npaccel._sklearn._device import FLOATS, Accelerated
+from npaccel._sklearn._device import FLOATS, IS_SMALL, Accelerated, is_small
 from npaccel._sklearn._kernels import kernel
 from npaccel._sklearn._table import on_device
 
@@ -89,10 +89,13 @@ class StandardScaler(Accelerated, preprocessing.StandardScaler):  # type: ignore
         first = not hasattr(self, "n_samples_seen_")
         X = self._validated(X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=first)
         weights = self._weights(sample_weight, X)
-        nans = bool(_crossings.number(torch.isnan(X.sum(dtype=torch.float64))))
+        sums = _sums(X, weights, nans=False)
+        nans = bool(_crossings.number(torch.isnan(sums[0].sum())))
+        if nans:
+            sums = _sums(X, weights, nans=True)
         count = _known_count(self, X, first)
         if self.with_mean or self.with_std:
-            self._npaccel_moments(X, weights, count, nans, first)
+            self._npaccel_moments(X, weights, count, sums, nans, first)
         else:
             self.mean_ = self.var_ = None
             self.n_samples_seen_ = count + _sums(X, None, nans=nans)[1]
@@ -105,9 +108,11 @@ class StandardScaler(Accelerated, preprocessing.StandardScaler):  # type: ignore
         self.scale_ = _scale(self.var_, self.mean_, self.n_samples_seen_) if self.with_std else None
         return self
 
-    def _npaccel_moments(self, X: Any, weights: Any, count: Any, nans: bool, first: bool) -> None:
+    def _npaccel_moments(
+        self, X: Any, weights: Any, count: Any, sums: Any, nans: bool, first: bool
+    ) -> None:
         """Set the moments of the data so far."""
-        new_sum, new_count = _sums(X, weights, nans=nans)
+        new_sum, new_count = sums
         zeros = torch.zeros_like(new_sum)
         mean = zeros if first else self.mean_
         variance = (zeros if first else self.var_) if self.with_std else None
@@ -139,6 +144,9 @@ class StandardScaler(Accelerated, preprocessing.StandardScaler):  # type: ignore
         if not why and (more.get("copy") is False or self.copy is False) and "transform" in method:
             return "`copy=False` writes into X"
         return why
+
+    def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        return IS_SMALL if is_small(X) else ""
 
 
 def _known_count(self: Any, X: torch.Tensor, first: bool) -> torch.Tensor:

@@ -93,6 +93,16 @@ METHODS = (
 )
 
 _ABSENT: Any = object()
+#: Up to how many numbers scikit-learn's own code is as fast on a CPU: calls take all of the time.
+_SMALL = 1 << 18
+#: Why scikit-learn's own code is taken on a CPU.
+IS_SMALL = "little data: scikit-learn's own code is as fast on a CPU"
+IS_BLAS = "BLAS takes all of its time, as in scikit-learn's own code"
+
+
+def is_small(X: Any) -> bool:
+    """Whether data that is no tensor is so little that scikit-learn's own code is as fast."""
+    return not isinstance(X, torch.Tensor) and np.size(X) <= _SMALL
 
 
 class Accelerated:
