@@ -39,6 +39,8 @@ class State:
         Whether it comes from a pickle, which may be of another machine.
     copies : dict
         By attribute: the value that it had, and the same in other containers.
+    tensors : dict
+        Where attributes were tensors that scikit-learn's own code has made arrays of.
     """
 
     device: str | None = None
@@ -47,6 +49,7 @@ class State:
     log: Log = dataclasses.field(default_factory=Log)
     copies: dict[str, tuple[Any, dict[Any, Any]]] = dataclasses.field(default_factory=dict)
     loaded: bool = False
+    tensors: dict[str, torch.device] = dataclasses.field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"device": self.device, "on_unsupported": self.on_unsupported, "loaded": True}
@@ -124,12 +127,20 @@ def read(estimator: Any, name: str, value: Any) -> Any:
         return _on_device(estimator, name, value, frame.device)
     if frame is None and state_of(estimator).given == "tensor":
         return _as_tensor(estimator, name, value)
+    if frame is not None and not frame.own:
+        return _for_scikit_learn(estimator, name, value)
+    return _copy(estimator, name, value, "array", host_value) if _holds_tensors(value) else value
+
+
+def _for_scikit_learn(estimator: Any, name: str, value: Any) -> Any:
+    """Return arrays that scikit-learn's own code may write into: they are the attribute then."""
+    state = state_of(estimator)
+    state.copies.pop(name, None)
     if not _holds_tensors(value):
         return value
-    found = _copy(estimator, name, value, "array", host_value)
-    if frame is not None and not frame.own:
-        # scikit-learn's own code may write into it.
-        vars(estimator)[name] = found
+    parts = value if isinstance(value, tuple | list) else [value]
+    state.tensors[name] = next(p.device for p in parts if isinstance(p, torch.Tensor))
+    found = vars(estimator)[name] = host_value(value)
     return found
 
 
@@ -169,7 +180,10 @@ def _on_device(estimator: Any, name: str, value: Any, device: torch.device) -> A
 
 
 def _as_tensor(estimator: Any, name: str, value: Any) -> Any:
-    """Return labels as the tensor that was fitted with had them; others as they are."""
+    """Return labels, and what was a tensor, as tensors; others as they are."""
+    device = state_of(estimator).tensors.get(name)
+    if device is not None:
+        return _on_device(estimator, name, value, device)
     if name not in type(estimator)._on_host or not _is_numeric(value):
         return value
     return _copy(estimator, name, value, "tensor", torch.from_numpy)

@@ -263,3 +263,12 @@ def test_without_scikit_learn():
         "else:\n    raise SystemExit(1)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_attributes_stay_what_they_were_when_scikit_learn_reads_them():
+    X, y = data("wine")
+    mine = npaccel.sklearn.accelerate(pipeline()).fit(torch.from_numpy(X), torch.from_numpy(y))
+    mine.predict(X)  # so little that scikit-learn's own code runs
+    assert any(step.route == "host" for step in mine.report_.steps)
+    assert isinstance(mine[0].mean_, torch.Tensor)
+    assert isinstance(mine[2].classes_, torch.Tensor)
