@@ -30,7 +30,8 @@ class Step:
     numbers : int
         Reads of single numbers, as by tests of convergence.
     seconds : float
-        Its time, with that of inner steps.
+        Its time, with that of inner steps. On a GPU it's until the work was handed over: what a
+        step leaves running there is in the time of a later one that reads its result.
     """
 
     estimator: str

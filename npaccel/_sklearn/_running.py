@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import time
 from collections.abc import Callable, Iterator
@@ -278,8 +279,14 @@ def _validate_parameters(self: Any) -> None:
 
 def _sklearns(self: Any, name: str) -> Callable[..., Any]:
     """Return the method as scikit-learn's own class has it."""
-    found: Any = inspect.getattr_static(type(self)._npaccel_original, name)
-    return found.fn if hasattr(found, "fn") and hasattr(found, "check") else found  # type: ignore[no-any-return]
+    return _method_of(type(self)._npaccel_original, name)
+
+
+@functools.cache
+def _method_of(kind: type, name: str) -> Callable[..., Any]:
+    found: Any = inspect.getattr_static(kind, name)
+    is_conditional = hasattr(found, "fn") and hasattr(found, "check")
+    return found.fn if is_conditional else found  # type: ignore[no-any-return]
 
 
 def _refusal(self: Any, name: str, reason: str) -> NotOnDeviceError:

@@ -1,5 +1,7 @@
 """Pipelines, searches and unions: the data goes to the device once and comes back once."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -225,3 +227,42 @@ def test_the_host_when_a_device_is_not_apart():
     report = mine.report_
     assert (report.copies_in, report.copies_out, report.bytes_in) == (0, 0, 0)
     assert not _crossings.is_apart(torch.device("cpu"))
+
+
+def test_threads(as_device):
+    X, y = data("wine")
+    wanted = make_pipeline(StandardScaler(), logistic()).fit(X, y).predict_proba(X)
+    found = {}
+
+    def run(n):
+        # The fixture's settings are of the main thread.
+        with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+            model = npaccel.sklearn.accelerate(make_pipeline(StandardScaler(), logistic()))
+            found[n] = model.fit(X, y).predict_proba(X), model.report_.copies_in
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [copies for _, copies in found.values()] == [3] * 4
+    for proba, _ in found.values():
+        np.testing.assert_allclose(proba, wanted, atol=1e-9)
+
+
+@pytest.mark.cuda
+def test_the_copies_that_a_gpu_sees():
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    X, y = data("digits")
+    steps = (StandardScaler(), PCA(20, svd_solver="covariance_eigh"), logistic())
+    mine = npaccel.sklearn.accelerate(make_pipeline(*steps))
+    theirs = make_pipeline(*steps).fit(X, y)
+    with npaccel.options(backend="eager"), npaccel.transfers("allow") as seen:
+        mine.fit(X, y)
+    assert sorted(copy.bytes for copy in seen.copies if copy.bytes > 64) == [8 * len(y), X.nbytes]
+    with npaccel.options(backend="eager"), npaccel.transfers("allow") as seen:
+        found = mine.predict(X)
+    # Whether all of it is finite is read as a number.
+    assert [copy.bytes for copy in seen.copies if copy.bytes > 64] == [X.nbytes, 8 * len(y)]
+    np.testing.assert_array_equal(found, theirs.predict(X))
