@@ -10,7 +10,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils._test_common import instance_generator
 
 import npaccel
-from npaccel._sklearn import _crossings
+from npaccel._sklearn import _accelerate, _crossings
 
 
 def instances(row):
@@ -75,3 +75,25 @@ def _call(check, estimator, apart):
             check(estimator)
     else:
         check(estimator)
+
+
+def errors_agree(estimator, *data, method="fit", given=()):
+    """Assert that a call of npaccel's class raises what scikit-learn's own does, text and all.
+
+    Parameters
+    ----------
+    given : sequence
+        What both are fitted with before.
+    """
+    theirs = clone(estimator)
+    mine = _accelerate.class_of(type(estimator))(**clone(estimator).get_params(deep=False))
+    found = []
+    for one in (theirs, mine):
+        with warnings.catch_warnings(), _crossings.cpu_as_device():
+            warnings.simplefilter("ignore")
+            if given:
+                one.fit(*given)
+            with pytest.raises(Exception) as error:  # noqa: PT011 (the types are compared)
+                getattr(one, method)(*data)
+        found.append((error.type, str(error.value)))
+    assert found[0] == found[1]
