@@ -62,7 +62,8 @@ class SimpleImputer(_parts.HostOnCpu, Accelerated, impute.SimpleImputer):  # typ
         found = torch.where(known, statistics.to(X.dtype), kept)
         if not self.add_indicator:
             return found
-        indicated = torch.as_tensor(self.indicator_.features_, device=X.device)
+        indicator: Any = self.indicator_
+        indicated = torch.as_tensor(indicator.features_, device=X.device)
         return torch.cat([found, missing[:, indicated].to(X.dtype)], dim=1)
 
     def _npaccel_checked(self, X: Any, reset: bool) -> Any:

@@ -79,7 +79,7 @@ class _Encodes(_parts.HostOnCpu):
         return list(np.flatnonzero(_crossings.numbers(~known.all(dim=0))))
 
     def _unsupported(self: Any, method: str, X: Any, y: Any = None, **more: Any) -> str:
-        why: str = super()._unsupported(method, X, y, **more)
+        why: str = super()._unsupported(method, X, y, **more)  # type: ignore[misc]
         if why:
             return why
         if not isinstance(X, torch.Tensor | np.ndarray):

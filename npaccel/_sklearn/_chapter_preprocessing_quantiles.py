@@ -134,7 +134,8 @@ class QuantileTransformer(  # type: ignore[misc]
     def _npaccel_forward(self, X: torch.Tensor) -> torch.Tensor:
         """Return values as shares of the data, or as values of a normal distribution."""
         places = self.quantiles_.T.contiguous()
-        shares = self.references_.expand_as(places).contiguous()
+        shares: Any = self.references_
+        shares = shares.expand_as(places).contiguous()
         wide = X.T.double().contiguous()
         up = _interpolated(wide, places, shares)
         down = _interpolated(-wide, -places.flip(1), -shares.flip(1))
@@ -151,7 +152,8 @@ class QuantileTransformer(  # type: ignore[misc]
         if self.output_distribution == "normal":
             wide = torch.special.ndtr(wide)
         values = self.quantiles_.T.contiguous()
-        shares = self.references_.expand_as(values).contiguous()
+        shares: Any = self.references_
+        shares = shares.expand_as(values).contiguous()
         found = _interpolated(wide.T.contiguous(), shares, values).T
         ends = self.quantiles_[0], self.quantiles_[-1]
         found = self._npaccel_ends(wide, found, 0.0, 1.0, *ends)

@@ -52,11 +52,18 @@ def checked(self: Any, X: Any, **params: Any) -> torch.Tensor:
 
 @contextlib.contextmanager
 def on_host(self: Any, keeps: bool = False) -> Iterator[None]:
-    """Let the attributes of an estimator be NumPy's arrays until the block ends."""
+    """Let the attributes of an estimator be read as NumPy's arrays until the block ends.
+
+    Parameters
+    ----------
+    self : Accelerated
+    keeps : bool, default False
+        Whether scikit-learn's own methods run, which may write into them: then they stay arrays.
+    """
     parent = _frames.current()
     given = parent.given if parent is not None else _state.state_of(self).given
     cpu = torch.device("cpu")
-    frame = _frames.Frame(self, False, cpu, given, own=False, parent=parent, keeps=keeps)
+    frame = _frames.Frame(self, False, cpu, given, own=not keeps, parent=parent)
     with _frames.entered(frame):
         yield
     if parent is not None:
