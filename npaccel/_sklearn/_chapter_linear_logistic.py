@@ -156,6 +156,8 @@ class LogisticRegression(Accelerated, linear_model.LogisticRegression):  # type:
             or self.l1_ratio not in (0, None)
         ):
             return "a penalty other than l2, or none"
+        if getattr(self, "multi_class", "auto") not in ("auto", "deprecated"):  # gone since 1.8
+            return f"`multi_class={self.multi_class!r}`"
         return "`verbose` prints what SciPy's own minimiser does" if self.verbose else ""
 
     def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
