@@ -1,0 +1,241 @@
+"""k-means: seeds, Lloyd's iterations and the sums of squares, on tensors in O(n) memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._sklearn import _crossings
+from npaccel._sklearn._parts_tiles import nearest, squared_distances, tiles
+
+#: If a larger part of the rows has changed its cluster, the sums are computed anew.
+_MANY = 0.25
+
+
+# -- Seeds --------------------------------------------------------------------------------------
+
+
+def shares(weights: torch.Tensor | None, X: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Return the probability of each row, on the host, where random numbers are drawn."""
+    dtype = np.float32 if X.dtype == torch.float32 else np.float64
+    on_host = np.ones(len(X), dtype) if weights is None else _crossings.to_host(weights)
+    found: np.ndarray[Any, Any] = on_host / on_host.sum()
+    return found
+
+
+def plus_plus(
+    X: torch.Tensor, count: int, weights: torch.Tensor | None, random: Any
+) -> torch.Tensor:
+    """Return rows far from each other (Arthur and Vassilvitskii, 2007; greedy, as scikit-learn's).
+
+    Random numbers are drawn in scikit-learn's order: those of all steps at once.
+    """
+    trials = 2 + int(np.log(count))
+    first = random.choice(len(X), p=shares(weights, X))
+    drawn = _crossings.to_device(random.uniform(size=(count - 1, trials)), X.device)
+    picked = torch.empty(count, dtype=torch.int64, device=X.device)
+    picked[0] = first
+    closest = torch.full((len(X),), torch.inf, dtype=X.dtype, device=X.device)
+    one = picked[:1]
+    potential = _potentials(X, X[one], closest, weights)
+    closest = _closer(X, X[one], closest)
+    for step in range(1, count):
+        weighted = closest if weights is None else closest * weights
+        passed = _running_sum(weighted)
+        found = torch.searchsorted(passed.double(), drawn[step - 1] * potential)
+        candidates = found.clamp_(max=len(X) - 1)
+        potentials = _potentials(X, X[candidates], closest, weights)
+        best = torch.argmin(potentials, dim=0, keepdim=True)
+        potential, one = potentials[best], candidates[best]
+        closest = _closer(X, X[one], closest)
+        picked[step] = one[0]
+    return X[picked]
+
+
+def _running_sum(values: torch.Tensor) -> torch.Tensor:
+    """Return running sums with the rounding of NumPy's, where NumPy can have the memory."""
+    if values.device.type == "cpu":
+        return torch.from_numpy(np.cumsum(values.numpy()))
+    return torch.cumsum(values, 0)
+
+
+def _potentials(X: Any, candidates: Any, closest: Any, weights: Any) -> torch.Tensor:
+    """Return for each candidate what the sum of distances would be with it."""
+    found = torch.zeros(len(candidates), dtype=torch.float64, device=X.device)
+    for rows in tiles(X, 4 * len(candidates)):
+        table = squared_distances(candidates, X[rows]).to(X.dtype)
+        table = torch.minimum(closest[rows], table)
+        if weights is not None:
+            table = table * weights[rows]
+        found += table.sum(dim=1, dtype=torch.float64)
+    return found.to(X.dtype).double()
+
+
+def _closer(X: Any, center: Any, closest: Any) -> torch.Tensor:
+    """Return the squared distance of each row from the nearest of the centres so far."""
+    found = torch.empty_like(closest)
+    for rows in tiles(X, 4):
+        new = squared_distances(center, X[rows])[0].to(X.dtype)
+        torch.minimum(closest[rows], new, out=found[rows])
+    return found
+
+
+# -- Lloyd's iterations -----------------------------------------------------------------------
+
+
+class Sums:
+    """The sum of the rows of each cluster, in 64 bits, brought up to date by what changed.
+
+    Parameters
+    ----------
+    X : torch.Tensor
+    weights : torch.Tensor or None
+    clusters : int
+    """
+
+    def __init__(self, X: torch.Tensor, weights: torch.Tensor | None, clusters: int) -> None:
+        self.X, self.weights, self.clusters = X, weights, clusters
+        self.sums = torch.zeros((clusters, X.shape[1]), dtype=torch.float64, device=X.device)
+        self.wide = None if weights is None else weights.double()
+
+    def weights_of_clusters(self, labels: torch.Tensor) -> torch.Tensor:
+        """Return the weight of each cluster in 64 bits."""
+        found = torch.bincount(labels, weights=self.wide, minlength=self.clusters)
+        return found.double()
+
+    def update(self, labels: torch.Tensor, before: torch.Tensor, changed: int) -> torch.Tensor:
+        """Return the sums for new labels.
+
+        Parameters
+        ----------
+        labels, before : torch.Tensor
+        changed : int
+            In how many places they differ.
+        """
+        if changed > _MANY * len(labels):
+            self.sums = torch.zeros_like(self.sums)
+            for rows in tiles(self.X, self.X.shape[1]):
+                self._add(rows, labels[rows], 1)
+            return self.sums
+        self.sums = self.sums.clone()
+        which = torch.nonzero(labels != before)[:, 0]
+        for part in tiles(which, self.X.shape[1]):
+            numbers = which[part]
+            self._add(numbers, labels[numbers], 1)
+            self._add(numbers, before[numbers], -1)
+        return self.sums
+
+    def _add(self, rows: Any, labels: torch.Tensor, sign: int) -> None:
+        parts = self.X[rows].double()
+        if self.wide is not None:
+            parts = parts * self.wide[rows, None]
+        self.sums.index_add_(0, labels, parts, alpha=sign)
+
+
+def _relocated(
+    X: Any, weights: Any, centers: Any, sums: Any, mass: Any, labels: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give each empty cluster a row that is far from its own centre."""
+    empty = torch.nonzero(mass == 0)[:, 0]
+    distances = torch.empty(len(X), dtype=X.dtype, device=X.device)
+    for rows in tiles(X, X.shape[1]):
+        away = X[rows] - centers[labels[rows]]
+        distances[rows] = (away * away).sum(dim=1)
+    if _crossings.number(distances.max()) == 0:
+        return sums, mass
+    sums, mass = sums.clone(), mass.clone()
+    # On the host: which rows these are, and in which order, is NumPy's business.
+    far = np.argpartition(_crossings.to_host(distances), -len(empty))
+    chosen = far[: -len(empty) - 1 : -1].copy()
+    for new, row in zip(empty, torch.from_numpy(chosen).to(X.device), strict=True):
+        weight = mass.new_ones(()) if weights is None else weights[row].double()
+        part = X[row].double() * weight
+        sums[labels[row]] -= part
+        sums[new] = part
+        mass[new] = weight
+        mass[labels[row]] -= weight
+    return sums, mass
+
+
+def _averages(sums: torch.Tensor, mass: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return the centres; of a cluster that stays empty, what scikit-learn has there.
+
+    That is the largest cluster's row as its loop over clusters finds it: before it was divided, if
+    that cluster comes later.
+    """
+    there = mass > 0
+    means = sums / torch.where(there, mass, 1.0)[:, None]
+    largest = torch.argmax(mass)
+    later = torch.arange(len(mass), device=mass.device) < largest
+    stand_in = torch.where(later[:, None], sums[largest], means[largest])
+    return torch.where(there[:, None], means, stand_in).to(dtype)
+
+
+def lloyd(
+    X: torch.Tensor, weights: torch.Tensor | None, centers: torch.Tensor, limit: int, tol: float
+) -> tuple[torch.Tensor, float, torch.Tensor, int]:
+    """Run k-means from given centres.
+
+    Parameters
+    ----------
+    X : torch.Tensor
+    weights : torch.Tensor or None
+    centers : torch.Tensor
+    limit : int
+        How many iterations at most.
+    tol : float
+        It ends when the squared shifts of the centres sum up to no more.
+
+    Returns
+    -------
+    labels : torch.Tensor
+        int32.
+    inertia : float
+    centers : torch.Tensor
+    iterations : int
+    """
+    sums = Sums(X, weights, len(centers))
+    before = torch.full((len(X),), -1, dtype=torch.int32, device=X.device)
+    strict = False
+    turns = 0
+    while turns < limit:
+        turns += 1
+        labels = nearest(X, centers)
+        mass = sums.weights_of_clusters(labels)
+        changed, empty = _crossings.numbers((labels != before).sum(), (mass == 0).sum())
+        total = sums.update(labels, before, changed)
+        if empty:
+            total, mass = _relocated(X, weights, centers, total, mass, labels)
+        new = _averages(total, mass, X.dtype)
+        shift = ((new - centers) ** 2).sum()
+        centers, before = new, labels
+        if not changed:
+            strict = True
+            break
+        if _crossings.number(shift) <= tol:
+            break
+    if not strict:
+        labels = nearest(X, centers)
+    return labels, inertia(X, weights, centers, labels), centers, turns
+
+
+def inertia(X: Any, weights: Any, centers: Any, labels: Any) -> float:
+    """Return the sum of the squared distances of rows from their centres."""
+    found = torch.zeros((), dtype=torch.float64, device=X.device)
+    for rows in tiles(X, X.shape[1]):
+        away = X[rows] - centers[labels[rows]]
+        squares = torch.linalg.vecdot(away, away).double()
+        found += (squares if weights is None else squares * weights[rows]).sum()
+    return float(_crossings.number(found))
+
+
+def same_clustering(one: torch.Tensor, other: torch.Tensor, clusters: int) -> bool:
+    """Whether labels differ by nothing but the clusters' numbers."""
+    one, other = one.long(), other.long()
+    low = torch.full((clusters,), clusters, device=one.device)
+    high = torch.full((clusters,), -1, device=one.device)
+    low.scatter_reduce_(0, one, other, "amin")
+    high.scatter_reduce_(0, one, other, "amax")
+    return bool(_crossings.number(((high < 0) | (low == high)).all()))
