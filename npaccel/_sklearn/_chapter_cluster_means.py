@@ -94,7 +94,7 @@ class _Means(_Base):  # type: ignore[misc]
         return self._moved(init)  # type: ignore[no-any-return]
 
     def _npaccel_seeds(
-        self: Any, X: torch.Tensor, weights: Any, random: Any, given: Any, size: Any = None
+        self: Any, X: Any, weights: Any, random: Any, given: Any, size: Any = None
     ) -> torch.Tensor:
         """Return the centres to start from."""
         if size is not None and size < len(X):
@@ -103,7 +103,9 @@ class _Means(_Base):  # type: ignore[misc]
         if given is not None:
             return given  # type: ignore[no-any-return]
         if self.init == "k-means++":
-            return means.plus_plus(X, self.n_clusters, weights, random)
+            return means.plus_plus(
+                means.points(X, self.n_clusters), self.n_clusters, weights, random
+            )
         p = means.shares(weights, X)
         seeds = random.choice(len(X), size=self.n_clusters, replace=False, p=p)
         return X[_crossings.to_device(seeds, X.device)]
@@ -125,7 +127,7 @@ class KMeans(_Means, Accelerated, cluster.KMeans):  # type: ignore[misc]
         weights = self._weights(sample_weight, X)
         # Distances are more accurate around the mean.
         middle = X.mean(dim=0, dtype=torch.float64).to(X.dtype)
-        X = X - middle
+        X = means.Points(X - middle, self.n_clusters)
         if given is not None:
             given = given - middle
         best: Any = None
@@ -239,7 +241,7 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
         reassign = self._random_reassign() and self.reassignment_ratio > 0
         labels = nearest(X, centers)
         inertia = means.inertia(X, weights, centers, labels)
-        sums = means.Sums(X, weights, len(centers))
+        sums = means.Sums(means.points(X, len(centers)), weights, len(centers))
         mass = sums.weights_of_clusters(labels)
         added = sums.update(labels, labels, len(labels) + 1)
         after = counts.double() + mass

@@ -2,22 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
-from npaccel._sklearn import _crossings
-from npaccel._sklearn._parts_tiles import nearest, squared_distances, tiles
+from npaccel._sklearn import _crossings, _parts_fused
+from npaccel._sklearn._parts_tiles import nearest, squared_distances, tiles, worth_compiling
 
 #: If a larger part of the rows has changed its cluster, the sums are computed anew.
 _MANY = 0.25
+#: So many rows that have changed it are taken at once.
+_PART = 1 << 16
+
+
+class Points:
+    """The rows to cluster, as what finds the nearest centres takes them.
+
+    Parameters
+    ----------
+    X : torch.Tensor
+    clusters : int
+    """
+
+    def __init__(self, X: torch.Tensor, clusters: int) -> None:
+        self.count, self.features = X.shape
+        self.dtype, self.device = X.dtype, X.device
+        self.turned = _parts_fused.suits(X) and worth_compiling(X, clusters)
+        self._X = X.T.contiguous() if self.turned else X
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, rows: Any) -> torch.Tensor:
+        """Return some rows."""
+        return self._X[:, rows].T if self.turned else self._X[rows]
+
+    def nearest(self, centers: torch.Tensor) -> torch.Tensor:
+        """Return for each row the number of the nearest centre."""
+        if self.turned:
+            found: torch.Tensor = _parts_fused.nearest(self._X, centers, d=self.features)
+            return found
+        return nearest(self._X, centers)
+
+    def potentials(self, candidates: Any, closest: Any, weights: Any) -> torch.Tensor:
+        """Return for each candidate what the sum of distances would be with it.
+
+        With the rounding of the rows' dtype, as float64.
+        """
+        if self.turned:
+            count, d = candidates.shape
+            found = _parts_fused.potentials(self._X, candidates, closest, weights, d=d, count=count)
+        else:
+            found = _potentials(self._X, candidates, closest, weights)
+        return found.to(self.dtype).double()  # type: ignore[no-any-return]
+
+    def closer(self, center: torch.Tensor, closest: torch.Tensor) -> torch.Tensor:
+        """Return the squared distance of each row from the nearest of the centres so far."""
+        if self.turned:
+            found: torch.Tensor = _parts_fused.closer(self._X, center[0], closest, d=self.features)
+            return found
+        return _closer(self._X, center, closest)
+
+    def sums(self, labels: torch.Tensor, weights: Any, clusters: int) -> torch.Tensor:
+        """Return the sum of the rows of each cluster in 64 bits."""
+        if self.turned:
+            wide = None if weights is None else weights.double()
+            parts = [_sum_of_groups(column, wide, labels, clusters) for column in self._X]
+            return torch.stack(parts, dim=1)
+        found = torch.zeros((clusters, self.features), dtype=torch.float64, device=self.device)
+        for rows in tiles(self._X, self.features):
+            _add(found, self._X[rows], None if weights is None else weights[rows], labels[rows], 1)
+        return found
+
+
+def points(X: Any, clusters: int) -> Points:
+    """Return rows as `Points`."""
+    return X if isinstance(X, Points) else Points(X, clusters)
+
+
+def _sum_of_groups(values: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
+    values = values.double() if weights is None else values * weights
+    return torch.bincount(labels, weights=values, minlength=groups)
+
+
+def _add(found: Any, rows: Any, weights: Any, labels: Any, sign: int) -> None:
+    rows = rows.double() if weights is None else rows.double() * weights[:, None]
+    found.index_add_(0, labels, rows, alpha=sign)
 
 
 # -- Seeds --------------------------------------------------------------------------------------
 
 
-def shares(weights: torch.Tensor | None, X: torch.Tensor) -> np.ndarray[Any, Any]:
+def shares(weights: torch.Tensor | None, X: Any) -> np.ndarray[Any, Any]:
     """Return the probability of each row, on the host, where random numbers are drawn."""
     dtype = np.float32 if X.dtype == torch.float32 else np.float64
     on_host = np.ones(len(X), dtype) if weights is None else _crossings.to_host(weights)
@@ -25,9 +103,7 @@ def shares(weights: torch.Tensor | None, X: torch.Tensor) -> np.ndarray[Any, Any
     return found
 
 
-def plus_plus(
-    X: torch.Tensor, count: int, weights: torch.Tensor | None, random: Any
-) -> torch.Tensor:
+def plus_plus(X: Points, count: int, weights: torch.Tensor | None, random: Any) -> torch.Tensor:
     """Return rows far from each other (Arthur and Vassilvitskii, 2007; greedy, as scikit-learn's).
 
     Random numbers are drawn in scikit-learn's order: those of all steps at once.
@@ -39,17 +115,17 @@ def plus_plus(
     picked[0] = first
     closest = torch.full((len(X),), torch.inf, dtype=X.dtype, device=X.device)
     one = picked[:1]
-    potential = _potentials(X, X[one], closest, weights)
-    closest = _closer(X, X[one], closest)
+    potential = X.potentials(X[one], closest, weights)
+    closest = X.closer(X[one], closest)
     for step in range(1, count):
         weighted = closest if weights is None else closest * weights
         passed = _running_sum(weighted)
         found = torch.searchsorted(passed.double(), drawn[step - 1] * potential)
         candidates = found.clamp_(max=len(X) - 1)
-        potentials = _potentials(X, X[candidates], closest, weights)
+        potentials = X.potentials(X[candidates], closest, weights)
         best = torch.argmin(potentials, dim=0, keepdim=True)
         potential, one = potentials[best], candidates[best]
-        closest = _closer(X, X[one], closest)
+        closest = X.closer(X[one], closest)
         picked[step] = one[0]
     return X[picked]
 
@@ -70,7 +146,7 @@ def _potentials(X: Any, candidates: Any, closest: Any, weights: Any) -> torch.Te
         if weights is not None:
             table = table * weights[rows]
         found += table.sum(dim=1, dtype=torch.float64)
-    return found.to(X.dtype).double()
+    return found
 
 
 def _closer(X: Any, center: Any, closest: Any) -> torch.Tensor:
@@ -90,14 +166,14 @@ class Sums:
 
     Parameters
     ----------
-    X : torch.Tensor
+    X : Points
     weights : torch.Tensor or None
     clusters : int
     """
 
-    def __init__(self, X: torch.Tensor, weights: torch.Tensor | None, clusters: int) -> None:
+    def __init__(self, X: Points, weights: torch.Tensor | None, clusters: int) -> None:
         self.X, self.weights, self.clusters = X, weights, clusters
-        self.sums = torch.zeros((clusters, X.shape[1]), dtype=torch.float64, device=X.device)
+        self.sums = torch.zeros((clusters, X.features), dtype=torch.float64, device=X.device)
         self.wide = None if weights is None else weights.double()
 
     def weights_of_clusters(self, labels: torch.Tensor) -> torch.Tensor:
@@ -115,23 +191,15 @@ class Sums:
             In how many places they differ.
         """
         if changed > _MANY * len(labels):
-            self.sums = torch.zeros_like(self.sums)
-            for rows in tiles(self.X, self.X.shape[1]):
-                self._add(rows, labels[rows], 1)
+            self.sums = self.X.sums(labels, self.weights, self.clusters)
             return self.sums
         self.sums = self.sums.clone()
         which = torch.nonzero(labels != before)[:, 0]
-        for part in tiles(which, self.X.shape[1]):
-            numbers = which[part]
-            self._add(numbers, labels[numbers], 1)
-            self._add(numbers, before[numbers], -1)
+        for part in which.split(_PART):
+            rows, weights = self.X[part], None if self.wide is None else self.wide[part]
+            _add(self.sums, rows, weights, labels[part], 1)
+            _add(self.sums, rows, weights, before[part], -1)
         return self.sums
-
-    def _add(self, rows: Any, labels: torch.Tensor, sign: int) -> None:
-        parts = self.X[rows].double()
-        if self.wide is not None:
-            parts = parts * self.wide[rows, None]
-        self.sums.index_add_(0, labels, parts, alpha=sign)
 
 
 def _relocated(
@@ -140,7 +208,7 @@ def _relocated(
     """Give each empty cluster a row that is far from its own centre."""
     empty = torch.nonzero(mass == 0)[:, 0]
     distances = torch.empty(len(X), dtype=X.dtype, device=X.device)
-    for rows in tiles(X, X.shape[1]):
+    for rows in _parts(X):
         away = X[rows] - centers[labels[rows]]
         distances[rows] = (away * away).sum(dim=1)
     if _crossings.number(distances.max()) == 0:
@@ -174,13 +242,13 @@ def _averages(sums: torch.Tensor, mass: torch.Tensor, dtype: torch.dtype) -> tor
 
 
 def lloyd(
-    X: torch.Tensor, weights: torch.Tensor | None, centers: torch.Tensor, limit: int, tol: float
+    X: Points, weights: torch.Tensor | None, centers: torch.Tensor, limit: int, tol: float
 ) -> tuple[torch.Tensor, float, torch.Tensor, int]:
     """Run k-means from given centres.
 
     Parameters
     ----------
-    X : torch.Tensor
+    X : Points
     weights : torch.Tensor or None
     centers : torch.Tensor
     limit : int
@@ -202,7 +270,7 @@ def lloyd(
     turns = 0
     while turns < limit:
         turns += 1
-        labels = nearest(X, centers)
+        labels = X.nearest(centers)
         mass = sums.weights_of_clusters(labels)
         changed, empty = _crossings.numbers((labels != before).sum(), (mass == 0).sum())
         total = sums.update(labels, before, changed)
@@ -217,14 +285,19 @@ def lloyd(
         if _crossings.number(shift) <= tol:
             break
     if not strict:
-        labels = nearest(X, centers)
+        labels = X.nearest(centers)
     return labels, inertia(X, weights, centers, labels), centers, turns
+
+
+def _parts(X: Any) -> Iterator[slice]:
+    for start in range(0, len(X), _PART):
+        yield slice(start, min(start + _PART, len(X)))
 
 
 def inertia(X: Any, weights: Any, centers: Any, labels: Any) -> float:
     """Return the sum of the squared distances of rows from their centres."""
     found = torch.zeros((), dtype=torch.float64, device=X.device)
-    for rows in tiles(X, X.shape[1]):
+    for rows in _parts(X):
         away = X[rows] - centers[labels[rows]]
         squares = torch.linalg.vecdot(away, away).double()
         found += (squares if weights is None else squares * weights[rows]).sum()

@@ -1,0 +1,91 @@
+"""Kernels in which a table of distances is reduced where it's computed, and never stored.
+
+The features are summed one by one, so that a distance is an expression of two row numbers, which a
+compiler fuses with what reads it: the nearest of many, a sum of the smaller ones. That takes the
+rows as columns of a turned array, which is contiguous along the rows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._jit import jit
+
+#: As many features are summed one by one; with more, a matrix product is faster.
+UNROLLED = 32
+#: Inductor stores what reads many arrays before it reduces it: not here.
+_NEVER_STORED = {
+    "realize_reads_threshold": 1 << 20,
+    "realize_opcount_threshold": 1 << 20,
+    "realize_acc_reads_threshold": 1 << 20,
+}
+
+
+def fused(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a kernel of a NumPy function whose loops over features are unrolled.
+
+    Parameters
+    ----------
+    *static : str
+        Parameters that are Python's numbers; they are given by keyword.
+    """
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        compiled = jit(function, default_float="float64", static_argnames=static, loops="unroll")
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            from torch._inductor import config
+
+            with config.patch(_NEVER_STORED):  # type: ignore[no-untyped-call]
+                return compiled(*args, **kwargs)
+
+        return call
+
+    return make
+
+
+def _apart(XT: Any, c: Any, d: int) -> Any:
+    """Return the squared distance of each column from one point."""
+    found = (XT[0] - c[0]) * (XT[0] - c[0])
+    for f in range(1, d):
+        found = found + (XT[f] - c[f]) * (XT[f] - c[f])
+    return found
+
+
+@fused("d")
+def nearest(XT: Any, C: Any, *, d: int) -> Any:
+    """Return for each column of XT the number (int32) of the nearest row of C."""
+    products = C[:, :1] * XT[0]
+    for f in range(1, d):
+        products = products + C[:, f][:, None] * XT[f]
+    table = np.sum(C * C, axis=1)[:, None] - (products + products)
+    return np.argmin(table, axis=0).astype(np.int32)
+
+
+@fused("d")
+def closer(XT: Any, c: Any, closest: Any, *, d: int) -> Any:
+    """Return the squared distances from the nearest point, with one more of them."""
+    return np.minimum(_apart(XT, c, d), closest)
+
+
+@fused("d", "count")
+def potentials(XT: Any, C: Any, closest: Any, weights: Any, *, d: int, count: int) -> Any:
+    """Return for each row of C what the sum of distances would be with it, in 64 bits."""
+    found = []
+    for row in range(count):
+        smaller = np.minimum(_apart(XT, C[row], d), closest)
+        if weights is not None:
+            smaller = smaller * weights
+        found.append(np.sum(smaller, dtype=np.float64))
+    return np.stack(found)
+
+
+def suits(X: torch.Tensor) -> bool:
+    """Whether rows have few enough features."""
+    return 0 < X.shape[1] <= UNROLLED
