@@ -47,7 +47,8 @@ class _Means(_Base):  # type: ignore[misc]
     def predict(self: Any, X: Any) -> Any:
         check_is_fitted(self)
         X = self._validated(X, reset=False, dtype=FLOATS)
-        return nearest(X, self.cluster_centers_.to(X.dtype))
+        centers = self.cluster_centers_.to(X.dtype)
+        return means.Points(X, len(centers)).nearest(centers)
 
     def transform(self: Any, X: Any) -> Any:
         check_is_fitted(self)
@@ -66,7 +67,8 @@ class _Means(_Base):  # type: ignore[misc]
         X = self._validated(X, reset=False, dtype=FLOATS)
         weights = self._weights(sample_weight, X)
         centers = self.cluster_centers_.to(X.dtype)
-        return -means.inertia(X, weights, centers, nearest(X, centers))
+        points = means.Points(X, len(centers))
+        return -means.inertia(points, weights, centers, points.nearest(centers))
 
     def _npaccel_checked(self: Any, X: torch.Tensor) -> torch.Tensor | None:
         """Let scikit-learn check parameters against the shape of X; return centres given by hand.
@@ -229,8 +231,9 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
 
     def _npaccel_label(self, X: torch.Tensor, weights: Any) -> None:
         centers = self.cluster_centers_.to(X.dtype)
-        self.labels_ = nearest(X, centers)
-        self.inertia_ = means.inertia(X, weights, centers, self.labels_)
+        points = means.Points(X, len(centers))
+        self.labels_ = points.nearest(centers)
+        self.inertia_ = means.inertia(points, weights, centers, self.labels_)
 
     def _npaccel_step(
         self, X: torch.Tensor, weights: Any, centers: torch.Tensor, random: Any

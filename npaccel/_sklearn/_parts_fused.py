@@ -86,6 +86,18 @@ def potentials(XT: Any, C: Any, closest: Any, weights: Any, *, d: int, count: in
     return np.stack(found)
 
 
+@fused("d")
+def inertia(XT: Any, C: Any, labels: Any, weights: Any, *, d: int) -> Any:
+    """Return the sum of the squared distances of columns from their rows of C, in 64 bits."""
+    found = (XT[0] - C[:, 0][labels]) * (XT[0] - C[:, 0][labels])
+    for f in range(1, d):
+        apart = XT[f] - C[:, f][labels]
+        found = found + apart * apart
+    if weights is not None:
+        found = found * weights
+    return np.sum(found, dtype=np.float64)
+
+
 def suits(X: torch.Tensor) -> bool:
     """Whether rows have few enough features."""
     return 0 < X.shape[1] <= UNROLLED

@@ -65,12 +65,31 @@ class Points:
             return found
         return _closer(self._X, center, closest)
 
+    def changes(self, which: Any, weights: Any, old: Any, new: Any, clusters: int) -> torch.Tensor:
+        """Return by how much the sums of clusters change when some rows do."""
+        parts, weights = self[which], None if weights is None else weights[which]
+        if not self.turned:
+            found = torch.zeros((clusters, self.features), dtype=torch.float64, device=self.device)
+            _add(found, parts, weights, new[which], 1)
+            _add(found, parts, weights, old[which], -1)
+            return found
+        added = _sums_of_columns(parts.T, weights, new[which], clusters)
+        return added - _sums_of_columns(parts.T, weights, old[which], clusters)
+
+    def inertia(self, centers: Any, labels: Any, weights: Any) -> torch.Tensor:
+        """Return the sum of the squared distances of rows from their centres, in 64 bits."""
+        if self.turned:
+            found: torch.Tensor = _parts_fused.inertia(
+                self._X, centers, labels.long(), weights, d=self.features
+            )
+            return found
+        return _inertia(self._X, centers, labels, weights)
+
     def sums(self, labels: torch.Tensor, weights: Any, clusters: int) -> torch.Tensor:
         """Return the sum of the rows of each cluster in 64 bits."""
         if self.turned:
             wide = None if weights is None else weights.double()
-            parts = [_sum_of_groups(column, wide, labels, clusters) for column in self._X]
-            return torch.stack(parts, dim=1)
+            return _sums_of_columns(self._X, wide, labels, clusters)
         found = torch.zeros((clusters, self.features), dtype=torch.float64, device=self.device)
         for rows in tiles(self._X, self.features):
             _add(found, self._X[rows], None if weights is None else weights[rows], labels[rows], 1)
@@ -82,9 +101,21 @@ def points(X: Any, clusters: int) -> Points:
     return X if isinstance(X, Points) else Points(X, clusters)
 
 
-def _sum_of_groups(values: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
-    values = values.double() if weights is None else values * weights
-    return torch.bincount(labels, weights=values, minlength=groups)
+def _sums_of_columns(columns: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
+    """Return for each of several columns the sums of its groups, in 64 bits.
+
+    On a CPU by NumPy: torch starts its threads several times for each column.
+    """
+    count: Any = torch.bincount
+    labels = labels.long()
+    if labels.device.type == "cpu":
+        count, labels, columns = np.bincount, labels.numpy(), columns.numpy()
+        weights = None if weights is None else weights.numpy()
+    elif columns.dtype != torch.float64:
+        columns = columns.double()
+    parts = [c if weights is None else c * weights for c in columns]
+    sums = [torch.as_tensor(count(labels, weights=part, minlength=groups)) for part in parts]
+    return torch.stack(sums, dim=1)
 
 
 def _add(found: Any, rows: Any, weights: Any, labels: Any, sign: int) -> None:
@@ -193,12 +224,10 @@ class Sums:
         if changed > _MANY * len(labels):
             self.sums = self.X.sums(labels, self.weights, self.clusters)
             return self.sums
-        self.sums = self.sums.clone()
         which = torch.nonzero(labels != before)[:, 0]
         for part in which.split(_PART):
-            rows, weights = self.X[part], None if self.wide is None else self.wide[part]
-            _add(self.sums, rows, weights, labels[part], 1)
-            _add(self.sums, rows, weights, before[part], -1)
+            change = self.X.changes(part, self.wide, before, labels, self.clusters)
+            self.sums = self.sums + change
         return self.sums
 
 
@@ -296,12 +325,16 @@ def _parts(X: Any) -> Iterator[slice]:
 
 def inertia(X: Any, weights: Any, centers: Any, labels: Any) -> float:
     """Return the sum of the squared distances of rows from their centres."""
+    return float(_crossings.number(points(X, len(centers)).inertia(centers, labels, weights)))
+
+
+def _inertia(X: Any, centers: Any, labels: Any, weights: Any) -> torch.Tensor:
     found = torch.zeros((), dtype=torch.float64, device=X.device)
     for rows in _parts(X):
         away = X[rows] - centers[labels[rows]]
         squares = torch.linalg.vecdot(away, away).double()
         found += (squares if weights is None else squares * weights[rows]).sum()
-    return float(_crossings.number(found))
+    return found
 
 
 def same_clustering(one: torch.Tensor, other: torch.Tensor, clusters: int) -> bool:

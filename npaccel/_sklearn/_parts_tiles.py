@@ -14,7 +14,7 @@ from npaccel._sklearn._kernels import kernel
 _CPU_BYTES = 1 << 20
 _GPU_BYTES = 1 << 28
 #: From how many distances on a kernel for a tile is worth the seconds that it takes to compile.
-_WORTH_COMPILING = 1 << 26
+_WORTH_COMPILING = 1 << 24
 
 
 def tiles(X: torch.Tensor, others: int) -> Iterator[slice]:
