@@ -16,6 +16,7 @@ import npaccel
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import (
+    fusion,
     inductor,
     lines,
     loader,
@@ -314,3 +315,12 @@ def test_instruction_sets_are_asked_of_the_processor():
 
 def test_a_compiler_without_vectors_is_left_to_inductor():
     assert not inductor._compiler_has_vectors("false")
+
+
+def test_thresholds_of_fusion_are_inductors():
+    from torch._inductor import config
+
+    before = {name: getattr(config, name) for name in fusion._THRESHOLDS}
+    with fusion.nothing_stored_between():
+        assert {getattr(config, name) for name in before} == {1 << 20}
+    assert {name: getattr(config, name) for name in before} == before

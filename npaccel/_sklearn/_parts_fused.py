@@ -15,15 +15,10 @@ import numpy as np
 import torch
 
 from npaccel._jit import jit
+from npaccel._torch_internals.fusion import nothing_stored_between
 
 #: As many features are summed one by one; with more, a matrix product is faster.
 UNROLLED = 32
-#: Inductor stores what reads many arrays before it reduces it: not here.
-_NEVER_STORED = {
-    "realize_reads_threshold": 1 << 20,
-    "realize_opcount_threshold": 1 << 20,
-    "realize_acc_reads_threshold": 1 << 20,
-}
 
 
 def fused(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -40,9 +35,7 @@ def fused(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            from torch._inductor import config
-
-            with config.patch(_NEVER_STORED):  # type: ignore[no-untyped-call]
+            with nothing_stored_between():
                 return compiled(*args, **kwargs)
 
         return call
