@@ -125,6 +125,8 @@ def _run(
                 args, kwargs = _containers.mapped((args, kwargs), _array)
             method = function if plan.own else _sklearns(self, name)
             found = method(self, *args, **kwargs)
+            if name.startswith(("fit", "partial")) and not plan.on_device:
+                _state.note_arrays(self, frame.device)
             return found if found is self else _left(frame, found)
     finally:
         _note(frame, plan, name, time.perf_counter() - start)

@@ -144,6 +144,16 @@ def _for_scikit_learn(estimator: Any, name: str, value: Any) -> Any:
     return found
 
 
+def note_arrays(estimator: Any, device: torch.device) -> None:
+    """After a fit on the host: those who gave tensors read what it learnt as tensors, too."""
+    state = state_of(estimator)
+    if state.given != "tensor":
+        return
+    for name, value in vars(estimator).items():
+        if name.endswith("_") and name not in type(estimator)._on_host and _is_numeric(value):
+            state.tensors[name] = device
+
+
 def _holds_tensors(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return any(isinstance(part, torch.Tensor) for part in value)

@@ -11,7 +11,7 @@ import pytest
 import sklearn
 import torch
 from sklearn.base import clone
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -272,3 +272,17 @@ def test_attributes_stay_what_they_were_when_scikit_learn_reads_them():
     assert any(step.route == "host" for step in mine.report_.steps)
     assert isinstance(mine[0].mean_, torch.Tensor)
     assert isinstance(mine[2].classes_, torch.Tensor)
+
+
+def test_attributes_of_a_fit_on_the_host_are_tensors_for_tensors():
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(30, 3)))
+    model = npaccel.sklearn.accelerate(KMeans(2, random_state=0)).fit(X)
+    assert model.report_.steps[0].route == "host"
+    wanted = KMeans(2, random_state=0).fit(X.numpy())
+    for name in ("cluster_centers_", "labels_"):
+        found = getattr(model, name)
+        assert isinstance(found, torch.Tensor)
+        np.testing.assert_array_equal(found, getattr(wanted, name))
+    np.testing.assert_array_equal(model.predict(X), wanted.predict(X.numpy()))
+    again = pickle.loads(pickle.dumps(model))
+    assert isinstance(again.cluster_centers_, np.ndarray)
