@@ -1,0 +1,218 @@
+"""The nearest rows: tables of distances by tiles, of which blocks of columns leave their smallest.
+
+Of a row of the table only the smallest value of each block of columns is kept. The k nearest lie in
+the k blocks with the smallest such values: distances to their members are computed again, and
+sorted. With the Euclidean distance the table may be in 32 bits; what it finds is sure if the last
+of the neighbours is nearer than anything outside the blocks can be, by a bound of the rounding,
+and rows for which it isn't are done in 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from npaccel._sklearn import _crossings
+from npaccel._sklearn._parts_tiles import in_threads, squares
+
+#: How many columns leave their smallest value.
+_BLOCK = 32
+#: How many blocks more than needed are looked into, so that a table in 32 bits is sure to do.
+_SPARE = 3
+#: How many distances a tile of the table has.
+_CPU_TILE = 1 << 20
+_GPU_TILE = 1 << 27
+#: From how many distances on a table in 32 bits is worth its trouble.
+_LARGE = 1 << 22
+
+#: Takes rows and others and returns a table of what sorts as distances do. The others may have
+#: three dimensions: for each row its own.
+Distance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def sqeuclidean(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
+    """Return squared distances, from differences: rows that are equal have 0."""
+    if Y.ndim == 3:
+        return squares(Y - X[:, None, :])
+    return torch.cdist(X, Y, compute_mode="donot_use_mm_for_euclid_dist").square_()
+
+
+def _sqeuclidean_by_product(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
+    """Return squared distances without the rows' own lengths, by a matrix product."""
+    return torch.addmm(squares(Y), X, Y.T, alpha=-2)
+
+
+def minkowski(p: float) -> Distance:
+    """Return the distance of a power, infinity too."""
+
+    def distance(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
+        if Y.ndim == 3:
+            return torch.cdist(X[:, None, :], Y, p=p)[:, 0]
+        return torch.cdist(X, Y, p=p)
+
+    return distance
+
+
+def cosine(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
+    """Return 1 less the cosine of the angle, for rows of length 1 or 0."""
+    if Y.ndim == 3:
+        return (1 - torch.matmul(Y, X[:, :, None])[..., 0]).clamp_(0, 2)
+    return (1 - X @ Y.T).clamp_(0, 2)
+
+
+def k_nearest(
+    X: torch.Tensor, Y: torch.Tensor, k: int, distance: Distance
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return for each row of X the k nearest rows of Y.
+
+    Parameters
+    ----------
+    X, Y : torch.Tensor
+    k : int
+        Not more than Y has rows.
+    distance : callable
+
+    Returns
+    -------
+    distances : torch.Tensor
+        In the order of size; of several equal ones those with smaller numbers first.
+    numbers : torch.Tensor
+        int64.
+    """
+    size = _CPU_TILE if X.device.type == "cpu" else _GPU_TILE
+    step = max(16, min(size // max(min(len(Y), 1 << 12), 1), 1 << 12))
+    large = distance is sqeuclidean and len(X) * len(Y) >= _LARGE
+    narrow = _Narrow(Y) if large else None
+    parts = [slice(n, n + step) for n in range(0, len(X), step)]
+    found = in_threads(lambda rows: _of_tile(X[rows], Y, k, distance, narrow), parts, X.device)
+    if not found:
+        empty = X.new_empty((0, k))
+        return empty, empty.long()
+    return torch.cat([d for d, _ in found]), torch.cat([n for _, n in found])
+
+
+class _Narrow:
+    """The rows in 32 bits around their mean, and what bounds the rounding of distances."""
+
+    def __init__(self, Y: torch.Tensor) -> None:
+        self.middle = Y.mean(dim=0)
+        self.Y = (Y - self.middle).float()
+        self.lengths = squares(self.Y)
+        self.largest = self.lengths.max().double()
+
+    def table(self, X: torch.Tensor, columns: slice) -> torch.Tensor:
+        """Return squared distances without the rows' own lengths."""
+        return torch.addmm(self.lengths[columns], X, self.Y[columns].T, alpha=-2)
+
+    def shifted(self, X: torch.Tensor) -> torch.Tensor:
+        """Return rows as those of the table."""
+        return (X - self.middle).float()
+
+    def error(self, X: torch.Tensor) -> torch.Tensor:
+        """Return how far off the table's numbers may be, for each row (Higham, 2002, 3.1)."""
+        unit = torch.finfo(torch.float32).eps
+        lengths = squares(X).double()
+        whole = 2 * (lengths * self.largest).sqrt() + self.largest + lengths
+        return (X.shape[1] + 8) * unit * whole
+
+
+def _of_tile(
+    X: torch.Tensor, Y: torch.Tensor, k: int, distance: Distance, narrow: _Narrow | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    blocks = -(-len(Y) // _BLOCK)
+    if blocks <= 2 * (k + _SPARE):
+        return _sorted(distance(X, Y), None, k)
+    if narrow is None:
+        rough = _sqeuclidean_by_product if distance is sqeuclidean else distance
+        smallest = _smallest_of_blocks(len(X), Y, lambda columns: rough(X, Y[columns]))
+        return _within(X, Y, k, _first_smallest(smallest, k), distance)
+    shifted = narrow.shifted(X)
+    smallest = _smallest_of_blocks(len(X), Y, lambda columns: narrow.table(shifted, columns))
+    values, chosen = torch.topk(smallest, k + _SPARE + 1, dim=1, largest=False)
+    distances, numbers = _within(X, Y, k, chosen[:, :-1], distance)
+    outside = values[:, -1].double() + squares(shifted.double())
+    unsure = distances[:, -1] > outside - narrow.error(shifted)
+    rows = torch.nonzero(unsure)[:, 0]
+    if len(rows):
+        distances[rows], numbers[rows] = _of_tile(X[rows], Y, k, distance, None)
+    return distances, numbers
+
+
+def _smallest_of_blocks(
+    count: int, Y: torch.Tensor, table: Callable[[slice], torch.Tensor]
+) -> torch.Tensor:
+    """Return of each block of columns the smallest number of each row."""
+    size = _CPU_TILE if Y.device.type == "cpu" else _GPU_TILE
+    step = max(_BLOCK, size // max(count, 1) // _BLOCK * _BLOCK)
+    found = []
+    for start in range(0, len(Y), step):
+        part = table(slice(start, min(start + step, len(Y))))
+        missing = -part.shape[1] % _BLOCK
+        if missing:
+            part = torch.nn.functional.pad(part, (0, missing), value=torch.inf)
+        found.append(part.view(count, -1, _BLOCK).amin(dim=2))
+    return torch.cat(found, dim=1)
+
+
+def _first_smallest(table: torch.Tensor, k: int) -> torch.Tensor:
+    """Return the numbers of the k smallest of each row; of equal ones the first."""
+    values, chosen = torch.topk(table, k, dim=1, largest=False)
+    last = values[:, -1:]
+    if not _crossings.number(((table <= last).sum(dim=1) > k).any()):
+        return chosen
+    below = table < last
+    wanted = k - below.sum(dim=1, keepdim=True)
+    level = table == last
+    taken = below | (level & (torch.cumsum(level, dim=1) <= wanted))
+    return torch.nonzero(taken)[:, 1].reshape(-1, k)
+
+
+def _within(
+    X: torch.Tensor, Y: torch.Tensor, k: int, chosen: torch.Tensor, distance: Distance
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the k nearest among the members of each row's own blocks."""
+    members = torch.arange(_BLOCK, device=X.device)
+    chosen = torch.sort(chosen, dim=1).values
+    numbers = (chosen[:, :, None] * _BLOCK + members).reshape(len(X), -1)
+    there = numbers < len(Y)
+    inside = numbers.clamp(max=len(Y) - 1)
+    table = distance(X, Y[inside]).masked_fill_(~there, torch.inf)
+    return _sorted(table, inside, k)
+
+
+def _sorted(
+    table: torch.Tensor, numbers: torch.Tensor | None, k: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the k smallest of each row; of equal ones those that stand first."""
+    values, places = torch.sort(table, dim=1, stable=True)
+    values, places = values[:, :k], places[:, :k]
+    return values, places if numbers is None else torch.gather(numbers, 1, places)
+
+
+def within_radius(
+    X: torch.Tensor, Y: torch.Tensor, radius: float, distance: Distance
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the pairs of rows that are near each other, row by row.
+
+    Returns
+    -------
+    counts : torch.Tensor
+        How many each row of X has.
+    numbers : torch.Tensor
+        Rows of Y, in order.
+    distances : torch.Tensor
+    """
+    size = _CPU_TILE if X.device.type == "cpu" else _GPU_TILE
+    step = max(1, size // max(len(Y), 1))
+    counts, numbers, distances = [], [], []
+    for start in range(0, len(X), step):
+        table = distance(X[start : start + step], Y)
+        near = table <= radius
+        counts.append(near.sum(dim=1))
+        numbers.append(torch.nonzero(near)[:, 1])
+        distances.append(table[near])
+    if not counts:
+        empty = X.new_empty(0)
+        return empty.long(), empty.long(), empty
+    return torch.cat(counts), torch.cat(numbers), torch.cat(distances)

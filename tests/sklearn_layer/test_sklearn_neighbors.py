@@ -1,0 +1,187 @@
+"""The nearest rows by brute force on the device against scikit-learn's."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
+from sklearn_comparing import accelerated, assert_same, compare
+from sklearn_data import data, scaled
+
+import npaccel
+from npaccel._sklearn import _crossings, _parts_nearest
+
+TOLERANCE = 1e-6
+
+
+def both(estimator, X, y=None):
+    mine = accelerated(estimator)
+    given = (X,) if y is None else (X, y)
+    with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+        return estimator.fit(*given), mine.fit(*given)
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["digits", "wine"])
+def test_neighbours_equal_scikit_learns(name, dtype, container):
+    X, _ = scaled(name, dtype)
+    compare(NearestNeighbors(n_neighbors=4), X, methods=("kneighbors",), container=container)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"metric": "sqeuclidean", "algorithm": "brute"},
+        {"metric": "l2"},
+        {"metric": "manhattan"},
+        {"metric": "cityblock"},
+        {"p": 1},
+        {"metric": "chebyshev"},
+        {"p": np.inf},
+        {"p": 3},
+        {"p": 0.5, "algorithm": "brute"},
+        {"metric": "cosine"},
+        {"n_neighbors": 177},
+        {"n_neighbors": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:Mind that for 0 < p < 1")
+def test_metrics(params):
+    X, _ = scaled("wine")
+    # As it is, several rows are as far from another.
+    X = X + np.random.default_rng(1).normal(size=X.shape) / 9
+    theirs, mine = both(NearestNeighbors(**params), X)
+    with _crossings.cpu_as_device():
+        moved = X[:50] + np.random.default_rng(0).normal(size=(50, X.shape[1])) / 9
+        for given in (moved, None):
+            k = None if given is not None else min(5, theirs.n_neighbors)
+            assert_same(mine.kneighbors(given, k), theirs.kneighbors(given, k), TOLERANCE, "k")
+        for mode in ("connectivity", "distance"):
+            found = mine.kneighbors_graph(X[:9], mode=mode)
+            wanted = theirs.kneighbors_graph(X[:9], mode=mode)
+            assert type(found) is type(wanted)
+            np.testing.assert_allclose(found.toarray(), wanted.toarray(), atol=TOLERANCE)
+    assert {step.route for step in mine.report_.steps} == {"device"}
+
+
+def test_numbers_alone():
+    X, _ = scaled("wine")
+    theirs, mine = both(NearestNeighbors(), X)
+    with _crossings.cpu_as_device():
+        found = mine.kneighbors(X, return_distance=False)
+    np.testing.assert_array_equal(found, theirs.kneighbors(X, return_distance=False))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4], ids=["centred", "far from zero"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_large_tables_in_32_bits_find_the_same(dtype, offset, monkeypatch):
+    monkeypatch.setattr(_parts_nearest, "_LARGE", 1)
+    monkeypatch.setattr(_parts_nearest, "_CPU_TILE", 1 << 15)
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(3001, 7)) + offset).astype(dtype)
+    theirs, mine = both(NearestNeighbors(n_neighbors=9, algorithm="brute"), X.astype("float64"))
+    with _crossings.cpu_as_device():
+        found = mine.kneighbors(X[:201].astype("float64"))
+    wanted = theirs.set_params(n_neighbors=9).kneighbors(X[:201].astype("float64"))
+    np.testing.assert_allclose(found[0], wanted[0], atol=1e-5 if offset else 1e-7)
+    if not offset:
+        np.testing.assert_array_equal(found[1], wanted[1])
+
+
+def test_rows_in_doubt_are_done_in_64_bits(monkeypatch):
+    """Distances that differ by less than 32 bits can tell."""
+    monkeypatch.setattr(_parts_nearest, "_LARGE", 1)
+    angles = np.random.default_rng(0).permutation(4000) / 4000
+    radii = 1.0 + 1e-9 * angles
+    X = np.stack([radii * np.cos(6.28 * angles), radii * np.sin(6.28 * angles)], axis=1)
+    _, mine = both(NearestNeighbors(n_neighbors=5, algorithm="brute"), X)
+    with _crossings.cpu_as_device():
+        _, found = mine.kneighbors(np.zeros((1, 2)))
+    np.testing.assert_array_equal(found[0], np.argsort(np.hypot(X[:, 0], X[:, 1]))[:5])
+
+
+def test_of_equal_distances_the_first_rows_are_taken():
+    X = torch.arange(900.0)[:, None] // 300
+    found = accelerated(NearestNeighbors(n_neighbors=3, algorithm="brute")).fit(X)
+    with _crossings.cpu_as_device():
+        distances, numbers = found.kneighbors(X[::600])
+    assert distances.tolist() == [[0.0] * 3] * 2
+    assert numbers.tolist() == [[0, 1, 2], [600, 601, 602]]
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_classifier(dtype, weights, container):
+    X, y = data("digits", dtype)
+    model = KNeighborsClassifier(4, weights=weights)
+    methods = ("predict", "predict_proba")
+    theirs, mine = compare(model, X, y, methods=methods, container=container)
+    if container == "device":
+        with _crossings.cpu_as_device():
+            assert mine.score(X, y) == theirs.score(X, y)
+
+
+def test_classifier_of_names_and_of_several_outputs():
+    X, y = scaled("wine")
+    names = np.array(["red", "white", "rose"])[y]
+    for target in (names, np.stack([y, y % 2, (y + 1) % 3], axis=1)):
+        for weights in ("uniform", "distance"):
+            theirs, mine = both(KNeighborsClassifier(weights=weights), X, target)
+            with _crossings.cpu_as_device():
+                for given in (X + 0.1, None):
+                    found, wanted = mine.predict(given), theirs.predict(given)
+                    np.testing.assert_array_equal(found, wanted)
+                    assert found.dtype == wanted.dtype
+                    wanted = theirs.predict_proba(given)
+                    assert_same(mine.predict_proba(given), wanted, TOLERANCE, "proba")
+                if target.ndim == 1:
+                    assert mine.score(X, target) == theirs.score(X, target)
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_regressor(dtype, weights, container):
+    X, y = data("diabetes", dtype)
+    model = KNeighborsRegressor(6, weights=weights, algorithm="brute")
+    compare(model, X, y, methods=("predict",), container=container)
+    several = np.stack([y, y**2], axis=1)
+    compare(model, X, several, methods=("predict",), container=container)
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({"algorithm": "kd_tree"}, "algorithm='kd_tree' is a tree"),
+        ({"metric": "canberra"}, "metric='canberra' is computed by scikit-learn alone"),
+        ({"metric": lambda a, b: abs(a - b).sum()}, "<function"),
+    ],
+)
+def test_what_runs_on_the_host(params, reason):
+    X, _ = scaled("wine")
+    theirs, mine = both(NearestNeighbors(**params), X)
+    with _crossings.cpu_as_device():
+        assert_same(mine.kneighbors(X), theirs.kneighbors(X), TOLERANCE, "kneighbors")
+    assert all(step.route == "host" for step in mine.report_.steps)
+    assert reason in mine.report_.steps[0].reason
+
+
+def test_errors_are_scikit_learns():
+    X, _ = scaled("wine")
+    theirs, mine = both(NearestNeighbors(algorithm="brute"), X)
+    for call in (
+        lambda one: one.kneighbors(X[:, :3]),
+        lambda one: one.kneighbors(X, 179),
+        lambda one: one.kneighbors(None, 178),
+        lambda one: one.kneighbors(X, 0),
+        lambda one: one.kneighbors(X, 1.5),
+        lambda one: one.kneighbors_graph(X, mode="none"),
+        lambda one: one.kneighbors(X * np.nan),
+    ):
+        with pytest.raises((ValueError, TypeError), match=".") as wanted:
+            call(theirs)
+        with pytest.raises(wanted.type, match=".") as found, _crossings.cpu_as_device():
+            call(mine)
+        assert str(found.value) == str(wanted.value)
