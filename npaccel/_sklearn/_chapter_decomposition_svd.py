@@ -74,7 +74,7 @@ class TruncatedSVD(Accelerated, decomposition.TruncatedSVD):  # type: ignore[mis
 @on_device(
     "decomposition.IncrementalPCA", refused="sparse matrices; `check_input=False`", tolerance=1e-6
 )
-class IncrementalPCA(Accelerated, decomposition.IncrementalPCA):  # type: ignore[misc]
+class IncrementalPCA(_parts.HostOnCpu, Accelerated, decomposition.IncrementalPCA):  # type: ignore[misc]
     __doc__ = decomposition.IncrementalPCA.__doc__
     # None and 0 before the first batch.
     components_: Any

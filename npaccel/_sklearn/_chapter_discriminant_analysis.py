@@ -100,7 +100,7 @@ class QuadraticDiscriminantAnalysis(  # type: ignore[misc]
     note="`scalings_` can have other signs",
 )
 class LinearDiscriminantAnalysis(  # type: ignore[misc]
-    Accelerated, discriminant_analysis.LinearDiscriminantAnalysis
+    _parts.HostOnCpu, Accelerated, discriminant_analysis.LinearDiscriminantAnalysis
 ):
     __doc__ = discriminant_analysis.LinearDiscriminantAnalysis.__doc__
 

@@ -50,7 +50,7 @@ def _likelihood(kernel: Any, X: torch.Tensor, y: torch.Tensor, alpha: Any) -> tu
     tolerance=1e-4,
 )
 class GaussianProcessRegressor(  # type: ignore[misc]
-    Accelerated, gaussian_process.GaussianProcessRegressor
+    _parts.HostOnCpu, Accelerated, gaussian_process.GaussianProcessRegressor
 ):
     __doc__ = gaussian_process.GaussianProcessRegressor.__doc__
     _y_train_mean: Any

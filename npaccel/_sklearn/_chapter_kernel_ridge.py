@@ -20,7 +20,7 @@ from npaccel._sklearn._table import on_device
     "matrices",
     tolerance=1e-6,
 )
-class KernelRidge(Accelerated, kernel_ridge.KernelRidge):  # type: ignore[misc]
+class KernelRidge(_parts.HostOnCpu, Accelerated, kernel_ridge.KernelRidge):  # type: ignore[misc]
     __doc__ = kernel_ridge.KernelRidge.__doc__
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -22,7 +22,7 @@ from npaccel._sklearn._device import FLOATS, Accelerated
 from npaccel._sklearn._table import on_device, through_host
 
 
-class _Perceptron:
+class _Perceptron(_parts.HostOnCpu):
     """What the two share."""
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -85,7 +85,7 @@ def _hessian(X: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
     return found
 
 
-class _Linear:
+class _Linear(_parts.HostOnCpu):
     """What the two share."""
 
     def _npaccel_extended(self: Any, X: torch.Tensor) -> torch.Tensor:

@@ -68,7 +68,7 @@ def test_in_parts_and_from_one_to_the_other(solver):
         part = slice(50 * i, 50 * i + 50)
         theirs.partial_fit(X[part], y[part], classes=[0, 1, 2])
         if i == 1:
-            # On a CPU nothing else is to do the same.
+            # On a CPU it's scikit-learn's own code that goes on, and is gone on from.
             mine.partial_fit(X[part], y[part], classes=[0, 1, 2])
         else:
             with _crossings.cpu_as_device():
