@@ -1,14 +1,17 @@
 """GaussianProcessRegressor on the device against scikit-learn's."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as k
 from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import scaled
 
+import npaccel.sklearn
 from npaccel._sklearn import _crossings, _parts_covariances
 
 KERNELS = [
@@ -94,3 +97,36 @@ def test_predictions_before_a_fit():
 )
 def test_errors_are_scikit_learns(estimator, X):
     errors_agree(estimator, X, np.arange(3.0))
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("kernel", [None, 1.5 * k.RBF([1.0, 2.0, 0.7])], ids=str)
+def test_classes(kernel, count, container):
+    X, y = scaled("wine")
+    rows = np.flatnonzero(y < count)[::2]
+    X, y = X[rows][:, [0, 6, 9]], y[rows]
+    if container == "device":
+        y = np.array(["red", "rosé", "white"])[y]
+    estimator = GaussianProcessClassifier(kernel, random_state=0)
+    theirs, mine = compare(
+        estimator,
+        X,
+        y,
+        methods=["predict", "predict_proba"],
+        skip=["base_estimator_"],
+        tolerance=1e-4,
+        container=container,
+    )
+    if container == "device":
+        np.testing.assert_allclose(mine.kernel_.theta, theirs.kernel_.theta, atol=1e-3)
+        again = pickle.loads(pickle.dumps(mine))
+        np.testing.assert_allclose(again.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+        plain = npaccel.sklearn.to_host(mine)
+        np.testing.assert_allclose(plain.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+
+
+def test_errors_of_classes():
+    errors_agree(GaussianProcessClassifier(), np.ones((3, 2)), [1, 1, 1])
+    errors_agree(GaussianProcessClassifier(), np.full((3, 2), np.nan), [0, 1, 1])
+    errors_agree(GaussianProcessClassifier(multi_class="no"), np.eye(3), [0, 1, 2])
