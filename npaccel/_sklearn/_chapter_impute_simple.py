@@ -26,6 +26,24 @@ def _modes(ordered: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     return torch.gather(columns, 1, best[:, None])[:, 0].double()
 
 
+def indicator(self: Any, some: torch.Tensor) -> Any:
+    """Return the indicator of the columns in which something is missing, if one is wanted."""
+    if not self.add_indicator:
+        return None
+    with _frames.dispatching(False):
+        found = impute.MissingIndicator(missing_values=self.missing_values, error_on_new=False)
+        found._fit(np.array([_crossings.numbers(some)], bool), precomputed=True)
+    return found
+
+
+def with_indicators(self: Any, found: torch.Tensor, missing: torch.Tensor) -> torch.Tensor:
+    """Return imputed data with the columns that say where it was missing, if they are wanted."""
+    if not self.add_indicator:
+        return found
+    features = torch.as_tensor(self.indicator_.features_, device=found.device)
+    return torch.cat([found, missing[:, features].to(found.dtype)], dim=1)
+
+
 @on_device(
     "impute.SimpleImputer",
     refused="sparse matrices; strings; `missing_values` and `fill_value` that aren't numbers; "
@@ -40,7 +58,7 @@ class SimpleImputer(_parts.HostOnCpu, Accelerated, impute.SimpleImputer):  # typ
         self._fit_dtype = self._fill_dtype = _parts.numpy_dtype(X.dtype)
         missing = self._npaccel_missing(X)
         some = missing.any(dim=0)
-        self._npaccel_indicator(some)
+        self.indicator_ = indicator(self, some)
         if self.strategy == "constant":
             self.statistics_ = self._npaccel_constants(missing)
         else:
@@ -60,11 +78,11 @@ class SimpleImputer(_parts.HostOnCpu, Accelerated, impute.SimpleImputer):  # typ
                 columns = self._moved(np.flatnonzero(~lost))
                 kept, known, statistics = X[:, columns], missing[:, columns], statistics[columns]
         found = torch.where(known, statistics.to(X.dtype), kept)
-        if not self.add_indicator:
-            return found
-        indicator: Any = self.indicator_
-        indicated = torch.as_tensor(indicator.features_, device=X.device)
-        return torch.cat([found, missing[:, indicated].to(X.dtype)], dim=1)
+        return with_indicators(self, found, missing)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        with _parts.on_host(self):
+            return super().get_feature_names_out(input_features)
 
     def _npaccel_checked(self, X: Any, reset: bool) -> Any:
         finite = "allow-nan" if np.isnan(self.missing_values) else True
@@ -108,17 +126,6 @@ class SimpleImputer(_parts.HostOnCpu, Accelerated, impute.SimpleImputer):  # typ
             return _crossings.to_device(np.asarray(value, np.float64), device)
 
         return _parts.kept(self, "statistics_", device, made)
-
-    def _npaccel_indicator(self, some: torch.Tensor) -> None:
-        """Set the indicator of the columns in which something is missing."""
-        self.indicator_ = None
-        if not self.add_indicator:
-            return
-        with _frames.dispatching(False):
-            self.indicator_ = impute.MissingIndicator(
-                missing_values=self.missing_values, error_on_new=False
-            )
-            self.indicator_._fit(np.array([_crossings.numbers(some)], bool), precomputed=True)
 
     def _npaccel_warn(self, lost: Any) -> None:
         names = np.flatnonzero(lost)

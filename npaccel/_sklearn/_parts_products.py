@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-#: Kernels by scikit-learn's name, and which of gamma, degree and coef0 they have.
+#: scikit-learn's names of the kernels that are here.
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian", "precomputed")
 
 

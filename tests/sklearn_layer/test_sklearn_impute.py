@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, compare
 from sklearn_data import data
@@ -87,3 +87,42 @@ def test_feature_names_of_tensors():
 )
 def test_errors_are_scikit_learns(estimator, X):
     errors_agree(estimator, X)
+
+
+# -- By neighbours ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_neighbors(weights, dtype, container):
+    X = with_gaps("wine", dtype)
+    X[100:, 7] = np.nan
+    X[5] = np.nan
+    tolerance = 1e-8 if dtype == "float64" else 1e-3
+    estimator = KNNImputer(n_neighbors=4, weights=weights)
+    compare(estimator, X, methods=["transform"], tolerance=tolerance, container=container)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_neighbors_of_columns_without_any_number(keep):
+    X = with_gaps("wine")
+    X[:, 3] = np.nan
+    estimator = KNNImputer(n_neighbors=400, keep_empty_features=keep, add_indicator=True)
+    theirs, mine = compare(
+        estimator, X, methods=["transform"], skip=["indicator_"], container="device"
+    )
+    new = X[:4].copy()
+    new[0] = np.nan
+    with _crossings.cpu_as_device():
+        np.testing.assert_allclose(mine.transform(new), theirs.transform(new))
+        np.testing.assert_allclose(mine.transform(X[60:65]), theirs.transform(X[60:65]))
+    if not keep:
+        np.testing.assert_array_equal(mine.get_feature_names_out(), theirs.get_feature_names_out())
+
+
+def test_neighbors_errors_are_scikit_learns():
+    errors_agree(KNNImputer(n_neighbors=0), np.ones((3, 2)))
+    errors_agree(KNNImputer(missing_values=-1), [[np.nan, 1.0]])
+    errors_agree(KNNImputer(), [[np.inf, 1.0]])
+    errors_agree(KNNImputer(), np.ones((2, 3)), method="transform", given=[np.ones((3, 2))])
