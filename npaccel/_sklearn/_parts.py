@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._sklearn import _crossings, _frames, _running, _state, _validation
+from npaccel._sklearn import _frames, _running, _state, _validation
 
 #: Why a call on a CPU is left to scikit-learn's own code.
 AS_FAST = "scikit-learn's own code is as fast on a CPU"
@@ -126,11 +126,6 @@ def medians_of(ordered: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     low = torch.gather(ordered, 0, (last // 2)[None])[0]
     high = torch.gather(ordered, 0, (last - last // 2)[None])[0]
     return (low + high) / 2
-
-
-def number_of(value: torch.Tensor) -> Any:
-    """Return the one number of a tensor."""
-    return _crossings.number(value)
 
 
 def numpy_dtype(dtype: torch.dtype) -> Any:
