@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,12 +43,12 @@ class _Perceptron(_parts.HostOnCpu):
         self._random_state = check_random_state(self.random_state)
         if first:
             self._npaccel_begin(X, y, units)
-        flat = _packed([*self.coefs_, *self.intercepts_])
+        flat = _parts_layers.packed([*self.coefs_, *self.intercepts_])
         if self.solver == "lbfgs":
             flat = self._npaccel_minimised(X, y, weights, units, flat)
         else:
             flat = self._npaccel_stepped(X, y, weights, units, flat, more)
-        self.coefs_, self.intercepts_ = _unpacked(flat.clone(), units)
+        self.coefs_, self.intercepts_ = _parts_layers.unpacked(flat.clone(), units)
         if not _crossings.number(torch.isfinite(flat).all()):
             raise ValueError(
                 "Solver produced non-finite parameter weights. The input data may contain large "
@@ -75,8 +73,10 @@ class _Perceptron(_parts.HostOnCpu):
         net = self._npaccel_net()
 
         def objective(vector: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            loss, slopes = net.backward(X, y, weights, *_unpacked(vector.to(X.dtype), units))
-            return loss.double(), _packed(slopes).double()
+            loss, slopes = net.backward(
+                X, y, weights, *_parts_layers.unpacked(vector.to(X.dtype), units)
+            )
+            return loss.double(), _parts_layers.packed(slopes).double()
 
         found = _parts_lbfgs.minimized(
             objective,
@@ -102,7 +102,7 @@ class _Perceptron(_parts.HostOnCpu):
         """Return the parameters after epochs of batches."""
         if not (more and hasattr(self, "_optimizer")):
             self._optimizer = _optimizer(self)
-        steps = _Steps(self._optimizer, flat, units)
+        steps = _parts_layers.Steps(self._optimizer, flat, units)
         rows = len(X)
         size = _batch_size(self, rows)
         order = np.arange(rows) if self.shuffle else None
@@ -141,7 +141,14 @@ class _Perceptron(_parts.HostOnCpu):
         self.best_loss_ = min(self.loss_, self.best_loss_)
 
     def _npaccel_epoch(
-        self: Any, X: Any, y: Any, weights: Any, flat: Any, steps: _Steps, size: int, order: Any
+        self: Any,
+        X: Any,
+        y: Any,
+        weights: Any,
+        flat: Any,
+        steps: _parts_layers.Steps,
+        size: int,
+        order: Any,
     ) -> tuple[torch.Tensor, float]:
         """Return the parameters after each row was learnt from once, and the summed loss."""
         net = self._npaccel_net()
@@ -150,9 +157,11 @@ class _Perceptron(_parts.HostOnCpu):
         for batch in gen_batches(len(X), size):
             chosen = batch if places is None else places[batch]
             own = None if weights is None else weights[chosen]
-            loss, slopes = net.backward(X[chosen], y[chosen], own, *_unpacked(flat, steps.units))
+            loss, slopes = net.backward(
+                X[chosen], y[chosen], own, *_parts_layers.unpacked(flat, steps.units)
+            )
             total = total + loss * (batch.stop - batch.start)
-            flat = flat + steps.step(_packed(slopes))
+            flat = flat + steps.step(_parts_layers.packed(slopes))
         return flat, _crossings.number(total)
 
     def _npaccel_output(self: Any, X: Any) -> torch.Tensor:
@@ -203,61 +212,6 @@ def _optimizer(self: Any) -> Any:
         self.nesterovs_momentum,
         self.power_t,
     )
-
-
-class _Steps:
-    """The steps of an optimizer on a device; what it remembers is kept in scikit-learn's."""
-
-    def __init__(self, optimizer: Any, flat: torch.Tensor, units: list[int]) -> None:
-        self.optimizer, self.units = optimizer, units
-        self.names = ("ms", "vs") if isinstance(optimizer, AdamOptimizer) else ("velocities",)
-        self.known = [self._read(getattr(optimizer, name), flat) for name in self.names]
-
-    @staticmethod
-    def _read(arrays: Any, flat: torch.Tensor) -> torch.Tensor:
-        if not arrays:
-            return torch.zeros_like(flat)
-        whole = np.concatenate([one.ravel() for one in arrays])
-        return _crossings.to_device(whole, flat.device)
-
-    def step(self, slope: torch.Tensor) -> torch.Tensor:
-        """Return what is to be added to the parameters."""
-        by = self.optimizer
-        if len(self.names) == 1:
-            velocity = by.momentum * self.known[0] - by.learning_rate * slope
-            self.known = [velocity]
-            return by.momentum * velocity - by.learning_rate * slope if by.nesterov else velocity
-        first, second = self.known
-        by.t += 1
-        first = by.beta_1 * first + (1 - by.beta_1) * slope
-        second = by.beta_2 * second + (1 - by.beta_2) * slope**2
-        self.known = [first, second]
-        rate = math.sqrt(1 - by.beta_2**by.t) / (1 - by.beta_1**by.t)
-        by.learning_rate = by.learning_rate_init * rate
-        return -by.learning_rate * first / (torch.sqrt(second) + by.epsilon)
-
-    def keep(self) -> None:
-        """Keep what it remembers in scikit-learn's optimizer, as arrays."""
-        whole = _crossings.to_host(torch.stack(self.known))
-        for name, row in zip(self.names, whole, strict=True):
-            coefs, intercepts = _unpacked(row, self.units)
-            setattr(self.optimizer, name, [*coefs, *intercepts])
-
-
-def _packed(parts: list[torch.Tensor]) -> torch.Tensor:
-    return torch.cat([part.reshape(-1) for part in parts])
-
-
-def _unpacked(flat: Any, units: list[int]) -> tuple[list[Any], list[Any]]:
-    """Return the coefficients and the intercepts that a vector holds."""
-    coefs, intercepts, start = [], [], 0
-    for a, b in pairwise(units):
-        coefs.append(flat[start : start + a * b].reshape(a, b))
-        start += a * b
-    for b in units[1:]:
-        intercepts.append(flat[start : start + b])
-        start += b
-    return coefs, intercepts
 
 
 _REFUSED = "sparse matrices; `early_stopping`; `verbose`; `max_fun`"

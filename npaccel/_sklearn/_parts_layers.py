@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
+from sklearn.neural_network._stochastic_optimizers import AdamOptimizer
+
+from npaccel._sklearn import _crossings
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "identity": lambda x: x,
@@ -87,3 +93,58 @@ class Net:
             if i:
                 delta = _SLOPES[self.hidden](layers[i], delta @ coefs[i].T)
         return loss, by_coefs[::-1] + by_intercepts[::-1]
+
+
+class Steps:
+    """The steps of an optimizer on a device; what it remembers is kept in scikit-learn's."""
+
+    def __init__(self, optimizer: Any, flat: torch.Tensor, units: list[int]) -> None:
+        self.optimizer, self.units = optimizer, units
+        self.names = ("ms", "vs") if isinstance(optimizer, AdamOptimizer) else ("velocities",)
+        self.known = [self._read(getattr(optimizer, name), flat) for name in self.names]
+
+    @staticmethod
+    def _read(arrays: Any, flat: torch.Tensor) -> torch.Tensor:
+        if not arrays:
+            return torch.zeros_like(flat)
+        whole = np.concatenate([one.ravel() for one in arrays])
+        return _crossings.to_device(whole, flat.device)
+
+    def step(self, slope: torch.Tensor) -> torch.Tensor:
+        """Return what is to be added to the parameters."""
+        by = self.optimizer
+        if len(self.names) == 1:
+            velocity = by.momentum * self.known[0] - by.learning_rate * slope
+            self.known = [velocity]
+            return by.momentum * velocity - by.learning_rate * slope if by.nesterov else velocity
+        first, second = self.known
+        by.t += 1
+        first = by.beta_1 * first + (1 - by.beta_1) * slope
+        second = by.beta_2 * second + (1 - by.beta_2) * slope**2
+        self.known = [first, second]
+        rate = math.sqrt(1 - by.beta_2**by.t) / (1 - by.beta_1**by.t)
+        by.learning_rate = by.learning_rate_init * rate
+        return -by.learning_rate * first / (torch.sqrt(second) + by.epsilon)
+
+    def keep(self) -> None:
+        """Keep what it remembers in scikit-learn's optimizer, as arrays."""
+        whole = _crossings.to_host(torch.stack(self.known))
+        for name, row in zip(self.names, whole, strict=True):
+            coefs, intercepts = unpacked(row, self.units)
+            setattr(self.optimizer, name, [*coefs, *intercepts])
+
+
+def packed(parts: list[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([part.reshape(-1) for part in parts])
+
+
+def unpacked(flat: Any, units: list[int]) -> tuple[list[Any], list[Any]]:
+    """Return the coefficients and the intercepts that a vector holds."""
+    coefs, intercepts, start = [], [], 0
+    for a, b in pairwise(units):
+        coefs.append(flat[start : start + a * b].reshape(a, b))
+        start += a * b
+    for b in units[1:]:
+        intercepts.append(flat[start : start + b])
+        start += b
+    return coefs, intercepts
