@@ -31,6 +31,7 @@ from loop_rows import loops
 from mask_rows import masks
 from rows import Row, in_turn
 from scipy_rows import scipy_rows
+from sklearn_rows import sklearn_rows
 from table_rows import Pieces, table_rows
 
 
@@ -205,6 +206,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "masks": masks,
     "rows": table_rows,
     "scipy": scipy_rows,
+    "sklearn": sklearn_rows,
 }
 
 

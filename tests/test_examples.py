@@ -128,3 +128,31 @@ def test_sklearn_pipeline_reports_wrong_predictions(monkeypatch, capsys):
     monkeypatch.setattr(example, "timed", wrong)
     assert example.main(["--rows", "500", "--device", "cpu"]) == 1
     assert "of the predictions differ" in capsys.readouterr().out
+
+
+def test_kmeans_pixels_draws_the_regions(tmp_path, capsys):
+    example = load("kmeans_pixels")
+    options = ["--every", "8", "--regions", "6", "--device", "cpu", "--out", str(tmp_path)]
+    assert example.main(options) == 0
+    printed = capsys.readouterr().out
+    assert "the regions agree" in printed
+    assert "KMeans.fit" in printed
+    regions = np.asarray(Image.open(tmp_path / "flower-regions.png"))
+    assert regions.shape == np.asarray(Image.open(tmp_path / "flower-before.png")).shape
+    assert len(np.unique(regions.reshape(-1, 3), axis=0)) == 6
+
+
+def test_kmeans_pixels_reports_other_regions(monkeypatch, tmp_path, capsys):
+    example = load("kmeans_pixels")
+    timed = example.timed
+
+    def wrong(model, pixels):
+        seconds, model = timed(model, pixels)
+        if hasattr(model, "report_"):
+            model.labels_ = np.zeros_like(model.labels_)
+        return seconds, model
+
+    monkeypatch.setattr(example, "timed", wrong)
+    options = ["--every", "8", "--regions", "6", "--device", "cpu", "--out", str(tmp_path)]
+    assert example.main(options) == 1
+    assert "the regions differ" in capsys.readouterr().out

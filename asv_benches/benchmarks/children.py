@@ -4,6 +4,7 @@
     python children.py first_result IMPLEMENTATION
     python children.py first_call IMPLEMENTATION
     python children.py peak_memory IMPLEMENTATION DTYPE
+    python children.py estimator_memory CASE IMPLEMENTATION
     python children.py compile_loop STEPS
 
 The clock starts before anything heavy is imported, and this file imports
@@ -75,7 +76,26 @@ def first_call(implementation: str) -> dict[str, Any]:
 
 
 def peak_memory(implementation: str, dtype: str) -> dict[str, Any]:
-    """Return how far a call raises the process's peak above inputs and output.
+    """Return how far a call raises the process's peak above inputs and output."""
+    import numpy as np
+
+    call, make = _compile(implementation)
+    inputs = make(POINTS, dtype)
+    extra, result = _peak_above(lambda: call(*inputs))
+    inputs_bytes = sum(array.nbytes for array in inputs)
+    return {"bytes": extra - np.asarray(result).nbytes, "inputs": inputs_bytes}
+
+
+def estimator_memory(case: str, implementation: str) -> dict[str, Any]:
+    """Return how far fitting and predicting raises the process's peak."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from benchmarks.sklearn_estimators import prepare
+
+    return {"bytes": _peak_above(prepare(case, implementation))[0]}
+
+
+def _peak_above(call: Callable[[], Any]) -> tuple[int, Any]:
+    """Return how many bytes a warm call raises the process's peak by, and its result.
 
     The peak so far, which compiling set, is made up with ballast first, so that
     whatever the call allocates raises it.
@@ -85,10 +105,8 @@ def peak_memory(implementation: str, dtype: str) -> dict[str, Any]:
 
     import numpy as np
 
-    call, make = _compile(implementation)
-    inputs = make(POINTS, dtype)
     for _ in range(3):
-        call(*inputs)
+        call()
     ctypes.CDLL(None).malloc_trim(0)
 
     def peak() -> int:
@@ -100,13 +118,10 @@ def peak_memory(implementation: str, dtype: str) -> dict[str, Any]:
 
     ballast = np.ones(max(0, peak() - resident()), np.uint8)
     before = peak()
-    result = call(*inputs)
-    extra = peak() - before - np.asarray(result).nbytes
-    return {
-        "bytes": extra,
-        "inputs": sum(array.nbytes for array in inputs),
-        "ballast": ballast.nbytes,
-    }
+    result = call()
+    extra = peak() - before
+    del ballast
+    return extra, result
 
 
 def compile_loop(steps: str) -> dict[str, Any]:
@@ -132,6 +147,7 @@ def main(task: str, *arguments: str) -> None:
         "first_result": first_result,
         "first_call": first_call,
         "peak_memory": peak_memory,
+        "estimator_memory": estimator_memory,
         "compile_loop": compile_loop,
     }
     answer = tasks[task](*arguments)
