@@ -11,6 +11,7 @@ import torch
 
 from npaccel import _options
 from npaccel._scipy import _containers
+from npaccel._scipy._wide_floats import wide_floats
 from npaccel._sklearn import _frames, _functions, _listing
 from npaccel._sklearn._table import on_device
 
@@ -56,7 +57,7 @@ def in_array_api(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            with _frames.dispatching(True):
+            with _frames.dispatching(True), wide_floats():
                 return original(*args, **kwargs)
         except (TypeError, NotImplementedError, AttributeError, RuntimeError) as error:
             # Some arguments aren't done there; if it's the caller's fault, the host says so.

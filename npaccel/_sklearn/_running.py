@@ -16,6 +16,7 @@ from scipy import sparse
 
 from npaccel import _options
 from npaccel._scipy import _containers
+from npaccel._scipy._wide_floats import wide_floats
 from npaccel._sklearn import _crossings, _frames, _report, _state
 from npaccel._sklearn._frames import Container, Frame
 from npaccel.errors import NotOnDeviceError
@@ -124,7 +125,9 @@ def _run(
             elif not plan.on_device:
                 args, kwargs = _containers.mapped((args, kwargs), _array)
             method = function if plan.own else _sklearns(self, name)
-            found = method(self, *args, **kwargs)
+            is_delegated = plan.on_device and type(self)._npaccel_route == "delegated"
+            with wide_floats() if is_delegated else contextlib.nullcontext():
+                found = method(self, *args, **kwargs)
             if name.startswith(("fit", "partial")) and not plan.on_device:
                 _state.note_arrays(self, frame.device)
             return found if found is self else _left(frame, found)

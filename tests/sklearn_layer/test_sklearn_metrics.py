@@ -196,3 +196,15 @@ def test_errors_are_scikit_learns(name, args, kwargs):
 def test_one_class_alone():
     found = accelerated.metrics.roc_auc_score(torch.zeros(4), torch.rand(4))
     assert np.isnan(found)
+
+
+def test_what_integers_give_has_64_bits():
+    random = np.random.default_rng(0)
+    X, y, scores = random.integers(0, 2, (6, 3)), random.integers(0, 3, 30), random.random((30, 3))
+    theirs = metrics.pairwise.cosine_distances(X)
+    mine = accelerated.metrics.pairwise.cosine_distances(torch.from_numpy(X))
+    assert mine.dtype == torch.float64
+    np.testing.assert_allclose(mine, theirs, atol=1e-15)
+    given = torch.from_numpy(y), torch.from_numpy(scores)
+    found = accelerated.metrics.average_precision_score(*given)
+    assert float(found) == pytest.approx(metrics.average_precision_score(y, scores), rel=1e-14)
