@@ -8,6 +8,7 @@ from calls_special_orders import CALLS as OF_ORDERS
 from calls_special_ufuncs import CALLS as OF_ARRAYS
 from scipy_arrays import arrays
 from scipy_running import differences, tolerance
+from test_scipy_calls import SWEEP
 
 import npaccel
 from npaccel._scipy import _table
@@ -73,7 +74,11 @@ def compared(name, values, backend):
         assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(("name", "values"), [*native(OF_ARRAYS), *native(OF_ORDERS)])
+#: Every third function, in a sweep all of them.
+TRACED = [*native(OF_ARRAYS), *native(OF_ORDERS)][:: 1 if SWEEP else 3]
+
+
+@pytest.mark.parametrize(("name", "values"), TRACED)
 def test_traced(name, values):
     compared(name, values, "eager")
 
