@@ -20,7 +20,7 @@ from npaccel._sklearn._parts_tiles import nearest, squared_distances, tiles
 from npaccel._sklearn._table import on_device
 
 #: Up to how many distances scikit-learn's own code is as fast on a CPU.
-_FEW = 1 << 22
+_FEW = 1 << 25
 _REFUSED = "sparse matrices; `init` that is a function; `verbose`"
 
 
