@@ -7,6 +7,8 @@ A further command is a function under ``@main.command()``, a further group of co
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
+from typing import Any
 
 import click
 import numpy as np
@@ -104,11 +106,7 @@ def support(context: click.Context, name: str | None) -> None:
     if name is None:
         _show_uncompiled()
         return
-    found = _support.find(name)
-    for row in found:
-        click.echo(_support.described(row))
-    if not found:
-        _unknown(context, name, f"NumPy {np.__version__}", _support.similar(name))
+    _show_rows(context, name, _support, f"NumPy {np.__version__}")
 
 
 def _show_scipy(context: click.Context, name: str) -> None:
@@ -117,14 +115,9 @@ def _show_scipy(context: click.Context, name: str) -> None:
     from npaccel._scipy import _support
 
     if name == "scipy":
-        for route, count in _support.totals(_support.functions(_support.table())).items():
-            click.echo(f"{route:<10}{count:>5}")
-        return
-    found = _support.find(name)
-    for row in found:
-        click.echo(_support.described(row))
-    if not found:
-        _unknown(context, name, f"SciPy {scipy.__version__}", _support.similar(name))
+        _show_totals(_support.totals(_support.functions(_support.table())))
+    else:
+        _show_rows(context, name, _support, f"SciPy {scipy.__version__}")
 
 
 def _show_sklearn(context: click.Context, name: str) -> None:
@@ -136,14 +129,23 @@ def _show_sklearn(context: click.Context, name: str) -> None:
     from npaccel._sklearn import _support
 
     if name == "sklearn":
-        for route, count in _support.totals(_support.table()).items():
-            click.echo(f"{route:<10}{count:>5}")
-        return
-    found = _support.find(name)
+        _show_totals(_support.totals(_support.table()))
+    else:
+        _show_rows(context, name, _support, f"scikit-learn {sklearn.__version__}")
+
+
+def _show_rows(context: click.Context, name: str, support: Any, library: str) -> None:
+    """Describe the rows of a name, or say that there is none."""
+    found = support.find(name)
     for row in found:
-        click.echo(_support.described(row))
+        click.echo(support.described(row))
     if not found:
-        _unknown(context, name, f"scikit-learn {sklearn.__version__}", _support.similar(name))
+        _unknown(context, name, library, support.similar(name))
+
+
+def _show_totals(totals: Mapping[str, int]) -> None:
+    for status, count in totals.items():
+        click.echo(f"{status:<10}{count:>5}")
 
 
 def _unknown(context: click.Context, name: str, library: str, close: list[str]) -> None:
@@ -156,8 +158,7 @@ def _show_uncompiled() -> None:
     from npaccel import _support
 
     rows = _support.table()
-    for status, count in _support.totals(rows).items():
-        click.echo(f"{status:<10}{count:>5}")
+    _show_totals(_support.totals(rows))
     reasons: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.status != "compiled":

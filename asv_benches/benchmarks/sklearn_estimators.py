@@ -25,9 +25,8 @@ def kmeans() -> tuple[Any, Callable[[Any], Any]]:
     from sklearn.cluster import KMeans
 
     data, _ = _blobs(1_000_000, 16, 64)
-    return KMeans(
-        64, init=data[:64], n_init=1, max_iter=10, tol=0
-    ), lambda one: one.fit(data).labels_
+    model = KMeans(64, init=data[:64], n_init=1, max_iter=10, tol=0)
+    return model, lambda one: one.fit(data).labels_
 
 
 def neighbours() -> tuple[Any, Callable[[Any], Any]]:

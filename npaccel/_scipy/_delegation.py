@@ -11,17 +11,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from npaccel._scipy._switch import array_api_on
+from npaccel._scipy._while_used import WhileUsed
 from npaccel._scipy._wide_floats import wide_floats
-
-_lock = threading.Lock()
-_users = 0
 
 
 def delegated(function: Any, args: Any, kwargs: Any) -> Any:
@@ -67,24 +64,22 @@ def _ufuncs() -> dict[str, np.ufunc]:
 @contextlib.contextmanager
 def _special_functions() -> Iterator[None]:
     """Put SciPy's wrappers under the public names until the last call in them ends."""
-    global _users
-    special = importlib.import_module("scipy.special")
-    _ufuncs()
-    with _lock:
-        if not _users:
-            _put(special, _ufuncs(), _wrappers())
-        _users += 1
+    _names.enter()
     try:
         yield
     finally:
-        with _lock:
-            _users -= 1
-            if not _users:
-                _put(special, _wrappers(), _ufuncs())
+        _names.leave()
 
 
-def _put(module: Any, before: Any, after: Any) -> None:
+def _put(before: Any, after: Any) -> None:
     """Put other functions under the names that still have the first."""
+    special = importlib.import_module("scipy.special")
     for name, value in after.items():
-        if getattr(module, name) is before[name]:
-            setattr(module, name, value)
+        if getattr(special, name) is before[name]:
+            setattr(special, name, value)
+
+
+_names = WhileUsed(
+    lambda: _put(_ufuncs(), _wrappers()),
+    lambda: _put(_wrappers(), _ufuncs()),
+)

@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from npaccel._scipy import _listing
+from npaccel._scipy._while_used import WhileUsed
 
 _depth: ContextVar[int] = ContextVar("npaccel_array_api", default=0)
 _lock = threading.RLock()
 #: By module and name what SciPy has there; empty while nothing is replaced.
 _originals: dict[tuple[str, str], Any] = {}
-_users = 0
 _everywhere = False
 
 
@@ -98,20 +98,7 @@ def _put_back() -> None:
     _originals.clear()
 
 
-def _enter() -> None:
-    global _users
-    with _lock:
-        if not _users:
-            _replace()
-        _users += 1
-
-
-def _leave() -> None:
-    global _users
-    with _lock:
-        _users -= 1
-        if not _users:
-            _put_back()
+_names = WhileUsed(_replace, _put_back)
 
 
 class _Block:
@@ -121,7 +108,7 @@ class _Block:
         self._tokens: list[Token[int]] = []
 
     def __enter__(self) -> Self:
-        _enter()
+        _names.enter()
         self._tokens.append(_depth.set(_depth.get() + 1))
         return self
 
@@ -132,7 +119,7 @@ class _Block:
         trace: TracebackType | None,
     ) -> None:
         _depth.reset(self._tokens.pop())
-        _leave()
+        _names.leave()
 
 
 class ArrayAPI:
@@ -166,7 +153,7 @@ class ArrayAPI:
         global _everywhere
         with _lock:
             if not _everywhere:
-                _enter()
+                _names.enter()
                 _everywhere = True
 
     def uninstall(self) -> None:
@@ -175,7 +162,7 @@ class ArrayAPI:
         with _lock:
             if _everywhere:
                 _everywhere = False
-                _leave()
+                _names.leave()
 
     def __repr__(self) -> str:
         return f"<npaccel.array_api: {'installed' if _everywhere else 'not installed'}>"

@@ -8,13 +8,11 @@ computes on a GPU's tensors, else *host*.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
-import pkgutil
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
+from npaccel._chapters import load_chapters
 from npaccel._scipy import _listing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,8 +78,6 @@ class Row:
 
 _declared: dict[str, Row] = {}
 _by_object: dict[int, Row] = {}
-_lock = threading.RLock()
-_loaded = False
 
 
 def _declare(row: Row) -> None:
@@ -204,16 +200,7 @@ def _leave(
 
 def load() -> None:
     """Import the chapters, once."""
-    global _loaded
-    with _lock:
-        if _loaded:
-            return
-        import npaccel._scipy as package
-
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-            if module.name.startswith("_chapter_"):
-                importlib.import_module(f"npaccel._scipy.{module.name}")
-        _loaded = True
+    load_chapters("npaccel._scipy")
 
 
 def row(name: str) -> Row | None:

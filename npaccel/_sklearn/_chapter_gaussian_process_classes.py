@@ -41,30 +41,11 @@ class Laplace(Accelerated, _gpc._BinaryGaussianProcessClassifierLaplace):  # typ
 
     def _npaccel_searched(self, X: torch.Tensor, y: torch.Tensor) -> float:
         """Set the likeliest hyperparameters, and return the logarithm of their likelihood."""
-        kernel = self.kernel_
-        if self.optimizer is None or not kernel.n_dims:
-            return self._npaccel_likelihood(X, y)[0]
-
-        def objective(theta: Any, eval_gradient: bool = True) -> Any:
-            kernel.theta = theta
-            value, slopes = self._npaccel_likelihood(X, y)
-            return (-value, -slopes) if eval_gradient else -value
-
-        with _frames.dispatching(False):
-            bounds = kernel.bounds
-            found = [self._constrained_optimization(objective, kernel.theta, bounds)]
-            if self.n_restarts_optimizer > 0 and not np.isfinite(bounds).all():
-                raise ValueError(
-                    "Multiple optimizer restarts (n_restarts_optimizer>0) requires that all bounds "
-                    "are finite."
-                )
-            for _ in range(self.n_restarts_optimizer):
-                theta = np.exp(self.rng.uniform(bounds[:, 0], bounds[:, 1]))
-                found.append(self._constrained_optimization(objective, theta, bounds))
-            best = int(np.argmin([value for _, value in found]))
-            kernel.theta = found[best][0]
-            kernel._check_bounds_params()
-        return float(-found[best][1])
+        return _parts_covariances.searched(
+            self,
+            lambda: self._npaccel_likelihood(X, y),
+            lambda low, high: np.exp(self.rng.uniform(low, high)),
+        )
 
     def _npaccel_mode(self, K: torch.Tensor, y: torch.Tensor) -> tuple[float, Any]:
         """Return the likelihood at the mode, and the mode.

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from sklearn.gaussian_process import kernels
 
+from npaccel._sklearn import _frames
+
 #: A kernel's values in 64 bits, and their gradients by the logarithms of its free parameters.
 Values = tuple[torch.Tensor, list[torch.Tensor]]
 
@@ -162,3 +164,45 @@ _LEAVES: dict[type, Callable[..., Values]] = {
     kernels.ExpSineSquared: _periodic,
     kernels.DotProduct: _dot,
 }
+
+
+def searched(
+    estimator: Any,
+    likelihood: Callable[[], tuple[float, Any]],
+    draw: Callable[[Any, Any], Any],
+) -> float:
+    """Set a process's likeliest hyperparameters, and return the logarithm of their likelihood.
+
+    Parameters
+    ----------
+    estimator : GaussianProcessRegressor or GaussianProcessClassifier
+        Its ``kernel_`` gets them.
+    likelihood : callable
+        Returns the logarithm of the likelihood with ``kernel_``, and its slopes.
+    draw : callable
+        Returns hyperparameters to start from again, given the bounds of their logarithms.
+    """
+    kernel = estimator.kernel_
+    if estimator.optimizer is None or not kernel.n_dims:
+        return likelihood()[0]
+
+    def objective(theta: Any, eval_gradient: bool = True) -> Any:
+        kernel.theta = theta
+        value, slopes = likelihood()
+        return (-value, -slopes) if eval_gradient else -value
+
+    with _frames.dispatching(False):
+        bounds = kernel.bounds
+        found = [estimator._constrained_optimization(objective, kernel.theta, bounds)]
+        if estimator.n_restarts_optimizer > 0 and not np.isfinite(bounds).all():
+            raise ValueError(
+                "Multiple optimizer restarts (n_restarts_optimizer>0) requires that all bounds "
+                "are finite."
+            )
+        for _ in range(estimator.n_restarts_optimizer):
+            theta = draw(bounds[:, 0], bounds[:, 1])
+            found.append(estimator._constrained_optimization(objective, theta, bounds))
+        best = int(np.argmin([value for _, value in found]))
+        kernel.theta = found[best][0]
+        kernel._check_bounds_params()
+    return float(-found[best][1])

@@ -11,12 +11,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from npaccel._scipy._while_used import WhileUsed
 from npaccel._sklearn import _accelerate, _frames, _listing, _state, _table
 from npaccel._sklearn._device import METHODS, Accelerated
 
@@ -29,8 +29,6 @@ class _Wanted:
 
 _here: ContextVar[_Wanted | None] = ContextVar("npaccel_sklearn_accelerated", default=None)
 _everywhere: _Wanted | None = None
-_lock = threading.RLock()
-_users = 0
 #: What stood where something of npaccel's stands: a class, a name, and what it was.
 _replaced: list[tuple[type, str, Any]] = []
 
@@ -74,6 +72,7 @@ def _hooked(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 def _replace() -> None:
     from sklearn.utils._available_if import _AvailableIfDescriptor
 
+    _table.load()
     public = (_listing.find(name) for name in _listing.names())
     kinds = {base: None for found in public if isinstance(found, type) for base in found.__mro__}
     for kind in kinds:
@@ -92,23 +91,13 @@ def _replace() -> None:
                 setattr(kind, name, hook)
 
 
-def _enter() -> None:
-    global _users
-    with _lock:
-        if not _users:
-            _table.load()
-            _replace()
-        _users += 1
+def _put_back() -> None:
+    for kind, name, found in _replaced:
+        setattr(kind, name, found)
+    _replaced.clear()
 
 
-def _leave() -> None:
-    global _users
-    with _lock:
-        _users -= 1
-        if not _users:
-            for kind, name, found in _replaced:
-                setattr(kind, name, found)
-            _replaced.clear()
+_hooks = WhileUsed(_replace, _put_back)
 
 
 class accelerated:  # noqa: N801 (it's used as a function is)
@@ -144,7 +133,7 @@ class accelerated:  # noqa: N801 (it's used as a function is)
         self._tokens: list[Token[_Wanted | None]] = []
 
     def __enter__(self) -> Self:
-        _enter()
+        _hooks.enter()
         self._tokens.append(_here.set(self._wanted))
         return self
 
@@ -155,7 +144,7 @@ class accelerated:  # noqa: N801 (it's used as a function is)
         trace: TracebackType | None,
     ) -> None:
         _here.reset(self._tokens.pop())
-        _leave()
+        _hooks.leave()
 
 
 class everywhere:  # noqa: N801 (it's used as a function is)
@@ -166,11 +155,11 @@ class everywhere:  # noqa: N801 (it's used as a function is)
 
     def __enter__(self) -> Self:
         global _everywhere
-        _enter()
+        _hooks.enter()
         _everywhere = self._wanted
         return self
 
     def __exit__(self, *error: object) -> None:
         global _everywhere
         _everywhere = None
-        _leave()
+        _hooks.leave()

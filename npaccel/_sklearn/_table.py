@@ -8,12 +8,10 @@ isn't declared is *delegated* where scikit-learn's tags say that it takes tensor
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import pkgutil
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
+from npaccel._chapters import load_chapters
 from npaccel._sklearn import _listing
 from npaccel._sklearn._frames import Container
 
@@ -82,8 +80,6 @@ class Row:
 
 _declared: dict[str, Row] = {}
 _by_object: dict[int, Row] = {}
-_lock = threading.RLock()
-_loaded = False
 
 
 def _declare(row: Row) -> None:
@@ -203,16 +199,7 @@ def through_host(names: str, reason: str) -> None:
 
 def load() -> None:
     """Import the chapters, once."""
-    global _loaded
-    with _lock:
-        if _loaded:
-            return
-        import npaccel._sklearn as package
-
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-            if module.name.startswith("_chapter_"):
-                importlib.import_module(f"npaccel._sklearn.{module.name}")
-        _loaded = True
+    load_chapters("npaccel._sklearn")
 
 
 def row(name: str) -> Row | None:
