@@ -203,9 +203,3 @@ through_host(
     "svm.SVC svm.SVR svm.NuSVC svm.NuSVR svm.OneClassSVM",
     "libsvm changes two coefficients after another two",
 )
-through_host(
-    "linear_model.SGDClassifier linear_model.SGDRegressor linear_model.SGDOneClassSVM "
-    "linear_model.Perceptron linear_model.PassiveAggressiveClassifier "
-    "linear_model.PassiveAggressiveRegressor",
-    "it learns from one row after another",
-)

@@ -15,6 +15,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
 @pytest.mark.parametrize(("row", "estimator"), CASES)
 def test_check_estimator(row, estimator):
     """With the CPU as a device that data is copied to, so that nothing is left to scikit-learn."""
