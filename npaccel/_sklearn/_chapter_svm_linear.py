@@ -21,7 +21,7 @@ from npaccel._sklearn import _crossings, _parts, _parts_linalg
 from npaccel._sklearn._chapter_linear_logistic import _weights
 from npaccel._sklearn._device import Accelerated
 from npaccel._sklearn._kernels import kernel
-from npaccel._sklearn._table import on_device, through_host
+from npaccel._sklearn._table import on_device
 
 #: Up to how many columns there is a Hessian.
 _WIDEST = 1 << 12
@@ -197,9 +197,3 @@ class LinearSVR(_Linear, Accelerated, svm.LinearSVR):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         return X.to(torch.float64) @ self.coef_ + self.intercept_
-
-
-through_host(
-    "svm.SVC svm.SVR svm.NuSVC svm.NuSVR svm.OneClassSVM",
-    "libsvm changes two coefficients after another two",
-)

@@ -7,17 +7,23 @@ from typing import Any
 
 import torch
 
+from npaccel._sklearn import _parts_tiles
+
 #: scikit-learn's names of the kernels that are here.
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian", "precomputed")
 
 
 def squared_distances(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
     """Return the squared distances of rows from rows, in 64 bits."""
-    X, Y = X.double(), Y.double()
-    found = (X * X).sum(dim=1)[:, None] + (Y * Y).sum(dim=1) - 2 * (X @ Y.T)
+    found = _parts_tiles.squared_distances(X, Y)
     if X is Y or (X.data_ptr() == Y.data_ptr() and X.shape == Y.shape):
         found.fill_diagonal_(0)
-    return found.clamp_(min=0)
+    return found
+
+
+def _inner(X: torch.Tensor, Y: torch.Tensor, gamma: float, coef0: float) -> torch.Tensor:
+    X, Y = X.double(), Y.double()
+    return torch.addmm(X.new_full((1,), coef0), X, Y.T, alpha=gamma)
 
 
 def _laplacian(X: torch.Tensor, Y: torch.Tensor, gamma: float, **_: Any) -> torch.Tensor:
@@ -34,13 +40,9 @@ def _cosine(X: torch.Tensor, Y: torch.Tensor, **_: Any) -> torch.Tensor:
 
 _KERNELS: dict[str, Callable[..., torch.Tensor]] = {
     "linear": lambda X, Y, **_: X.double() @ Y.double().T,
-    "rbf": lambda X, Y, gamma, **_: torch.exp(-gamma * squared_distances(X, Y)),
-    "poly": lambda X, Y, gamma, degree, coef0: (
-        (gamma * (X.double() @ Y.double().T) + coef0) ** degree
-    ),
-    "sigmoid": lambda X, Y, gamma, coef0, **_: torch.tanh(
-        gamma * (X.double() @ Y.double().T) + coef0
-    ),
+    "rbf": lambda X, Y, gamma, **_: squared_distances(X, Y).mul_(-gamma).exp_(),
+    "poly": lambda X, Y, gamma, degree, coef0: _inner(X, Y, gamma, coef0).pow_(degree),
+    "sigmoid": lambda X, Y, gamma, coef0, **_: _inner(X, Y, gamma, coef0).tanh_(),
     "cosine": _cosine,
     "laplacian": _laplacian,
     "precomputed": lambda X, Y, **_: X.double(),
