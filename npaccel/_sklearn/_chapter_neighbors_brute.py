@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from npaccel._sklearn import _crossings, _validation
 from npaccel._sklearn import _parts_nearest as nearest
 from npaccel._sklearn._device import Accelerated
-from npaccel._sklearn._table import on_device, through_host
+from npaccel._sklearn._parts import AS_FAST
+from npaccel._sklearn._parts_radius import Radius
+from npaccel._sklearn._table import on_device
 
-_POWERS = {"manhattan": 1.0, "cityblock": 1.0, "l1": 1.0, "chebyshev": np.inf, "infinity": np.inf}
-_METRICS = {"euclidean", "l2", "sqeuclidean", "minkowski", "p", "cosine", *_POWERS}
+_METRICS = {"euclidean", "l2", "sqeuclidean", "minkowski", "p", "cosine", *nearest.POWERS}
 #: Up to how many distances scikit-learn's own code is as fast on a CPU.
 _FEW = 1 << 22
 #: Up to how many features scikit-learn takes a tree.
@@ -31,17 +32,16 @@ _REFUSED = (
 )
 _Base: Any = object
 
-through_host(
-    "neighbors.RadiusNeighborsClassifier neighbors.RadiusNeighborsRegressor",
-    "each row has another number of neighbours",
-)
-
 
 class _Neighbors(_Base):  # type: ignore[misc]
     """What the estimators have in common."""
 
     def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         why: str = super()._unsupported(method, X, y, **more)
+        if not why and method.startswith("radius"):
+            # The second argument that has no name is the radius.
+            radius, y = more.get("radius", y), None
+            why = "each row has a radius of its own" if np.ndim(radius) else ""
         return why or self._npaccel_refused(method, X, y)
 
     def _npaccel_refused(self, method: str, X: Any, y: Any) -> str:
@@ -49,8 +49,6 @@ class _Neighbors(_Base):  # type: ignore[misc]
             return "X is a fitted tree"
         if sparse.issparse(y) or getattr(getattr(y, "dtype", None), "kind", "") in ("c", "V"):
             return "y isn't an array of numbers or labels"
-        if method.startswith("radius"):
-            return "each row has another number of neighbours within a radius"
         if getattr(self, "_tree", None) is not None and not method.startswith("fit"):
             return "it was fitted with a tree"
         if self.algorithm not in ("auto", "brute"):
@@ -68,6 +66,8 @@ class _Neighbors(_Base):  # type: ignore[misc]
             features = np.shape(X)[1:] or (0,)
             tree = self.algorithm == "auto" and features[0] <= _FOR_TREES
             return "a tree is faster on a CPU for few features" if tree else ""
+        if method.startswith("radius"):
+            return AS_FAST
         rows = self.n_samples_fit_ if X is None else len(X)
         few = rows * getattr(self, "n_samples_fit_", 0) <= _FEW
         return "scikit-learn's own is as fast for so few rows" if few else ""
@@ -163,7 +163,7 @@ class _Neighbors(_Base):  # type: ignore[misc]
         if metric in ("euclidean", "l2", "sqeuclidean"):
             distances, found = nearest.k_nearest(X, Y, k, nearest.sqeuclidean)
             return (distances if metric == "sqeuclidean" else distances.sqrt_()), found
-        p: Any = _POWERS.get(metric) or self.effective_metric_params_.get("p", self.p)
+        p: Any = nearest.POWERS.get(metric) or self.effective_metric_params_.get("p", self.p)
         return nearest.k_nearest(X, Y, k, nearest.minkowski(float(p)))
 
     def kneighbors_graph(
@@ -217,7 +217,9 @@ def _without_themselves(
 
 
 @on_device("neighbors.NearestNeighbors", refused=_REFUSED)
-class NearestNeighbors(_Neighbors, Accelerated, neighbors.NearestNeighbors):  # type: ignore[misc]
+class NearestNeighbors(  # type: ignore[misc]
+    Radius, _Neighbors, Accelerated, neighbors.NearestNeighbors
+):
     __doc__ = neighbors.NearestNeighbors.__doc__
 
     def fit(self, X: Any, y: Any = None) -> Any:

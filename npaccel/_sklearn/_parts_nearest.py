@@ -9,6 +9,7 @@ and rows for which it isn't are done in 64 bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -26,6 +27,14 @@ _GPU_TILE = 1 << 27
 #: From how many distances on a table in 32 bits is worth its trouble.
 _LARGE = 1 << 22
 
+#: The powers of metrics that have a name.
+POWERS = {
+    "manhattan": 1.0,
+    "cityblock": 1.0,
+    "l1": 1.0,
+    "chebyshev": math.inf,
+    "infinity": math.inf,
+}
 #: Takes rows and others and returns a table of what sorts as distances do. The others may have
 #: three dimensions: for each row its own.
 Distance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
+from sklearn.neighbors import (
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    NearestNeighbors,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
+)
+from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import data, scaled
 
@@ -185,3 +192,109 @@ def test_errors_are_scikit_learns():
         with pytest.raises(wanted.type, match=".") as found, _crossings.cpu_as_device():
             call(mine)
         assert str(found.value) == str(wanted.value)
+
+
+# -- Within a radius ----------------------------------------------------------------------------
+
+
+def radius_of(X):
+    """Return a radius in which each row has some neighbours."""
+    distances, _ = NearestNeighbors(n_neighbors=4).fit(X).kneighbors(X)
+    return float(distances.max()) * 1.02
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rows_within_a_radius(dtype, container):
+    X, _ = scaled("wine", dtype)
+    estimator = NearestNeighbors(radius=2.5, algorithm="brute")
+    theirs, mine = compare(estimator, X, container=container)
+    give = torch.from_numpy if container == "tensor" else np.asarray
+    for given in (X[:40], None):
+        for more in ({}, {"radius": 1.7}, {"sort_results": True}, {"return_distance": False}):
+            with _crossings.cpu_as_device():
+                found = mine.radius_neighbors(None if given is None else give(given), **more)
+            wanted = theirs.radius_neighbors(given, **more)
+            for a, b in zip(np.atleast_2d(found), np.atleast_2d(wanted), strict=True):
+                assert a.dtype == b.dtype == object
+                for one, other in zip(a, b, strict=True):
+                    assert one.dtype == other.dtype
+                    np.testing.assert_allclose(
+                        one, other, atol=3e-3 if dtype == "float32" else 1e-6
+                    )
+    with _crossings.cpu_as_device():
+        for mode in ("connectivity", "distance"):
+            found = mine.radius_neighbors_graph(give(X[:9]), mode=mode)
+            wanted = theirs.radius_neighbors_graph(X[:9], mode=mode)
+            assert type(found) is type(wanted)
+            np.testing.assert_allclose(found.toarray(), wanted.toarray(), atol=3e-3)
+    if container != "array":
+        assert {step.route for step in mine.report_.steps} == {"device"}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"metric": "sqeuclidean"}, {"metric": "manhattan"}, {"p": 3}, {"metric": "cosine"}],
+    ids=str,
+)
+def test_metrics_within_a_radius(params):
+    X, _ = scaled("wine")
+    radius = 0.4 if params.get("metric") == "cosine" else 5.0
+    theirs, mine = both(NearestNeighbors(radius=radius, algorithm="brute", **params), X)
+    with _crossings.cpu_as_device():
+        found = mine.radius_neighbors(X[:30] + 0.1)
+    wanted = theirs.radius_neighbors(X[:30] + 0.1)
+    for a, b in zip(np.concatenate(found), np.concatenate(wanted), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_classifier_within_a_radius(weights, container):
+    X, y = scaled("wine")
+    estimator = RadiusNeighborsClassifier(
+        radius_of(X), weights=weights, algorithm="brute", outlier_label="most_frequent"
+    )
+    methods = ("predict", "predict_proba")
+    compare(estimator, X, y, methods=methods, container=container)
+    several = np.stack([y, y % 2], axis=1)
+    theirs, mine = compare(estimator, X, several, methods=methods, container=container)
+    with _crossings.cpu_as_device():
+        np.testing.assert_array_equal(mine.predict(None), theirs.predict(None))
+
+
+def test_rows_without_neighbours_are_scikit_learns():
+    X, y = scaled("wine")
+    far = np.concatenate([X[:5], X[:2] + 100.0])
+    for label in ("most_frequent", 1):
+        estimator = RadiusNeighborsClassifier(radius_of(X), outlier_label=label, weights="distance")
+        theirs, mine = both(estimator, X, y)
+        with _crossings.cpu_as_device():
+            np.testing.assert_array_equal(mine.predict(far), theirs.predict(far))
+    given = {"given": (X, y), "method": "predict"}
+    errors_agree(RadiusNeighborsClassifier(radius_of(X), weights="distance"), far, **given)
+    theirs, mine = both(RadiusNeighborsRegressor(radius_of(X)), X, X[:, 0])
+    with pytest.warns(UserWarning, match="no neighbors"), _crossings.cpu_as_device():
+        found = mine.predict(far)
+    with pytest.warns(UserWarning, match="no neighbors"):
+        assert_same(found, theirs.predict(far), TOLERANCE, "predict")
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "device"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_regressor_within_a_radius(dtype, weights, container):
+    X, y = data("diabetes", dtype)
+    estimator = RadiusNeighborsRegressor(radius_of(X), weights=weights, algorithm="brute")
+    tolerance = 1e-4 if dtype == "float32" else TOLERANCE
+    options = {"methods": ("predict",), "container": container, "tolerance": tolerance}
+    compare(estimator, X, y, **options)
+    compare(estimator, X, np.stack([y, y**2], axis=1), **options)
+
+
+def test_errors_within_a_radius_are_scikit_learns():
+    X, _ = scaled("wine")
+    estimator = NearestNeighbors(algorithm="brute")
+    given = {"given": (X,), "method": "radius_neighbors"}
+    errors_agree(estimator, X[:, :3], **given)
+    errors_agree(estimator, X, 1.0, False, True, **given)
