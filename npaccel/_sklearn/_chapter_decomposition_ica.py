@@ -161,7 +161,8 @@ class FastICA(Accelerated, decomposition.FastICA):  # type: ignore[misc]
             d, u = torch.sqrt(squares.clamp(min=least)).flip(0), u.flip(1)
         else:
             u, d, _ = torch.linalg.svd(apart, full_matrices=False)
-        K = (u * torch.sign(u[0]) / d).T[:count].contiguous()
+        signs = torch.where(u[0] < 0, -1.0, 1.0).to(u.dtype)  # of a constant column none is known
+        K = (u * signs / d).T[:count].contiguous()
         return mean, K, (K @ apart) * len(X) ** 0.5
 
     def _npaccel_beginning(self, draws: Any, count: int, like: torch.Tensor) -> torch.Tensor:
