@@ -15,13 +15,17 @@ import torch
 
 from npaccel import _options
 from npaccel._jit import jit
+from npaccel._sklearn import _parts_fused
 
 #: Up to how many elements NumPy itself computes on a CPU, where compiling takes seconds.
 SMALL = 1 << 19
 
 
 def kernel(
-    function: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
+    function: Callable[..., Any] | None = None,
+    *,
+    static: tuple[str, ...] = (),
+    fused: bool = False,
 ) -> Callable[..., Any]:
     """Make a kernel of a NumPy function: tensors go in, tensors come out.
 
@@ -32,6 +36,8 @@ def kernel(
     static : tuple of str
         Parameters that are Python's values, not arrays; they may decide branches, and are given by
         keyword.
+    fused : bool, default False
+        Whether its loops are unrolled and nothing is stored between its steps: `_parts_fused`.
 
     Returns
     -------
@@ -40,8 +46,11 @@ def kernel(
         for small work too.
     """
     if function is None:
-        return functools.partial(kernel, static=static)
-    compiled = jit(function, default_float="float64", static_argnames=static)
+        return functools.partial(kernel, static=static, fused=fused)
+    if fused:
+        compiled: Any = _parts_fused.fused(*static)(function)
+    else:
+        compiled = jit(function, default_float="float64", static_argnames=static)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
