@@ -118,6 +118,8 @@ class Accelerated:
     _npaccel_wants: ClassVar[tuple[Container | None, Container | None]] = (None, None)
     #: Of a composite: whether data stays on the device between its parts.
     _npaccel_carries: ClassVar[bool] = True
+    #: Attributes that may be sparse matrices.
+    _npaccel_sparse: ClassVar[tuple[str, ...]] = ()
     #: Attributes that stay NumPy's arrays: labels can be strings.
     _on_host: ClassVar[tuple[str, ...]] = ("classes_", "feature_names_in_")
 

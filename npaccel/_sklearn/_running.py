@@ -257,7 +257,8 @@ def why_not(self: Any, X: Any) -> str:
         return "its callbacks are called by scikit-learn's own code"
     if sparse.issparse(X):
         return "X is a sparse matrix"
-    held = [name for name, value in vars(self).items() if sparse.issparse(value)]
+    allowed = type(self)._npaccel_sparse
+    held = [n for n, value in vars(self).items() if sparse.issparse(value) and n not in allowed]
     if held:
         return f"{held[0]} is a sparse matrix"
     dtype = getattr(X, "dtype", None)
