@@ -23,7 +23,7 @@ from npaccel._sklearn._table import on_device
 _WIDEST = 1 << 13
 
 
-def _products(
+def products(
     X: torch.Tensor, y: torch.Tensor, weights: torch.Tensor | None, center: bool
 ) -> tuple[torch.Tensor, ...]:
     """Return the products of columns, those with y and those of y, and what was subtracted."""
@@ -51,7 +51,51 @@ def _products(
     return inner, mixed, torch.diagonal(found)[columns:], means[:columns], means[columns:]
 
 
-class _Sparse:
+def paths(
+    self: Any,
+    rows: int,
+    inner: Any,
+    mixed: Any,
+    square: Any,
+    alphas: Any,
+    l1_ratio: float,
+    beginning: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Return coefficients by penalty, dual gaps and numbers of iterations: scikit-learn's descent.
+
+    Parameters
+    ----------
+    self : estimator
+        What says how to descend.
+    rows : int
+    inner, mixed, square : ndarray
+        The products of columns, those with y and that of y with itself.
+    alphas : sequence of float
+    l1_ratio : float
+    beginning : ndarray, optional
+    """
+    # Of X only the shape is asked for, and of y its product with itself.
+    shape = np.broadcast_to(np.zeros(1), (rows, len(inner)))
+    found = linear_model.enet_path(
+        shape,
+        np.sqrt(square),
+        l1_ratio=l1_ratio,
+        alphas=alphas,
+        precompute=np.ascontiguousarray(inner),
+        Xy=np.ascontiguousarray(mixed),
+        coef_init=beginning,
+        return_n_iter=True,
+        positive=self.positive,
+        check_input=False,
+        tol=self.tol,
+        max_iter=self.max_iter,
+        random_state=self.random_state,
+        selection=self.selection,
+    )
+    return found[1], found[2], found[3]
+
+
+class Sparse:
     """What the two share; one is the other with ``l1_ratio=1``."""
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
@@ -67,7 +111,7 @@ class _Sparse:
         if weights is not None:
             weights = weights * (len(X) / weights.sum())
         targets = y if y.ndim > 1 else y[:, None]
-        *crossing, x_mean, y_mean = _products(X, targets, weights, self.fit_intercept)
+        *crossing, x_mean, y_mean = products(X, targets, weights, self.fit_intercept)
         found = self._npaccel_descent(
             len(X), *map(_crossings.to_host, crossing), self._npaccel_beginning(X, y)
         )
@@ -106,26 +150,12 @@ class _Sparse:
         self: Any, rows: int, inner: Any, mixed: Any, squares: Any, beginning: Any
     ) -> list[tuple[Any, Any, Any]]:
         """Return of each target the coefficients, the dual gap and the number of iterations."""
-        # Of X only the shape is asked for, and of y its product with itself.
-        shape = np.broadcast_to(np.zeros(1), (rows, len(inner)))
         found = []
         with _parts.on_host(self):
             for target, first in enumerate(beginning):
-                _, path, gaps, counts = linear_model.enet_path(
-                    shape,
-                    np.sqrt(squares[target : target + 1]),
-                    l1_ratio=self.l1_ratio,
-                    alphas=[self.alpha],
-                    precompute=np.ascontiguousarray(inner),
-                    Xy=np.ascontiguousarray(mixed[:, target]),
-                    coef_init=first.copy(),
-                    return_n_iter=True,
-                    positive=self.positive,
-                    check_input=False,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    random_state=self.random_state,
-                    selection=self.selection,
+                parts = inner, mixed[:, target], squares[target : target + 1]
+                path, gaps, counts = paths(
+                    self, rows, *parts, [self.alpha], self.l1_ratio, first.copy()
                 )
                 found.append((path[:, 0], gaps[0], counts[0]))
         return found
@@ -142,7 +172,7 @@ class _Sparse:
         why: str = super()._unsupported(method, X, y, **more)  # type: ignore[misc]
         if why or "fit" not in method:
             return why
-        if not (self.precompute is False or self.precompute is True):
+        if not isinstance(self.precompute, bool | str):
             return "`precompute` is a matrix"
         if more.get("check_input") is False:
             return "`check_input=False`"
@@ -159,10 +189,10 @@ _REFUSED = "sparse matrices; more columns than rows; `precompute` as a matrix"
 
 
 @on_device("linear_model.Lasso", refused=_REFUSED, tolerance=1e-6)
-class Lasso(_Sparse, Accelerated, linear_model.Lasso):  # type: ignore[misc]
+class Lasso(Sparse, Accelerated, linear_model.Lasso):  # type: ignore[misc]
     __doc__ = linear_model.Lasso.__doc__
 
 
 @on_device("linear_model.ElasticNet", refused=_REFUSED, tolerance=1e-6)
-class ElasticNet(_Sparse, Accelerated, linear_model.ElasticNet):  # type: ignore[misc]
+class ElasticNet(Sparse, Accelerated, linear_model.ElasticNet):  # type: ignore[misc]
     __doc__ = linear_model.ElasticNet.__doc__

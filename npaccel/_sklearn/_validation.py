@@ -83,13 +83,19 @@ def _on_device(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _key(params: dict[str, Any]) -> str:
-    wanted = {name: value for name, value in params.items() if name in ("dtype", "ensure_2d")}
+    wanted = {
+        name: value
+        for name, value in params.items()
+        if name in ("dtype", "ensure_2d", "validate_separately")
+    }
     return repr(sorted(wanted.items()))
 
 
 def _for_tensors(params: dict[str, Any]) -> dict[str, Any]:
     """Return parameters of ``check_array`` for tensors."""
     found = {name: value for name, value in params.items() if name not in _OF_MEMORY}
+    if "validate_separately" in found:
+        found["validate_separately"] = tuple(map(_for_tensors, found["validate_separately"]))
     dtype = found.get("dtype")
     if isinstance(dtype, tuple | list):
         found["dtype"] = [_TORCH.get(one, one) for one in dtype]
