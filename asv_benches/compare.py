@@ -27,6 +27,7 @@ from typing import Any
 from benchmarks import overhead, steady
 from benchmarks.common import Benchmark, build, same_results, side_by_side
 from benchmarks.processes import empty_caches, run_child
+from estimator_rows import estimator_rows
 from loop_rows import loops
 from mask_rows import masks
 from rows import Row, in_turn
@@ -207,6 +208,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "rows": table_rows,
     "scipy": scipy_rows,
     "sklearn": sklearn_rows,
+    "estimators": estimator_rows,
 }
 
 
@@ -230,6 +232,17 @@ def conditions() -> dict[str, str]:
     }
 
 
+def of_estimators(around: dict[str, str], device: str) -> dict[str, str]:
+    """Return what the figures of estimators depend on."""
+    import sklearn
+    import torch
+
+    found = {"scikit-learn": sklearn.__version__, **around}
+    if device == "cuda":
+        found["graphics"] = torch.cuda.get_device_name()
+    return found
+
+
 def as_table(rows: list[Row]) -> str:
     """Return the rows as a Markdown table."""
     lines = ["| what | asked | measured | met |", "| --- | --- | --- | --- |"]
@@ -245,19 +258,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("rows", nargs="*", help=f"any of {', '.join(ROWS)} (default: all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
-    parser.add_argument("--kept", type=Path, metavar="FILE", help="rows: where results are kept")
-    parser.add_argument("--match", nargs="+", default=(), metavar="NAME", help="rows: only these")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="rows: stop after")
+    of = "rows, estimators"
+    parser.add_argument("--kept", type=Path, metavar="FILE", help=f"{of}: where results are kept")
+    parser.add_argument("--match", nargs="+", default=(), metavar="NAME", help=f"{of}: only these")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help=f"{of}: stop after")
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="estimators: where"
+    )
     options = parser.parse_args(arguments)
     unknown = set(options.rows) - set(ROWS)
     if unknown:
         parser.error(f"no row is called {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+    around = conditions()
     measured: list[Row] = []
     for name in options.rows or ROWS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        pieces = (Pieces(options.kept, tuple(options.match), options.minutes),)
-        measured += ROWS[name](*(pieces if name == "rows" else ()))
-    around = conditions()
+        given: tuple[Any, ...] = ()
+        if name in {"rows", "estimators"}:
+            given = (Pieces(options.kept, tuple(options.match), options.minutes),)
+        if name == "estimators":
+            given += (options.device, of_estimators(around, options.device))
+        measured += ROWS[name](*given)
     print(", ".join(f"{key} {value}" for key, value in around.items()), end="\n\n")
     print(as_table(measured))
     if options.json:

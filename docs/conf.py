@@ -1,5 +1,6 @@
 """Sphinx configuration: pydata theme, numpydoc, MyST. Built with warnings as errors."""
 
+import json
 from pathlib import Path
 
 from npaccel import _support
@@ -39,9 +40,19 @@ html_theme_options = {
 }
 html_sidebars = {"install": [], "changelog": [], "contributing": []}
 
-# What docs/reference/support.md, scipy.md and sklearn.md include: made from the tables.
-_generated = Path(__file__).parent / "reference" / "generated"
+# What pages of docs/reference include: made from the tables, and from figures that were measured.
+_reference = Path(__file__).parent / "reference"
+_generated = _reference / "generated"
 _generated.mkdir(exist_ok=True)
-(_generated / "support.txt").write_text(_support.page(), encoding="utf-8")
-(_generated / "scipy.txt").write_text(_scipy_support.page(), encoding="utf-8")
-(_generated / "sklearn.txt").write_text(_sklearn_support.page(), encoding="utf-8")
+_figures = {
+    name: json.loads((_reference / f"sklearn_{name}.json").read_text(encoding="utf-8"))
+    for name in ("precision", "speeds")
+}
+_pages = {
+    "support": _support.page(),
+    "scipy": _scipy_support.page(),
+    "sklearn": _sklearn_support.page(_figures["speeds"]),
+    "sklearn_precision": _sklearn_support.precision_page(_figures["precision"]),
+}
+for _name, _text in _pages.items():
+    (_generated / f"{_name}.txt").write_text(_text, encoding="utf-8")

@@ -12,7 +12,7 @@ import numpy as np
 from .common import PAUSE, samples
 
 
-def _blobs(rows: int, features: int, clusters: int) -> Any:
+def blobs(rows: int, features: int, clusters: int) -> Any:
     """Return float32 rows around as many centres."""
     random = np.random.default_rng(0)
     centres = random.normal(scale=4, size=(clusters, features))
@@ -24,7 +24,7 @@ def kmeans() -> tuple[Any, Callable[[Any], Any]]:
     """k-means of a million rows of 16 features, 64 clusters, from given centres, 10 iterations."""
     from sklearn.cluster import KMeans
 
-    data, _ = _blobs(1_000_000, 16, 64)
+    data, _ = blobs(1_000_000, 16, 64)
     model = KMeans(64, init=data[:64], n_init=1, max_iter=10, tol=0)
     return model, lambda one: one.fit(data).labels_
 
@@ -33,7 +33,7 @@ def neighbours() -> tuple[Any, Callable[[Any], Any]]:
     """The 5 nearest of 200,000 rows of 32 features, by brute force, for 2,000 others."""
     from sklearn.neighbors import NearestNeighbors
 
-    data, _ = _blobs(202_000, 32, 10)
+    data, _ = blobs(202_000, 32, 10)
 
     def run(one: Any) -> Any:
         return one.fit(data[2_000:]).kneighbors(data[:2_000], return_distance=False)
@@ -44,7 +44,7 @@ def neighbours() -> tuple[Any, Callable[[Any], Any]]:
 def _pipeline(steps: list[Any], labelled: bool) -> tuple[Any, Callable[[Any], Any]]:
     from sklearn.pipeline import make_pipeline
 
-    data, labels = _blobs(200_000, 32, 5)
+    data, labels = blobs(200_000, 32, 5)
     if labelled:
         return make_pipeline(*steps), lambda one: one.fit(data, labels).predict(data)
     return make_pipeline(*steps), lambda one: one.fit_transform(data)
