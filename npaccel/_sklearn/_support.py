@@ -147,7 +147,9 @@ def precision_page(known: Mapping[str, Any]) -> str:
             lines.append(_line(f"`{row.name}`", "not measured", *[""] * (len(titles) - 2)))
             continue
         figures = [_figure(entry[table].get(key)) for table, key, _ in _FIGURES]
-        worst = "; ".join(f"{name}" for name in entry["where"].values())
+        worst = "; ".join(
+            f"{data}, `{what}`" for data, what in map(str.split, entry["where"].values())
+        )
         lines.append(_line(f"`{row.name}`", *figures, worst))
     return "\n".join(lines)
 

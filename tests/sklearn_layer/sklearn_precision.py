@@ -118,7 +118,7 @@ def entry(row):
                     apart, labels = difference(mine, value)
                     if _note(tables[table], key, apart) and key == "npaccel float32":
                         where[table] = f"{name} {what}"
-                    if table == "results":
+                    if table == "results" or what == "labels_":
                         _note(tables["labels"], key, labels)
     return {"data": list(data_sets(row)), **tables, "where": where}
 
