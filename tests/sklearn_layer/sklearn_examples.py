@@ -4,6 +4,7 @@ For what is said of all of them: the page on precision, and the measurements of 
 """
 
 import inspect
+import warnings
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -61,7 +62,9 @@ def estimator(row):
     """Return scikit-learn's estimator of a row, unfitted."""
     known = inspect.signature(row.sklearn).parameters
     random = {"random_state": 0} if "random_state" in known else {}
-    return row.sklearn(**{**random, **_PARAMETERS.get(row.name, {})})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of those that are deprecated
+        return row.sklearn(**{**random, **_PARAMETERS.get(row.name, {})})
 
 
 def kind(row):
