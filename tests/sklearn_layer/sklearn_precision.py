@@ -57,7 +57,8 @@ def results(row, one, X, y):
         warnings.simplefilter("ignore")
         one.fit(X, y) if y is not None else one.fit(X)
         # Of an embedding no more than its quality can be the same.
-        methods = [m for m in sklearn_examples.METHODS if callable(getattr(one, m, None))]
+        methods = [m for m in sklearn_examples.METHODS if hasattr(row.sklearn, m)]
+        methods = [m for m in methods if callable(getattr(one, m, None))]
         found = {name: getattr(one, name)(X) for name in methods}
     if row.name == "manifold.TSNE":
         return {}, {"kl_divergence_": one.kl_divergence_}
@@ -143,10 +144,12 @@ def _run(row, who, given):
 
 def main(names):
     rows = {row.name: row for row in _table.device_estimators()}
+    known = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    if names == ["--missing"]:
+        names = sorted(set(rows) - set(known.get("estimators", {})))
     unknown = set(names) - set(rows)
     if unknown:
         raise SystemExit(f"no device estimator is called {', '.join(sorted(unknown))}")
-    known = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     kept = known.get("estimators", {}) if known.get("versions") == versions() and names else {}
     torch.set_num_threads(1)
     for name in names or rows:
