@@ -401,9 +401,9 @@ def _held_weights(weights: Any, held_out: Any, X: torch.Tensor) -> Any:
 
 _REFUSED = "sparse matrices; penalties with l1; `verbose`"
 _NOTE = (
-    "rounding grows from step to step: with rates so large that the coefficients don't settle "
-    "(`learning_rate='optimal'` with losses that aren't bounded or have a corner), and in 32 bits, "
-    "it decides what is learnt"
+    "where large rates magnify rounding from step to step (`learning_rate='optimal'` with squared "
+    "losses, say), at ties and in 32 bits, scikit-learn's own result changes with the last bits of "
+    "the data, and so does this one"
 )
 
 

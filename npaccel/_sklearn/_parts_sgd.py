@@ -21,6 +21,8 @@ from npaccel._sklearn._parts_sgd_steps import INTERCEPT, MEAN, SCALE, TIME, TOTA
 
 #: How many rows a block has.
 BLOCK = 128
+#: Up to how many random numbers Python draws.
+_FEW = 1 << 10
 
 
 # -- The order of the rows ----------------------------------------------------------------------
@@ -44,18 +46,32 @@ def _carried(images: Any, numbers: Any) -> Any:
 def draws(seed: int, count: int) -> Any:
     """Return the numbers that scikit-learn's generator gives after a seed, in [0, 2**31).
 
-    Its steps are linear in the bits: a map of bits goes as many steps at once as are known.
+    Its steps are linear in the bits: of many, a map of bits goes as many at once as are known.
     """
-    found = np.empty(max(count, 1), np.uint32)
-    found[0] = _shifted(np.uint32(seed or 1))
-    jump = _shifted(np.uint32(1) << np.arange(32, dtype=np.uint32))
-    known = 1
+    few = min(count, _FEW)
+    found = np.empty(count, np.uint32)
+    state = seed or 1
+    for place in range(few):
+        state ^= state << 13 & 0xFFFFFFFF
+        state ^= state >> 17
+        state ^= state << 5 & 0xFFFFFFFF
+        found[place] = state
+    jump = _jump(few) if count > few else None
+    known = few
     while known < count:
         more = min(known, count - known)
         found[known : known + more] = _carried(jump, found[:more])
         jump = _carried(jump, jump)
         known += more
-    return found[:count] & np.uint32(0x7FFFFFFF)
+    return found & np.uint32(0x7FFFFFFF)
+
+
+def _jump(steps: int) -> Any:
+    """Return the map of bits that goes a power of two of steps."""
+    found = _shifted(np.uint32(1) << np.arange(32, dtype=np.uint32))
+    for _ in range(steps.bit_length() - 1):
+        found = _carried(found, found)
+    return found
 
 
 def shuffled(seed: int, count: int) -> Any:
@@ -332,7 +348,8 @@ class _Descent:
         for n in range(X.shape[1]):
             rows = X[:, n]
             raw = torch.matmul(rows, coef[:, :, None])[:, :, 0]
-            squares = torch.linalg.vecdot(coef, coef)
+            needed = form.penalised and form.sums == "objective"
+            squares = torch.linalg.vecdot(coef, coef) if needed else raw[:, 0].contiguous()
             left = min(size, count - n * size)
             block = Block(
                 gram[:, n], raw, y[:, n], weights[:, n], eta[:, n], decay[:, n], squares, left

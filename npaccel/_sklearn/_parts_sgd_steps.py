@@ -177,7 +177,7 @@ class Block:
     y, weights, eta, decay : torch.Tensor
         The true values, the weights, the rates, and what the penalty multiplies coefficients by.
     squares : torch.Tensor
-        The coefficients' products with themselves at the beginning.
+        The coefficients' products with themselves at the beginning, if the objective is summed.
     count : int
         How many rows there are; the rest are empty places.
     """

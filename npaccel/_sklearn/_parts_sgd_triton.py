@@ -254,24 +254,25 @@ def taken(block: Block, state: torch.Tensor, form: Form) -> Change:
     """Take the steps of a block, and write into the state what goes to the next."""
     lanes, size = block.raw.shape
     found = state.new_empty(lanes, 2 * size + 3)
-    _steps[(lanes,)](
-        block.gram,
-        block.raw.contiguous(),
-        block.y,
-        block.weights,
-        block.eta,
-        block.decay,
-        block.squares,
-        state,
-        _numbers(form, state.device),
-        found,
-        block.gram.stride(0),
-        block.y.stride(0),
-        block.count,
-        size=size,
-        num_warps=1,
-        **static(form),
-    )
+    with torch.cuda.device_of(state):
+        _steps[(lanes,)](
+            block.gram,
+            block.raw.contiguous(),
+            block.y,
+            block.weights,
+            block.eta,
+            block.decay,
+            block.squares,
+            state,
+            _numbers(form, state.device),
+            found,
+            block.gram.stride(0),
+            block.y.stride(0),
+            block.count,
+            size=size,
+            num_warps=1,
+            **static(form),
+        )
     steps, mean_steps = found[:, :size], found[:, size : 2 * size]
     kept, mean_kept, mean_first = found[:, 2 * size :].unbind(1)
     return Change(kept, steps, mean_kept, mean_first, mean_steps)

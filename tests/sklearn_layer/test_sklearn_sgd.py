@@ -2,6 +2,7 @@
 
 import warnings
 
+import children
 import numpy as np
 import pytest
 import torch
@@ -60,7 +61,7 @@ def options(form):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7, 2**31 - 2])
-@pytest.mark.parametrize("count", [1, 2, 3, 130])
+@pytest.mark.parametrize("count", [1, 2, 3, 130, 2500])
 def test_rows_are_shuffled_as_in_scikit_learn(seed, count):
     data = ArrayDataset64(np.zeros((count, 1)), np.zeros(count), np.ones(count))
     data._shuffle_py(seed)
@@ -449,3 +450,72 @@ def test_errors_in_parts():
     for kind in (SGDClassifier, SGDRegressor, SGDOneClassSVM):
         narrow = np.eye(4, dtype=np.float32), [0, 1, 0, 1]
         errors_agree(kind(), *narrow, method="partial_fit", given=given)
+
+
+# -- On a GPU -----------------------------------------------------------------------------------
+
+INTERPRETED = """
+    import dataclasses
+    import torch
+    from npaccel._sklearn import _parts_sgd_steps as steps, _parts_sgd_triton as kernel
+
+    FORMS = [
+        ("constant", True, True, False, 0, "objective"),
+        ("constant", True, True, True, 3, "objective"),
+        ("pa1", False, True, False, 4, "loss"),
+        ("pa2", True, False, False, 1, "loss"),
+        ("constant", False, True, False, 2, ""),
+    ]
+
+    def block(form, lanes=2, size=8):
+        X = torch.randn(lanes, size, 5, dtype=torch.float64)
+        X[:, 4] = 0.0
+        w = torch.randn(lanes, 5, dtype=torch.float64)
+        y = torch.randint(0, 2, (lanes, size)) * 2.0 - 1.0
+        y = (y.double() + 1.0) / 2.0 if form.loss == "log_loss" else y.double()
+        eta = torch.rand(lanes, size, dtype=torch.float64) / 4
+        decay = 1.0 - eta * form.alpha
+        decay[0, 5] = 0.0
+        raw = (X @ w[:, :, None])[:, :, 0]
+        return steps.Block(X @ X.mT, raw, y, 2 - eta, eta, decay, (w * w).sum(1), size - 1)
+
+    torch.manual_seed(0)
+    worst = 0.0
+    for n, loss in enumerate(steps.LOSSES):
+        for rate, penalised, fits, one_class, average, sums in (FORMS[n % 5], FORMS[(n + 2) % 5]):
+            form = steps.Form(
+                loss, 0.4, rate, 0.3, 0.05, 0.5, penalised, fits, one_class, average, sums, False
+            )
+            given = block(form)
+            states = [torch.tensor([[0.1, 1.0, 0.2, 0.0, 1.0]] * 2).double() for _ in "ab"]
+            changes = steps.taken(given, states[0], form), kernel.taken(given, states[1], form)
+            pairs = [states]
+            for field in dataclasses.fields(steps.Change):
+                if average or not field.name.startswith("mean"):
+                    pairs.append([getattr(change, field.name) for change in changes])
+            for a, b in pairs:
+                worst = max(worst, float(((a - b).abs() / (1.0 + a.abs())).max()))
+    answer(worst=worst)
+"""
+
+
+def test_steps_of_the_gpu_are_those_of_the_cpu():
+    pytest.importorskip("triton", reason="Triton comes with torch for CUDA")
+    assert children.run(INTERPRETED, TRITON_INTERPRET="1")["worst"] < 1e-12
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("form", [{}, {"loss": "log_loss", "average": 50}, RATES[2], RATES[3]])
+def test_on_a_gpu(form):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    for name in ("wine", "breast_cancer"):
+        X, y = scaled(name)
+        theirs = SGDClassifier(**options(form)).fit(X, y)
+        mine = accelerated(theirs).fit(torch.from_numpy(X).cuda(), y)
+        (step,) = mine.report_.steps
+        assert step.route == "device", step.reason
+        for attribute in ("coef_", "intercept_"):
+            found = getattr(mine, attribute).cpu().numpy()
+            assert_same(found, getattr(theirs, attribute), 1e-6, attribute)
+        assert mine.n_iter_ == theirs.n_iter_
