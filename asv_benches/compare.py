@@ -211,6 +211,9 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "estimators": estimator_rows,
 }
 
+#: What can be measured in pieces.
+_IN_PIECES = ("rows", "scipy", "estimators")
+
 
 def conditions() -> dict[str, str]:
     """Return what the figures depend on: versions, processor, cores."""
@@ -258,7 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("rows", nargs="*", help=f"any of {', '.join(ROWS)} (default: all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
-    of = "rows, estimators"
+    of = ", ".join(_IN_PIECES)
     parser.add_argument("--kept", type=Path, metavar="FILE", help=f"{of}: where results are kept")
     parser.add_argument("--match", nargs="+", default=(), metavar="NAME", help=f"{of}: only these")
     parser.add_argument("--minutes", type=float, default=float("inf"), help=f"{of}: stop after")
@@ -274,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.rows or ROWS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         given: tuple[Any, ...] = ()
-        if name in {"rows", "estimators"}:
+        if name in _IN_PIECES:
             given = (Pieces(options.kept, tuple(options.match), options.minutes),)
         if name == "estimators":
             given += (options.device, of_estimators(around, options.device))

@@ -8,8 +8,10 @@ may change.
 
 from __future__ import annotations
 
+import dis
 import time
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,11 @@ _ROUNDS = 3
 #: NumPy has to be faster by this factor.
 MARGIN = 0.9
 _FIRST_PAUSE = 64
+#: Names under which NumPy calls BLAS.
+_BLAS = frozenset({"dot", "vdot", "inner", "tensordot", "matmul", "einsum", "linalg"})
+#: From so many elements on it isn't called in NumPy to compare. BLAS's threads spin for 0.1 s after
+#: each call, which starves those of compiled code, and both call a BLAS that takes as long.
+_MANY = 1 << 16
 _RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator", "shuffle"})
 
 
@@ -50,6 +57,7 @@ class Region:
         self.times: dict[bool, list[float]] = {False: [], True: []}
         self.kinds: Any = None
         self.may_choose = may_run_in_numpy(engine)
+        self.multiplies = _multiplies(engine.function.__code__)
         #: Whether both ways were timed; whether calls are noted in `seen`.
         self.was_timed = self.watches = False
         self.seen: Seen | None = None
@@ -81,6 +89,10 @@ class Region:
         """Time a call of one or the other; choose when both were timed."""
         self.left = 1
         if device_of(args) is not None:  # NumPy doesn't compute on tensors.
+            self._stay_compiled()
+            return self._compiled(*args)
+        if self.multiplies and any(isinstance(a, np.ndarray) and a.size >= _MANY for a in args):
+            self.may_choose = False
             self._stay_compiled()
             return self._compiled(*args)
         in_numpy = len(self.times[False]) >= _ROUNDS
@@ -141,6 +153,14 @@ def may_run_in_numpy(engine: Engine) -> bool:
         and not options.strict
         and not options.narrow_inputs
         and not names & _RANDOM
+    )
+
+
+def _multiplies(code: CodeType) -> bool:
+    """Whether code multiplies matrices, as far as its text says."""
+    return bool(_BLAS & set(code.co_names)) or any(
+        "MATRIX_MULTIPLY" in i.opname or (i.opname == "BINARY_OP" and i.argrepr.startswith("@"))
+        for i in dis.get_instructions(code)
     )
 
 

@@ -10,12 +10,16 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _checks
-from npaccel._scipy._parts_linalg import readable, refuse_traced
+from npaccel._scipy._checks import readable
+from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_linalg import refuse_traced
 from npaccel._scipy._table import on_tensors
 
 _WHY = "its steps go on until the values have settled"
 #: So many distances are there at once.
 _AT_ONCE = 2**24
+#: Up to so many, times the features, SciPy is as fast on a CPU.
+_FEW = 2**22
 
 
 def _draws(rng: Any) -> Any:
@@ -75,7 +79,16 @@ def _improved(
         before = now
 
 
-@on_tensors("cluster.vq.kmeans", arrays=("obs",), tolerance=1024)
+def _few(bound: dict[str, Any]) -> str:
+    """Leave few distances to SciPy on a CPU, where calls would take all of the time."""
+    data = bound["obs"] if "obs" in bound else bound["data"]
+    codes = bound["k_or_guess"] if "k_or_guess" in bound else bound["k"]
+    count = len(codes) if np.ndim(codes) else int(codes)
+    few = isinstance(data, torch.Tensor) and data.numel() * count <= _FEW
+    return "on a CPU, SciPy is as fast with few distances" if few and free_for_scipy(bound) else ""
+
+
+@on_tensors("cluster.vq.kmeans", arrays=("obs",), hosted=_few, tolerance=1024)
 def kmeans(
     obs: Any,
     k_or_guess: Any,
@@ -158,7 +171,7 @@ def _first_codes(rows: torch.Tensor, k: Any, minit: str, rng: Any, flat: bool) -
     return _at_random(rows, count, draws, flat)
 
 
-@on_tensors("cluster.vq.kmeans2", arrays=("data",), tolerance=1024)
+@on_tensors("cluster.vq.kmeans2", arrays=("data",), hosted=_few, tolerance=1024)
 def kmeans2(
     data: Any,
     k: Any,

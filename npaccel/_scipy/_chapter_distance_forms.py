@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _checks
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._parts_distance import Table, as_floats, squared, total
-from npaccel._scipy._parts_linalg import on_cpu
 from npaccel._scipy._table import in_numpy, on_tensors
 
 
@@ -109,7 +109,7 @@ def num_obs_y(Y: Any) -> int:
 
 
 def _stops_early(bound: dict[str, Any]) -> str:
-    return "SciPy's search stops early, which a CPU does best" if on_cpu(bound) else ""
+    return "SciPy's search stops early, which a CPU does best" if free_for_scipy(bound) else ""
 
 
 @in_numpy("spatial.distance.directed_hausdorff", arrays=("u", "v"), hosted=_stops_early)

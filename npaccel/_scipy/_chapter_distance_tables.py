@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._parts_distance import (
     METRICS,
     Table,
@@ -15,7 +16,6 @@ from npaccel._scipy._parts_distance import (
     distances,
     stored,
 )
-from npaccel._scipy._parts_linalg import on_cpu
 from npaccel._scipy._table import in_numpy
 
 _ROUNDING = "distances of float32 rows are computed in float32, where SciPy has float64"
@@ -37,7 +37,7 @@ def _pairs_on_cpu(bound: dict[str, Any]) -> str:
     refused = refused_weights(bound)
     slow = bound["metric"] in ("mahalanobis", "mahal", "mah")
     slow = slow or (bound["w"] is not None and bound["metric"] in ("cosine", "correlation"))
-    if refused or slow or not on_cpu(bound):
+    if refused or slow or not free_for_scipy(bound):
         return refused
     return "a CPU is as fast with one row after the other as with a table"
 

@@ -9,6 +9,8 @@ import torch
 
 from npaccel._numpy._decompositions import prepared, transposed
 from npaccel._scipy import _checks
+from npaccel._scipy._checks import readable
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._parts_linalg import (
     adjoint,
     banded,
@@ -18,8 +20,6 @@ from npaccel._scipy._parts_linalg import (
     from_triangle,
     has_none,
     matrices,
-    on_cpu,
-    readable,
     refuse_traced,
     results,
     square,
@@ -207,7 +207,7 @@ def eigvalsh(
 
 
 def _bands_on_cpu(bound: dict[str, Any]) -> str:
-    return _BANDS if on_cpu(bound) else ""
+    return _BANDS if free_for_scipy(bound) else ""
 
 
 _SELECT = {0: "a", 1: "v", 2: "i", "all": "a", "value": "v", "index": "i"}

@@ -10,6 +10,8 @@ from scipy.linalg import LinAlgWarning
 
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
+from npaccel._scipy._checks import readable, traced
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._parts_linalg import (
     adjoint,
     at_least_1d,
@@ -18,10 +20,8 @@ from npaccel._scipy._parts_linalg import (
     has_none,
     like,
     matrices,
-    readable,
     refuse_traced,
     results,
-    traced,
     with_columns,
 )
 from npaccel._scipy._table import on_tensors
@@ -114,7 +114,11 @@ def cholesky(
     return _cholesky(a, lower, check_finite)[1]
 
 
-@on_tensors("linalg.cho_factor", arrays=("a",))
+def _with_lapack(bound: dict[str, Any]) -> str:
+    return "on a CPU, LAPACK does it in place" if free_for_scipy(bound) else ""
+
+
+@on_tensors("linalg.cho_factor", arrays=("a",), hosted=_with_lapack)
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -126,7 +130,7 @@ def cho_factor(
     return [found, torch.full(a.shape[:-2], bool(lower), device=a.device)]
 
 
-@on_tensors("linalg.cho_solve", arrays=("b",), tolerance=1024)
+@on_tensors("linalg.cho_solve", arrays=("b",), hosted=_with_lapack, tolerance=1024)
 def cho_solve(
     c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:

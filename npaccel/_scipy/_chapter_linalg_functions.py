@@ -8,13 +8,13 @@ import torch
 
 from npaccel._numpy._decompositions import prepared
 from npaccel._scipy import _checks
+from npaccel._scipy._checks import readable
 from npaccel._scipy._parts_linalg import (
     broadcast_shapes,
     check_square,
     check_stack,
     has_none,
     norm1,
-    readable,
     refuse_traced,
     results,
     square,

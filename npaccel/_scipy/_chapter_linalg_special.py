@@ -8,13 +8,13 @@ import torch
 
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._parts_linalg import (
     at_least_1d,
     broadcast_shapes,
     check_stack,
     has_none,
     like,
-    on_cpu,
 )
 from npaccel._scipy._table import on_tensors
 
@@ -68,7 +68,11 @@ def fiedler(a: Any) -> Any:
     return torch.abs(a.unsqueeze(-1) - a.unsqueeze(-2))
 
 
-@on_tensors("linalg.leslie", arrays=("f", "s"))
+def _mostly_zeros(bound: dict[str, Any]) -> str:
+    return "on a CPU, NumPy's zeros cost nothing" if free_for_scipy(bound) else ""
+
+
+@on_tensors("linalg.leslie", arrays=("f", "s"), hosted=_mostly_zeros)
 def leslie(f: Any, s: Any) -> Any:
     """Return the matrices with a first row and a diagonal below the main one."""
     f, s = at_least_1d(f), at_least_1d(s)
@@ -87,7 +91,7 @@ def leslie(f: Any, s: Any) -> Any:
     )
 
 
-@on_tensors("linalg.companion", arrays=("a",))
+@on_tensors("linalg.companion", arrays=("a",), hosted=_mostly_zeros)
 def companion(a: Any) -> Any:
     """Return the matrices whose eigenvalues are the roots of polynomials."""
     a = at_least_1d(*prepared(a))
@@ -103,7 +107,7 @@ def _companion(row: torch.Tensor) -> Any:
     return torch.cat([row.unsqueeze(-2), below.expand(*row.shape[:-1], n - 1, n)], -2)
 
 
-@on_tensors("linalg.fiedler_companion", arrays=("a",))
+@on_tensors("linalg.fiedler_companion", arrays=("a",), hosted=_mostly_zeros)
 def fiedler_companion(a: Any) -> Any:
     """Return the companion matrices with five diagonals."""
     if a.ndim < 1 or a.shape[-1] < 2:
@@ -130,7 +134,7 @@ def fiedler_companion(a: Any) -> Any:
     return above + below + far_above + far_below + corner + first
 
 
-@on_tensors("linalg.convolution_matrix", arrays=("a",))
+@on_tensors("linalg.convolution_matrix", arrays=("a",), hosted=_mostly_zeros)
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """Return the matrices that convolve with a sequence."""
     if n <= 0 or a.ndim < 1 or a.shape[-1] == 0 or mode not in ("full", "valid", "same"):
@@ -153,7 +157,11 @@ def _column_and_row(given: Any, beside: torch.Tensor) -> tuple[torch.Tensor, tor
 
 
 def _on_cpu(bound: dict[str, Any]) -> str:
-    return "Levinson's recursion goes row by row, which a CPU does best" if on_cpu(bound) else ""
+    return (
+        "Levinson's recursion goes row by row, which a CPU does best"
+        if free_for_scipy(bound)
+        else ""
+    )
 
 
 @on_tensors("linalg.solve_toeplitz", arrays=("b",), hosted=_on_cpu, tolerance=2**14)

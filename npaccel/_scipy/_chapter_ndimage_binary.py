@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _parts_ndimage as parts
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 #: How many rounds pass between two looks at whether anything still changes.
@@ -18,10 +19,9 @@ _ON_A_CPU = "on a CPU, SciPy follows the changes alone, which is faster than rou
 
 def _endless(bound: dict[str, Any]) -> str:
     """Rounds until nothing changes are for a GPU."""
-    x = bound["input"]
-    on_cpu = not isinstance(x, torch.Tensor) or x.device.type == "cpu"
     iterations = bound.get("iterations", 0)
-    return _ON_A_CPU if on_cpu and isinstance(iterations, int) and iterations < 1 else ""
+    endless = isinstance(iterations, int) and iterations < 1
+    return _ON_A_CPU if endless and free_for_scipy(bound) else ""
 
 
 def _cross(rank: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _parts_ndimage as parts
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 #: How many numbers a step over an axis may have in memory at once.
@@ -17,12 +18,11 @@ _TAXICAB = ("taxicab", "cityblock", "manhattan")
 
 
 def _reason(bound: dict[str, Any]) -> str:
-    x = bound["input"]
     if bound["return_indices"] or bound["indices"] is not None:
         return "which of several nearest elements SciPy names depends on the order of its steps"
     if not isinstance(bound.get("metric", ""), str):
         return "a metric that is an array is followed element by element"
-    if not isinstance(x, torch.Tensor) or x.device.type == "cpu":
+    if free_for_scipy(bound):
         return "on a CPU, SciPy's steps from element to element are fewer"
     return ""
 

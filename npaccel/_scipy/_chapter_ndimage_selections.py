@@ -8,6 +8,7 @@ import torch
 
 from npaccel._scipy import _checks
 from npaccel._scipy import _parts_ndimage_groups as groups
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 _ARRAYS = ("input", "labels", "index")
@@ -81,15 +82,18 @@ def _position(input: Any, labels: Any, index: Any, largest: bool) -> torch.Tenso
         here = x == best if mask is None else mask & (x == best)
         return torch.argmax(here.reshape(-1).to(torch.uint8))
     found = groups.grouped(input, labels, index)
-    best = torch.nn.functional.pad(_extremes(found, largest), (0, 1))[found.group]
+    return _places(found, _extremes(found, largest), largest)
+
+
+def _places(found: groups.Groups, extremes: torch.Tensor, largest: bool) -> torch.Tensor:
+    """Return where the extremes of groups are: the first smallest, the last largest."""
+    best = torch.nn.functional.pad(extremes, (0, 1))[found.group]
     here = found.values == best
     if found.values.is_floating_point():
         here = here | (torch.isnan(found.values) & torch.isnan(best))
-    places = torch.arange(found.values.shape[0], device=input.device)
-    if largest:
-        return found.each(found.extremes(torch.where(here, places, -1), True))
     far = found.values.shape[0]
-    return found.each(found.extremes(torch.where(here, places, far), False))
+    places = torch.arange(far, device=found.values.device)
+    return found.each(found.extremes(torch.where(here, places, -1 if largest else far), largest))
 
 
 def _unravelled(position: torch.Tensor, shape: Any) -> Any:
@@ -117,9 +121,20 @@ def maximum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
     return _positions(input, labels, index, True)
 
 
-@on_tensors("ndimage.extrema", arrays=_ARRAYS)
+def _many_on_a_cpu(bound: dict[str, Any]) -> str:
+    many = not groups.is_one(bound["labels"], bound["index"])
+    return "on a CPU, SciPy sorts sooner" if many and free_for_scipy(bound) else ""
+
+
+@on_tensors("ndimage.extrema", arrays=_ARRAYS, hosted=_many_on_a_cpu)
 def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Smallest and largest elements of each label, and where they are."""
+    if not groups.is_one(labels, index) and input.ndim:
+        found = groups.grouped(input, labels, index)
+        both = [(_extremes(found, largest), largest) for largest in (False, True)]
+        places = (_places(found, *one) for one in both)
+        where = (_unravelled(one, input.shape) for one in places)
+        return *(found.each(extreme) for extreme, _ in both), *where
     return (
         _extreme(input, labels, index, False),
         _extreme(input, labels, index, True),

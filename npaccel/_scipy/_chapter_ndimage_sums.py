@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _parts_ndimage_groups as groups
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 _ARRAYS = ("input", "labels", "index")
@@ -15,10 +16,8 @@ _ARRAYS = ("input", "labels", "index")
 
 def _on_a_cpu(bound: dict[str, Any]) -> str:
     """Sums for many labels are quick on a CPU with NumPy's `bincount`."""
-    x = bound["input"]
     many = not groups.is_one(bound["labels"], bound["index"])
-    on_cpu = not isinstance(x, torch.Tensor) or x.device.type == "cpu"
-    return "on a CPU, NumPy's bincount is faster" if many and on_cpu else ""
+    return "on a CPU, NumPy's bincount is faster" if many and free_for_scipy(bound) else ""
 
 
 def _real(x: torch.Tensor) -> torch.Tensor:
@@ -104,13 +103,13 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     return list(zip(*(one.reshape(-1).unbind() for one in found), strict=True))
 
 
-def _many_labels(bound: dict[str, Any]) -> str:
-    if groups.is_one(bound["labels"], bound["index"]):
-        return ""
-    return "SciPy gives an array of objects, one for each label"
+def _as_objects(bound: dict[str, Any]) -> str:
+    if not groups.is_one(bound["labels"], bound["index"]):
+        return "SciPy gives an array of objects, one for each label"
+    return "on a CPU, NumPy's histogram is faster" if free_for_scipy(bound) else ""
 
 
-@on_tensors("ndimage.histogram", arrays=_ARRAYS, hosted=_many_labels)
+@on_tensors("ndimage.histogram", arrays=_ARRAYS, hosted=_as_objects)
 def histogram(
     input: Any, min: float, max: float, bins: int, labels: Any = None, index: Any = None
 ) -> Any:

@@ -10,6 +10,7 @@ import torch
 
 from npaccel._scipy import _parts_ndimage_linear as linear
 from npaccel._scipy import _parts_signal as parts
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import in_numpy, on_tensors, through_host
 
 through_host("signal.correlation_lags", "takes no arrays", takes_arrays=False)
@@ -36,9 +37,9 @@ def _hosted(bound: dict[str, Any]) -> str:
     first, second = bound["in1"], bound["in2"]
     taps = min(_count(first), _count(second))
     if not (_exact(first) and _exact(second)):
-        few = taps <= 7 and _rank(first) == 1 and parts.all_near(bound, "in1", "in2")
+        few = taps <= 7 and _rank(first) == 1 and free_for_scipy(bound)
         return "on a CPU, NumPy's loop over few weights is faster" if few else ""
-    if taps > 8 and parts.all_near(bound, "in1", "in2"):
+    if taps > 8 and free_for_scipy(bound):
         return "on a CPU, NumPy's loop over integers is faster"
     return "sums of so many integers are exact only one after the other" if taps > 512 else ""
 

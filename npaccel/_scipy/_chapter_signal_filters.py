@@ -11,6 +11,7 @@ import torch
 from npaccel._scipy import _checks
 from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy import _parts_signal_recursion as recursion
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 _LOSES = "off a CPU it goes pole by pole, which loses the digits that rounded coefficients lose"
@@ -28,7 +29,7 @@ def _recursive(*names: str) -> Callable[[dict[str, Any]], str]:
         if bound.get("method", "pad") == "gust":
             return "Gustafsson's method solves a large system of equations"
         finite = "a" in bound and _size(bound["a"]) == 1
-        return "" if finite or not parts.all_near(bound, *names) else _ON_A_CPU
+        return "" if finite or not free_for_scipy(bound) else _ON_A_CPU
 
     return hosted
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _parts_signal as parts
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors, through_host
 
 through_host(
@@ -90,7 +91,7 @@ def _walked(bound: dict[str, Any]) -> str:
     for name in ("distance", "prominence", "width"):
         if bound[name] is not None:
             return f"`{name}` looks at one peak after the other"
-    return "on a CPU, SciPy's walk is as fast" if parts.all_near(bound, "x") else ""
+    return "on a CPU, SciPy's walk is as fast" if free_for_scipy(bound) else ""
 
 
 def _limits(limits: Any, x: Any, peaks: Any) -> tuple[Any, Any]:

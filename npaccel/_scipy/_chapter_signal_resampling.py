@@ -12,6 +12,7 @@ import torch
 
 from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy._chapter_signal_filters import _ON_A_CPU, sosfilt, sosfiltfilt
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 #: Backgrounds that are taken away before, and added afterwards.
@@ -194,7 +195,7 @@ def _designed(bound: dict[str, Any]) -> str:
         return ""
     if bound["ftype"] != "iir":
         return "`ftype` is a system"
-    return _ON_A_CPU if parts.all_near(bound, "x") else ""
+    return _ON_A_CPU if free_for_scipy(bound) else ""
 
 
 @on_tensors("signal.decimate", arrays=("x",), hosted=_designed, tolerance=2**14)

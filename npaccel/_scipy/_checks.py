@@ -21,9 +21,21 @@ def finite(*arrays: torch.Tensor, check_finite: bool = True) -> None:
     ------
     ValueError
     """
+    if not check_finite:
+        return
     for array in arrays:
-        if check_finite and (array.is_floating_point() or array.is_complex()):
+        if not (readable(array) and is_finite(array)):
             holds(torch.isfinite(array).all(), "array must not contain infs or NaNs")
+
+
+def is_finite(array: torch.Tensor) -> bool:
+    """Whether an array has no NaN and no infinity.
+
+    Of most arrays one pass tells: what isn't finite makes the sum so, too.
+    """
+    if not (array.is_floating_point() or array.is_complex()):
+        return True
+    return bool(torch.isfinite(array.sum())) or bool(torch.isfinite(array).all())
 
 
 def holds(condition: torch.Tensor, otherwise: str) -> None:
@@ -43,8 +55,18 @@ def holds(condition: torch.Tensor, otherwise: str) -> None:
     ------
     ValueError
     """
-    if torch.compiler.is_compiling() or type(condition) is not torch.Tensor:
+    if traced(condition):
         if condition.device.type == "cpu":
             raise_unless(condition, f"Runtime assertion failed: {ELEMENTS}{otherwise}")
-    elif condition.device.type != "meta" and not condition:
+    elif readable(condition) and not condition:
         raise ValueError(otherwise)
+
+
+def traced(x: torch.Tensor) -> bool:
+    """Whether a tensor only stands for values that come later."""
+    return torch.compiler.is_compiling() or type(x) is not torch.Tensor
+
+
+def readable(x: torch.Tensor) -> bool:
+    """Whether a tensor's values can be read now."""
+    return not traced(x) and x.device.type != "meta"

@@ -132,8 +132,10 @@ class _State:
             reach = torch.clamp(reach, max=1.0)
         free = self.slopes * ~self.held
         self.scale = torch.maximum(self.scale, torch.linalg.vector_norm(free, dim=0))
-        rotated, self.triangle = torch.linalg.qr(free)
-        self.target = rotated.T @ self.residuals
+        # One column more than the Jacobian has, so that the rotated rows needn't be there.
+        beside = torch.cat([free, self.residuals[:, None]], dim=1)
+        rotated = torch.linalg.qr(beside, mode="r").R[: len(self.x)]
+        self.triangle, self.target = rotated[:, :-1], rotated[:, -1]
         (self.optimality,) = read((self.gradient * reach).abs().max())
 
     def improved(self, ftol: float, xtol: float, most: int) -> int:
@@ -190,7 +192,8 @@ def _half_square(x: Vector) -> Vector:
 
 def covariance(jacobian: Vector) -> Vector:
     """The inverse of J^T J, without directions that J doesn't see."""
-    _, values, rows = torch.linalg.svd(jacobian, full_matrices=False)
+    triangle = torch.linalg.qr(jacobian, mode="r").R
+    _, values, rows = torch.linalg.svd(triangle, full_matrices=False)
     least = torch.finfo(jacobian.dtype).eps * max(jacobian.shape) * values[0]
     inverse = torch.where(values > least, 1 / values**2, 0.0)
     return (rows.T * inverse) @ rows

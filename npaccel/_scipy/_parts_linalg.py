@@ -11,20 +11,11 @@ import torch
 from scipy.linalg import LinAlgWarning
 
 from npaccel._numpy._decompositions import conjugate, prepared, transposed
-from npaccel._scipy import _checks, _containers
+from npaccel._scipy import _checks
+from npaccel._scipy._checks import is_finite, readable, traced
 from npaccel._torch_internals.sizes import surely
 
 Linear = Callable[[torch.Tensor], torch.Tensor]
-
-
-def traced(x: torch.Tensor) -> bool:
-    """Whether a tensor only stands for values that come later."""
-    return torch.compiler.is_compiling() or type(x) is not torch.Tensor
-
-
-def readable(x: torch.Tensor) -> bool:
-    """Whether a tensor's values can be read now."""
-    return not traced(x) and x.device.type != "meta"
 
 
 def refuse_traced(x: torch.Tensor, why: str) -> None:
@@ -35,18 +26,8 @@ def refuse_traced(x: torch.Tensor, why: str) -> None:
 
 def not_finite(*arrays: Any) -> str:
     """Say so where an array has a NaN or an infinity, which SciPy refuses: values are read."""
-    for x in arrays:
-        if not isinstance(x, torch.Tensor) or not readable(x):
-            continue
-        # One pass tells of most arrays: what isn't finite makes the sum so, too.
-        if not bool(torch.isfinite(x.sum())) and not bool(torch.isfinite(x).all()):
-            return "array must not contain infs or NaNs"
-    return ""
-
-
-def on_cpu(bound: dict[str, Any]) -> bool:
-    """Whether the tensors of a call are on the CPU."""
-    return all(t.device.type == "cpu" for t in _containers.tensors(tuple(bound.values())))
+    known = [x for x in arrays if isinstance(x, torch.Tensor) and readable(x)]
+    return "" if all(map(is_finite, known)) else "array must not contain infs or NaNs"
 
 
 def like(value: Any, x: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from npaccel._scipy._parts_linalg import eye_of, norm1, readable, refuse_traced
+from npaccel._scipy._checks import readable
+from npaccel._scipy._parts_linalg import eye_of, norm1, refuse_traced
 
 _WHY = "its steps go on until the values have settled"
 _MOST_STEPS = 30

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -122,7 +122,8 @@ class Solver:
         self.direction = float(np.sign(bound - t)) if bound != t else 1.0
         self.nfev = 0
         self.t_old, self.y_old = t, y
-        self.stages: list[State] = []
+        self.stages = Slopes(0)
+        self.spare: State | None = None
         self.slope = self.evaluated(t, y)
         self.size = self._first_size() if first_step is None else first_step
 
@@ -168,29 +169,33 @@ class Solver:
             accepted = error < 1
             size *= _factor(error, -1 / (self.method.order + 1), rejected)
             if accepted:
+                self.spare = self.stages.table
                 self.t_old, self.y_old, self.stages = self.t, self.y, stages
                 self.t, self.y, self.slope, self.size = t, y, slope, size
                 return True
-            rejected = True
+            rejected, self.spare = True, stages.table
         return False
 
-    def _tried(self, h: float) -> tuple[State, State, list[State]]:
+    def _tried(self, h: float) -> tuple[State, State, Slopes]:
         """One step of the method: the new state, its slope, and all slopes on the way."""
-        stages = [self.slope]
         nodes, rows = self.method.nodes, self.method.rows
+        stages = Slopes(len(nodes) + 1, self.spare)
+        self.spare = None
+        stages.append(self.slope)
         for node, row in zip(nodes[1:], rows[1:], strict=True):
-            change = _combined(row, stages) * h
+            change = stages.combined(row) * h
             stages.append(self.evaluated(self.t + node * h, self.y + change))
-        y = self.y + h * _combined(self.method.weights, stages)
+        y = self.y + h * stages.combined(self.method.weights)
         slope = self.evaluated(self.t + h, y)
-        return y, slope, [*stages, slope]
+        stages.append(slope)
+        return y, slope, stages
 
-    def _error(self, stages: list[State], h: float, y: State) -> float:
+    def _error(self, stages: Slopes, h: float, y: State) -> float:
         """The norm of the estimated error, in units of what is allowed."""
         if not y.numel():
             return 0.0
         scale = self.tolerance.scale(self.y.abs(), y.abs())
-        parts = [_combined(e, stages) / scale for e in self.method.errors]
+        parts = [stages.combined(e) / scale for e in self.method.errors]
         if not self.method.high:
             return _norm(parts[0] * h)
         fifth, third = (torch.linalg.vector_norm(part) ** 2 for part in parts)
@@ -204,22 +209,61 @@ class Solver:
         if not self.stages:
             return _power_form(self.t_old, self.t + 1, self.y_old, self.y_old[:, None] * 0)
         if not self.method.high:
-            slopes = torch.stack(self.stages, dim=1)
+            slopes = self.stages.all.T
             return _power_form(self.t_old, self.t, self.y_old, slopes @ self.method.dense)
-        stages = list(self.stages)
-        for node, row in zip(self.method.more_nodes, self.method.more_rows, strict=True):
-            change = _combined(row, stages) * h
+        more_nodes = self.method.more_nodes
+        stages = Slopes(len(self.stages) + len(more_nodes))
+        for slope in self.stages:
+            stages.append(slope)
+        for node, row in zip(more_nodes, self.method.more_rows, strict=True):
+            change = stages.combined(row) * h
             stages.append(self.evaluated(self.t_old + node * h, self.y_old + change))
         change = self.y - self.y_old
-        first = stages[0]
+        first = stages.all[0]
         terms = [change, h * first - change, 2 * change - h * (self.slope + first)]
-        more = h * (self.method.dense @ torch.stack(stages))
+        more = h * (self.method.dense @ stages.all)
         return _nested_form(self.t_old, self.t, self.y_old, [*terms, *more])
 
 
-def _combined(weights: State, stages: list[State]) -> State:
-    """Return a weighted sum of slopes."""
-    return weights @ torch.stack(stages)
+class Slopes:
+    """Slopes at some places of a step: rows of one table, unless they are differentiated.
+
+    Parameters
+    ----------
+    most : int
+    table : tensor, optional
+        One that isn't needed any more.
+    """
+
+    def __init__(self, most: int, table: State | None = None) -> None:
+        self.most, self.table = most, table
+        self.rows: list[State] = []
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[State]:
+        return iter(self.rows)
+
+    def append(self, slope: State) -> None:
+        """Put a slope to the others."""
+        if slope.requires_grad:
+            self.rows, self.table = [row.clone() for row in self.rows], None
+        elif not self.rows and (self.table is None or self.table.dtype != slope.dtype):
+            self.table = slope.new_empty((self.most, *slope.shape))
+        if self.table is not None:
+            self.table[len(self.rows)] = slope
+            slope = self.table[len(self.rows)]
+        self.rows.append(slope)
+
+    @property
+    def all(self) -> State:
+        """All of them."""
+        return torch.stack(self.rows) if self.table is None else self.table[: len(self.rows)]
+
+    def combined(self, weights: State) -> State:
+        """Return a weighted sum."""
+        return weights @ self.all
 
 
 def _factor(error: float, exponent: float, rejected: bool) -> float:

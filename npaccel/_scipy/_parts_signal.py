@@ -59,12 +59,6 @@ def is_near(x: Tensor) -> bool:
     return known and x.device.type == "cpu"
 
 
-def all_near(bound: dict[str, Any], *names: str) -> bool:
-    """Whether arguments are on a CPU and want no gradients, which SciPy can't give."""
-    given = [bound[n] for n in names if isinstance(bound[n], torch.Tensor)]
-    return all(t.device.type == "cpu" and not t.requires_grad for t in given)
-
-
 def real_dtype(dtype: torch.dtype) -> torch.dtype:
     """Return the dtype of the parts of a complex one."""
     return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)

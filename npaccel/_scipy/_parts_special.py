@@ -16,6 +16,7 @@ from npaccel._numpy import _ufunc_engine
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._numpy._ufunc_engine import Request
 from npaccel._scipy import _listing
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 Kernel = Callable[..., Any]
@@ -106,9 +107,7 @@ def _of_ufunc(ufunc: np.ufunc, kernel: Kernel, wide: bool, complex_too: bool) ->
 
 def on_cpu(bound: dict[str, Any]) -> str:
     """Say that SciPy's own is as fast, where a function takes many steps for each element."""
-    tensors = [value for value in bound.values() if isinstance(value, Tensor)]
-    on_one = any(tensor.device.type == "cpu" for tensor in tensors)
-    return "on a CPU SciPy's own is as fast" if on_one else ""
+    return "on a CPU SciPy's own is as fast" if free_for_scipy(bound) else ""
 
 
 def with_orders(

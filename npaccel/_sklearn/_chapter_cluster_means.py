@@ -128,8 +128,8 @@ class KMeans(_Means, Accelerated, cluster.KMeans):  # type: ignore[misc]
         random = check_random_state(self.random_state)
         weights = self._weights(sample_weight, X)
         # Distances are more accurate around the mean.
-        middle = X.mean(dim=0, dtype=torch.float64).to(X.dtype)
-        X = means.Points(X - middle, self.n_clusters)
+        middle = means.means_of_columns(X)
+        X = means.Points(X, self.n_clusters, middle)
         if given is not None:
             given = given - middle
         best: Any = None

@@ -13,8 +13,9 @@ from npaccel._sklearn._parts_tiles import nearest, squared_distances, tiles, wor
 
 #: If a larger part of the rows has changed its cluster, the sums are computed anew.
 _MANY = 0.25
-#: So many rows that have changed it are taken at once.
-_PART = 1 << 16
+#: So many rows are taken at once where they are copied.
+_CPU_PART = 1 << 16
+_GPU_PART = 1 << 24
 
 
 class Points:
@@ -24,13 +25,15 @@ class Points:
     ----------
     X : torch.Tensor
     clusters : int
+    middle : torch.Tensor, optional
+        What is taken away from each row.
     """
 
-    def __init__(self, X: torch.Tensor, clusters: int) -> None:
+    def __init__(self, X: torch.Tensor, clusters: int, middle: torch.Tensor | None = None) -> None:
         self.count, self.features = X.shape
         self.dtype, self.device = X.dtype, X.device
         self.turned = _parts_fused.suits(X) and worth_compiling(X, clusters)
-        self._X = X.T.contiguous() if self.turned else X
+        self._X = _turned(X, middle) if self.turned else X if middle is None else X - middle
 
     def __len__(self) -> int:
         return self.count
@@ -101,21 +104,37 @@ def points(X: Any, clusters: int) -> Points:
     return X if isinstance(X, Points) else Points(X, clusters)
 
 
+def _turned(X: torch.Tensor, middle: torch.Tensor | None) -> torch.Tensor:
+    """Return columns, each in one piece, less their numbers in `middle`."""
+    found = torch.empty((X.shape[1], len(X)), dtype=X.dtype, device=X.device)
+    for rows in _parts(X):
+        found[:, rows] = (X[rows] if middle is None else X[rows] - middle).T
+    return found
+
+
+def means_of_columns(X: torch.Tensor) -> torch.Tensor:
+    """Return the mean of each column, added up in 64 bits; no wide copy of all rows is made."""
+    sums = [X[rows].sum(dim=0, dtype=torch.float64) for rows in _parts(X)]
+    return (torch.stack(sums).sum(dim=0) / len(X)).to(X.dtype)
+
+
 def _sums_of_columns(columns: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
     """Return for each of several columns the sums of its groups, in 64 bits.
 
     On a CPU by NumPy: torch starts its threads several times for each column.
     """
-    count: Any = torch.bincount
-    labels = labels.long()
-    if labels.device.type == "cpu":
-        count, labels, columns = np.bincount, labels.numpy(), columns.numpy()
-        weights = None if weights is None else weights.numpy()
-    elif columns.dtype != torch.float64:
-        columns = columns.double()
-    parts = [c if weights is None else c * weights for c in columns]
-    sums = [torch.as_tensor(count(labels, weights=part, minlength=groups)) for part in parts]
-    return torch.stack(sums, dim=1)
+    found = torch.zeros((groups, len(columns)), dtype=torch.float64, device=labels.device)
+    for rows in _parts(labels):
+        part = columns[:, rows].double()
+        if weights is not None:
+            part = part * weights[rows]
+        numbers = labels[rows].long()
+        if labels.device.type == "cpu":
+            sums = [np.bincount(numbers.numpy(), c, groups) for c in part.numpy()]
+            found += torch.from_numpy(np.stack(sums, axis=1))
+        else:
+            found += torch.stack([torch.bincount(numbers, c, groups) for c in part], dim=1)
+    return found
 
 
 def _add(found: Any, rows: Any, weights: Any, labels: Any, sign: int) -> None:
@@ -225,7 +244,7 @@ class Sums:
             self.sums = self.X.sums(labels, self.weights, self.clusters)
             return self.sums
         which = torch.nonzero(labels != before)[:, 0]
-        for part in which.split(_PART):
+        for part in which.split(_part(which)):
             change = self.X.changes(part, self.wide, before, labels, self.clusters)
             self.sums = self.sums + change
         return self.sums
@@ -318,9 +337,13 @@ def lloyd(
     return labels, inertia(X, weights, centers, labels), centers, turns
 
 
+def _part(X: Any) -> int:
+    return _CPU_PART if X.device.type == "cpu" else _GPU_PART
+
+
 def _parts(X: Any) -> Iterator[slice]:
-    for start in range(0, len(X), _PART):
-        yield slice(start, min(start + _PART, len(X)))
+    for start in range(0, len(X), _part(X)):
+        yield slice(start, min(start + _part(X), len(X)))
 
 
 def inertia(X: Any, weights: Any, centers: Any, labels: Any) -> float:

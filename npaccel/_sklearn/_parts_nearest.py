@@ -9,6 +9,7 @@ and rows for which it isn't are done in 64 bits.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -22,8 +23,10 @@ _BLOCK = 32
 #: How many blocks more than needed are looked into, so that a table in 32 bits is sure to do.
 _SPARE = 3
 #: How many distances a tile of the table has.
-_CPU_TILE = 1 << 20
+_CPU_TILE = 1 << 19
 _GPU_TILE = 1 << 27
+#: How many rows a tile has at most, and how many columns are looked at before it has more rows.
+_ROWS = _COLUMNS = 1 << 12
 #: From how many distances on a table in 32 bits is worth its trouble.
 _LARGE = 1 << 22
 
@@ -89,8 +92,7 @@ def k_nearest(
     numbers : torch.Tensor
         int64.
     """
-    size = _CPU_TILE if X.device.type == "cpu" else _GPU_TILE
-    step = max(16, min(size // max(min(len(Y), 1 << 12), 1), 1 << 12))
+    step = max(16, min(_tile(X) // max(min(len(Y), _COLUMNS), 1), _ROWS))
     large = distance is sqeuclidean and len(X) * len(Y) >= _LARGE
     narrow = _Narrow(Y) if large else None
     parts = [slice(n, n + step) for n in range(0, len(X), step)]
@@ -101,18 +103,23 @@ def k_nearest(
     return torch.cat([d for d, _ in found]), torch.cat([n for _, n in found])
 
 
+def _tile(X: torch.Tensor) -> int:
+    """Return how many numbers a tile has."""
+    return _CPU_TILE if X.device.type == "cpu" else _GPU_TILE
+
+
 class _Narrow:
-    """The rows in 32 bits around their mean, and what bounds the rounding of distances."""
+    """The rows in 32 bits around their mean, some at a time, and what bounds the rounding."""
 
     def __init__(self, Y: torch.Tensor) -> None:
+        self.Y = Y
         self.middle = Y.mean(dim=0)
-        self.Y = (Y - self.middle).float()
-        self.lengths = squares(self.Y)
-        self.largest = self.lengths.max().double()
+        parts = Y.split(max(1, _tile(Y) // max(Y.shape[1], 1)))
+        self.largest = torch.stack([squares(self.shifted(y)).max() for y in parts]).max().double()
 
     def table(self, X: torch.Tensor, columns: slice) -> torch.Tensor:
         """Return squared distances without the rows' own lengths."""
-        return torch.addmm(self.lengths[columns], X, self.Y[columns].T, alpha=-2)
+        return _sqeuclidean_by_product(X, self.shifted(self.Y[columns]))
 
     def shifted(self, X: torch.Tensor) -> torch.Tensor:
         """Return rows as those of the table."""
@@ -134,11 +141,12 @@ def _of_tile(
         return _sorted(distance(X, Y), None, k)
     if narrow is None:
         rough = _sqeuclidean_by_product if distance is sqeuclidean else distance
-        smallest = _smallest_of_blocks(len(X), Y, lambda columns: rough(X, Y[columns]))
-        return _within(X, Y, k, _first_smallest(smallest, k), distance)
+        _, chosen = _smallest_blocks(X, Y, lambda part: rough(X, Y[part]), k, _first_smallest)
+        return _within(X, Y, k, chosen, distance)
     shifted = narrow.shifted(X)
-    smallest = _smallest_of_blocks(len(X), Y, lambda columns: narrow.table(shifted, columns))
-    values, chosen = torch.topk(smallest, k + _SPARE + 1, dim=1, largest=False)
+    values, chosen = _smallest_blocks(
+        X, Y, functools.partial(narrow.table, shifted), k + _SPARE + 1, _some_smallest
+    )
     distances, numbers = _within(X, Y, k, chosen[:, :-1], distance)
     outside = values[:, -1].double() + squares(shifted.double())
     unsure = distances[:, -1] > outside - narrow.error(shifted)
@@ -148,24 +156,44 @@ def _of_tile(
     return distances, numbers
 
 
-def _smallest_of_blocks(
-    count: int, Y: torch.Tensor, table: Callable[[slice], torch.Tensor]
-) -> torch.Tensor:
-    """Return of each block of columns the smallest number of each row."""
-    size = _CPU_TILE if Y.device.type == "cpu" else _GPU_TILE
-    step = max(_BLOCK, size // max(count, 1) // _BLOCK * _BLOCK)
-    found = []
+def _smallest_blocks(
+    X: torch.Tensor,
+    Y: torch.Tensor,
+    table: Callable[[slice], torch.Tensor],
+    count: int,
+    select: Callable[[torch.Tensor, int], torch.Tensor],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return for each row the smallest numbers that blocks of columns have, and which blocks.
+
+    The best so far stand before the new ones: so `select` may prefer the first of equal ones.
+    """
+    step = max(_BLOCK, _tile(Y) // max(len(X), 1) // _BLOCK * _BLOCK)
+    values = chosen = None
     for start in range(0, len(Y), step):
         part = table(slice(start, min(start + step, len(Y))))
         missing = -part.shape[1] % _BLOCK
         if missing:
             part = torch.nn.functional.pad(part, (0, missing), value=torch.inf)
-        found.append(part.view(count, -1, _BLOCK).amin(dim=2))
-    return torch.cat(found, dim=1)
+        new = part.view(len(X), -1, _BLOCK).amin(dim=2)
+        numbers = torch.arange(new.shape[1], device=X.device) + start // _BLOCK
+        numbers = numbers.expand(len(X), -1)
+        if values is not None and chosen is not None:
+            new = torch.cat((values, new), dim=1)
+            numbers = torch.cat((chosen, numbers), dim=1)
+        values, chosen = new, numbers
+        if new.shape[1] > count:
+            best = select(new, count)
+            values, chosen = new.gather(1, best), numbers.gather(1, best)
+    return values, chosen  # type: ignore[return-value]
+
+
+def _some_smallest(table: torch.Tensor, k: int) -> torch.Tensor:
+    """Return the places of the k smallest of each row in the order of size, of equal ones any."""
+    return torch.topk(table, k, dim=1, largest=False).indices
 
 
 def _first_smallest(table: torch.Tensor, k: int) -> torch.Tensor:
-    """Return the numbers of the k smallest of each row; of equal ones the first."""
+    """Return the places of the k smallest of each row; of equal ones the first."""
     values, chosen = torch.topk(table, k, dim=1, largest=False)
     last = values[:, -1:]
     if not _crossings.number(((table <= last).sum(dim=1) > k).any()):
@@ -186,8 +214,14 @@ def _within(
     numbers = (chosen[:, :, None] * _BLOCK + members).reshape(len(X), -1)
     there = numbers < len(Y)
     inside = numbers.clamp(max=len(Y) - 1)
-    table = distance(X, Y[inside]).masked_fill_(~there, torch.inf)
-    return _sorted(table, inside, k)
+    # The members' rows and their differences have as many numbers as a tile and more.
+    step = max(1, _tile(X) // (2 * inside.shape[1] * max(X.shape[1], 1)))
+    found = []
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        table = distance(X[rows], Y[inside[rows]]).masked_fill_(~there[rows], torch.inf)
+        found.append(_sorted(table, inside[rows], k))
+    return torch.cat([d for d, _ in found]), torch.cat([n for _, n in found])
 
 
 def _sorted(
@@ -212,8 +246,7 @@ def within_radius(
         Rows of Y, in order.
     distances : torch.Tensor
     """
-    size = _CPU_TILE if X.device.type == "cpu" else _GPU_TILE
-    step = max(1, size // max(len(Y), 1))
+    step = max(1, _tile(X) // max(len(Y), 1))
     counts, numbers, distances = [], [], []
     for start in range(0, len(X), step):
         table = distance(X[start : start + step], Y)

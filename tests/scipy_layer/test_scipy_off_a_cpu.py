@@ -11,6 +11,8 @@ from npaccel._scipy import _routes, _table
 
 #: What is called so; the others are compared on a CPU only where they are native there.
 CHAPTERS = (
+    "cluster.",
+    "linalg.",
     "ndimage.",
     "signal.convolve",
     "signal.deconvolve",
