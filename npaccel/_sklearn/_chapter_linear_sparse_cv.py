@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_scalar, column_or_1d
 from npaccel._sklearn import _crossings, _parts, _parts_linalg
 from npaccel._sklearn._chapter_linear_sparse import ElasticNet, Lasso, Sparse, paths, products
 from npaccel._sklearn._device import FLOATS, Accelerated
-from npaccel._sklearn._table import on_device
+from npaccel._sklearn._table import on_device, through_host
 
 _REFUSED = (
     "sparse matrices; more columns than rows of a fold; `precompute` as a matrix; splitters of the "
@@ -181,3 +181,15 @@ class LassoCV(_ByFolds, Accelerated, linear_model.LassoCV):  # type: ignore[misc
 @on_device("linear_model.ElasticNetCV", refused=_REFUSED, tolerance=1e-6)
 class ElasticNetCV(_ByFolds, Accelerated, linear_model.ElasticNetCV):  # type: ignore[misc]
     __doc__ = linear_model.ElasticNetCV.__doc__
+
+
+through_host(
+    "linear_model.MultiTaskElasticNet linear_model.MultiTaskElasticNetCV "
+    "linear_model.MultiTaskLasso linear_model.MultiTaskLassoCV",
+    "scikit-learn's descent over several targets takes the data, not products of its columns",
+)
+through_host(
+    "linear_model.LogisticRegressionCV",
+    "each fit begins where the one before ended; `GridSearchCV` of `LogisticRegression` is on the "
+    "device",
+)

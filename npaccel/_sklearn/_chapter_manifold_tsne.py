@@ -16,6 +16,8 @@ from npaccel._sklearn._table import on_device
 
 #: Here the first is what other dtypes become.
 _FLOATS = (np.float32, np.float64)
+#: On a CPU fewer rows are left to scikit-learn.
+_FEW = 2000
 #: What gives squared distances, by scikit-learn's names; of those of cosine the rows have length 1.
 _SQUARED: dict[str, _parts_nearest.Distance] = {
     "euclidean": _parts_products.squared_distances,
@@ -79,7 +81,7 @@ class TSNE(Accelerated, manifold.TSNE):  # type: ignore[misc]
     def _npaccel_descent(self, P: torch.Tensor, YT: torch.Tensor) -> torch.Tensor:
         """Go down with exaggerated probabilities, then with what they are."""
         divergence = _parts_embedding.Divergence(P, self.n_components)
-        most: dict[str, Any] = {
+        given: dict[str, Any] = {
             "rate": self.learning_rate_,
             "smallest": self.min_grad_norm,
             "every": self._N_ITER_CHECK,
@@ -92,18 +94,19 @@ class TSNE(Accelerated, manifold.TSNE):  # type: ignore[misc]
             factor=float(self.early_exaggeration),
             momentum=0.5,
             patience=first,
-            **most,
+            **given,
         )
+        most = 1000 if self.max_iter is None else self.max_iter  # None: scikit-learn 1.6
         # The same test as scikit-learn's: with `max_iter=250` it passes, for no steps.
-        if number < first or self.max_iter > first:
+        if number < first or most > first:
             YT, error, number = _parts_embedding.descended(
                 divergence,
                 YT,
-                range(number + 1, self.max_iter),
+                range(number + 1, most),
                 factor=1.0,
                 momentum=0.8,
                 patience=self.n_iter_without_progress,
-                **most,
+                **given,
             )
         self.n_iter_, self.kl_divergence_ = number, error
         return YT
@@ -113,6 +116,8 @@ class TSNE(Accelerated, manifold.TSNE):  # type: ignore[misc]
             return why
         if self.method != "exact":
             return f'`method="{self.method}"` walks a tree; `method="exact"` takes all pairs'
+        if getattr(self, "n_iter", "deprecated") != "deprecated":  # gone since 1.7
+            return "`n_iter` is read by scikit-learn alone"
         if self.metric_params or not (
             isinstance(self.metric, str) and self.metric in {*_SQUARED, "precomputed"}
         ):
@@ -122,6 +127,9 @@ class TSNE(Accelerated, manifold.TSNE):  # type: ignore[misc]
         ):
             return "`init` isn't a point of floats for each row"
         return "`verbose` prints how scikit-learn's own code goes on" if self.verbose else ""
+
+    def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        return "scikit-learn's own is as fast for so few rows" if len(X) < _FEW else ""
 
 
 def _distances(X: torch.Tensor, metric: str) -> torch.Tensor:

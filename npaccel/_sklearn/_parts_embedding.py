@@ -7,6 +7,7 @@ table of pairs is stored by compiled code: it's computed where it's summed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 
 from npaccel._sklearn import _crossings
-from npaccel._sklearn._kernels import kernel
+from npaccel._sklearn._kernels import SMALL, kernel
 
 #: How many pairs are computed at once, where something is stored of each.
 _CPU_TILE = 1 << 22
@@ -184,7 +185,18 @@ class Divergence:
 
     def __init__(self, P: torch.Tensor, components: int) -> None:
         self.P = P
-        self._static = {"d": components, "freedom": max(components - 1, 1)}
+        freedom = max(components - 1, 1)
+        # How much there is to do can't be told from the points: it's all pairs of them.
+        large = P.numel() > SMALL
+
+        def chosen(made: Any) -> Callable[..., Any]:
+            return functools.partial(
+                made.compiled if large else made, d=components, freedom=freedom
+            )
+
+        self._totals, self._slopes = chosen(_totals), chosen(_slopes)
+        self._divergences = chosen(_divergences)
+        self._constant = 2.0 * (freedom + 1.0) / freedom
 
     def __call__(
         self, YT: torch.Tensor, factor: torch.Tensor, valued: bool
@@ -201,16 +213,14 @@ class Divergence:
             Whether the divergence is wanted.
         """
         parts = [(self.P[rows], YT[:, rows]) for rows in tiles(self.P)]
-        sums = [_totals(part, YT, **self._static) for _, part in parts]
+        sums = [self._totals(part, YT) for _, part in parts]
         total = torch.cat(sums).sum() - len(self.P)
         value = None
         if valued:
-            values = [_divergences(P, part, YT, total, factor, **self._static) for P, part in parts]
+            values = [self._divergences(P, part, YT, total, factor) for P, part in parts]
             value = torch.cat(values).sum()
-        slopes = [_slopes(P, part, YT, total, factor, **self._static) for P, part in parts]
-        freedom = self._static["freedom"]
-        gradient = torch.cat(slopes, dim=1).to(YT.dtype)
-        return value, gradient.mul_(2.0 * (freedom + 1.0) / freedom)
+        slopes = [self._slopes(P, part, YT, total, factor) for P, part in parts]
+        return value, torch.cat(slopes, dim=1).to(YT.dtype).mul_(self._constant)
 
 
 # -- Descent ------------------------------------------------------------------------------------

@@ -161,6 +161,12 @@ def test_no_step_after_the_first_250():
     assert (mine.n_iter_, mine.kl_divergence_) == (theirs.n_iter_, theirs.kl_divergence_)
 
 
+def test_few_rows_are_left_to_scikit_learn_on_a_cpu(few_steps):
+    mine = accelerated(TSNE(perplexity=5, **few_steps)).fit(points(20))
+    (step,) = mine.report_.steps
+    assert (step.route, step.reason) == ("host", "scikit-learn's own is as fast for so few rows")
+
+
 @pytest.mark.parametrize(
     ("params", "reason"),
     [
