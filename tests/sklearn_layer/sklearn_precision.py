@@ -144,15 +144,18 @@ def _run(row, who, given):
 
 def main(names):
     rows = {row.name: row for row in _table.device_estimators()}
-    known = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    if names == ["--missing"]:
-        names = sorted(set(rows) - set(known.get("estimators", {})))
-    unknown = set(names) - set(rows)
+    known = json.loads(FILE.read_text(encoding="utf-8")) if names else {"estimators": {}}
+    if known.get("versions", versions()) != versions():
+        raise SystemExit(f"{FILE.name} is of {known['versions']}: without names all are done anew")
+    kept = known["estimators"]
+    wanted = [name for name in names if name != "--missing"]
+    if len(wanted) < len(names):
+        wanted += sorted(set(rows) - set(kept))
+    unknown = set(wanted) - set(rows)
     if unknown:
         raise SystemExit(f"no device estimator is called {', '.join(sorted(unknown))}")
-    kept = known.get("estimators", {}) if known.get("versions") == versions() and names else {}
     torch.set_num_threads(1)
-    for name in names or rows:
+    for name in wanted if names else rows:
         print(f"{name} ...", file=sys.stderr, flush=True)
         kept[name] = entry(rows[name])
     found = {"versions": versions(), "estimators": {n: kept[n] for n in sorted(kept) if n in rows}}
