@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import functools
 import os
 import re
 from collections.abc import Iterator
@@ -259,6 +260,12 @@ def disabled() -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
+
+
+@functools.lru_cache(maxsize=64)
+def of_scope(scope: Scope) -> Options:
+    """Return the options of what has none of its own, in one scope."""
+    return resolve({}, scope)
 
 
 def resolve(explicit: dict[str, Any], scope: Scope) -> Options:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,22 @@ _OF_ARRAYS = ("numpy", "scipy", "builtins")
 _WIDENED = {torch.bfloat16: torch.float32}
 
 
-def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in a value: in tuples, lists and dicts too."""
+def tensors(value: Any) -> list[torch.Tensor]:
+    """Return the tensors in a value: in tuples, lists and dicts too."""
+    found: list[torch.Tensor] = []
+    _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: list[torch.Tensor]) -> None:
     if isinstance(value, torch.Tensor):
-        yield value
+        found.append(value)
     elif isinstance(value, tuple | list):
         for part in value:
-            yield from tensors(part)
+            _collect(part, found)
     elif isinstance(value, dict):
         for part in value.values():
-            yield from tensors(part)
+            _collect(part, found)
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -87,9 +93,9 @@ def to_device(value: Any, device: torch.device) -> Any:
 
 def _known(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return an array of a dtype that torch has."""
-    narrower = {"float128": "float64", "float96": "float64", "complex256": "complex128"}
-    other = narrower.get(value.dtype.name)
-    return value if other is None else value.astype(other)
+    if value.dtype.char == "g":
+        return value.astype(np.float64)
+    return value.astype(np.complex128) if value.dtype.char == "G" else value
 
 
 class Width:

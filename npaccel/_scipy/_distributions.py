@@ -109,7 +109,7 @@ class _OfFrozen(Distribution):
 
 def _frozen(original: Any, name: str, args: Any, kwargs: Any) -> Any:
     """Return SciPy's frozen distribution, whose methods take npaccel's routes."""
-    found = next(_containers.tensors([args, kwargs]), None)
+    found = next(iter(_containers.tensors([args, kwargs])), None)
     if found is None:
         frozen = original.freeze(*args, **kwargs)
     else:

@@ -12,7 +12,8 @@ import torch
 from npaccel._scipy import _checks, _containers, _log
 from npaccel._scipy import _parts_bsplines as bsplines
 from npaccel._scipy import _parts_piecewise as pieces
-from npaccel._scipy._parts_arguments import as_float
+from npaccel._scipy._checks import readable
+from npaccel._scipy._parts_arguments import as_float, free_for_scipy
 
 #: Tensors.
 Tensor = Any
@@ -283,12 +284,24 @@ class Spline(Computed):
         """Evaluate the spline or a derivative."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         at, shape, narrow = self._places(x)
-        if nu > self.k:
-            derived = self.t, torch.zeros_like(self.c), self.k
+        known = {"t": self.t, "c": self.c, "at": at}
+        if readable(at) and free_for_scipy(known):
+            found = self._by_scipy(at, nu, extrapolate)
         else:
-            derived = bsplines.derived(self.t, self.c, self.k, nu)
-        found = bsplines.evaluated(*derived, at, extrapolate)
+            found = bsplines.evaluated(*self._derived(nu), at, extrapolate)
         return self._given(found, shape, self.axis, narrow)
+
+    def _derived(self, nu: int) -> tuple[Tensor, Tensor, int]:
+        if nu > self.k:
+            return self.t, torch.zeros_like(self.c), self.k
+        return bsplines.derived(self.t, self.c, self.k, nu)
+
+    def _by_scipy(self, at: Tensor, nu: int, extrapolate: Any) -> Tensor:
+        """Values on a CPU, where SciPy's code needs less memory than a table of coefficients."""
+        from scipy.interpolate import BSpline
+
+        t, c, places = (one.detach().contiguous().numpy() for one in (self.t, self.c, at))
+        return torch.from_numpy(BSpline.construct_fast(t, c, self.k)(places, nu, extrapolate))
 
     def derivative(self, nu: int = 1) -> Any:
         """A derivative, as an object."""
@@ -497,7 +510,7 @@ def _coordinates(xi: Any, ndim: int, device: torch.device) -> Tensor:
         parts: Any = [as_float(v, torch.float64, device) for v in xi]
         xi = torch.stack(torch.broadcast_tensors(*parts), dim=-1)
     else:
-        if isinstance(xi, list) and next(_containers.tensors(xi), None) is not None:
+        if isinstance(xi, list) and _containers.tensors(xi):
             xi = torch.stack([as_float(v, torch.float64, device) for v in xi])
         xi = as_float(xi, torch.float64, device)
         if xi.ndim == 1:

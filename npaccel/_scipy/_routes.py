@@ -77,7 +77,7 @@ def _delegated(
 
 
 def _default_float() -> torch.dtype:
-    options = _options.resolve({}, _options.current())
+    options = _options.of_scope(_options.current())
     return torch.float32 if options.default_float == "float32" else torch.float64
 
 
@@ -157,7 +157,7 @@ def _not_native(row: Row, bound: inspect.BoundArguments) -> str:
     for name, value in bound.arguments.items():
         if name in row.arrays or (row.written_in == "tensors" and not row.fused):
             continue
-        if next(_containers.tensors(value), None) is not None:
+        if _containers.tensors(value):
             return f"`{name}` is a tensor, whose values say what is to be compiled"
         try:
             bound.arguments[name] = _containers.hashable(value)
@@ -169,7 +169,7 @@ def _not_native(row: Row, bound: inspect.BoundArguments) -> str:
 def _as_array(value: Any, device: torch.device) -> Any:
     """Return an argument as a tensor; Python's numbers and None as they are."""
     if isinstance(value, tuple | list):
-        if next(_containers.tensors(value), None) is not None:
+        if _containers.tensors(value):
             parts = [torch.as_tensor(part, device=device) for part in value]
             return torch.stack(torch.broadcast_tensors(*parts))
         value = np.asarray(value)
@@ -273,7 +273,7 @@ def _tell(row: Row, device: torch.device, reason: str) -> None:
         f"{row.name}: its tensors go from {device} through the host and back: {reason}; "
         "npaccel.scipy.report() counts such calls"
     )
-    if _options.resolve({}, _options.current()).strict:
+    if _options.of_scope(_options.current()).strict:
         raise NotCompiledError(message)
     if _log.first(row.name, reason):
         warnings.warn(message, PerformanceWarning, stacklevel=5)

@@ -91,7 +91,7 @@ def device_for_arrays(state: State) -> torch.device:
     DeviceNotFoundError
         If torch doesn't see the device that was asked for.
     """
-    wanted = state.device or _options.resolve({}, _options.current()).device or "cpu"
+    wanted = state.device or _options.of_scope(_options.current()).device or "cpu"
     if wanted == "cpu":
         return torch.device("cpu")
     if not torch.cuda.is_available():

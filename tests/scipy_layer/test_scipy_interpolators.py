@@ -190,16 +190,18 @@ def test_reduction_is_elimination(n):
 
 @pytest.mark.parametrize("extrapolate", [True, False, "periodic"])
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 5])
-def test_bsplines(k, extrapolate):
+@pytest.mark.parametrize("differentiable", [True, False])  # SciPy evaluates those that aren't
+def test_bsplines(k, extrapolate, differentiable):
     t = np.sort(RNG.normal(size=14))
     t[:2], t[6:8] = t[1], t[7]
     c = RNG.normal(size=(14 - k - 1, 2))
     ours = nsp.interpolate.BSpline(*tensors(t, c), k, extrapolate)
     theirs = scipy.interpolate.BSpline(t, c, k, extrapolate)
     at = np.concatenate([RNG.uniform(t[0] - 1, t[-1] + 1, 40), t[k : 14 - k]])
-    close(ours(torch.from_numpy(at)), theirs(at), rtol=1e-8)
+    places = torch.from_numpy(at).requires_grad_(differentiable)
+    close(ours(places).detach(), theirs(at), rtol=1e-8)
     if k > 2:
-        close(ours(torch.from_numpy(at), 1), theirs(at, 1), rtol=1e-8)
+        close(ours(places, 1).detach(), theirs(at, 1), rtol=1e-8)
         inner = at[(at > t[k]) & (at < t[13 - k])]
         integral = ours.antiderivative()(torch.from_numpy(inner))
         close(integral, theirs.antiderivative()(inner), rtol=1e-8)
