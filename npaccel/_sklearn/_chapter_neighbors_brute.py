@@ -155,10 +155,10 @@ class _Neighbors(_Base):  # type: ignore[misc]
             )
 
     def _npaccel_nearest(self, X: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-        metric, Y, dtype = self.effective_metric_, self._fit_X.double(), X.dtype
-        X = X.double()
+        metric, Y, dtype = self.effective_metric_, self._fit_X, X.dtype
         if metric == "cosine":
-            distances, found = nearest.k_nearest(_unit(X), _unit(Y), k, nearest.cosine)
+            units = _unit(X.double()), _unit(Y.double())
+            distances, found = nearest.k_nearest(*units, k, nearest.cosine)
             return distances.to(torch.promote_types(dtype, torch.float32)), found
         if metric in ("euclidean", "l2", "sqeuclidean"):
             distances, found = nearest.k_nearest(X, Y, k, nearest.sqeuclidean)

@@ -9,12 +9,18 @@ import numpy as np
 import torch
 
 from npaccel._sklearn import _crossings, _parts_fused
-from npaccel._sklearn._parts_tiles import nearest, squared_distances, tiles, worth_compiling
+from npaccel._sklearn._parts_tiles import (
+    in_threads,
+    nearest,
+    squared_distances,
+    tiles,
+    worth_compiling,
+)
 
 #: If a larger part of the rows has changed its cluster, the sums are computed anew.
 _MANY = 0.25
 #: So many rows are taken at once where they are copied.
-_CPU_PART = 1 << 16
+_CPU_PART = 1 << 14
 _GPU_PART = 1 << 24
 
 
@@ -83,7 +89,7 @@ class Points:
         """Return the sum of the squared distances of rows from their centres, in 64 bits."""
         if self.turned:
             found: torch.Tensor = _parts_fused.inertia(
-                self._X, centers, labels.long(), weights, d=self.features
+                self._X, centers, labels, weights, d=self.features
             )
             return found
         return _inertia(self._X, centers, labels, weights)
@@ -107,8 +113,14 @@ def points(X: Any, clusters: int) -> Points:
 def _turned(X: torch.Tensor, middle: torch.Tensor | None) -> torch.Tensor:
     """Return columns, each in one piece, less their numbers in `middle`."""
     found = torch.empty((X.shape[1], len(X)), dtype=X.dtype, device=X.device)
-    for rows in _parts(X):
-        found[:, rows] = (X[rows] if middle is None else X[rows] - middle).T
+
+    def turn(rows: slice) -> None:
+        if middle is None:
+            found[:, rows] = X[rows].T
+        else:
+            torch.sub(X[rows].T, middle[:, None], out=found[:, rows])
+
+    in_threads(turn, tiles(X, X.shape[1]), X.device)
     return found
 
 
@@ -228,8 +240,11 @@ class Sums:
 
     def weights_of_clusters(self, labels: torch.Tensor) -> torch.Tensor:
         """Return the weight of each cluster in 64 bits."""
-        found = torch.bincount(labels, weights=self.wide, minlength=self.clusters)
-        return found.double()
+        found = torch.zeros(self.clusters, dtype=torch.float64, device=labels.device)
+        for rows in _parts(labels):
+            wide = None if self.wide is None else self.wide[rows]
+            found += torch.bincount(labels[rows], weights=wide, minlength=self.clusters)
+        return found
 
     def update(self, labels: torch.Tensor, before: torch.Tensor, changed: int) -> torch.Tensor:
         """Return the sums for new labels.
@@ -320,7 +335,8 @@ def lloyd(
         turns += 1
         labels = X.nearest(centers)
         mass = sums.weights_of_clusters(labels)
-        changed, empty = _crossings.numbers((labels != before).sum(), (mass == 0).sum())
+        moved = torch.count_nonzero(labels != before)  # a sum would make 64 bits of each
+        changed, empty = _crossings.numbers(moved, (mass == 0).sum())
         total = sums.update(labels, before, changed)
         if empty:
             total, mass = _relocated(X, weights, centers, total, mass, labels)

@@ -23,7 +23,7 @@ _BLOCK = 32
 #: How many blocks more than needed are looked into, so that a table in 32 bits is sure to do.
 _SPARE = 3
 #: How many distances a tile of the table has.
-_CPU_TILE = 1 << 19
+_CPU_TILE = 1 << 20
 _GPU_TILE = 1 << 27
 #: How many rows a tile has at most, and how many columns are looked at before it has more rows.
 _ROWS = _COLUMNS = 1 << 12
@@ -50,9 +50,10 @@ def sqeuclidean(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
     return torch.cdist(X, Y, compute_mode="donot_use_mm_for_euclid_dist").square_()
 
 
-def _sqeuclidean_by_product(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
-    """Return squared distances without the rows' own lengths, by a matrix product."""
-    return torch.addmm(squares(Y), X, Y.T, alpha=-2)
+def _sqeuclidean_by_product(X: torch.Tensor, Y: torch.Tensor, room: torch.Tensor) -> torch.Tensor:
+    """Return squared distances without the rows' own lengths, by a matrix product, in `room`."""
+    table = room[: len(X) * len(Y)].view(len(X), len(Y))
+    return torch.addmm(squares(Y), X, Y.T, alpha=-2, out=table)
 
 
 def minkowski(p: float) -> Distance:
@@ -81,6 +82,7 @@ def k_nearest(
     Parameters
     ----------
     X, Y : torch.Tensor
+        Of 32 bits, a tile at a time is made wider.
     k : int
         Not more than Y has rows.
     distance : callable
@@ -88,7 +90,7 @@ def k_nearest(
     Returns
     -------
     distances : torch.Tensor
-        In the order of size; of several equal ones those with smaller numbers first.
+        float64, in the order of size; of several equal ones those with smaller numbers first.
     numbers : torch.Tensor
         int64.
     """
@@ -96,9 +98,11 @@ def k_nearest(
     large = distance is sqeuclidean and len(X) * len(Y) >= _LARGE
     narrow = _Narrow(Y) if large else None
     parts = [slice(n, n + step) for n in range(0, len(X), step)]
-    found = in_threads(lambda rows: _of_tile(X[rows], Y, k, distance, narrow), parts, X.device)
+    found = in_threads(
+        lambda rows: _of_tile(X[rows].double(), Y, k, distance, narrow), parts, X.device
+    )
     if not found:
-        empty = X.new_empty((0, k))
+        empty = X.new_empty((0, k), dtype=torch.float64)
         return empty, empty.long()
     return torch.cat([d for d, _ in found]), torch.cat([n for _, n in found])
 
@@ -113,13 +117,14 @@ class _Narrow:
 
     def __init__(self, Y: torch.Tensor) -> None:
         self.Y = Y
-        self.middle = Y.mean(dim=0)
         parts = Y.split(max(1, _tile(Y) // max(Y.shape[1], 1)))
+        middle = torch.stack([y.double().sum(dim=0) for y in parts]).sum(dim=0) / len(Y)
+        self.middle = middle.to(Y.dtype)  # so that nothing is made wider first
         self.largest = torch.stack([squares(self.shifted(y)).max() for y in parts]).max().double()
 
-    def table(self, X: torch.Tensor, columns: slice) -> torch.Tensor:
+    def table(self, X: torch.Tensor, columns: slice, room: torch.Tensor) -> torch.Tensor:
         """Return squared distances without the rows' own lengths."""
-        return _sqeuclidean_by_product(X, self.shifted(self.Y[columns]))
+        return _sqeuclidean_by_product(X, self.shifted(self.Y[columns]), room)
 
     def shifted(self, X: torch.Tensor) -> torch.Tensor:
         """Return rows as those of the table."""
@@ -138,14 +143,20 @@ def _of_tile(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     blocks = -(-len(Y) // _BLOCK)
     if blocks <= 2 * (k + _SPARE):
-        return _sorted(distance(X, Y), None, k)
+        return _sorted(distance(X, Y.double()), None, k)
     if narrow is None:
-        rough = _sqeuclidean_by_product if distance is sqeuclidean else distance
-        _, chosen = _smallest_blocks(X, Y, lambda part: rough(X, Y[part]), k, _first_smallest)
+
+        def wide(columns: slice, room: torch.Tensor) -> torch.Tensor:
+            others = Y[columns].double()
+            if distance is sqeuclidean:
+                return _sqeuclidean_by_product(X, others, room)
+            return distance(X, others)
+
+        _, chosen = _smallest_blocks(X, Y, wide, k, _first_smallest)
         return _within(X, Y, k, chosen, distance)
     shifted = narrow.shifted(X)
     values, chosen = _smallest_blocks(
-        X, Y, functools.partial(narrow.table, shifted), k + _SPARE + 1, _some_smallest
+        shifted, Y, functools.partial(narrow.table, shifted), k + _SPARE + 1, _some_smallest
     )
     distances, numbers = _within(X, Y, k, chosen[:, :-1], distance)
     outside = values[:, -1].double() + squares(shifted.double())
@@ -159,7 +170,7 @@ def _of_tile(
 def _smallest_blocks(
     X: torch.Tensor,
     Y: torch.Tensor,
-    table: Callable[[slice], torch.Tensor],
+    table: Callable[[slice, torch.Tensor], torch.Tensor],
     count: int,
     select: Callable[[torch.Tensor, int], torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -169,8 +180,9 @@ def _smallest_blocks(
     """
     step = max(_BLOCK, _tile(Y) // max(len(X), 1) // _BLOCK * _BLOCK)
     values = chosen = None
+    room = X.new_empty(len(X) * min(step, len(Y)))
     for start in range(0, len(Y), step):
-        part = table(slice(start, min(start + step, len(Y))))
+        part = table(slice(start, min(start + step, len(Y))), room)
         missing = -part.shape[1] % _BLOCK
         if missing:
             part = torch.nn.functional.pad(part, (0, missing), value=torch.inf)
@@ -219,7 +231,7 @@ def _within(
     found = []
     for start in range(0, len(X), step):
         rows = slice(start, start + step)
-        table = distance(X[rows], Y[inside[rows]]).masked_fill_(~there[rows], torch.inf)
+        table = distance(X[rows], Y[inside[rows]].double()).masked_fill_(~there[rows], torch.inf)
         found.append(_sorted(table, inside[rows], k))
     return torch.cat([d for d, _ in found]), torch.cat([n for _, n in found])
 
