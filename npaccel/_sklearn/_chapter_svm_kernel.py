@@ -119,9 +119,6 @@ class _Machine(_Base):  # type: ignore[misc]
         return 1.0 / (X.shape[1] * spread) if spread != 0 else 1.0
 
     def _npaccel_solution(self, X: torch.Tensor, problems: Problems) -> Solution | None:
-        if self.kernel == "rbf":
-            # Distances don't change, and their rounding gets smaller.
-            X = X - X.mean(dim=0)
         source = _parts_smo.Kernel(X, self.kernel, self._gamma, self.degree, self.coef0)
         if not source.fits():
             return None

@@ -15,14 +15,15 @@ host asks only after many steps whether there are more.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
-from npaccel._sklearn import _crossings, _parts_products
+from npaccel._sklearn import _crossings
 from npaccel._sklearn._kernels import kernel
-from npaccel._sklearn._parts_tiles import tiles
+from npaccel._sklearn._parts_tiles import squares, tiles
 
 #: What stands in for a curvature that isn't positive.
 _TINY = 1e-12
@@ -65,8 +66,12 @@ class Kernel:
             self.table = self._all()
 
     def block(self, X: torch.Tensor) -> torch.Tensor:
-        """Return the kernel of other rows with all of these."""
-        return _parts_products.products(X, self.X, self.name, self.gamma, self.degree, self.coef0)
+        """Return the kernel of other rows with all of these, with libsvm's rounding."""
+        products = X @ self.X.T
+        if self.name != "rbf":
+            return self._of_products(products)
+        lengths = squares(X)[:, None] + squares(self.X)
+        return lengths.sub_(products, alpha=2).clamp_(min=0).mul_(-self.gamma).exp_()
 
     def _all(self) -> torch.Tensor:
         found = torch.empty((len(self.X),) * 2, dtype=torch.float32, device=self.X.device)
@@ -80,34 +85,31 @@ class Kernel:
             return self.X.diagonal()
         if self.name == "rbf":
             return torch.ones_like(self.X[:, 0])
-        lengths = torch.linalg.vecdot(self.X, self.X)
-        return self._of_products(lengths)
+        return self._of_products(squares(self.X))
 
     def _of_products(self, products: torch.Tensor) -> torch.Tensor:
         if self.name == "linear":
             return products
-        inner = self.gamma * products + self.coef0
-        return torch.tanh(inner) if self.name == "sigmoid" else inner**self.degree
+        inner = products.mul_(self.gamma).add_(self.coef0)
+        return inner.tanh_() if self.name == "sigmoid" else inner.pow_(self.degree)
 
     def fits(self) -> bool:
         """Whether the kernel's numbers, and those on the way, fit into 32 bits."""
         if self.name == "precomputed":
             largest = self.X.abs().max()
         else:
-            largest = torch.linalg.vecdot(self.X, self.X).max()
+            largest = squares(self.X).max()
         if self.name not in ("precomputed", "linear"):
             largest = self.gamma * largest + abs(self.coef0)
         if self.name == "poly":
             largest = largest**self.degree
         return bool(_crossings.number(largest) <= _LARGEST)
 
-    def times(self, columns: torch.Tensor) -> torch.Tensor:
-        """Return the kernel, rounded to 32 bits, times columns of numbers."""
-        found = torch.empty_like(columns)
-        for rows in tiles(self.X, len(self.X)):
-            part = self.block(self.X[rows]).float() if self.table is None else self.table[rows]
-            found[rows] = part.double() @ columns
-        return found
+    def rows(self, numbers: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+        """Return columns of some rows of the kernel, rounded to 32 bits; each row has its own."""
+        if self.table is not None:
+            return self.table[numbers[:, None], columns].double()
+        return torch.gather(self.block(self.X[numbers]).float(), 1, columns).double()
 
 
 @dataclasses.dataclass
@@ -192,12 +194,9 @@ def solved(
     places = torch.arange(y.shape[1], device=y.device).flip(0).expand_as(rows)
     more = places, y, there, never
     state = slopes, values, there, period, torch.zeros_like(sizes), never, never
-    shared = source.table, source.X if source.table is None else None
-    numbers = float(source.gamma), float(source.degree), float(source.coef0), float(tol), limit
-    passes = _on_cpu if y.device.type == "cpu" else _passes.compiled
-    form = {"steps": _STEPS, "name": source.name, "split": problems.split}
+    passes = _passes_of(source, float(tol), limit, problems.split, y.device)
     while True:
-        state = passes(*shared, *fixed, *numbers, *state, **form)
+        state = passes(fixed, state)
         runs = ~state[_ENDED] & (state[_TAKEN] < limit)
         waits = runs & (state[_LEFT] <= 0)
         goes_on, some_wait = _crossings.numbers(runs.any(), waits.any())
@@ -214,6 +213,22 @@ def solved(
     return Solution(found, rho, scale, counts[: len(y)], not all(counts[len(y) :]))
 
 
+def _passes_of(
+    source: Kernel, tol: float, limit: int, split: bool, device: torch.device
+) -> Callable[[Any, Any], Any]:
+    """Return what makes steps: Triton on a GPU, else NumPy; compiled where there is no table."""
+    if device.type == "cuda" and source.table is not None:
+        from npaccel._sklearn import _parts_smo_triton
+
+        table = source.table
+        return lambda fixed, state: _parts_smo_triton.passes(table, fixed, tol, limit, state, split)
+    shared = source.table, source.X if source.table is None else None
+    numbers = float(source.gamma), float(source.degree), float(source.coef0), tol, limit
+    form = {"steps": _STEPS, "name": source.name, "split": split}
+    call = _on_cpu if device.type == "cpu" else _passes.compiled
+    return lambda fixed, state: call(*shared, *fixed, *numbers, *state, **form)
+
+
 #: Where in the state stand: the steps until some variables are left out, those that were made, and
 #: whether a problem is solved.
 _LEFT, _TAKEN, _ENDED = 3, 4, 5
@@ -222,13 +237,15 @@ _LEFT, _TAKEN, _ENDED = 3, 4, 5
 def _slopes(
     rows: torch.Tensor, values: torch.Tensor, linear: torch.Tensor, source: Kernel
 ) -> torch.Tensor:
-    """Return what each variable's slope is, by its sign: what a step would gain."""
-    if not _crossings.number((values != 0).any()):
-        return linear
-    columns = values.new_zeros((len(source.X), len(rows)))
-    numbers = torch.arange(len(rows), device=rows.device)[:, None].expand_as(rows)
-    columns.index_put_((rows, numbers), values, accumulate=True)
-    return linear - torch.gather(source.times(columns).T, 1, rows)
+    """Return what each variable's slope is, by its sign: what a step would gain.
+
+    Summed in libsvm's order: which of two nearly equal slopes is larger decides what follows.
+    """
+    found = linear.clone()
+    used = np.flatnonzero(_crossings.to_host((values != 0).any(dim=0)))
+    for column in used[::-1].tolist():
+        found -= values[:, column, None] * source.rows(rows[:, column], rows)
+    return found
 
 
 def _left_out(
@@ -349,9 +366,11 @@ def _pass(source: Any, problem: Any, state: Any) -> Any:
     is_first = moves[:, None] & (number == first[:, None])
     is_second = moves[:, None] & (number == second[:, None])
     values = np.where(is_first, new[0][:, None], np.where(is_second, new[1][:, None], values))
-    a = np.where(moves, new[0] - old[0], 0.0)[:, None]
-    b = np.where(moves, new[1] - old[1], 0.0)[:, None]
-    slopes = slopes - (a * row + b * _kernel_rows(source, each, second))
+    other = _kernel_rows(source, each, second)
+    # A product that goes through a choice isn't fused with the sum, which would round otherwise.
+    a = np.where(moves[:, None], (new[0] - old[0])[:, None] * row, 0.0)
+    b = np.where(moves[:, None], (new[1] - old[1])[:, None] * other, 0.0)
+    slopes = slopes - (a + b)
     left = np.where(widens, 1, left - moves)
     return slopes, values, active | widens[:, None], left, taken + moves, ended, loose & ~widens
 

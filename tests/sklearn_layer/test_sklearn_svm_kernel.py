@@ -1,5 +1,8 @@
 """Support vector machines with kernels on the device against libsvm's."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -132,6 +135,47 @@ def test_compiled_steps(monkeypatch):
     monkeypatch.setattr(_parts_smo, "_STEPS", 8)
     monkeypatch.setattr(_parts_smo, "_on_cpu", _parts_smo._passes.compiled)
     compare(SVC(), X, y, methods=DECISIONS, container="device")
+
+
+_INTERPRETED = """
+import numpy as np
+from sklearn.svm import SVC, NuSVR
+from npaccel._sklearn import _accelerate, _crossings, _parts_smo, _parts_smo_triton
+def passes_of(source, tol, limit, split, device):
+    return lambda fixed, state: _parts_smo_triton.passes(
+        source.table, fixed, tol, limit, state, split
+    )
+_parts_smo._passes_of = passes_of
+_parts_smo_triton._TILE = 64
+random = np.random.default_rng(0)
+X = random.normal(size=(90, 3))
+y = (X[:, 0] + random.normal(size=90) > 0) + (X[:, 1] > 1)
+for estimator in (SVC(C=3.0), NuSVR()):
+    theirs, mine = estimator.fit(X, y), _accelerate.class_of(type(estimator))(C=estimator.C)
+    with _crossings.cpu_as_device():
+        mine.fit(X, y)
+    np.testing.assert_array_equal(mine.n_iter_, theirs.n_iter_)
+    np.testing.assert_allclose(mine.dual_coef_, theirs.dual_coef_, atol=1e-9)
+"""
+
+
+def test_steps_of_a_gpu_by_tritons_interpreter():
+    pytest.importorskip("triton")
+    code = [sys.executable, "-c", _INTERPRETED]
+    subprocess.run(code, check=True, env={**os.environ, "TRITON_INTERPRET": "1"})
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("table", [True, False])
+def test_on_a_gpu(table, monkeypatch):
+    if not table:
+        monkeypatch.setattr(_parts_smo, "LARGEST_TABLE", 0)
+    X, y = few("wine", 150)
+    for estimator in (SVC(), NuSVC(nu=0.3)):
+        mine, theirs = accelerated(estimator), estimator.fit(X, y)
+        mine.fit(torch.from_numpy(X).cuda(), y)
+        found = mine.decision_function(torch.from_numpy(X).cuda()).cpu()
+        np.testing.assert_allclose(found, theirs.decision_function(X), atol=5e-3)
 
 
 def test_stopped_early():
