@@ -10,6 +10,7 @@ import torch
 
 from npaccel._scipy import _parts_ndimage as parts
 from npaccel._scipy import _parts_ndimage_spline as spline
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
 
@@ -43,7 +44,12 @@ def _order(order: int, smallest: int = 0) -> None:
         raise RuntimeError("spline order not supported")
 
 
-@on_tensors("ndimage.spline_filter1d", arrays=("input",))
+def _recursive(bound: dict[str, Any]) -> str:
+    """Leave a recursion along lines to SciPy on a CPU."""
+    return "on a CPU, SciPy goes along lines as fast" if free_for_scipy(bound) else ""
+
+
+@on_tensors("ndimage.spline_filter1d", arrays=("input",), hosted=_recursive)
 def spline_filter1d(
     input: Any, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
 ) -> Any:

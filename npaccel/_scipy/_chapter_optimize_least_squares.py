@@ -11,6 +11,7 @@ import torch
 
 from npaccel._scipy import _checks
 from npaccel._scipy._chapter_optimize_minimize import ends
+from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._parts_least_squares import (
     Ended,
     covariance,
@@ -161,7 +162,7 @@ def _why_curve_hosted(bound: dict[str, Any]) -> str:
         return "`jac` is a rule"
     if set(bound["kwargs"]) - set(_OPTIONS):
         return f"the options {', '.join(bound['kwargs'])}"
-    return ""
+    return "on a CPU, MINPACK needs no derivatives" if free_for_scipy(bound) else ""
 
 
 @on_tensors(

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from npaccel._scipy._parts_special import Tensor, elementwise, polynomial
+from npaccel._scipy._parts_special import Tensor, elementwise, on_cpu, polynomial
 from npaccel._scipy._parts_special_faddeeva import (
     exp_of_square,
     faddeeva,
@@ -17,13 +17,13 @@ from npaccel._scipy._parts_special_faddeeva import (
 _ROOT_PI = math.sqrt(math.pi)
 
 
-@elementwise("dawsn")
+@elementwise("dawsn", hosted=on_cpu)
 def dawsn(x: Tensor) -> Tensor:
     """exp(-x**2) times the integral of exp(t**2) from 0 to x."""
     return _ROOT_PI / 2 * real_line(x)
 
 
-@elementwise("erfi")
+@elementwise("erfi", hosted=on_cpu)
 def erfi(z: Tensor) -> Tensor:
     """-i erf(iz)."""
     found = exp_of_square(z, 1) * real_line(z)
@@ -68,7 +68,7 @@ def _quarter_turns(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cos(angle), torch.sin(angle)
 
 
-@elementwise("fresnel")
+@elementwise("fresnel", hosted=on_cpu)
 def fresnel(z: Tensor) -> tuple[Tensor, Tensor]:
     """The integrals of sin and cos of pi t**2 / 2 from 0 to z."""
     x = torch.abs(z)

@@ -9,7 +9,7 @@ import torch
 
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._scipy import _checks, _table
-from npaccel._scipy._parts_special import Tensor, elementwise, floats, integer, sin_pi
+from npaccel._scipy._parts_special import Tensor, elementwise, floats, integer, on_cpu, sin_pi
 from npaccel._scipy._parts_special_gamma import (
     beta_of_positive,
     gamma_of_positive,
@@ -76,7 +76,7 @@ def _log_beta(a: Tensor, b: Tensor) -> Tensor:
     return torch.lgamma(low) + torch.where(large, -ratio, near)
 
 
-@elementwise("beta")
+@elementwise("beta", hosted=on_cpu)
 def beta(a: Tensor, b: Tensor) -> Tensor:
     """Gamma(a) Gamma(b) / Gamma(a + b)."""
     positive = beta_of_positive(torch.where(a > 0, a, 1), torch.where(b > 0, b, 1))
@@ -93,7 +93,7 @@ def beta(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(torch.isnan(a) | torch.isnan(b), math.nan, found)
 
 
-@elementwise("betaln")
+@elementwise("betaln", hosted=on_cpu)
 def betaln(a: Tensor, b: Tensor) -> Tensor:
     """Return ln |B(a, b)|."""
     positive = log_beta_of_positive(torch.where(a > 0, a, 1), torch.where(b > 0, b, 1))
@@ -117,7 +117,7 @@ def _product(n: Tensor, k: Tensor) -> Tensor:
     return above / below
 
 
-@elementwise("binom")
+@elementwise("binom", hosted=on_cpu)
 def binom(n: Tensor, k: Tensor) -> Tensor:
     """The binomial coefficient of real numbers."""
     below = torch.floor(k)
@@ -182,7 +182,7 @@ def _native(name: str) -> Any:
 
 
 def _exact(bound: dict[str, Any]) -> str:
-    return "exact integers are Python's" if bound["exact"] else ""
+    return "exact integers are Python's" if bound["exact"] else on_cpu(bound)
 
 
 def _refuse_exact(exact: Any) -> None:

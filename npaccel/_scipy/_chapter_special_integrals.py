@@ -13,6 +13,7 @@ from npaccel._scipy._parts_special import (
     gauss_legendre,
     half_line,
     integer,
+    on_cpu,
     polynomial,
     with_orders,
 )
@@ -77,7 +78,7 @@ def _expi(x: Tensor) -> Tensor:
     return torch.where(x == 0, -math.inf, found)
 
 
-@elementwise("expi")
+@elementwise("expi", hosted=on_cpu)
 def expi(x: Tensor) -> Tensor:
     """The integral of exp(t) / t from -infinity to x, its principal value."""
     safe = torch.where(x < 0, -x, 1)

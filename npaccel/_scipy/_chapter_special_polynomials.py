@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy._parts_special import Tensor, integer, with_orders
+from npaccel._scipy._parts_special import Tensor, integer, on_cpu, with_orders
 from npaccel._scipy._table import on_tensors
 
 _LARGEST = 200
@@ -71,13 +71,13 @@ def eval_chebyu(n: Any, x: Tensor) -> Tensor:
     return chebyshev_second(_degree(n), x)
 
 
-@with_orders("eval_chebyc", ["n"])
+@with_orders("eval_chebyc", ["n"], hosted=on_cpu)
 def eval_chebyc(n: Any, x: Tensor) -> Tensor:
     """2 T_n(x / 2)."""
     return 2 * chebyshev_first(_degree(n), x / 2)
 
 
-@with_orders("eval_chebys", ["n"])
+@with_orders("eval_chebys", ["n"], hosted=on_cpu)
 def eval_chebys(n: Any, x: Tensor) -> Tensor:
     """U_n(x / 2)."""
     return chebyshev_second(_degree(n), x / 2)
@@ -89,7 +89,7 @@ def eval_sh_chebyt(n: Any, x: Tensor) -> Tensor:
     return chebyshev_first(_degree(n), 2 * x - 1)
 
 
-@with_orders("eval_sh_chebyu", ["n"])
+@with_orders("eval_sh_chebyu", ["n"], hosted=on_cpu)
 def eval_sh_chebyu(n: Any, x: Tensor) -> Tensor:
     """U_n(2 x - 1)."""
     return chebyshev_second(_degree(n), 2 * x - 1)
@@ -136,7 +136,7 @@ def jacobi(n: int, alpha: Tensor, beta: Tensor, x: Tensor) -> Tensor:
     return value
 
 
-@with_orders("eval_jacobi", ["n"])
+@with_orders("eval_jacobi", ["n"], hosted=on_cpu)
 def eval_jacobi(n: Any, alpha: Tensor, beta: Tensor, x: Tensor) -> Tensor:
     """Jacobi's polynomial."""
     return _unbounded(x, _positive(n), jacobi(_positive(n), alpha, beta, x))
@@ -150,7 +150,7 @@ def _positive(n: Any) -> int:
     return degree
 
 
-@with_orders("eval_sh_jacobi", ["n"])
+@with_orders("eval_sh_jacobi", ["n"], hosted=on_cpu)
 def eval_sh_jacobi(n: Any, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
     """Jacobi's polynomial on [0, 1], its leading coefficient 1."""
     degree = _positive(n)

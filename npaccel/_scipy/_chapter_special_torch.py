@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy._parts_special import Tensor, elementwise, integer, number
+from npaccel._scipy._parts_special import Tensor, elementwise, integer, number, on_cpu
 from npaccel._scipy._table import on_tensors
 
 special = torch.special
@@ -37,7 +37,7 @@ def erfinv(y: Tensor) -> Tensor:
     return special.erfinv(y)
 
 
-@elementwise("erfcinv")
+@elementwise("erfcinv", hosted=on_cpu)
 def erfcinv(y: Tensor) -> Tensor:
     """The inverse of erfc; by the normal quantile where erfc is far from 1."""
     tail = torch.where(y > 1, 2 - y, y)

@@ -197,7 +197,9 @@ def callback(function: Any, device: torch.device) -> Any:
     The tensors have the dtype that SciPy computes in: differences of float32 say little.
     Functions of NumPy and SciPy get arrays.
     """
-    module = getattr(function, "__module__", None) or "numpy"
+    # What is written in C may name no module; a function of Python's without one is the user's.
+    unnamed = "" if isinstance(function, types.FunctionType) else "numpy"
+    module = getattr(function, "__module__", None) or unnamed
     if isinstance(function, type) or module.partition(".")[0] in _OF_ARRAYS:
         return function
 

@@ -9,9 +9,10 @@ and rows for which it isn't are done in 64 bits.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -112,6 +113,12 @@ def _tile(X: torch.Tensor) -> int:
     return _CPU_TILE if X.device.type == "cpu" else _GPU_TILE
 
 
+def _columns_of(X: torch.Tensor, Y: torch.Tensor) -> int:
+    """Return how many columns a tile has for some rows."""
+    step = max(_BLOCK, _tile(Y) // max(len(X), 1) // _BLOCK * _BLOCK)
+    return min(step, -(-len(Y) // _BLOCK) * _BLOCK)
+
+
 class _Narrow:
     """The rows in 32 bits around their mean, some at a time, and what bounds the rounding."""
 
@@ -121,6 +128,18 @@ class _Narrow:
         middle = torch.stack([y.double().sum(dim=0) for y in parts]).sum(dim=0) / len(Y)
         self.middle = middle.to(Y.dtype)  # so that nothing is made wider first
         self.largest = torch.stack([squares(self.shifted(y)).max() for y in parts]).max().double()
+        self._rooms: list[torch.Tensor] = []
+
+    @contextlib.contextmanager
+    def room_for(self, X: torch.Tensor) -> Iterator[torch.Tensor]:
+        """Lend memory for a tile, to one thread after the other: new memory is slow."""
+        count = len(X) * _columns_of(X, self.Y)
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = X.new_empty(count)
+        yield room if len(room) >= count else X.new_empty(count)
+        self._rooms.append(room)
 
     def table(self, X: torch.Tensor, columns: slice, room: torch.Tensor) -> torch.Tensor:
         """Return squared distances without the rows' own lengths."""
@@ -152,12 +171,13 @@ def _of_tile(
                 return _sqeuclidean_by_product(X, others, room)
             return distance(X, others)
 
-        _, chosen = _smallest_blocks(X, Y, wide, k, _first_smallest)
+        room = X.new_empty(len(X) * _columns_of(X, Y))
+        _, chosen = _smallest_blocks(X, Y, wide, k, _first_smallest, room)
         return _within(X, Y, k, chosen, distance)
     shifted = narrow.shifted(X)
-    values, chosen = _smallest_blocks(
-        shifted, Y, functools.partial(narrow.table, shifted), k + _SPARE + 1, _some_smallest
-    )
+    with narrow.room_for(shifted) as room:
+        table = functools.partial(narrow.table, shifted)
+        values, chosen = _smallest_blocks(shifted, Y, table, k + _SPARE + 1, _some_smallest, room)
     distances, numbers = _within(X, Y, k, chosen[:, :-1], distance)
     outside = values[:, -1].double() + squares(shifted.double())
     unsure = distances[:, -1] > outside - narrow.error(shifted)
@@ -173,14 +193,14 @@ def _smallest_blocks(
     table: Callable[[slice, torch.Tensor], torch.Tensor],
     count: int,
     select: Callable[[torch.Tensor, int], torch.Tensor],
+    room: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return for each row the smallest numbers that blocks of columns have, and which blocks.
 
     The best so far stand before the new ones: so `select` may prefer the first of equal ones.
     """
-    step = max(_BLOCK, _tile(Y) // max(len(X), 1) // _BLOCK * _BLOCK)
+    step = _columns_of(X, Y)
     values = chosen = None
-    room = X.new_empty(len(X) * min(step, len(Y)))
     for start in range(0, len(Y), step):
         part = table(slice(start, min(start + step, len(Y))), room)
         missing = -part.shape[1] % _BLOCK

@@ -14,6 +14,8 @@ CHAPTERS = (
     "cluster.",
     "linalg.",
     "ndimage.",
+    "optimize.curve_fit",
+    "signal.check_COLA",
     "signal.convolve",
     "signal.deconvolve",
     "signal.decimate",

@@ -161,20 +161,30 @@ def decay_of_tensors(t, a, b, c):
     return a * torch.exp(-b * t) + c
 
 
+@pytest.fixture(params=["native", "host"])
+def route(request, monkeypatch):
+    """Fit on tensors, too, where MINPACK would do on a CPU."""
+    if request.param == "native":
+        chapter = "npaccel._scipy._chapter_optimize_least_squares"
+        monkeypatch.setattr(f"{chapter}.free_for_scipy", lambda _: False)
+    return request.param
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("method", [None, "trf"])
-def test_curve(dtype, method):
+def test_curve(dtype, method, route):
     t, y = (torch.tensor(v, dtype=dtype) for v in (TIMES, DATA))
     popt, pcov = nsp.optimize.curve_fit(decay_of_tensors, t, y, method=method)
     wanted, covariance = scipy.optimize.curve_fit(decay, TIMES, DATA, method=method)
     assert popt.dtype is dtype
     np.testing.assert_allclose(popt.numpy(), wanted, rtol=1e-6)
     np.testing.assert_allclose(pcov.numpy(), covariance, rtol=1e-4)
-    assert routes() == {"native"}
+    assert routes() == {route}
 
 
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("full", [False, True])
+@pytest.mark.usefixtures("route")
 def test_curve_with_errors(absolute, full):
     sigma = 0.01 + 0.002 * TIMES
     sigma = np.diag(sigma**2) + 1e-6 if full else sigma
