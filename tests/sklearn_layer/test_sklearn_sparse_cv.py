@@ -57,7 +57,7 @@ def test_a_column_of_targets_and_integers():
         (ElasticNetCV(selection="random", random_state=np.random.RandomState(0)), "random"),
         (ElasticNetCV(cv=type("Mine", (KFold,), {})(3)), "cv"),
     ],
-    ids=str,
+    ids=["verbose", "random", "cv"],
 )
 def test_what_stays_on_the_host(estimator, reason):
     X, y = scaled("diabetes")
