@@ -1,6 +1,7 @@
 """What every test may ask for: a device, a backend, a cache folder of the run's own."""
 
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -20,6 +21,13 @@ def pytest_unconfigure():
     """Remove the run's cache folder, once all workers are done."""
     if not IS_WORKER:
         shutil.rmtree(CACHE_DIR, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items):
+    """Refuse names that differ between the workers: they stop with all tests undone."""
+    named = [item.nodeid for item in items if re.search(r" at 0x[0-9a-fA-F]+", item.nodeid)]
+    if named:
+        raise pytest.UsageError(f"addresses in names of tests, which need `ids=`: {named[:3]}")
 
 
 @pytest.fixture(scope="session")
