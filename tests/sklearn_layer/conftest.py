@@ -1,10 +1,22 @@
 """Fixtures of the tests of npaccel.sklearn."""
 
+import os
+
 import pytest
 import torch
 
 import npaccel
 from npaccel._sklearn import _crossings
+
+
+@pytest.fixture(autouse=True)
+def one_thread_beside_others():
+    """Beside another worker use one thread: small operators wait for threads that have no core."""
+    before = torch.get_num_threads()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
