@@ -12,6 +12,7 @@ import torch
 
 from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy._chapter_signal_filters import _ON_A_CPU, sosfilt, sosfiltfilt
+from npaccel._scipy._checks import is_near
 from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
@@ -77,7 +78,7 @@ def _polyphase(x: Any, h: Any, up: int, down: int, offset: int, count: int) -> A
     before = taps - 1
     after = max(0, (offset + (count - 1) * down) // up + 1 - x.shape[-1])
     whole = torch.nn.functional.pad(x, (before, after))
-    if parts.is_near(x):
+    if is_near(x):
         few = not parts.all_finite(x, h)
     else:
         few = taps <= 64

@@ -11,6 +11,7 @@ import torch
 
 from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy._chapter_signal_smoothing import detrended
+from npaccel._scipy._checks import is_near
 from npaccel._scipy._parts_arguments import free_for_scipy
 from npaccel._scipy._table import on_tensors
 
@@ -384,7 +385,7 @@ def istft(
     if boundary:
         inner = slice(count // 2, found.shape[-1] - count // 2)
         found, norm = found[..., inner], norm[inner]
-    if parts.is_near(norm) and bool((norm <= 1e-10).any()):
+    if is_near(norm) and bool((norm <= 1e-10).any()):
         warnings.warn("NOLA condition failed, STFT may not be invertible.", stacklevel=2)
     found = found / torch.where(norm > 1e-10, norm, 1.0)
     if found.ndim > 1:

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
+from npaccel._scipy._checks import is_near
 from npaccel._scipy._parts_samples import (
     along,
     constant,
     floats,
     hosted,
-    is_near,
     kept,
     mean,
     number_of,

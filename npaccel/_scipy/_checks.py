@@ -70,3 +70,8 @@ def traced(x: torch.Tensor) -> bool:
 def readable(x: torch.Tensor) -> bool:
     """Whether a tensor's values can be read now."""
     return not traced(x) and x.device.type != "meta"
+
+
+def is_near(x: torch.Tensor) -> bool:
+    """Whether values can be read without waiting for a device."""
+    return readable(x) and x.device.type == "cpu"

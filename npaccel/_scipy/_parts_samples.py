@@ -100,12 +100,6 @@ def result(name: str) -> Any:
     raise AttributeError(name)
 
 
-def is_near(x: Tensor) -> bool:
-    """Whether values can be looked at without waiting for a device, and not while tracing."""
-    known = type(x) is torch.Tensor and not torch.compiler.is_compiling()
-    return known and x.device.type == "cpu"
-
-
 # -- Ranks ----------------------------------------------------------------------------------
 
 

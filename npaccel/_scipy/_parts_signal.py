@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._scipy._checks import is_near
+
 #: Tensors.
 Tensor = Any
 #: From so many taps on, products with a matrix of weights are faster than a pass for each tap.
@@ -51,12 +53,6 @@ def axis_of(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise IndexError(f"axis {axis} is out of bounds")
     return int(axis) % rank
-
-
-def is_near(x: Tensor) -> bool:
-    """Whether values can be looked at without waiting for a device, and not while tracing."""
-    known = type(x) is torch.Tensor and not torch.compiler.is_compiling()
-    return known and x.device.type == "cpu"
 
 
 def real_dtype(dtype: torch.dtype) -> torch.dtype:

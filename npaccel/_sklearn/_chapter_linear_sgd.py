@@ -43,6 +43,9 @@ _LAST = np.iinfo(np.int32).max
 _SAME_STEPS = parse_version(sklearn.__version__) >= parse_version("1.9")
 
 
+_Base: Any = object
+
+
 class _Descent(_parts.HostOnCpu):
     """What all share."""
 
@@ -148,6 +151,21 @@ class _Descent(_parts.HostOnCpu):
         if self.verbose:
             return "`verbose` prints what scikit-learn's own code does"
         return "" if _compiles(X) else "there is no Triton to compile the steps for a GPU"
+
+
+class _Chosen(_Base):  # type: ignore[misc]
+    """What the models share whose loss, rate and penalty are parameters."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
+        how = self.alpha, self.loss, self.learning_rate
+        return self._npaccel_fit(X, y, *how, sample_weight, coef_init, intercept_init)
 
 
 def _compiles(X: Any) -> bool:
@@ -407,24 +425,17 @@ _NOTE = (
 )
 
 
-@on_device("linear_model.SGDClassifier", refused=_REFUSED, tolerance=1e-6, note=_NOTE)
-class SGDClassifier(_Classes, Accelerated, linear_model.SGDClassifier):  # type: ignore[misc]
-    __doc__ = linear_model.SGDClassifier.__doc__
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        coef_init: Any = None,
-        intercept_init: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
-        how = self.alpha, self.loss, self.learning_rate
-        return self._npaccel_fit(X, y, *how, sample_weight, coef_init, intercept_init)
+class _ChosenClasses(_Chosen, _Classes):
+    """What the classifiers among them share."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         how = self.alpha, self.loss, self.learning_rate
         return self._npaccel_go_on(X, y, *how, classes, sample_weight)
+
+
+@on_device("linear_model.SGDClassifier", refused=_REFUSED, tolerance=1e-6, note=_NOTE)
+class SGDClassifier(_ChosenClasses, Accelerated, linear_model.SGDClassifier):  # type: ignore[misc]
+    __doc__ = linear_model.SGDClassifier.__doc__
 
     @available_if(linear_model.SGDClassifier._check_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
@@ -448,23 +459,8 @@ class SGDClassifier(_Classes, Accelerated, linear_model.SGDClassifier):  # type:
 
 
 @on_device("linear_model.Perceptron", refused=_REFUSED, tolerance=1e-6, note=_NOTE)
-class Perceptron(_Classes, Accelerated, linear_model.Perceptron):  # type: ignore[misc]
+class Perceptron(_ChosenClasses, Accelerated, linear_model.Perceptron):  # type: ignore[misc]
     __doc__ = linear_model.Perceptron.__doc__
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        coef_init: Any = None,
-        intercept_init: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
-        how = self.alpha, self.loss, self.learning_rate
-        return self._npaccel_fit(X, y, *how, sample_weight, coef_init, intercept_init)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        how = self.alpha, self.loss, self.learning_rate
-        return self._npaccel_go_on(X, y, *how, classes, sample_weight)
 
 
 # -- Numbers ------------------------------------------------------------------------------------
@@ -597,19 +593,8 @@ def _determined(
 
 
 @on_device("linear_model.SGDRegressor", refused=_REFUSED, tolerance=1e-6, note=_NOTE)
-class SGDRegressor(_Regression, Accelerated, linear_model.SGDRegressor):  # type: ignore[misc]
+class SGDRegressor(_Chosen, _Regression, Accelerated, linear_model.SGDRegressor):  # type: ignore[misc]
     __doc__ = linear_model.SGDRegressor.__doc__
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        coef_init: Any = None,
-        intercept_init: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
-        how = self.alpha, self.loss, self.learning_rate
-        return self._npaccel_fit(X, y, *how, sample_weight, coef_init, intercept_init)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         how = self.alpha, self.loss, self.learning_rate

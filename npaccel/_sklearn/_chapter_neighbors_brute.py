@@ -157,7 +157,7 @@ class _Neighbors(_Base):  # type: ignore[misc]
     def _npaccel_nearest(self, X: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         metric, Y, dtype = self.effective_metric_, self._fit_X, X.dtype
         if metric == "cosine":
-            units = _unit(X.double()), _unit(Y.double())
+            units = nearest.unit(X.double()), nearest.unit(Y.double())
             distances, found = nearest.k_nearest(*units, k, nearest.cosine)
             return distances.to(torch.promote_types(dtype, torch.float32)), found
         if metric in ("euclidean", "l2", "sqeuclidean"):
@@ -201,11 +201,6 @@ def _sparse(parts: Any, shape: tuple[int, int]) -> Any:
     return _align_api_if_sparse(sparse.csr_array(parts, shape=shape))
 
 
-def _unit(X: torch.Tensor) -> torch.Tensor:
-    lengths = torch.linalg.vector_norm(X, dim=1, keepdim=True)
-    return X / torch.where(lengths > 0, lengths, 1.0)
-
-
 def _without_themselves(
     distances: torch.Tensor, found: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -240,21 +235,11 @@ class KNeighborsClassifier(  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         check_is_fitted(self, "_fit_method")
-        classes = self.classes_ if self.outputs_2d_ else [self.classes_]
-        votes = self._npaccel_votes(X)
-        labels = [
-            _validation.labels(c, _first_largest(v)) for c, v in zip(classes, votes, strict=True)
-        ]
-        if not self.outputs_2d_:
-            return labels[0]
-        if isinstance(labels[0], torch.Tensor):
-            return torch.stack(labels, dim=1).to(labels[0].dtype)
-        return np.stack(labels, axis=1)
+        return _elected(self, self._npaccel_votes(X))
 
     def predict_proba(self, X: Any) -> Any:
         check_is_fitted(self, "_fit_method")
-        found = [votes / votes.sum(dim=1, keepdim=True) for votes in self._npaccel_votes(X)]
-        return found if self.outputs_2d_ else found[0]
+        return _shared(self, self._npaccel_votes(X))
 
     def _npaccel_votes(self, X: Any) -> list[torch.Tensor]:
         """Return for each output the weight of each class for each row."""
@@ -270,6 +255,23 @@ class KNeighborsClassifier(  # type: ignore[misc]
         return votes
 
 
+def _elected(self: Any, votes: list[torch.Tensor]) -> Any:
+    """Return the labels with the largest votes of each output, of several the first."""
+    classes = self.classes_ if self.outputs_2d_ else [self.classes_]
+    labels = [_validation.labels(c, _first_largest(v)) for c, v in zip(classes, votes, strict=True)]
+    if not self.outputs_2d_:
+        return labels[0]
+    if isinstance(labels[0], torch.Tensor):
+        return torch.stack(labels, dim=1).to(labels[0].dtype)
+    return np.stack(labels, axis=1)
+
+
+def _shared(self: Any, votes: list[torch.Tensor]) -> Any:
+    """Return which part of the votes each class has, for each output."""
+    found = [one / one.sum(dim=1, keepdim=True) for one in votes]
+    return found if self.outputs_2d_ else found[0]
+
+
 def _first_largest(votes: torch.Tensor) -> torch.Tensor:
     """Return the number of the largest of each row, of several the first."""
     numbers = torch.arange(votes.shape[1], device=votes.device)
@@ -277,9 +279,18 @@ def _first_largest(votes: torch.Tensor) -> torch.Tensor:
     return torch.where(largest, numbers, votes.shape[1] - 1).amin(dim=1)
 
 
+class _OfNumbers(_Neighbors):
+    """What the regressions share."""
+
+    def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
+        why: str = super()._unsupported(method, X, y, **more)
+        kind = getattr(getattr(y, "dtype", None), "kind", "f")
+        return why or ("" if method != "fit" or kind in "biuf" else f"y has the dtype {y.dtype}")
+
+
 @on_device("neighbors.KNeighborsRegressor", refused=f"{_REFUSED}; `weights` that is a function")
 class KNeighborsRegressor(  # type: ignore[misc]
-    _Neighbors, Accelerated, neighbors.KNeighborsRegressor
+    _OfNumbers, Accelerated, neighbors.KNeighborsRegressor
 ):
     __doc__ = neighbors.KNeighborsRegressor.__doc__
 
@@ -298,8 +309,3 @@ class KNeighborsRegressor(  # type: ignore[misc]
             total = (near.double() * weights[:, :, None]).sum(dim=1)
             predicted = total / weights.sum(dim=1, keepdim=True)
         return predicted[:, 0] if y.ndim == 1 else predicted
-
-    def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
-        why = super()._unsupported(method, X, y, **more)
-        kind = getattr(getattr(y, "dtype", None), "kind", "f")
-        return why or ("" if method != "fit" or kind in "biuf" else f"y has the dtype {y.dtype}")

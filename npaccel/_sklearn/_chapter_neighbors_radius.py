@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from sklearn import neighbors
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn import _crossings, _parts, _validation
-from npaccel._sklearn._chapter_neighbors_brute import _REFUSED, _first_largest, _Neighbors
+from npaccel._sklearn import _crossings, _parts
+from npaccel._sklearn._chapter_neighbors_brute import (
+    _REFUSED,
+    _elected,
+    _Neighbors,
+    _OfNumbers,
+    _shared,
+)
 from npaccel._sklearn._device import Accelerated
 from npaccel._sklearn._parts_radius import Pairs, Radius
 from npaccel._sklearn._table import on_device
@@ -64,23 +69,14 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
         votes = self._npaccel_votes(X)
         if votes is None:
             return _parts.by_scikit_learn(self, "predict", X)
-        classes = self.classes_ if self.outputs_2d_ else [self.classes_]
-        labels = [
-            _validation.labels(c, _first_largest(v)) for c, v in zip(classes, votes, strict=True)
-        ]
-        if not self.outputs_2d_:
-            return labels[0]
-        if isinstance(labels[0], torch.Tensor):
-            return torch.stack(labels, dim=1).to(labels[0].dtype)
-        return np.stack(labels, axis=1)
+        return _elected(self, votes)
 
     def predict_proba(self, X: Any) -> Any:
         check_is_fitted(self, "_fit_method")
         votes = self._npaccel_votes(X)
         if votes is None:
             return _parts.by_scikit_learn(self, "predict_proba", X)
-        found = [one / one.sum(dim=1, keepdim=True) for one in votes]
-        return found if self.outputs_2d_ else found[0]
+        return _shared(self, votes)
 
     def _npaccel_votes(self, X: Any) -> list[torch.Tensor] | None:
         """Return for each output the weight of each class for each row, None if a row is alone."""
@@ -99,7 +95,7 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
 
 @on_device("neighbors.RadiusNeighborsRegressor", refused=f"{_REFUSED}; {_MORE}")
 class RadiusNeighborsRegressor(  # type: ignore[misc]
-    _Within, Accelerated, neighbors.RadiusNeighborsRegressor
+    _Within, _OfNumbers, Accelerated, neighbors.RadiusNeighborsRegressor
 ):
     __doc__ = neighbors.RadiusNeighborsRegressor.__doc__
 
@@ -122,8 +118,3 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
         if self.weights != "distance" or _crossings.number(pairs.touching().all()):
             found = found.to(y.dtype)
         return found[:, 0] if y.ndim == 1 else found
-
-    def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
-        why: str = super()._unsupported(method, X, y, **more)
-        kind = getattr(getattr(y, "dtype", None), "kind", "f")
-        return why or ("" if method != "fit" or kind in "biuf" else f"y has the dtype {y.dtype}")

@@ -75,6 +75,12 @@ def cosine(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
     return (1 - X @ Y.T).clamp_(0, 2)
 
 
+def unit(X: torch.Tensor) -> torch.Tensor:
+    """Return rows of length 1, as `cosine` takes them; rows of zeros stay."""
+    lengths = torch.linalg.vector_norm(X, dim=1, keepdim=True)
+    return X / torch.where(lengths > 0, lengths, 1.0)
+
+
 def k_nearest(
     X: torch.Tensor, Y: torch.Tensor, k: int, distance: Distance
 ) -> tuple[torch.Tensor, torch.Tensor]:

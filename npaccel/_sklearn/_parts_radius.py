@@ -93,7 +93,7 @@ class Radius(_Base):  # type: ignore[misc]
     def _npaccel_within(self, X: torch.Tensor, radius: float) -> Any:
         metric, Y = self.effective_metric_, self._fit_X.double()
         if metric == "cosine":
-            return nearest.within_radius(_unit(X), _unit(Y), radius, nearest.cosine)
+            return nearest.within_radius(nearest.unit(X), nearest.unit(Y), radius, nearest.cosine)
         if metric == "sqeuclidean":
             return nearest.within_radius(X, Y, radius, nearest.sqeuclidean)
         if metric in ("euclidean", "l2"):
@@ -102,8 +102,3 @@ class Radius(_Base):  # type: ignore[misc]
             return *found, squared.sqrt_()
         power = nearest.POWERS.get(metric) or self.effective_metric_params_.get("p", self.p)
         return nearest.within_radius(X, Y, radius, nearest.minkowski(float(power)))
-
-
-def _unit(X: torch.Tensor) -> torch.Tensor:
-    lengths = torch.linalg.vector_norm(X, dim=1, keepdim=True)
-    return X / torch.where(lengths > 0, lengths, 1.0)
