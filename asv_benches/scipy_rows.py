@@ -7,7 +7,13 @@ import statistics
 import sys
 
 from benchmarks.common import side_by_side
-from benchmarks.scipy_natives import calls, differing, left_to_scipy, prepare
+from benchmarks.scipy_natives import (
+    calls,
+    differing,
+    left_to_scipy,
+    on_every_core,
+    prepare,
+)
 from rows import Row
 from table_rows import Pieces, Taken
 
@@ -21,6 +27,8 @@ _PATIENCE = 90
 _WRONG = "wrong"
 #: How a call is entered that is SciPy's own on a CPU.
 _HOSTED = "hosted"
+#: How one is marked that is SciPy's own, with a part of the elements on each core.
+_THREADS = "on every core"
 
 
 def _seconds(name: str) -> Taken:
@@ -28,18 +36,18 @@ def _seconds(name: str) -> Taken:
     try:
         ours = prepare(name, "npaccel")
         why = left_to_scipy(name)
-        if why:
+        if why and not on_every_core(name):
             return f"{_HOSTED}: {why}"
         runs = {"scipy": prepare(name, "scipy"), "npaccel": ours}
         wrong = differing(name, runs)
-    except (MemoryError, ValueError, TypeError) as error:
+    except (MemoryError, ValueError, TypeError, RuntimeError) as error:
         return f"left out: {error}"
     if wrong:
         return f"{_WRONG}: {wrong[0]}"
     taken = side_by_side(runs, rounds=1, seconds=0.2)
     if taken["npaccel"] > taken["scipy"]:
         taken = side_by_side(runs, rounds=2)
-    return taken
+    return {**taken, _THREADS: 1.0} if why else taken
 
 
 def scipy_rows(pieces: Pieces | None = None) -> list[Row]:
@@ -70,18 +78,25 @@ def _measured(pieces: Pieces) -> int:
 
 
 def _summary(found: dict[str, Taken], left: int) -> Row:
-    ratios = {
-        key.partition(" ")[0]: taken["scipy"] / taken["npaccel"]
+    timed = {
+        key.partition(" ")[0]: taken
         for key, taken in found.items()
         if not isinstance(taken, str) and taken["scipy"] >= _READS_NOTHING
     }
+    ratios = {name: taken["scipy"] / taken["npaccel"] for name, taken in timed.items()}
+    native = [ratio for name, ratio in ratios.items() if _THREADS not in timed[name]]
+    shared = [ratio for name, ratio in ratios.items() if _THREADS in timed[name]]
     hosted = sum(str(taken).startswith(_HOSTED) for taken in found.values())
     wrong = [key for key, taken in found.items() if str(taken).startswith(_WRONG)]
-    mean = statistics.geometric_mean(ratios.values())
+    mean = statistics.geometric_mean(native)
     worst = sorted(ratios, key=ratios.__getitem__)[:10]
     slow = [name for name in ratios if ratios[name] < 0.8]
     listed = ", ".join(f"{name} {ratios[name]:.2f}x" for name in worst)
-    measured = f"geometric mean {mean:.2f}x; {len(slow)} below 0.8x; worst: {listed}"
+    measured = f"{len(native)} in npaccel's code: geometric mean {mean:.2f}x; "
+    if shared:
+        of_shared = statistics.geometric_mean(shared)
+        measured += f"{len(shared)} in SciPy's loops on every core: {of_shared:.2f}x; "
+    measured += f"{len(slow)} below 0.8x; worst: {listed}"
     measured += f"; wrong: {', '.join(wrong)}" if wrong else ""
     measured += f"; {hosted} more are left to SciPy on a CPU"
     measured += f"; {left} not measured yet" if left else ""

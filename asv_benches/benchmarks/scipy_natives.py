@@ -54,6 +54,8 @@ _AT_THAT_SIZE = {
     "ndimage.fourier_gaussian": "image, 3.0",
     "ndimage.fourier_uniform": "image, 3.0",
     "ndimage.map_coordinates": "image, xp.stack([999 * unit, 100 * positive])",
+    "spatial.distance.is_valid_dm": "square",
+    "spatial.distance.num_obs_dm": "square",
     "signal.check_COLA": "xp.ones(1_000_000), 1_000_000, 500_000",
     "optimize.approx_fprime": "x[:1000], lambda p: (p ** 3).sum()",
     "optimize.check_grad": "lambda p: (p ** 2).sum(), lambda p: 3 * p, x[:20_000]",
@@ -143,6 +145,14 @@ def prepare(name: str, implementation: str, dtype: str = "float64") -> Callable[
 
     run()
     return run
+
+
+def on_every_core(name: str) -> bool:
+    """Whether SciPy's own code, where it runs, gets a part of the elements on each core."""
+    from npaccel._scipy import _element_loops, _table
+
+    row = _table.row(f"scipy.{name}")
+    return row is not None and _element_loops.is_by_element(row)
 
 
 def left_to_scipy(name: str) -> str:

@@ -10,7 +10,7 @@ import torch
 from npaccel._numpy._decompositions import prepared, transposed
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import free_for_scipy, on_a_cpu
 from npaccel._scipy._parts_linalg import (
     adjoint,
     banded,
@@ -30,6 +30,8 @@ _SIGNS = "vectors may differ from SciPy's by a sign (complex: by a phase), as be
 _REAL = "whether the vectors of a real matrix are real depends on its values"
 _VALUES = "how many eigenvalues are within bounds depends on the values"
 _BANDS = "on a CPU, LAPACK's routine for bands takes fewer steps"
+_LAPACK = "LAPACK is called with less around it"
+_SAME = on_a_cpu("LAPACK's other driver is faster")
 
 
 def _eig_hosted(bound: dict[str, Any]) -> str:
@@ -68,7 +70,9 @@ def eig(
     return results(a.ndim > 2, _homogeneous(values, homogeneous_eigvals), vectors)
 
 
-@on_tensors("linalg.eigvals", arrays=("a", "b"), hosted=_eig_hosted, tolerance=1024)
+@on_tensors(
+    "linalg.eigvals", arrays=("a", "b"), hosted=on_a_cpu(_LAPACK, _eig_hosted), tolerance=1024
+)
 def eigvals(
     a: Any,
     b: Any = None,
@@ -140,7 +144,7 @@ def _chosen(values: torch.Tensor, by_index: Any, by_value: Any) -> slice:
     return slice(None)
 
 
-@on_tensors("linalg.eigh", arrays=("a", "b"), note=_SIGNS, tolerance=1024)
+@on_tensors("linalg.eigh", arrays=("a", "b"), hosted=_SAME, note=_SIGNS, tolerance=1024)
 def eigh(
     a: Any,
     b: Any = None,
@@ -178,7 +182,7 @@ def eigh(
     return results(a.ndim > 2, values[..., some], vectors)
 
 
-@on_tensors("linalg.eigvalsh", arrays=("a", "b"), tolerance=1024)
+@on_tensors("linalg.eigvalsh", arrays=("a", "b"), hosted=_SAME, tolerance=1024)
 def eigvalsh(
     a: Any,
     b: Any = None,

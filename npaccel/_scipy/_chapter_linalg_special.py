@@ -8,7 +8,7 @@ import torch
 
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import free_for_scipy, on_a_cpu
 from npaccel._scipy._parts_linalg import (
     at_least_1d,
     broadcast_shapes,
@@ -17,6 +17,8 @@ from npaccel._scipy._parts_linalg import (
     like,
 )
 from npaccel._scipy._table import on_tensors
+
+_COPIED = "NumPy copies as fast"
 
 
 def _joined(*arrays: torch.Tensor) -> Any:
@@ -41,14 +43,14 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return _toeplitz(c, conjugate(c) if r is None else at_least_1d(r))
 
 
-@on_tensors("linalg.circulant", arrays=("c",))
+@on_tensors("linalg.circulant", arrays=("c",), hosted=on_a_cpu(_COPIED))
 def circulant(c: Any) -> Any:
     """Return the matrices each of whose columns is the one before, turned by one."""
     c = at_least_1d(c)
     return _toeplitz(c, torch.cat([c[..., :1], torch.flip(c[..., 1:], (-1,))], -1))
 
 
-@on_tensors("linalg.hankel", arrays=("c", "r"))
+@on_tensors("linalg.hankel", arrays=("c", "r"), hosted=on_a_cpu(_COPIED))
 def hankel(c: Any, r: Any = None) -> Any:
     """Return the matrix with constant anti-diagonals."""
     r = torch.zeros_like(c) if r is None else r

@@ -10,7 +10,7 @@ import torch
 
 from npaccel._scipy import _parts_ndimage as parts
 from npaccel._scipy import _parts_ndimage_spline as spline
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._table import on_tensors
 
 
@@ -44,9 +44,7 @@ def _order(order: int, smallest: int = 0) -> None:
         raise RuntimeError("spline order not supported")
 
 
-def _recursive(bound: dict[str, Any]) -> str:
-    """Leave a recursion along lines to SciPy on a CPU."""
-    return "on a CPU, SciPy goes along lines as fast" if free_for_scipy(bound) else ""
+_recursive = on_a_cpu("SciPy goes along lines as fast")
 
 
 @on_tensors("ndimage.spline_filter1d", arrays=("input",), hosted=_recursive)
@@ -59,7 +57,7 @@ def spline_filter1d(
     return _coefficients(input, order, along, output, mode)
 
 
-@on_tensors("ndimage.spline_filter", arrays=("input",))
+@on_tensors("ndimage.spline_filter", arrays=("input",), hosted=_recursive)
 def spline_filter(
     input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror"
 ) -> Any:

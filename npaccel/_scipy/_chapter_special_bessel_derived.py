@@ -13,7 +13,7 @@ from npaccel._numpy import _ufunc_engine
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._scipy import _listing
 from npaccel._scipy._chapter_special_bessel import real_i, whole_j, whole_k, whole_y
-from npaccel._scipy._parts_special import Tensor, integer, number
+from npaccel._scipy._parts_special import Tensor, integer, number, on_cpu
 from npaccel._scipy._table import on_tensors
 
 _LARGEST = 50
@@ -57,25 +57,25 @@ def _hankel(v: Any, z: Any, kind: int, scaled: bool) -> Tensor:
     return torch.complex(real, torch.where(x == 0, at_zero, imaginary))
 
 
-@on_tensors("special.hankel1", arrays=("z",))
+@on_tensors("special.hankel1", arrays=("z",), by_element=True, hosted=on_cpu)
 def hankel1(v: Any, z: Any, /) -> Tensor:
     """J_v + i Y_v."""
     return _of_loop("hankel1", v, z, _hankel(v, z, 1, scaled=False))
 
 
-@on_tensors("special.hankel2", arrays=("z",))
+@on_tensors("special.hankel2", arrays=("z",), by_element=True, hosted=on_cpu)
 def hankel2(v: Any, z: Any, /) -> Tensor:
     """J_v - i Y_v."""
     return _of_loop("hankel2", v, z, _hankel(v, z, 2, scaled=False))
 
 
-@on_tensors("special.hankel1e", arrays=("z",))
+@on_tensors("special.hankel1e", arrays=("z",), by_element=True, hosted=on_cpu)
 def hankel1e(v: Any, z: Any, /) -> Tensor:
     """H_v of the first kind times exp(-iz)."""
     return _of_loop("hankel1e", v, z, _hankel(v, z, 1, scaled=True))
 
 
-@on_tensors("special.hankel2e", arrays=("z",))
+@on_tensors("special.hankel2e", arrays=("z",), by_element=True, hosted=on_cpu)
 def hankel2e(v: Any, z: Any, /) -> Tensor:
     """H_v of the second kind times exp(iz)."""
     return _of_loop("hankel2e", v, z, _hankel(v, z, 2, scaled=True))
@@ -97,25 +97,25 @@ def _derivative(family: Family, v: Any, z: Any, n: Any, sign: int) -> Tensor:
     return cast(total / 2.0**times, narrow(np.dtype(np.float64), [dtype_of(as_tensor(z))]))
 
 
-@on_tensors("special.jvp", arrays=("z",))
+@on_tensors("special.jvp", arrays=("z",), by_element=True, hosted=on_cpu)
 def jvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of J_v."""
     return _derivative(whole_j, v, z, n, -1)
 
 
-@on_tensors("special.yvp", arrays=("z",))
+@on_tensors("special.yvp", arrays=("z",), by_element=True)
 def yvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of Y_v."""
     return _derivative(whole_y, v, z, n, -1)
 
 
-@on_tensors("special.ivp", arrays=("z",))
+@on_tensors("special.ivp", arrays=("z",), by_element=True)
 def ivp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of I_v."""
     return _derivative(real_i, v, z, n, 1)
 
 
-@on_tensors("special.kvp", arrays=("z",))
+@on_tensors("special.kvp", arrays=("z",), by_element=True)
 def kvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of K_v."""
     found = _derivative(whole_k, v, z, n, 1)
@@ -194,25 +194,25 @@ def spherical_k(n: int, x: Tensor) -> Tensor:
     return torch.where(x == -math.inf, -math.inf, found)
 
 
-@on_tensors("special.spherical_jn", arrays=("z",), tolerance=4096)
+@on_tensors("special.spherical_jn", arrays=("z",), tolerance=4096, by_element=True, hosted=on_cpu)
 def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The spherical Bessel function of the first kind."""
     return _spherical("spherical_jn", spherical_j, n, z, derivative)
 
 
-@on_tensors("special.spherical_yn", arrays=("z",))
+@on_tensors("special.spherical_yn", arrays=("z",), by_element=True)
 def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The spherical Bessel function of the second kind."""
     return _spherical("spherical_yn", spherical_y, n, z, derivative)
 
 
-@on_tensors("special.spherical_in", arrays=("z",))
+@on_tensors("special.spherical_in", arrays=("z",), by_element=True)
 def spherical_in(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The modified spherical Bessel function of the first kind."""
     return _spherical("spherical_in", spherical_i, n, z, derivative)
 
 
-@on_tensors("special.spherical_kn", arrays=("z",))
+@on_tensors("special.spherical_kn", arrays=("z",), by_element=True)
 def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The modified spherical Bessel function of the second kind."""
     return _spherical("spherical_kn", spherical_k, n, z, derivative)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy._parts_special import Tensor, elementwise, floats
+from npaccel._scipy._parts_special import Tensor, elementwise, floats, on_cpu
 from npaccel._scipy._table import on_tensors
 
 #: exp of more than this is infinite.
@@ -63,7 +63,7 @@ def cosm1(x: Tensor) -> Tensor:
     return -2 * half * half
 
 
-@elementwise("powm1")
+@elementwise("powm1", hosted=on_cpu)
 def powm1(x: Tensor, y: Tensor) -> Tensor:
     """x**y - 1, without cancellation where the power is near 1."""
     even = torch.fmod(y, 2) == 0
@@ -80,7 +80,7 @@ def round_half_even(x: Tensor) -> Tensor:
     return torch.round(x)
 
 
-@on_tensors("special.sinc", arrays=("x",))
+@on_tensors("special.sinc", arrays=("x",), by_element=True)
 def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x)."""
     (value,) = floats(x)
@@ -88,7 +88,7 @@ def sinc(x: Any) -> Tensor:
     return torch.sin(angle) / angle
 
 
-@on_tensors("special.diric", arrays=("x", "n"))
+@on_tensors("special.diric", arrays=("x", "n"), by_element=True)
 def diric(x: Any, n: Any) -> Tensor:
     """The Dirichlet kernel sin(n x / 2) / (n sin(x / 2)); at multiples of 2 pi its limit."""
     x, n = torch.broadcast_tensors(*floats(x, n))
@@ -118,14 +118,14 @@ def _sine_of_degrees(x: Tensor) -> Tensor:
 _LOST = 1e14
 
 
-@elementwise("sindg")
+@elementwise("sindg", hosted=on_cpu)
 def sindg(x: Tensor) -> Tensor:
     """The sine of degrees."""
     size = _sine_of_degrees(torch.fmod(torch.abs(x), 360))
     return torch.where(torch.abs(x) > _LOST, 0.0, torch.where(x < 0, -size, size))
 
 
-@elementwise("cosdg")
+@elementwise("cosdg", hosted=on_cpu)
 def cosdg(x: Tensor) -> Tensor:
     """The cosine of degrees."""
     turned = torch.fmod(torch.abs(x), 360)
@@ -145,13 +145,13 @@ def _tangent(x: Tensor, inverse: bool) -> Tensor:
     return torch.where(torch.abs(x) > _LOST, 0.0, torch.where(infinite, math.inf, found))
 
 
-@elementwise("tandg")
+@elementwise("tandg", hosted=on_cpu)
 def tandg(x: Tensor) -> Tensor:
     """The tangent of degrees."""
     return _tangent(x, inverse=False)
 
 
-@elementwise("cotdg", tolerance=8192, note="SciPy loses digits where it's large")
+@elementwise("cotdg", tolerance=8192, note="SciPy loses digits where it's large", hosted=on_cpu)
 def cotdg(x: Tensor) -> Tensor:
     """The cotangent of degrees."""
     return _tangent(x, inverse=True)
@@ -198,14 +198,14 @@ def _log_of_inverse(x: Tensor, lmbda: Tensor) -> Tensor:
     return torch.where(product < 1.79e308, torch.log1p(product), far) / safe
 
 
-@elementwise("inv_boxcox")
+@elementwise("inv_boxcox", hosted=on_cpu)
 def inv_boxcox(x: Tensor, lmbda: Tensor) -> Tensor:
     """The inverse of boxcox."""
     log = torch.where(lmbda == 0, x, _log_of_inverse(x, lmbda))
     return torch.exp(log)
 
 
-@elementwise("inv_boxcox1p")
+@elementwise("inv_boxcox1p", hosted=on_cpu)
 def inv_boxcox1p(x: Tensor, lmbda: Tensor) -> Tensor:
     """The inverse of boxcox1p."""
     log = torch.where(lmbda == 0, x, _log_of_inverse(x, lmbda))
@@ -216,7 +216,7 @@ def inv_boxcox1p(x: Tensor, lmbda: Tensor) -> Tensor:
 # -- Logistic ---------------------------------------------------------------------------------
 
 
-@elementwise("logit", wide=False)
+@elementwise("logit", wide=False, hosted=on_cpu)
 def logit(x: Tensor) -> Tensor:
     """log(x / (1 - x)); around 1/2 by the logarithm's odd part."""
     away = 2 * (x - 0.5)
@@ -237,7 +237,7 @@ def log_expit(x: Tensor) -> Tensor:
     return torch.clamp(x, max=0) - torch.log1p(torch.exp(-torch.abs(x)))
 
 
-@on_tensors("special.softplus", arrays=("x",))
+@on_tensors("special.softplus", arrays=("x",), by_element=True)
 def softplus(x: Any) -> Tensor:
     """log(1 + exp(x))."""
     (value,) = floats(x)
@@ -262,7 +262,7 @@ def _relative_entropy(x: Tensor, y: Tensor) -> Tensor:
     return x * torch.where(usable, log, torch.log(x) - torch.log(y))
 
 
-@elementwise("rel_entr")
+@elementwise("rel_entr", hosted=on_cpu)
 def rel_entr(x: Tensor, y: Tensor) -> Tensor:
     """Return x log(x / y), 0 for x = 0, infinite outside of the domain."""
     inside = (x > 0) & (y > 0)
@@ -271,7 +271,7 @@ def rel_entr(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
-@elementwise("kl_div")
+@elementwise("kl_div", hosted=on_cpu)
 def kl_div(x: Tensor, y: Tensor) -> Tensor:
     """Return x log(x / y) - x + y, infinite outside of the domain."""
     inside = (x > 0) & (y > 0)
@@ -280,7 +280,7 @@ def kl_div(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
-@elementwise("huber")
+@elementwise("huber", hosted=on_cpu)
 def huber(delta: Tensor, r: Tensor) -> Tensor:
     """Huber's loss (1964): a parabola, and lines beyond delta."""
     size = torch.abs(r)
@@ -306,7 +306,7 @@ def xlogy(x: Tensor, y: Tensor) -> Tensor:
     return torch.special.xlogy(x, y)
 
 
-@elementwise("xlog1py", wide=False)
+@elementwise("xlog1py", wide=False, hosted=on_cpu)
 def xlog1py(x: Tensor, y: Tensor) -> Tensor:
     """Return x log(1 + y), 0 for x = 0."""
     return torch.special.xlog1py(x, y)

@@ -158,7 +158,7 @@ def elliprc(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(invalid | torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
-@elementwise("elliprg")
+@elementwise("elliprg", hosted=on_cpu)
 def elliprg(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """Carlson's completely symmetric integral of the second kind."""
     low = torch.minimum(torch.minimum(x, y), z)
@@ -182,7 +182,7 @@ def _reduced(phi: Tensor) -> tuple[Tensor, Tensor]:
     return rest, turns
 
 
-@elementwise("ellipkinc")
+@elementwise("ellipkinc", hosted=on_cpu)
 def ellipkinc(phi: Tensor, m: Tensor) -> Tensor:
     """The incomplete integral of the first kind."""
     rest, turns = _reduced(phi)
@@ -218,7 +218,7 @@ def ellipeinc(phi: Tensor, m: Tensor) -> Tensor:
 # -- Jacobi's functions -------------------------------------------------------------------------
 
 
-@elementwise("ellipj")
+@elementwise("ellipj", hosted=on_cpu)
 def ellipj(u: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Jacobi's sn, cn, dn and am: by Landen's descending transformation."""
     a, b = torch.ones_like(u + m), torch.sqrt(1 - m + 0 * u)

@@ -30,13 +30,13 @@ def erfi(z: Tensor) -> Tensor:
     return torch.where(torch.abs(z) > 26.65, torch.copysign(torch.full_like(z, math.inf), z), found)
 
 
-@elementwise("wofz", complex_too=True)
+@elementwise("wofz", complex_too=True, hosted=on_cpu)
 def wofz(z: Tensor) -> Tensor:
     """Faddeeva's function."""
     return torch.complex(*faddeeva(z.real, z.imag))
 
 
-@elementwise("voigt_profile")
+@elementwise("voigt_profile", hosted=on_cpu)
 def voigt_profile(x: Tensor, sigma: Tensor, gamma: Tensor) -> Tensor:
     """The convolution of a normal distribution's density with a Cauchy distribution's."""
     scale = torch.where(sigma == 0, 1, sigma) * math.sqrt(2)

@@ -23,25 +23,25 @@ from npaccel._scipy._parts_special_gamma import (
 from npaccel._scipy._table import on_tensors
 
 
-@elementwise("gamma")
+@elementwise("gamma", hosted=on_cpu)
 def gamma(z: Tensor) -> Tensor:
     """The gamma function."""
     return gamma_of_real(z)
 
 
-@elementwise("rgamma")
+@elementwise("rgamma", hosted=on_cpu)
 def rgamma(z: Tensor) -> Tensor:
     """1 / Gamma."""
     return reciprocal_gamma(z)
 
 
-@elementwise("gammasgn")
+@elementwise("gammasgn", hosted=on_cpu)
 def gammasgn(x: Tensor) -> Tensor:
     """The sign of Gamma."""
     return sign_of_gamma(x)
 
 
-@on_tensors("special.multigammaln", arrays=("a",))
+@on_tensors("special.multigammaln", arrays=("a",), by_element=True)
 def multigammaln(a: Any, d: Any) -> Tensor:
     """The logarithm of the multivariate gamma function."""
     (value,) = floats(a)
@@ -150,7 +150,7 @@ def _outside(n: Tensor, k: Tensor) -> Tensor:
     return torch.where((torch.abs(k) < 100) & (torch.abs(n) < 100), near, far)
 
 
-@elementwise("poch")
+@elementwise("poch", hosted=on_cpu)
 def poch(z: Tensor, m: Tensor) -> Tensor:
     """Gamma(z + m) / Gamma(z)."""
     top = z + m
@@ -190,7 +190,7 @@ def _refuse_exact(exact: Any) -> None:
         raise NotImplementedError("exact integers are Python's")
 
 
-@on_tensors("special.comb", arrays=("N", "k"), hosted=_exact)
+@on_tensors("special.comb", arrays=("N", "k"), hosted=_exact, by_element=True)
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Tensor:
     """How many ways there are to choose k of N."""
     _refuse_exact(exact)
@@ -202,7 +202,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Te
     return torch.where((k <= n) & (n >= 0) & (k >= 0), found, 0)
 
 
-@on_tensors("special.perm", arrays=("N", "k"), hosted=_exact)
+@on_tensors("special.perm", arrays=("N", "k"), hosted=_exact, by_element=True)
 def perm(N: Any, k: Any, exact: bool = False) -> Tensor:
     """How many ways there are to choose k of N one after the other."""
     _refuse_exact(exact)
@@ -231,7 +231,7 @@ def _factorial_of(n: Any, exact: Any, extend: Any) -> tuple[Tensor, Any]:
     return value, narrow(np.dtype(np.float64), [dtype])
 
 
-@on_tensors("special.factorial", arrays=("n",), hosted=_exact_or_complex)
+@on_tensors("special.factorial", arrays=("n",), hosted=_exact_or_complex, by_element=True)
 def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Gamma(n + 1), 0 for negative numbers."""
     value, dtype = _factorial_of(n, exact, extend)
@@ -242,13 +242,13 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     return cast(torch.where(wide < 0, 0.0, found), dtype)
 
 
-@on_tensors("special.factorial2", arrays=("n",), hosted=_exact_or_complex)
+@on_tensors("special.factorial2", arrays=("n",), hosted=_exact_or_complex, by_element=True)
 def factorial2(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Return n (n - 2) (n - 4) ..., 0 for negative numbers."""
     return factorialk(n, 2, exact, extend)
 
 
-@on_tensors("special.factorialk", arrays=("n",), hosted=_exact_or_complex)
+@on_tensors("special.factorialk", arrays=("n",), hosted=_exact_or_complex, by_element=True)
 def factorialk(n: Any, k: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Return n (n - k) (n - 2 k) ..., 0 for negative numbers."""
     value, dtype = _factorial_of(n, exact, extend)
@@ -298,13 +298,13 @@ def _riemann(s: Tensor, less: float) -> Tensor:
     return torch.where(s == -math.inf, math.nan, found)
 
 
-@elementwise("zetac")
+@elementwise("zetac", hosted=on_cpu)
 def zetac(x: Tensor) -> Tensor:
     """Riemann's zeta function less 1."""
     return _riemann(x, 1.0)
 
 
-@on_tensors("special.zeta", arrays=("x", "q"))
+@on_tensors("special.zeta", arrays=("x", "q"), by_element=True, hosted=on_cpu)
 def zeta(x: Any, q: Any = None, out: Any = None) -> Tensor:
     """Riemann's zeta function, and that of Hurwitz."""
     if out is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
-from npaccel._scipy._parts_special import Tensor, integer
+from npaccel._scipy._parts_special import Tensor, integer, on_cpu
 from npaccel._scipy._table import on_tensors
 
 Pair = tuple[Tensor, Tensor]
@@ -106,6 +106,8 @@ def _halley(w: Pair, z: Pair) -> Pair:
     arrays=("z",),
     tolerance=4096,
     note="SciPy loses digits at the branch point -1 / e and of subnormal numbers",
+    by_element=True,
+    hosted=on_cpu,
 )
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Tensor:
     """A branch of the solution of w exp(w) = z."""

@@ -83,7 +83,7 @@ def eval_chebys(n: Any, x: Tensor) -> Tensor:
     return chebyshev_second(_degree(n), x / 2)
 
 
-@with_orders("eval_sh_chebyt", ["n"])
+@with_orders("eval_sh_chebyt", ["n"], hosted=on_cpu)
 def eval_sh_chebyt(n: Any, x: Tensor) -> Tensor:
     """T_n(2 x - 1)."""
     return chebyshev_first(_degree(n), 2 * x - 1)
@@ -160,7 +160,7 @@ def eval_sh_jacobi(n: Any, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
     return _unbounded(x, degree, jacobi(degree, p - q, q - 1, 2 * x - 1) / factor)
 
 
-@with_orders("eval_gegenbauer", ["n"])
+@with_orders("eval_gegenbauer", ["n"], hosted=on_cpu)
 def eval_gegenbauer(n: Any, alpha: Tensor, x: Tensor) -> Tensor:
     """Gegenbauer's polynomial."""
     degree = _positive(n)
@@ -184,7 +184,7 @@ def laguerre(n: int, alpha: Any, x: Tensor) -> Tensor:
     return value
 
 
-@with_orders("eval_genlaguerre", ["n"])
+@with_orders("eval_genlaguerre", ["n"], hosted=on_cpu)
 def eval_genlaguerre(n: Any, alpha: Tensor, x: Tensor) -> Tensor:
     """The generalised polynomial of Laguerre, for alpha > -1."""
     found = laguerre(_positive(n), alpha, x)
@@ -197,7 +197,7 @@ def eval_laguerre(n: Any, x: Tensor) -> Tensor:
     return _number(x, laguerre(_positive(n), 0.0, x))
 
 
-@on_tensors("special.assoc_laguerre", arrays=("x",))
+@on_tensors("special.assoc_laguerre", arrays=("x",), by_element=True, hosted=on_cpu)
 def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Tensor:
     """The generalised polynomial of Laguerre, of degree n and order k."""
     from npaccel._scipy import _table

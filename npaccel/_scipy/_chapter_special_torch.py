@@ -66,7 +66,7 @@ def log_ndtr(x: Tensor) -> Tensor:
     return special.log_ndtr(x)
 
 
-@elementwise("ndtri_exp")
+@elementwise("ndtri_exp", hosted=on_cpu)
 def ndtri_exp(y: Tensor) -> Tensor:
     """The inverse of log_ndtr; in the lower tail by Newton's method, from its leading term."""
     upper = -special.ndtri(-torch.expm1(torch.clamp(y, min=-1)))
@@ -111,7 +111,7 @@ def psi(z: Tensor) -> Tensor:
     return special.digamma(z)
 
 
-@on_tensors("special.polygamma", arrays=("x",))
+@on_tensors("special.polygamma", arrays=("x",), by_element=True)
 def polygamma(n: Any, x: Any) -> Tensor:
     """The n-th derivative of digamma: (-1)**(n + 1) n! zeta(n + 1, x)."""
     order = integer(n, "n")
@@ -133,7 +133,7 @@ def _double(x: Any) -> Tensor:
     return value.to(torch.float64)
 
 
-@elementwise("i0")
+@elementwise("i0", hosted=on_cpu)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, order 0."""
     return special.i0(x)
@@ -163,7 +163,7 @@ def k0(x: Tensor) -> Tensor:
     return special.modified_bessel_k0(x)
 
 
-@elementwise("k0e")
+@elementwise("k0e", hosted=on_cpu)
 def k0e(x: Tensor) -> Tensor:
     """K0(x) exp(x)."""
     return special.scaled_modified_bessel_k0(x)

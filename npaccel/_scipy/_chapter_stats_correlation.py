@@ -38,17 +38,19 @@ def _warn(*conditions: Any) -> None:
             return
 
 
+def _scaled(sample: Any) -> Any:
+    """Return how far a sample is from its mean, the farthest by 1: squares are finite then."""
+    apart = sample - mean(sample).unsqueeze(-1)
+    return apart / apart.abs().amax(-1, keepdim=True)
+
+
 def _correlation(x: Any, y: Any) -> Any:
     """Pearson's coefficient along the last axis; NaN where a sample is constant."""
     flat = torch.logical_or(*constant(x, y))
     _warn(flat)
-    unit = []
-    for sample in (x, y):
-        apart = sample - mean(sample).unsqueeze(-1)
-        largest = apart.abs().amax(-1, keepdim=True)
-        scaled = apart / largest
-        unit.append(scaled / torch.linalg.vector_norm(scaled, dim=-1, keepdim=True))
-    r = torch.clamp((unit[0] * unit[1]).sum(-1), -1, 1)
+    one, other = map(_scaled, (x, y))
+    lengths = [torch.linalg.vector_norm(sample, dim=-1) for sample in (one, other)]
+    r = torch.clamp(torch.linalg.vecdot(one, other) / lengths[0] / lengths[1], -1, 1)
     if x.shape[-1] == 2:
         r = torch.round(r)
     return torch.where(flat, math.nan, r)

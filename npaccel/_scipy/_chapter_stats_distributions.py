@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import torch
-
 from npaccel._scipy._parts_distribution_families import ELEMENTARY
 from npaccel._scipy._parts_distribution_methods import Continuous, call, methods, parameters
 from npaccel._scipy._parts_distribution_tails import OF_TAILS
+from npaccel._scipy._parts_special import on_cpu
 from npaccel._scipy._table import on_tensors
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -44,16 +43,21 @@ def _twin(family: Continuous, method: str, first: str) -> Any:
 
 
 _DENSITIES = ("pdf", "logpdf", "pmf", "logpmf")
+#: What takes SciPy fewer passes over the data, by distribution.
+_FEWER_PASSES = {
+    "beta": ("pdf",),
+    "binom": ("pmf",),
+    "nbinom": ("pmf",),
+    "weibull_max": ("pdf", "logpdf", "cdf", "sf", "logsf"),
+}
 
 
-def _faster_on_a_cpu(bound: dict[str, Any]) -> str:
-    """SciPy's C code stops where it is exact enough; a GPU computes all terms of all elements."""
-    tensors = [value for value in bound.values() if isinstance(value, torch.Tensor)]
-    if any(
-        t.device.type != "cpu" or (t.requires_grad and torch.is_grad_enabled()) for t in tensors
-    ):
-        return ""
-    return "SciPy's own code is faster on a CPU"
+def _faster_in_scipy(name: str, method: str) -> bool:
+    """Whether SciPy's own code is the faster on a CPU.
+
+    Its loops over series stop where they are exact enough; a GPU computes all terms of all.
+    """
+    return method in _FEWER_PASSES.get(name, ()) or (name in OF_TAILS and method not in _DENSITIES)
 
 
 def _declare(name: str, family: Continuous) -> None:
@@ -66,7 +70,9 @@ def _declare(name: str, family: Continuous) -> None:
             arrays=(first, *parameters(family)),
             tolerance=tolerance,
             note=note,
-            hosted=_faster_on_a_cpu if name in OF_TAILS and method not in _DENSITIES else None,
+            hosted=on_cpu if _faster_in_scipy(name, method) else None,
+            # The other methods' loops are short, and Python's part of them runs on one core.
+            by_element=name in OF_TAILS,
         )(_twin(family, method, first))
 
 

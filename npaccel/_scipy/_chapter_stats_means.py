@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._parts_samples import (
+    SORTS_LESS,
     along,
     chi_square,
     fisher,
@@ -225,7 +227,7 @@ def _trimmed(x: Tensor, share: float) -> Tensor:
     return torch.sort(x, dim=-1).values[..., cut : x.shape[-1] - cut].mean(-1, keepdim=True)
 
 
-@on_tensors("stats.levene", arrays=(), hosted=hosted(nan_policy="propagate"))
+@on_tensors("stats.levene", arrays=(), hosted=on_a_cpu(SORTS_LESS, hosted(nan_policy="propagate")))
 def levene(
     *samples: Any,
     center: str = "median",

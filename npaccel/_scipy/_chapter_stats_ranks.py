@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _checks
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._parts_samples import (
     along,
     floats,
@@ -43,7 +44,7 @@ def rankdata(
     return found if axis is None else found.movedim(-1, axis)
 
 
-@on_tensors("stats.tiecorrect", arrays=("rankvals",))
+@on_tensors("stats.tiecorrect", arrays=("rankvals",), hosted=on_a_cpu("NumPy sorts sooner"))
 def tiecorrect(rankvals: Any) -> Any:
     """1 less the share of what is tied."""
     if rankvals.ndim != 1:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _checks
-from npaccel._scipy._parts_arguments import as_float
-from npaccel._scipy._parts_samples import floats, hosted, result
+from npaccel._scipy._parts_arguments import as_float, on_a_cpu
+from npaccel._scipy._parts_samples import SORTS_LESS, floats, hosted, result
 from npaccel._scipy._table import on_tensors, through_host
 
 #: Tensors.
@@ -29,6 +29,7 @@ def _cut(a: Tensor, low: int, high: int, axis: int) -> Tensor:
     "stats.trimboth",
     arrays=("a",),
     tolerance=0,
+    hosted=on_a_cpu(SORTS_LESS),
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
@@ -47,6 +48,7 @@ def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
     "stats.trim1",
     arrays=("a",),
     tolerance=0,
+    hosted=on_a_cpu(SORTS_LESS),
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trim1(a: Any, proportiontocut: Any, tail: str = "right", axis: Any = 0) -> Any:
@@ -203,7 +205,9 @@ def _numbers(bound: dict[str, Any]) -> str:
     return "" if isinstance(bound["per"], int | float) else "`per` is no number"
 
 
-@on_tensors("stats.scoreatpercentile", arrays=("a",), hosted=_numbers)
+@on_tensors(
+    "stats.scoreatpercentile", arrays=("a",), hosted=on_a_cpu("NumPy sorts sooner", _numbers)
+)
 def scoreatpercentile(
     a: Any,
     per: Any,

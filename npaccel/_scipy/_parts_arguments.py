@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +15,26 @@ def as_float(value: Any, dtype: torch.dtype, device: torch.device) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(device=device, dtype=dtype)
     return torch.as_tensor(value, dtype=dtype, device=device)
+
+
+def on_a_cpu(
+    why: str, besides: Callable[[dict[str, Any]], str] | None = None
+) -> Callable[[dict[str, Any]], str]:
+    """Return a `hosted` of the table: SciPy computes on a CPU, and what another one says.
+
+    Parameters
+    ----------
+    why : str
+        Why SciPy's own is at least as fast there.
+    besides : callable, optional
+    """
+
+    def hosted(bound: dict[str, Any]) -> str:
+        return (besides(bound) if besides else "") or (
+            f"on a CPU {why}" if free_for_scipy(bound) else ""
+        )
+
+    return hosted
 
 
 def free_for_scipy(bound: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from npaccel._numpy import _ufunc_engine
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._numpy._ufunc_engine import Request
 from npaccel._scipy import _listing
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._table import on_tensors
 
 Kernel = Callable[..., Any]
@@ -40,7 +40,6 @@ def elementwise(
     tolerance: float | None = None,
     note: str = "",
     wide: bool = True,
-    fused: bool = False,
     hosted: Callable[[dict[str, Any]], str] | None = None,
     complex_too: bool = False,
 ) -> Callable[[Kernel], Kernel]:
@@ -57,8 +56,6 @@ def elementwise(
         As in the table.
     wide : bool
         Whether it's called with float64, whatever the loop is.
-    fused : bool
-        Whether a call with tensors compiles it, which takes long for many steps.
     complex_too : bool
         Whether the kernel takes complex numbers.
     """
@@ -74,7 +71,7 @@ def elementwise(
             tolerance=tolerance,
             note=note,
             hosted=hosted,
-            fused=fused,
+            by_element=True,
         )(_of_ufunc(ufunc, kernel, wide, complex_too))
         return kernel
 
@@ -105,9 +102,8 @@ def _of_ufunc(ufunc: np.ufunc, kernel: Kernel, wide: bool, complex_too: bool) ->
     return call
 
 
-def on_cpu(bound: dict[str, Any]) -> str:
-    """Say that SciPy's own is as fast, where a function takes many steps for each element."""
-    return "on a CPU SciPy's own is as fast" if free_for_scipy(bound) else ""
+#: Of functions of elements that take many steps for each of them.
+on_cpu = on_a_cpu("SciPy's own loop is as fast, on every core")
 
 
 def with_orders(
@@ -142,7 +138,7 @@ def with_orders(
             tolerance=tolerance,
             note=note,
             hosted=hosted,
-            fused=False,
+            by_element=True,
         )(_of_orders(ufunc, kernel, static))
         return kernel
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _options
-from npaccel._scipy import _containers, _log
+from npaccel import _memory, _options
+from npaccel._scipy import _containers, _element_loops, _log
 from npaccel._scipy._delegation import delegated
 from npaccel._scipy._table import Row
 from npaccel.errors import NotCompiledError, PerformanceWarning, TransferError
@@ -49,6 +49,7 @@ def routed(row: Row) -> Callable[..., Any]:
 
 def _call(row: Row, args: Any, kwargs: Any, given: list[torch.Tensor]) -> Any:
     """Take the route of a call with tensors."""
+    _memory.reuse_freed()
     device = _containers.device_of(row.name, given)
     width = _containers.Width(given, _default_float())
     if row.route == "refused":
@@ -257,7 +258,11 @@ def through_host(
         narrow = row.wide and isinstance(array, np.ndarray) and array.dtype == np.float32
         return array.astype(np.float64) if narrow else array
 
-    result = row.scipy(*_containers.mapped(args, host), **_containers.mapped(kwargs, host))
+    on_host = _containers.mapped(args, host), _containers.mapped(kwargs, host)
+    if _element_loops.is_by_element(row):
+        result = _element_loops.in_scipy(row.scipy, *on_host)
+    else:
+        result = row.scipy(*on_host[0], **on_host[1])
     target = next((kwargs[n] for n in _OUTPUTS if isinstance(kwargs.get(n), torch.Tensor)), None)
     back = _containers.restored(result, device, width)
     moved = [*sources, *_containers.tensors(back)] if device.type != "cpu" else []

@@ -57,6 +57,9 @@ class Row:
     fused : bool
         Whether an implementation on tensors is compiled too, so that its many small steps become
         one. In a jitted function it's part of what is compiled in any case.
+    by_element : bool
+        Whether each element of the result depends on that element of the arrays alone: the parts
+        of them that SciPy gets on a CPU are computed by all cores. Any ufunc is so.
     wide : bool
         Whether SciPy gets 64 bits on the host: its loops of 32 bits don't end.
     """
@@ -73,6 +76,7 @@ class Row:
     reason: str = ""
     takes_arrays: bool = True
     fused: bool = False
+    by_element: bool = False
     wide: bool = False
 
 
@@ -116,6 +120,7 @@ def on_tensors(
     hosted: Callable[[dict[str, Any]], str] | None = None,
     note: str = "",
     fused: bool = False,
+    by_element: bool = False,
 ) -> Callable[[F], F]:
     """Declare a function that takes tensors as npaccel's form of a SciPy function.
 
@@ -127,8 +132,10 @@ def on_tensors(
         As in `in_numpy`.
     fused : bool
         The field of `Row`. Its parameters that aren't arrays must be hashable then.
+    by_element : bool
+        The field of `Row`.
     """
-    return _native(name, "tensors", tuple(arrays), tolerance, hosted, note, fused)
+    return _native(name, "tensors", tuple(arrays), tolerance, hosted, note, fused, by_element)
 
 
 def _native(
@@ -139,6 +146,7 @@ def _native(
     hosted: Callable[[dict[str, Any]], str] | None,
     note: str,
     fused: bool = False,
+    by_element: bool = False,
 ) -> Callable[[F], F]:
     def declare(function: F) -> F:
         original = _listing.find(name)
@@ -159,6 +167,7 @@ def _native(
                 hosted,
                 note,
                 fused=fused,
+                by_element=by_element,
             )
         )
         return function

@@ -147,7 +147,7 @@ class KMeans(_Means, Accelerated, cluster.KMeans):  # type: ignore[misc]
         return self
 
     def _npaccel_warn(self) -> None:
-        sizes = torch.bincount(self.labels_, minlength=self.n_clusters)
+        sizes = means.sizes(self.labels_, None, self.n_clusters)
         distinct = _crossings.number((sizes > 0).sum())
         if distinct < self.n_clusters:
             warnings.warn(

@@ -13,6 +13,7 @@ from npaccel._sklearn._parts_tiles import (
     in_threads,
     nearest,
     squared_distances,
+    sums_of_columns,
     tiles,
     worth_compiling,
 )
@@ -20,8 +21,11 @@ from npaccel._sklearn._parts_tiles import (
 #: If a larger part of the rows has changed its cluster, the sums are computed anew.
 _MANY = 0.25
 #: So many rows are taken at once where they are copied.
-_CPU_PART = 1 << 14
+_CPU_PART = 1 << 13
 _GPU_PART = 1 << 24
+#: For so many rows the numbers of the nearest are found at once on a CPU. All parts have this
+#: size, the last begins among the rows before: so one kernel does.
+_TURNED_PART = 1 << 17
 
 
 class Points:
@@ -50,10 +54,14 @@ class Points:
 
     def nearest(self, centers: torch.Tensor) -> torch.Tensor:
         """Return for each row the number of the nearest centre."""
-        if self.turned:
-            found: torch.Tensor = _parts_fused.nearest(self._X, centers, d=self.features)
-            return found
-        return nearest(self._X, centers)
+        if not self.turned:
+            return nearest(self._X, centers)
+        size = min(_TURNED_PART if self.device.type == "cpu" else self.count, self.count)
+        found = torch.empty(self.count, dtype=torch.int32, device=self.device)
+        for start in range(0, self.count, size):
+            rows = slice(min(start, self.count - size), min(start + size, self.count))
+            found[rows] = _parts_fused.nearest(self._X[:, rows], centers, d=self.features)
+        return found
 
     def potentials(self, candidates: Any, closest: Any, weights: Any) -> torch.Tensor:
         """Return for each candidate what the sum of distances would be with it.
@@ -126,8 +134,7 @@ def _turned(X: torch.Tensor, middle: torch.Tensor | None) -> torch.Tensor:
 
 def means_of_columns(X: torch.Tensor) -> torch.Tensor:
     """Return the mean of each column, added up in 64 bits; no wide copy of all rows is made."""
-    sums = [X[rows].sum(dim=0, dtype=torch.float64) for rows in _parts(X)]
-    return (torch.stack(sums).sum(dim=0) / len(X)).to(X.dtype)
+    return (sums_of_columns(X, _part(X)) / len(X)).to(X.dtype)
 
 
 def _sums_of_columns(columns: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
@@ -223,6 +230,18 @@ def _closer(X: Any, center: Any, closest: Any) -> torch.Tensor:
 # -- Lloyd's iterations -----------------------------------------------------------------------
 
 
+def sizes(labels: torch.Tensor, weights: torch.Tensor | None, clusters: int) -> torch.Tensor:
+    """Return the weight of each cluster, or how many rows it has, in 64 bits.
+
+    Some rows at a time: `torch.bincount` makes 64 bits of each label.
+    """
+    found = torch.zeros(clusters, dtype=torch.float64, device=labels.device)
+    for rows in _parts(labels):
+        wide = None if weights is None else weights[rows]
+        found += torch.bincount(labels[rows], weights=wide, minlength=clusters)
+    return found
+
+
 class Sums:
     """The sum of the rows of each cluster, in 64 bits, brought up to date by what changed.
 
@@ -240,11 +259,7 @@ class Sums:
 
     def weights_of_clusters(self, labels: torch.Tensor) -> torch.Tensor:
         """Return the weight of each cluster in 64 bits."""
-        found = torch.zeros(self.clusters, dtype=torch.float64, device=labels.device)
-        for rows in _parts(labels):
-            wide = None if self.wide is None else self.wide[rows]
-            found += torch.bincount(labels[rows], weights=wide, minlength=self.clusters)
-        return found
+        return sizes(labels, self.wide, self.clusters)
 
     def update(self, labels: torch.Tensor, before: torch.Tensor, changed: int) -> torch.Tensor:
         """Return the sums for new labels.

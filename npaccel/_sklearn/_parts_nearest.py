@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 import torch
 
 from npaccel._sklearn import _crossings
-from npaccel._sklearn._parts_tiles import in_threads, squares
+from npaccel._sklearn._parts_tiles import in_threads, squares, sums_of_columns
 
 #: How many columns leave their smallest value.
 _BLOCK = 32
 #: How many blocks more than needed are looked into, so that a table in 32 bits is sure to do.
 _SPARE = 3
 #: How many distances a tile of the table has.
-_CPU_TILE = 1 << 20
+_CPU_TILE = 1 << 18
 _GPU_TILE = 1 << 27
 #: How many rows a tile has at most, and how many columns are looked at before it has more rows.
 _ROWS = _COLUMNS = 1 << 12
@@ -51,10 +51,12 @@ def sqeuclidean(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
     return torch.cdist(X, Y, compute_mode="donot_use_mm_for_euclid_dist").square_()
 
 
-def _sqeuclidean_by_product(X: torch.Tensor, Y: torch.Tensor, room: torch.Tensor) -> torch.Tensor:
+def _sqeuclidean_by_product(
+    X: torch.Tensor, Y: torch.Tensor, lengths: torch.Tensor, room: torch.Tensor
+) -> torch.Tensor:
     """Return squared distances without the rows' own lengths, by a matrix product, in `room`."""
     table = room[: len(X) * len(Y)].view(len(X), len(Y))
-    return torch.addmm(squares(Y), X, Y.T, alpha=-2, out=table)
+    return torch.addmm(lengths, X, Y.T, alpha=-2, out=table)
 
 
 def minkowski(p: float) -> Distance:
@@ -104,14 +106,15 @@ def k_nearest(
     step = max(16, min(_tile(X) // max(min(len(Y), _COLUMNS), 1), _ROWS))
     large = distance is sqeuclidean and len(X) * len(Y) >= _LARGE
     narrow = _Narrow(Y) if large else None
-    parts = [slice(n, n + step) for n in range(0, len(X), step)]
-    found = in_threads(
-        lambda rows: _of_tile(X[rows].double(), Y, k, distance, narrow), parts, X.device
-    )
-    if not found:
-        empty = X.new_empty((0, k), dtype=torch.float64)
-        return empty, empty.long()
-    return torch.cat([d for d, _ in found]), torch.cat([n for _, n in found])
+    distances = torch.empty((len(X), k), dtype=torch.float64, device=X.device)
+    numbers = torch.empty((len(X), k), dtype=torch.int64, device=X.device)
+
+    def tile(rows: slice) -> None:
+        part = _of_tile(X[rows].double(), Y, k, distance, narrow)
+        distances[rows], numbers[rows] = part
+
+    in_threads(tile, [slice(n, n + step) for n in range(0, len(X), step)], X.device)
+    return distances, numbers
 
 
 def _tile(X: torch.Tensor) -> int:
@@ -125,21 +128,45 @@ def _columns_of(X: torch.Tensor, Y: torch.Tensor) -> int:
     return min(step, -(-len(Y) // _BLOCK) * _BLOCK)
 
 
+def _held(X: torch.Tensor, Y: torch.Tensor) -> int:
+    """Return of how many columns the blocks' smallest are held, before the best are chosen."""
+    step = _columns_of(X, Y)
+    tiles = max(1, _tile(Y) * _BLOCK // 2 // (max(len(X), 1) * step))
+    return step * min(tiles, -(-len(Y) // step))
+
+
+def _room(X: torch.Tensor, Y: torch.Tensor) -> int:
+    """Return how many numbers a tile and the blocks' smallest are together."""
+    return len(X) * (_columns_of(X, Y) + _held(X, Y) // _BLOCK)
+
+
 class _Narrow:
-    """The rows in 32 bits around their mean, some at a time, and what bounds the rounding."""
+    """The rows in 32 bits, some at a time, and what bounds the rounding.
+
+    They are taken around their mean where that makes them shorter.
+    """
 
     def __init__(self, Y: torch.Tensor) -> None:
         self.Y = Y
-        parts = Y.split(max(1, _tile(Y) // max(Y.shape[1], 1)))
-        middle = torch.stack([y.double().sum(dim=0) for y in parts]).sum(dim=0) / len(Y)
-        self.middle = middle.to(Y.dtype)  # so that nothing is made wider first
-        self.largest = torch.stack([squares(self.shifted(y)).max() for y in parts]).max().double()
+        step = max(1, _tile(Y) // (4 * max(Y.shape[1], 1)))
+        middle = sums_of_columns(Y, step) / len(Y)
+        self.middle: torch.Tensor | None = middle.to(Y.dtype)  # nothing is to be made wider by it
+        self.lengths = torch.empty(len(Y), dtype=torch.float32, device=Y.device)
+        self._measure(step)
+        if _crossings.number((middle * middle).sum() <= self.largest):
+            self.middle = None
+            self._measure(step)
         self._rooms: list[torch.Tensor] = []
+
+    def _measure(self, step: int) -> None:
+        for start in range(0, len(self.Y), step):
+            self.lengths[start : start + step] = squares(self.shifted(self.Y[start : start + step]))
+        self.largest = self.lengths.max().double()
 
     @contextlib.contextmanager
     def room_for(self, X: torch.Tensor) -> Iterator[torch.Tensor]:
         """Lend memory for a tile, to one thread after the other: new memory is slow."""
-        count = len(X) * _columns_of(X, self.Y)
+        count = _room(X, self.Y)
         try:
             room = self._rooms.pop()
         except IndexError:
@@ -149,11 +176,13 @@ class _Narrow:
 
     def table(self, X: torch.Tensor, columns: slice, room: torch.Tensor) -> torch.Tensor:
         """Return squared distances without the rows' own lengths."""
-        return _sqeuclidean_by_product(X, self.shifted(self.Y[columns]), room)
+        return _sqeuclidean_by_product(
+            X, self.shifted(self.Y[columns]), self.lengths[columns], room
+        )
 
     def shifted(self, X: torch.Tensor) -> torch.Tensor:
         """Return rows as those of the table."""
-        return (X - self.middle).float()
+        return (X if self.middle is None else X - self.middle).float()
 
     def error(self, X: torch.Tensor) -> torch.Tensor:
         """Return how far off the table's numbers may be, for each row (Higham, 2002, 3.1)."""
@@ -174,17 +203,17 @@ def _of_tile(
         def wide(columns: slice, room: torch.Tensor) -> torch.Tensor:
             others = Y[columns].double()
             if distance is sqeuclidean:
-                return _sqeuclidean_by_product(X, others, room)
+                return _sqeuclidean_by_product(X, others, squares(others), room)
             return distance(X, others)
 
-        room = X.new_empty(len(X) * _columns_of(X, Y))
+        room = X.new_empty(_room(X, Y))
         _, chosen = _smallest_blocks(X, Y, wide, k, _first_smallest, room)
-        return _within(X, Y, k, chosen, distance)
+        return _within(X, Y, k, chosen, distance, room)
     shifted = narrow.shifted(X)
     with narrow.room_for(shifted) as room:
         table = functools.partial(narrow.table, shifted)
         values, chosen = _smallest_blocks(shifted, Y, table, k + _SPARE + 1, _some_smallest, room)
-    distances, numbers = _within(X, Y, k, chosen[:, :-1], distance)
+        distances, numbers = _within(X, Y, k, chosen[:, :-1], distance, room)
     outside = values[:, -1].double() + squares(shifted.double())
     unsure = distances[:, -1] > outside - narrow.error(shifted)
     rows = torch.nonzero(unsure)[:, 0]
@@ -205,23 +234,28 @@ def _smallest_blocks(
 
     The best so far stand before the new ones: so `select` may prefer the first of equal ones.
     """
-    step = _columns_of(X, Y)
+    step, held = _columns_of(X, Y), _held(X, Y)
+    blocks = len(X) * held // _BLOCK
+    smallest, room = room[:blocks].view(len(X), -1), room[blocks:]
     values = chosen = None
-    for start in range(0, len(Y), step):
-        part = table(slice(start, min(start + step, len(Y))), room)
-        missing = -part.shape[1] % _BLOCK
-        if missing:
-            part = torch.nn.functional.pad(part, (0, missing), value=torch.inf)
-        new = part.view(len(X), -1, _BLOCK).amin(dim=2)
-        numbers = torch.arange(new.shape[1], device=X.device) + start // _BLOCK
+    for first in range(0, len(Y), held):
+        end = min(first + held, len(Y))
+        for start in range(first, end, step):
+            part = table(slice(start, min(start + step, end)), room)
+            missing = -part.shape[1] % _BLOCK
+            if missing:
+                part = torch.nn.functional.pad(part, (0, missing), value=torch.inf)
+            place = (start - first) // _BLOCK
+            into = smallest[:, place : place + part.shape[1] // _BLOCK]
+            torch.amin(part.view(len(X), -1, _BLOCK), dim=2, out=into)
+        new = smallest[:, : -(-(end - first) // _BLOCK)]
+        numbers = torch.arange(new.shape[1], device=X.device) + first // _BLOCK
         numbers = numbers.expand(len(X), -1)
         if values is not None and chosen is not None:
             new = torch.cat((values, new), dim=1)
             numbers = torch.cat((chosen, numbers), dim=1)
-        values, chosen = new, numbers
-        if new.shape[1] > count:
-            best = select(new, count)
-            values, chosen = new.gather(1, best), numbers.gather(1, best)
+        best = select(new, min(count, new.shape[1]))
+        values, chosen = new.gather(1, best), numbers.gather(1, best)
     return values, chosen  # type: ignore[return-value]
 
 
@@ -231,11 +265,11 @@ def _some_smallest(table: torch.Tensor, k: int) -> torch.Tensor:
 
 
 def _first_smallest(table: torch.Tensor, k: int) -> torch.Tensor:
-    """Return the places of the k smallest of each row; of equal ones the first."""
+    """Return the places of the k smallest of each row, in order; of equal ones the first."""
     values, chosen = torch.topk(table, k, dim=1, largest=False)
     last = values[:, -1:]
     if not _crossings.number(((table <= last).sum(dim=1) > k).any()):
-        return chosen
+        return torch.sort(chosen, dim=1).values
     below = table < last
     wanted = k - below.sum(dim=1, keepdim=True)
     level = table == last
@@ -243,8 +277,27 @@ def _first_smallest(table: torch.Tensor, k: int) -> torch.Tensor:
     return torch.nonzero(taken)[:, 1].reshape(-1, k)
 
 
+def _apart(
+    X: torch.Tensor, Y: torch.Tensor, inside: torch.Tensor, room: torch.Tensor
+) -> torch.Tensor:
+    """Return the squared distances of rows from rows of Y, each from its own, by way of `room`."""
+    count = inside.numel() * X.shape[1]
+    memory = room.view(torch.uint8)
+    wide = memory[: 8 * count].view(torch.float64).view(-1, X.shape[1])
+    given = memory[8 * count : (8 + Y.element_size()) * count].view(Y.dtype).view(-1, X.shape[1])
+    torch.index_select(Y, 0, inside.reshape(-1), out=given)
+    wide.copy_(given)
+    apart = wide.view(*inside.shape, X.shape[1]).sub_(X[:, None, :])
+    return apart.mul_(apart).sum(dim=2)
+
+
 def _within(
-    X: torch.Tensor, Y: torch.Tensor, k: int, chosen: torch.Tensor, distance: Distance
+    X: torch.Tensor,
+    Y: torch.Tensor,
+    k: int,
+    chosen: torch.Tensor,
+    distance: Distance,
+    room: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the k nearest among the members of each row's own blocks."""
     members = torch.arange(_BLOCK, device=X.device)
@@ -253,13 +306,21 @@ def _within(
     there = numbers < len(Y)
     inside = numbers.clamp(max=len(Y) - 1)
     # The members' rows and their differences have as many numbers as a tile and more.
-    step = max(1, _tile(X) // (2 * inside.shape[1] * max(X.shape[1], 1)))
-    found = []
-    for start in range(0, len(X), step):
-        rows = slice(start, start + step)
-        table = distance(X[rows], Y[inside[rows]].double()).masked_fill_(~there[rows], torch.inf)
-        found.append(_sorted(table, inside[rows], k))
-    return torch.cat([d for d, _ in found]), torch.cat([n for _, n in found])
+    numbers_of_row = max(inside.shape[1] * X.shape[1], 1)
+    step = _tile(X) // (2 * numbers_of_row)
+    if distance is sqeuclidean:
+        step = min(step, room.nbytes // (numbers_of_row * (8 + Y.element_size())))
+    distances = torch.empty((len(X), k), dtype=torch.float64, device=X.device)
+    found = torch.empty((len(X), k), dtype=torch.int64, device=X.device)
+    for start in range(0, len(X), max(step, 1)):
+        rows = slice(start, start + max(step, 1))
+        if distance is sqeuclidean and step:
+            table = _apart(X[rows], Y, inside[rows], room)
+        else:
+            table = distance(X[rows], Y[inside[rows]].double())
+        table.masked_fill_(~there[rows], torch.inf)
+        distances[rows], found[rows] = _sorted(table, inside[rows], k)
+    return distances, found
 
 
 def _sorted(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
+from npaccel import _workers
 from npaccel._sklearn._kernels import kernel
 
 T = TypeVar("T")
@@ -61,6 +58,20 @@ def squares(X: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vecdot(X, X)
 
 
+def sums_of_columns(X: torch.Tensor, step: int) -> torch.Tensor:
+    """Return the sum of each column in 64 bits, `step` rows at a time.
+
+    They go through memory that is taken once. What is taken and given back between small results
+    that stay leaves holes into which glibc's aligned blocks of the same size don't fit.
+    """
+    wide = torch.empty((min(step, len(X)), X.shape[1]), dtype=torch.float64, device=X.device)
+    found = wide.new_zeros(X.shape[1])
+    for start in range(0, len(X), step):
+        part = X[start : start + step]
+        found += wide[: len(part)].copy_(part).sum(dim=0)
+    return found
+
+
 def nearest(X: torch.Tensor, C: torch.Tensor) -> torch.Tensor:
     """Return for each row of X the number (int32) of the nearest row of C, the first of several."""
     found = torch.empty(len(X), dtype=torch.int32, device=X.device)
@@ -86,59 +97,8 @@ def squared_distances(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
     return table.add_(squares(X)[:, None]).clamp_(min=0)
 
 
-# -- Threads ------------------------------------------------------------------------------------
-
-
 def in_threads(work: Callable[[slice], T], parts: Iterable[slice], device: torch.device) -> list[T]:
-    """Return what a function gives for each part; on a CPU with a thread for each core.
-
-    Every operator on a tile would start torch's own threads and wait for the last of them, which
-    takes as long as the operator itself where the machine has other work too. Here each thread
-    takes tiles of its own.
-    """
-    parts = list(parts)
-    threads = torch.get_num_threads()
-    if device.type != "cpu" or threads == 1 or len(parts) == 1:
-        return [work(part) for part in parts]
-    contexts = [contextvars.copy_context() for _ in parts]
-    tasks = [
-        _workers(threads).submit(context.run, work, part)
-        for context, part in zip(contexts, parts, strict=True)
-    ]
-    return [task.result() for task in tasks]
-
-
-_pools: dict[int, ThreadPoolExecutor] = {}
-_lock = threading.Lock()
-
-
-def _workers(threads: int) -> ThreadPoolExecutor:
-    """Return threads in which torch uses no others."""
-    with _lock:
-        found = _pools.get(threads)
-        if found is None:
-            found = _pools[threads] = ThreadPoolExecutor(threads, "npaccel-tiles")
-            ready = threading.Barrier(threads)
-            for task in [found.submit(_be_alone, ready) for _ in range(threads)]:
-                task.result()
-            # What a thread says holds for those that start later, too.
-            torch.set_num_threads(threads)
-    return found
-
-
-def _be_alone(ready: threading.Barrier) -> None:
-    ready.wait()
-    # Asked first, for torch then sets the number of a new thread.
-    torch.get_num_threads()
-    torch.set_num_threads(1)
-
-
-def _forget_threads() -> None:
-    """After a fork there are none."""
-    global _lock
-    _lock = threading.Lock()
-    _pools.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+    """Return what a function gives for each part; on a CPU with a thread for each core."""
+    if device.type == "cpu":
+        return _workers.in_threads(work, parts)
+    return [work(part) for part in parts]

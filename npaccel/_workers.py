@@ -1,0 +1,71 @@
+"""Threads of npaccel's own, for work that starts none itself or would start too many."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
+
+import torch
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+
+def in_threads(work: Callable[[P], T], parts: Iterable[P]) -> list[T]:
+    """Return what a function gives for each part, with a thread for each of torch's cores.
+
+    Every operator of torch on a small part would start torch's own threads and wait for the last of
+    them, which takes as long as the operator itself where the machine has other work too. Here each
+    thread takes parts of its own, and torch uses no others in it.
+    """
+    parts = list(parts)
+    threads = torch.get_num_threads()
+    if threads == 1 or len(parts) < 2:
+        return [work(part) for part in parts]
+    contexts = [contextvars.copy_context() for _ in parts]
+    tasks = [
+        _workers(threads).submit(context.run, work, part)
+        for context, part in zip(contexts, parts, strict=True)
+    ]
+    wait(tasks)  # also where one has failed: nobody writes into the arrays any more
+    return [task.result() for task in tasks]
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+_lock = threading.Lock()
+
+
+def _workers(threads: int) -> ThreadPoolExecutor:
+    """Return threads in which torch uses no others."""
+    with _lock:
+        found = _pools.get(threads)
+        if found is None:
+            found = _pools[threads] = ThreadPoolExecutor(threads, "npaccel")
+            ready = threading.Barrier(threads)
+            for task in [found.submit(_be_alone, ready) for _ in range(threads)]:
+                task.result()
+            # What a thread says holds for those that start later, too.
+            torch.set_num_threads(threads)
+    return found
+
+
+def _be_alone(ready: threading.Barrier) -> None:
+    ready.wait()
+    # Asked first, for torch then sets the number of a new thread.
+    torch.get_num_threads()
+    torch.set_num_threads(1)
+
+
+def _forget_threads() -> None:
+    """After a fork there are none."""
+    global _lock
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
