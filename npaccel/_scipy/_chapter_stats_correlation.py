@@ -38,19 +38,18 @@ def _warn(*conditions: Any) -> None:
             return
 
 
-def _scaled(sample: Any) -> Any:
-    """Return how far a sample is from its mean, the farthest by 1: squares are finite then."""
+def _unit(sample: Any) -> Any:
+    """Return a sample around its mean, of length 1; scaled first, so that squares are finite."""
     apart = sample - mean(sample).unsqueeze(-1)
-    return apart / apart.abs().amax(-1, keepdim=True)
+    scaled = apart / apart.abs().amax(-1, keepdim=True)
+    return scaled / torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
 
 
 def _correlation(x: Any, y: Any) -> Any:
     """Pearson's coefficient along the last axis; NaN where a sample is constant."""
     flat = torch.logical_or(*constant(x, y))
     _warn(flat)
-    one, other = map(_scaled, (x, y))
-    lengths = [torch.linalg.vector_norm(sample, dim=-1) for sample in (one, other)]
-    r = torch.clamp(torch.linalg.vecdot(one, other) / lengths[0] / lengths[1], -1, 1)
+    r = torch.clamp(torch.linalg.vecdot(_unit(x), _unit(y)), -1, 1)
     if x.shape[-1] == 2:
         r = torch.round(r)
     return torch.where(flat, math.nan, r)

@@ -14,7 +14,7 @@ import torch
 from scipy_arrays import arrays
 
 import npaccel.scipy
-from npaccel._scipy import _table
+from npaccel._scipy import _routes, _table
 
 _NARROW = {"float64": "float32", "complex128": "complex64"}
 
@@ -25,6 +25,11 @@ class Outcome:
 
     value: Any = None
     error: BaseException | None = None
+
+
+def off_a_cpu(name: str) -> Any:
+    """Return a function that doesn't leave to SciPy what SciPy does best on a CPU."""
+    return _routes.routed(dataclasses.replace(_table.row(f"scipy.{name}"), hosted=None))
 
 
 def outcome(module: Any, name: str, arguments: str, known: dict[str, Any]) -> Outcome:

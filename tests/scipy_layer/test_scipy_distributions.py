@@ -1,6 +1,5 @@
 """Distributions of npaccel.scipy: frozen, pickled, differentiated."""
 
-import dataclasses
 import pickle
 
 import numpy as np
@@ -8,11 +7,11 @@ import pytest
 import scipy.stats
 import torch
 from calls_stats_distributions import CALLS
-from scipy_running import both, differences, tolerance
+from scipy_running import both, differences, off_a_cpu, tolerance
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy import _distributions, _routes, _table
+from npaccel._scipy import _distributions, _table
 
 X = np.linspace(-2, 2, 7)
 LOC = np.linspace(-1, 1, 7)
@@ -92,21 +91,17 @@ def test_under_scipys_names():
     assert found.item() == 0.5
 
 
-TAILS = ("gamma", "chi2", "invgamma", "beta", "t", "f", "truncnorm", "poisson", "binom", "nbinom")
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
         pytest.param(name, text, id=f"{name}({text})")
         for name, texts in CALLS.items()
-        if name.split(".")[1] in TAILS and "pdf" not in name and "pmf" not in name
+        if _table.row(f"scipy.{name}").hosted is not None
         for text in texts
     ],
 )
 def test_tails_as_on_a_gpu(name, arguments, monkeypatch):
-    row = dataclasses.replace(_table.row(f"scipy.{name}"), hosted=None)
-    monkeypatch.setattr(_distributions, "_method", lambda *names: _routes.routed(row))
+    monkeypatch.setattr(_distributions, "_method", lambda *names: off_a_cpu(name))
     nsp.clear_report()
     with npaccel.options(default_float="float64"):
         expected, actual = both(name, arguments, "float64")

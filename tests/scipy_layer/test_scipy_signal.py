@@ -1,25 +1,19 @@
 """Signals of npaccel.scipy: long ones, recursions by blocks, gradients, jitted functions."""
 
-import dataclasses
 import warnings
 
 import numpy as np
 import pytest
 import scipy.signal
 import torch
+from scipy_running import off_a_cpu
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy import _routes, _table
 
 RNG = np.random.default_rng(8)
 LONG = RNG.normal(size=50_000)
 SHORT = LONG[:9000]
-
-
-def off_a_cpu(name):
-    """Return a function that doesn't leave to SciPy what SciPy does best on a CPU."""
-    return _routes.routed(dataclasses.replace(_table.row(f"scipy.signal.{name}"), hosted=None))
 
 
 def near(found, wanted, rtol=1e-12):
@@ -66,7 +60,7 @@ def test_what_isnt_finite_spreads_as_in_scipy(value):
 def test_recursion_by_blocks(size):
     b, a = scipy.signal.butter(4, 0.2)
     x, zi = LONG[:size], RNG.normal(size=4)
-    found = off_a_cpu("lfilter")(b, a, torch.from_numpy(x), zi=zi)
+    found = off_a_cpu("signal.lfilter")(b, a, torch.from_numpy(x), zi=zi)
     for ours, theirs in zip(found, scipy.signal.lfilter(b, a, x, zi=zi), strict=True):
         near(ours, theirs, 1e-11)
 
@@ -76,10 +70,10 @@ def test_a_recursion_loses_no_more_digits_than_scipys(order, edge):
     b, a = scipy.signal.butter(order, edge)
     sos = scipy.signal.butter(order, edge, output="sos")
     x, best = torch.from_numpy(SHORT), scipy.signal.sosfilt(sos, SHORT)
-    near(off_a_cpu("sosfilt")(sos, x), best, 1e-12)
-    near(off_a_cpu("sosfiltfilt")(sos, x), scipy.signal.sosfiltfilt(sos, SHORT), 1e-11)
+    near(off_a_cpu("signal.sosfilt")(sos, x), best, 1e-12)
+    near(off_a_cpu("signal.sosfiltfilt")(sos, x), scipy.signal.sosfiltfilt(sos, SHORT), 1e-11)
     lost = np.abs(scipy.signal.lfilter(b, a, SHORT) - best).max()
-    assert np.abs(off_a_cpu("lfilter")(b, a, x).numpy() - best).max() < 10 * lost + 1e-14
+    assert np.abs(off_a_cpu("signal.lfilter")(b, a, x).numpy() - best).max() < 10 * lost + 1e-14
 
 
 def test_unstable_recursion():
@@ -87,7 +81,7 @@ def test_unstable_recursion():
     x = LONG[:4000]
     with np.errstate(all="ignore"):
         wanted = scipy.signal.lfilter(b, a, x)
-    found = off_a_cpu("lfilter")(b, a, torch.from_numpy(x)).numpy()
+    found = off_a_cpu("signal.lfilter")(b, a, torch.from_numpy(x)).numpy()
     inside = np.abs(wanted) < 1e200
     np.testing.assert_allclose(found[inside], wanted[inside], rtol=1e-10)
     assert not np.isfinite(found[~np.isfinite(wanted)]).any()
@@ -163,7 +157,7 @@ def test_windows_of_tensors():
 
 def test_peaks_as_off_a_cpu():
     x = np.round(LONG[:3000], 1)
-    found, properties = off_a_cpu("find_peaks")(torch.from_numpy(x), height=(0.5, None))
+    found, properties = off_a_cpu("signal.find_peaks")(torch.from_numpy(x), height=(0.5, None))
     wanted, theirs = scipy.signal.find_peaks(x, height=(0.5, None))
     assert np.array_equal(found.numpy(), wanted)
     assert np.array_equal(properties["peak_heights"].numpy(), theirs["peak_heights"])
