@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _checks
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import free_for_scipy, on_a_cpu
 from npaccel._scipy._parts_distance import Table, as_floats, squared, total
 from npaccel._scipy._table import in_numpy, on_tensors
 
@@ -81,7 +81,7 @@ def is_valid_dm(
     return valid
 
 
-@on_tensors("spatial.distance.num_obs_dm", arrays=("d",))
+@on_tensors("spatial.distance.num_obs_dm", arrays=("d",), hosted=on_a_cpu("NumPy compares as fast"))
 def num_obs_dm(d: Any) -> int:
     """Return how many rows a distance matrix is about."""
     _checks.holds(_is_matrix(d, math.inf), "no distance matrix")

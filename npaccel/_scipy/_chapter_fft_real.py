@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from npaccel._numpy._ufunc_engine import named
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._parts_fft import as_floats, check_workers, transformed
 from npaccel._scipy._table import on_tensors, through_host
 
@@ -19,6 +20,8 @@ through_host(
     "takes no arrays",
     takes_arrays=False,
 )
+
+_REAL = on_a_cpu("SciPy's real transforms take half of the complex ones' work")
 
 
 def _resized(x: torch.Tensor, n: int | None, axis: int) -> Any:
@@ -69,7 +72,9 @@ def _line(name: str, sine: bool, inverse: bool) -> None:
         x = _resized(as_floats(x), n, axis)
         return _along(x, (axis,), sine, type, inverse, norm, orthogonalize)
 
-    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",))(named(function, name, __name__))
+    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",), hosted=_REAL)(
+        named(function, name, __name__)
+    )
 
 
 def _lengths(x: torch.Tensor, s: Any, axes: Any) -> tuple[list[int], list[int]]:
@@ -113,7 +118,9 @@ def _axes(name: str, sine: bool, inverse: bool) -> None:
             x = _resized(x, n, axis)
         return _along(x, places, sine, type, inverse, norm, orthogonalize)
 
-    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",))(named(function, name, __name__))
+    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",), hosted=_REAL)(
+        named(function, name, __name__)
+    )
 
 
 for _prefix, _inverse in (("", False), ("i", True)):

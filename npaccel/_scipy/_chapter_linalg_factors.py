@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgWarning
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable, traced
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import free_for_scipy, one_matrix
 from npaccel._scipy._parts_linalg import (
     adjoint,
     at_least_1d,
@@ -106,7 +106,7 @@ def _cholesky(a: Any, lower: bool, check_finite: bool) -> tuple[torch.Tensor, to
     return a, adjoint(torch.linalg.cholesky(adjoint(a)))
 
 
-@on_tensors("linalg.cholesky", arrays=("a",))
+@on_tensors("linalg.cholesky", arrays=("a",), hosted=one_matrix)
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -220,7 +220,9 @@ def rq(
 def _pivoting_or_square(bound: dict[str, Any]) -> str:
     if bound["pivoting"]:
         return _PIVOTS
-    return "`overwrite_c` changes what shapes fit" if bound["overwrite_c"] else ""
+    if bound["overwrite_c"]:
+        return "`overwrite_c` changes what shapes fit"
+    return one_matrix(bound)
 
 
 @on_tensors("linalg.qr_multiply", arrays=("a", "c"), hosted=_pivoting_or_square)

@@ -8,7 +8,7 @@ import torch
 
 from npaccel._numpy._decompositions import prepared, transposed
 from npaccel._scipy import _checks
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import free_for_scipy, one_matrix
 from npaccel._scipy._parts_linalg import (
     adjoint,
     at_least_1d,
@@ -52,7 +52,7 @@ _BANDS = "on a CPU, LAPACK's routine for bands takes fewer steps"
 
 def _bands_on_cpu(bound: dict[str, Any]) -> str:
     few = bound["assume_a"] in ("tridiagonal", "banded")
-    return _BANDS if few and free_for_scipy(bound) else ""
+    return _BANDS if few and free_for_scipy(bound) else one_matrix(bound)
 
 
 def _whole(a: torch.Tensor, kind: str, lower: bool) -> Any:

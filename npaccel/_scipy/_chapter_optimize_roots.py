@@ -12,13 +12,12 @@ import torch
 from npaccel._scipy._table import on_tensors, through_host
 
 through_host(
-    "optimize.bisect optimize.brentq optimize.brenth optimize.ridder optimize.toms748"
-    " optimize.root_scalar optimize.fixed_point",
+    "optimize.ridder optimize.toms748 optimize.root_scalar optimize.fixed_point",
     "one number at a time",
 )
 through_host(
-    "optimize.root optimize.fsolve optimize.anderson optimize.broyden1 optimize.broyden2"
-    " optimize.diagbroyden optimize.excitingmixing optimize.linearmixing optimize.newton_krylov",
+    "optimize.anderson optimize.broyden1 optimize.broyden2 optimize.diagbroyden"
+    " optimize.excitingmixing optimize.linearmixing optimize.newton_krylov",
     "SciPy's own code chooses the points one after the other",
 )
 

@@ -103,19 +103,19 @@ def jvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     return _derivative(whole_j, v, z, n, -1)
 
 
-@on_tensors("special.yvp", arrays=("z",), by_element=True)
+@on_tensors("special.yvp", arrays=("z",))
 def yvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of Y_v."""
     return _derivative(whole_y, v, z, n, -1)
 
 
-@on_tensors("special.ivp", arrays=("z",), by_element=True)
+@on_tensors("special.ivp", arrays=("z",))
 def ivp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of I_v."""
     return _derivative(real_i, v, z, n, 1)
 
 
-@on_tensors("special.kvp", arrays=("z",), by_element=True)
+@on_tensors("special.kvp", arrays=("z",))
 def kvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of K_v."""
     found = _derivative(whole_k, v, z, n, 1)
@@ -200,19 +200,19 @@ def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     return _spherical("spherical_jn", spherical_j, n, z, derivative)
 
 
-@on_tensors("special.spherical_yn", arrays=("z",), by_element=True)
+@on_tensors("special.spherical_yn", arrays=("z",))
 def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The spherical Bessel function of the second kind."""
     return _spherical("spherical_yn", spherical_y, n, z, derivative)
 
 
-@on_tensors("special.spherical_in", arrays=("z",), by_element=True)
+@on_tensors("special.spherical_in", arrays=("z",))
 def spherical_in(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The modified spherical Bessel function of the first kind."""
     return _spherical("spherical_in", spherical_i, n, z, derivative)
 
 
-@on_tensors("special.spherical_kn", arrays=("z",), by_element=True)
+@on_tensors("special.spherical_kn", arrays=("z",))
 def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The modified spherical Bessel function of the second kind."""
     return _spherical("spherical_kn", spherical_k, n, z, derivative)

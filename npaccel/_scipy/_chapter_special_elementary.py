@@ -80,7 +80,7 @@ def round_half_even(x: Tensor) -> Tensor:
     return torch.round(x)
 
 
-@on_tensors("special.sinc", arrays=("x",), by_element=True)
+@on_tensors("special.sinc", arrays=("x",))
 def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x)."""
     (value,) = floats(x)
@@ -88,7 +88,7 @@ def sinc(x: Any) -> Tensor:
     return torch.sin(angle) / angle
 
 
-@on_tensors("special.diric", arrays=("x", "n"), by_element=True)
+@on_tensors("special.diric", arrays=("x", "n"))
 def diric(x: Any, n: Any) -> Tensor:
     """The Dirichlet kernel sin(n x / 2) / (n sin(x / 2)); at multiples of 2 pi its limit."""
     x, n = torch.broadcast_tensors(*floats(x, n))
@@ -237,7 +237,7 @@ def log_expit(x: Tensor) -> Tensor:
     return torch.clamp(x, max=0) - torch.log1p(torch.exp(-torch.abs(x)))
 
 
-@on_tensors("special.softplus", arrays=("x",), by_element=True)
+@on_tensors("special.softplus", arrays=("x",))
 def softplus(x: Any) -> Tensor:
     """log(1 + exp(x))."""
     (value,) = floats(x)

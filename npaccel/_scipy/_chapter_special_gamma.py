@@ -41,7 +41,7 @@ def gammasgn(x: Tensor) -> Tensor:
     return sign_of_gamma(x)
 
 
-@on_tensors("special.multigammaln", arrays=("a",), by_element=True)
+@on_tensors("special.multigammaln", arrays=("a",))
 def multigammaln(a: Any, d: Any) -> Tensor:
     """The logarithm of the multivariate gamma function."""
     (value,) = floats(a)
@@ -190,7 +190,7 @@ def _refuse_exact(exact: Any) -> None:
         raise NotImplementedError("exact integers are Python's")
 
 
-@on_tensors("special.comb", arrays=("N", "k"), hosted=_exact, by_element=True)
+@on_tensors("special.comb", arrays=("N", "k"), hosted=_exact)
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Tensor:
     """How many ways there are to choose k of N."""
     _refuse_exact(exact)
@@ -202,7 +202,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Te
     return torch.where((k <= n) & (n >= 0) & (k >= 0), found, 0)
 
 
-@on_tensors("special.perm", arrays=("N", "k"), hosted=_exact, by_element=True)
+@on_tensors("special.perm", arrays=("N", "k"), hosted=_exact)
 def perm(N: Any, k: Any, exact: bool = False) -> Tensor:
     """How many ways there are to choose k of N one after the other."""
     _refuse_exact(exact)
@@ -231,7 +231,7 @@ def _factorial_of(n: Any, exact: Any, extend: Any) -> tuple[Tensor, Any]:
     return value, narrow(np.dtype(np.float64), [dtype])
 
 
-@on_tensors("special.factorial", arrays=("n",), hosted=_exact_or_complex, by_element=True)
+@on_tensors("special.factorial", arrays=("n",), hosted=_exact_or_complex)
 def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Gamma(n + 1), 0 for negative numbers."""
     value, dtype = _factorial_of(n, exact, extend)
@@ -242,13 +242,13 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     return cast(torch.where(wide < 0, 0.0, found), dtype)
 
 
-@on_tensors("special.factorial2", arrays=("n",), hosted=_exact_or_complex, by_element=True)
+@on_tensors("special.factorial2", arrays=("n",), hosted=_exact_or_complex)
 def factorial2(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Return n (n - 2) (n - 4) ..., 0 for negative numbers."""
     return factorialk(n, 2, exact, extend)
 
 
-@on_tensors("special.factorialk", arrays=("n",), hosted=_exact_or_complex, by_element=True)
+@on_tensors("special.factorialk", arrays=("n",), hosted=_exact_or_complex)
 def factorialk(n: Any, k: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Return n (n - k) (n - 2 k) ..., 0 for negative numbers."""
     value, dtype = _factorial_of(n, exact, extend)

@@ -33,7 +33,7 @@ def _derived(bound: dict[str, Any]) -> str:
     return "npaccel has no derivatives of it" if bound["diff_n"] != 0 else ""
 
 
-@on_tensors("special.legendre_p", arrays=("z",), hosted=_derived, by_element=True)
+@on_tensors("special.legendre_p", arrays=("z",), hosted=_derived)
 def legendre_p(n: Any, z: Any, /, *, diff_n: int = 0) -> Tensor:
     """Legendre's polynomial."""
     _no_derivatives(diff_n)
@@ -127,7 +127,7 @@ def _table_of(degree: int, order: int, theta: Tensor) -> Tensor:
     return torch.stack([*right, *left], 1)
 
 
-@on_tensors("special.sph_legendre_p", arrays=("theta",), hosted=_derived, by_element=True)
+@on_tensors("special.sph_legendre_p", arrays=("theta",), hosted=_derived)
 def sph_legendre_p(n: Any, m: Any, theta: Any, /, *, diff_n: int = 0) -> Tensor:
     """The associated Legendre function of cos(theta), normalised for the sphere."""
     _no_derivatives(diff_n)
@@ -149,7 +149,7 @@ def _turned(size: Tensor, angle: Tensor) -> Tensor:
     return torch.complex(size * torch.cos(angle), size * torch.sin(angle))
 
 
-@on_tensors("special.sph_harm_y", arrays=("theta", "phi"), hosted=_derived, by_element=True)
+@on_tensors("special.sph_harm_y", arrays=("theta", "phi"), hosted=_derived)
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /, *, diff_n: int = 0) -> Tensor:
     """The spherical harmonic."""
     _no_derivatives(diff_n)

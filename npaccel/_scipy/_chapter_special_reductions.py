@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from npaccel._scipy._checks import is_near
 from npaccel._scipy._parts_special import Tensor, floats
 from npaccel._scipy._table import on_tensors
 
@@ -57,23 +58,30 @@ def _logarithm(
     a: Tensor, b: Tensor | None, axes: tuple[int, ...], signed: bool
 ) -> tuple[Tensor, Tensor]:
     """Return the logarithm of a sum's size and the sum's sign, with the axes kept."""
-    plain = (torch.exp(a) if b is None else b * torch.exp(a)).sum(axes, keepdim=True)
+    given = a
     if b is not None:
         a = torch.where(b == 0, -math.inf, a)
     largest = a.amax(axes, keepdim=True)
     at_largest = a == largest
-    weight = torch.ones_like(a) if b is None else b
-    lead = torch.where(at_largest, weight, 0).sum(axes, keepdim=True)
-    terms = weight * torch.exp(torch.where(at_largest, -math.inf, a) - largest)
+    terms = torch.exp(torch.where(at_largest, -math.inf, a) - largest)
+    if b is None:
+        lead = at_largest.sum(axes, keepdim=True).to(a.dtype)
+    else:
+        lead = torch.where(at_largest, b, 0).sum(axes, keepdim=True)
+        terms = b * terms
     rest = terms.sum(axes, keepdim=True)
     rest = torch.where(rest == 0, rest, rest / lead)
     sign = torch.sign(rest + 1) * torch.sign(lead)
     rest = torch.where(rest < -1, -rest - 2, rest)
     out = torch.log1p(rest) + torch.log(torch.abs(lead)) + largest
+    finite = torch.isfinite(out)
+    if is_near(out) and bool(finite.all()) and bool((sign >= 0).all()):
+        return out, sign
+    plain = torch.exp(given) if b is None else b * torch.exp(given)
+    plain = plain.sum(axes, keepdim=True)
     if not signed:
         out = torch.where(sign < 0, math.nan, out)
         return torch.where(torch.isfinite(out) | (sign < 0), out, torch.log(plain)), sign
-    finite = torch.isfinite(out)
     out = torch.where(finite, out, torch.log(torch.abs(plain)))
     return out, torch.where(finite, sign, torch.sign(plain))
 

@@ -111,7 +111,7 @@ def psi(z: Tensor) -> Tensor:
     return special.digamma(z)
 
 
-@on_tensors("special.polygamma", arrays=("x",), by_element=True)
+@on_tensors("special.polygamma", arrays=("x",))
 def polygamma(n: Any, x: Any) -> Tensor:
     """The n-th derivative of digamma: (-1)**(n + 1) n! zeta(n + 1, x)."""
     order = integer(n, "n")

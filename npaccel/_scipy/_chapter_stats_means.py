@@ -253,7 +253,9 @@ def levene(
 
 
 @on_tensors(
-    "stats.combine_pvalues", arrays=("pvalues", "weights"), hosted=hosted(nan_policy="propagate")
+    "stats.combine_pvalues",
+    arrays=("pvalues", "weights"),
+    hosted=on_a_cpu("NumPy's logarithms are as fast", hosted(nan_policy="propagate")),
 )
 def combine_pvalues(
     pvalues: Any,

@@ -8,6 +8,14 @@ from npaccel._results import ELEMENTS
 from npaccel._torch_internals.sizes import raise_unless
 
 
+class OwnError(Exception):
+    """What is wrong with a call that SciPy doesn't know: it's raised, and SciPy isn't asked."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 def finite(*arrays: torch.Tensor, check_finite: bool = True) -> None:
     """Raise ValueError, as SciPy does, where an array has a NaN or an infinity.
 

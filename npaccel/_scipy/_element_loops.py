@@ -23,8 +23,6 @@ from npaccel._scipy._table import Row
 _UFUNC_PART, _METHOD_PART = 1 << 12, 1 << 15
 #: How many parts there are for each core: some elements take longer.
 _PARTS = 4
-#: How many elements a tile of tensors has.
-_TILE = 1 << 30
 
 
 class _Division(NamedTuple):

@@ -37,6 +37,12 @@ def on_a_cpu(
     return hosted
 
 
+def one_matrix(bound: dict[str, Any]) -> str:
+    """Leave single matrices to SciPy's LAPACK on a CPU, and stacks of them to torch's."""
+    stacks = any(tensor.ndim > 2 for tensor in _containers.tensors(bound))
+    return "on a CPU SciPy's LAPACK is as fast" if not stacks and free_for_scipy(bound) else ""
+
+
 def free_for_scipy(bound: dict[str, Any]) -> bool:
     """Whether SciPy can have a call's tensors: on a CPU, and nobody wants their gradients."""
     grads = torch.is_grad_enabled()

@@ -13,6 +13,7 @@ import torch
 
 from npaccel import _memory, _options
 from npaccel._scipy import _containers, _element_loops, _log
+from npaccel._scipy._checks import OwnError
 from npaccel._scipy._delegation import delegated
 from npaccel._scipy._table import Row
 from npaccel.errors import NotCompiledError, PerformanceWarning, TransferError
@@ -110,6 +111,8 @@ def _native(
         found = _computed(row, bound)
     except TransferError:
         raise
+    except OwnError as known:
+        raise known.error from None
     except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
         return _as_scipy_would(row, args, kwargs, device, width, _reason(error), error)
     _log.note(row.name, "native")

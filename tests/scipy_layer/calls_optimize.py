@@ -137,6 +137,9 @@ ERRORS = {
 #: The host chooses where to go.
 READS = {
     name: CALLS[name]
-    for name in ("minimize", "least_squares", "curve_fit", "newton")
+    for name in (
+        *("minimize", "least_squares", "curve_fit", "newton", "root", "fsolve"),
+        *("brentq", "brenth", "bisect"),
+    )
     for name in [f"optimize.{name}"]
 }

@@ -78,6 +78,31 @@ def test_same_bits(parts, name):
     _same(found, function(*args))
 
 
+#: Functions in Python around ufuncs, with an argument or two before the many.
+AROUND_UFUNCS = {
+    "jvp": (lambda f, x: f(1.5, x, 2)),
+    "spherical_jn": (lambda f, x: f(2, x)),
+    "lambertw": (lambda f, x: f(x, 1)),
+    "assoc_laguerre": (lambda f, x: f(x, 3, 1.0)),
+    "zeta": (lambda f, x: f(x + 1.5)),
+}
+
+
+@pytest.mark.parametrize("name", AROUND_UFUNCS)
+def test_functions_around_ufuncs(parts, name):
+    call = AROUND_UFUNCS[name]
+    found = call(getattr(npaccel.scipy.special, name), torch.from_numpy(MANY))
+    assert parts.pop() > 1
+    np.testing.assert_array_equal(found.numpy(), call(getattr(scipy.special, name), MANY))
+
+
+def test_each_row_by_element_is_tried():
+    rows = [row.name for row in _table.rows().values() if row.by_element]
+    special = {name.removeprefix("scipy.special.") for name in rows if ".special." in name}
+    plain = {name for name in special if not isinstance(getattr(scipy.special, name), np.ufunc)}
+    assert plain == set(AROUND_UFUNCS)
+
+
 def test_keywords_of_a_distribution(parts):
     given = {"loc": TABLE / 10, "scale": 2.0}
     found = _element_loops.in_scipy(scipy.stats.norm.sf, (TABLE,), given)
