@@ -15,6 +15,7 @@ from npaccel._scipy import _checks
 from npaccel._scipy import _parts_ndimage as nd
 from npaccel._scipy import _parts_ndimage_spline as borders
 from npaccel._scipy import _parts_signal as parts
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._table import in_numpy, on_tensors
 
 _NAN = "a NaN fills its windows, where what SciPy gives depends on the order of its steps"
@@ -35,7 +36,12 @@ def _edge_weights(size: int, order: int, deriv: int, delta: float) -> Any:
     return derived * falling @ np.linalg.pinv(powers) / (scale * delta) ** deriv
 
 
-@on_tensors("signal.savgol_filter", arrays=("x",), tolerance=4096)
+@on_tensors(
+    "signal.savgol_filter",
+    arrays=("x",),
+    tolerance=4096,
+    hosted=on_a_cpu("SciPy's correlation along a line is as fast"),
+)
 def savgol_filter(
     x: Any,
     window_length: int,
