@@ -207,7 +207,13 @@ def _scaled(
     return scaled
 
 
-@implements(np.polyfit, zero_d="scalar", data_dependent=True, note="a poor fit doesn't warn")
+@implements(
+    np.polyfit,
+    zero_d="scalar",
+    data_dependent=True,
+    tolerance=512,
+    note="a poor fit doesn't warn; the covariance inverts a product, and squares the condition",
+)
 def polyfit(
     x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:

@@ -236,7 +236,9 @@ def sizes(labels: torch.Tensor, weights: torch.Tensor | None, clusters: int) -> 
     Some rows at a time: `torch.bincount` makes 64 bits of each label.
     """
     found = torch.zeros(clusters, dtype=torch.float64, device=labels.device)
-    for rows in _parts(labels):
+    step = 8 * _part(labels)  # there is one number for each row
+    for start in range(0, len(labels), step):
+        rows = slice(start, start + step)
         wide = None if weights is None else weights[rows]
         found += torch.bincount(labels[rows], weights=wide, minlength=clusters)
     return found

@@ -134,7 +134,8 @@ def test_probabilities(name, loss):
     _, mine = compare(estimator, X, y, methods=methods, container="device")
     with np.errstate(divide="ignore"), _crossings.cpu_as_device():
         found = mine.predict_log_proba(X)
-        np.testing.assert_array_equal(found, np.log(mine.predict_proba(X)))
+        # torch's logarithm and NumPy's may differ in the last bit.
+        np.testing.assert_allclose(found, np.log(mine.predict_proba(X)), rtol=1e-15, atol=0)
     far = np.full((3, X.shape[1]), [[1e3], [-1e3], [0.0]])
     with _crossings.cpu_as_device():
         assert np.allclose(mine.predict_proba(far).sum(axis=1), 1.0)
