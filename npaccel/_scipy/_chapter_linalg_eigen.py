@@ -10,7 +10,7 @@ import torch
 from npaccel._numpy._decompositions import prepared, transposed
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable
-from npaccel._scipy._parts_arguments import free_for_scipy, on_a_cpu
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._parts_linalg import (
     adjoint,
     banded,
@@ -29,8 +29,7 @@ from npaccel._scipy._table import on_tensors
 _SIGNS = "vectors may differ from SciPy's by a sign (complex: by a phase), as between BLAS builds"
 _REAL = "whether the vectors of a real matrix are real depends on its values"
 _VALUES = "how many eigenvalues are within bounds depends on the values"
-_BANDS = "on a CPU, LAPACK's routine for bands takes fewer steps"
-_LAPACK = "LAPACK is called with less around it"
+_bands_on_cpu = on_a_cpu("LAPACK's routine for bands takes fewer steps")
 _SAME = on_a_cpu("LAPACK's other driver is faster")
 
 
@@ -71,7 +70,10 @@ def eig(
 
 
 @on_tensors(
-    "linalg.eigvals", arrays=("a", "b"), hosted=on_a_cpu(_LAPACK, _eig_hosted), tolerance=1024
+    "linalg.eigvals",
+    arrays=("a", "b"),
+    hosted=on_a_cpu("LAPACK is called with less around it", _eig_hosted),
+    tolerance=1024,
 )
 def eigvals(
     a: Any,
@@ -208,10 +210,6 @@ def eigvalsh(
         subset_by_value=subset_by_value,
         driver=driver,
     )
-
-
-def _bands_on_cpu(bound: dict[str, Any]) -> str:
-    return _BANDS if free_for_scipy(bound) else ""
 
 
 _SELECT = {0: "a", 1: "v", 2: "i", "all": "a", "value": "v", "index": "i"}

@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgWarning
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable, traced
-from npaccel._scipy._parts_arguments import free_for_scipy, one_matrix
+from npaccel._scipy._parts_arguments import on_a_cpu, one_matrix
 from npaccel._scipy._parts_linalg import (
     adjoint,
     at_least_1d,
@@ -114,8 +114,7 @@ def cholesky(
     return _cholesky(a, lower, check_finite)[1]
 
 
-def _with_lapack(bound: dict[str, Any]) -> str:
-    return "on a CPU, LAPACK does it in place" if free_for_scipy(bound) else ""
+_with_lapack = on_a_cpu("LAPACK does it in place")
 
 
 @on_tensors("linalg.cho_factor", arrays=("a",), hosted=_with_lapack)

@@ -18,7 +18,7 @@ from npaccel._scipy._parts_linalg import (
 )
 from npaccel._scipy._table import on_tensors
 
-_COPIED = "NumPy copies as fast"
+_copied = on_a_cpu("NumPy copies as fast")
 
 
 def _joined(*arrays: torch.Tensor) -> Any:
@@ -43,14 +43,14 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return _toeplitz(c, conjugate(c) if r is None else at_least_1d(r))
 
 
-@on_tensors("linalg.circulant", arrays=("c",), hosted=on_a_cpu(_COPIED))
+@on_tensors("linalg.circulant", arrays=("c",), hosted=_copied)
 def circulant(c: Any) -> Any:
     """Return the matrices each of whose columns is the one before, turned by one."""
     c = at_least_1d(c)
     return _toeplitz(c, torch.cat([c[..., :1], torch.flip(c[..., 1:], (-1,))], -1))
 
 
-@on_tensors("linalg.hankel", arrays=("c", "r"), hosted=on_a_cpu(_COPIED))
+@on_tensors("linalg.hankel", arrays=("c", "r"), hosted=_copied)
 def hankel(c: Any, r: Any = None) -> Any:
     """Return the matrix with constant anti-diagonals."""
     r = torch.zeros_like(c) if r is None else r
@@ -70,8 +70,7 @@ def fiedler(a: Any) -> Any:
     return torch.abs(a.unsqueeze(-1) - a.unsqueeze(-2))
 
 
-def _mostly_zeros(bound: dict[str, Any]) -> str:
-    return "on a CPU, NumPy's zeros cost nothing" if free_for_scipy(bound) else ""
+_mostly_zeros = on_a_cpu("NumPy's zeros cost nothing")
 
 
 @on_tensors("linalg.leslie", arrays=("f", "s"), hosted=_mostly_zeros)

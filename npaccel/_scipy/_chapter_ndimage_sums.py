@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _parts_ndimage_groups as groups
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import free_for_scipy, on_a_cpu
 from npaccel._scipy._table import on_tensors
 
 _ARRAYS = ("input", "labels", "index")
@@ -106,10 +106,12 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
 def _as_objects(bound: dict[str, Any]) -> str:
     if not groups.is_one(bound["labels"], bound["index"]):
         return "SciPy gives an array of objects, one for each label"
-    return "on a CPU, NumPy's histogram is faster" if free_for_scipy(bound) else ""
+    return ""
 
 
-@on_tensors("ndimage.histogram", arrays=_ARRAYS, hosted=_as_objects)
+@on_tensors(
+    "ndimage.histogram", arrays=_ARRAYS, hosted=on_a_cpu("NumPy's histogram is faster", _as_objects)
+)
 def histogram(
     input: Any, min: float, max: float, bins: int, labels: Any = None, index: Any = None
 ) -> Any:

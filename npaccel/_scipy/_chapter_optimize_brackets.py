@@ -91,6 +91,10 @@ def _ended(
 #: Takes the last point, the one before and the one across the root, with the values there, and
 #: returns a step from the last.
 Step = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+#: The roots, the iterations, the calls, and which have converged.
+Found = tuple[Tensor, Tensor, Tensor, Tensor]
+#: Takes the function, both ends with its values there, the tolerances and how often to go on.
+Steps = Callable[[Any, Any, float, float, int], Found]
 
 
 def _slopes(x: Tensor, fx: Tensor, p: Tensor, fp: Tensor, c: Tensor, fc: Tensor) -> Any:
@@ -118,23 +122,11 @@ def _turned(where: Tensor, before: Tensor, last: Tensor, across: Tensor) -> tupl
     )
 
 
-def _by_brent(method: str, extrapolated: Step) -> Callable[..., Any]:
-    """Return Brent's method with a rule of extrapolation, as SciPy's function."""
+def _by_brent(extrapolated: Step) -> Steps:
+    """Return Brent's method with a rule of extrapolation."""
 
-    def function(
-        f: Any,
-        a: Any,
-        b: Any,
-        args: Any = (),
-        xtol: float = _XTOL,
-        rtol: float = _RTOL,
-        maxiter: int = 100,
-        full_output: bool = False,
-        disp: bool = True,
-    ) -> Any:
-        """Find a root in each bracket."""
-        args, most = _checked(args, xtol, rtol, maxiter)
-        p, x, fp, fx = _start(f, a, b, args)
+    def steps(value: Any, ends: Any, xtol: float, rtol: float, most: int) -> Found:
+        p, x, fp, fx = ends
         at_a, done = fp == 0, (fp == 0) | (fx == 0)
         x = torch.where(at_a, p, x)
         c, fc = torch.zeros_like(x), torch.zeros_like(x)
@@ -166,35 +158,18 @@ def _by_brent(method: str, extrapolated: Step) -> Callable[..., Any]:
             p, fp = torch.where(done, p, x), torch.where(done, fp, fx)
             least = torch.where(half > 0, delta, -delta)
             x = torch.where(done, x, x + torch.where(step.abs() > delta, step, least))
-            fx = torch.where(done, fx, _value(f, x, args))
+            fx = torch.where(done, fx, value(x))
             calls = calls + ~done
-        return _ended(method, x, turns, calls, done, full_output, disp)
+        return x, turns, calls, done
 
-    function.__name__ = method
-    return function
-
-
-for _name, _step in (("brentq", _quadratic), ("brenth", _hyperbolic)):
-    on_tensors(f"optimize.{_name}", arrays=("a", "b"), hosted=_one)(_by_brent(_name, _step))
+    return steps
 
 
-@on_tensors("optimize.bisect", arrays=("a", "b"), hosted=_one)
-def bisect(
-    f: Any,
-    a: Any,
-    b: Any,
-    args: Any = (),
-    xtol: float = _XTOL,
-    rtol: float = _RTOL,
-    maxiter: int = 100,
-    full_output: bool = False,
-    disp: bool = True,
-) -> Any:
+def _by_halves(value: Any, ends: Any, xtol: float, rtol: float, most: int) -> Found:
     """Halve each bracket."""
-    args, most = _checked(args, xtol, rtol, maxiter)
-    low, high, value, other = _start(f, a, b, args)
-    found = torch.where(value == 0, low, high)
-    done = (value == 0) | (other == 0)
+    low, high, first, other = ends
+    found = torch.where(first == 0, low, high)
+    done = (first == 0) | (other == 0)
     width = high - low
     turns = torch.zeros_like(low, dtype=torch.int64)
     calls = torch.full_like(turns, 2)
@@ -204,9 +179,36 @@ def bisect(
         turns = turns + ~done
         width = width * 0.5
         middle = low + width
-        there = _value(f, middle, args)
+        there = value(middle)
         calls = calls + ~done
-        low = torch.where(torch.signbit(there) == torch.signbit(value), middle, low)
+        low = torch.where(torch.signbit(there) == torch.signbit(first), middle, low)
         found = torch.where(done, found, middle)
         done = done | (there == 0) | (width.abs() < xtol + rtol * middle.abs())
-    return _ended("bisect", torch.where(done, found, low), turns, calls, done, full_output, disp)
+    return torch.where(done, found, low), turns, calls, done
+
+
+def _declare(method: str, steps: Steps) -> None:
+    def function(
+        f: Any,
+        a: Any,
+        b: Any,
+        args: Any = (),
+        xtol: float = _XTOL,
+        rtol: float = _RTOL,
+        maxiter: int = 100,
+        full_output: bool = False,
+        disp: bool = True,
+    ) -> Any:
+        """Find a root in each bracket."""
+        args, most = _checked(args, xtol, rtol, maxiter)
+        ends = _start(f, a, b, args)
+        found = steps(lambda x: _value(f, x, args), ends, xtol, rtol, most)
+        return _ended(method, *found, full_output, disp)
+
+    function.__name__ = method
+    on_tensors(f"optimize.{method}", arrays=("a", "b"), hosted=_one)(function)
+
+
+_declare("brentq", _by_brent(_quadratic))
+_declare("brenth", _by_brent(_hyperbolic))
+_declare("bisect", _by_halves)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy import _parts_signal as parts
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._table import on_tensors, through_host
 
 through_host(
@@ -87,11 +87,11 @@ def argrelmin(data: Any, axis: int = 0, order: int = 1, mode: str = "clip") -> A
 
 
 def _walked(bound: dict[str, Any]) -> str:
-    """Leave to SciPy what looks at one peak after the other, and everything on a CPU."""
+    """Leave to SciPy what looks at one peak after the other."""
     for name in ("distance", "prominence", "width"):
         if bound[name] is not None:
             return f"`{name}` looks at one peak after the other"
-    return "on a CPU, SciPy's walk is as fast" if free_for_scipy(bound) else ""
+    return ""
 
 
 def _limits(limits: Any, x: Any, peaks: Any) -> tuple[Any, Any]:
@@ -117,7 +117,7 @@ def _kept(low: Any, high: Any, least: Any, largest: Any) -> Any:
     return keep if high is None else keep & (largest <= high)
 
 
-@on_tensors("signal.find_peaks", arrays=("x",), hosted=_walked)
+@on_tensors("signal.find_peaks", arrays=("x",), hosted=on_a_cpu("SciPy's walk is as fast", _walked))
 def find_peaks(
     x: Any,
     height: Any = None,

@@ -12,7 +12,7 @@ import torch
 from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy._chapter_signal_smoothing import detrended
 from npaccel._scipy._checks import is_near
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._table import on_tensors
 
 
@@ -409,11 +409,7 @@ def _sums(window: Any, nperseg: int, noverlap: int, power: int) -> Any:
     return torch.nn.functional.pad(found**power, (0, lacking)).reshape(-1, step).sum(0)
 
 
-def _with_a_median(bound: dict[str, Any]) -> str:
-    return "on a CPU, NumPy's median sorts less" if free_for_scipy(bound) else ""
-
-
-@on_tensors("signal.check_COLA", arrays=("window",), hosted=_with_a_median)
+@on_tensors("signal.check_COLA", arrays=("window",), hosted=on_a_cpu("NumPy's median sorts less"))
 def _check_cola(window: Any, nperseg: int, noverlap: int, tol: float = 1e-10) -> Any:
     """Whether windows add up to a constant."""
     sums = torch.sort(_sums(window, nperseg, noverlap, 1)).values

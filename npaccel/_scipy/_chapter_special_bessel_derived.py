@@ -57,25 +57,25 @@ def _hankel(v: Any, z: Any, kind: int, scaled: bool) -> Tensor:
     return torch.complex(real, torch.where(x == 0, at_zero, imaginary))
 
 
-@on_tensors("special.hankel1", arrays=("z",), by_element=True, hosted=on_cpu)
+@on_tensors("special.hankel1", arrays=("z",), hosted=on_cpu)
 def hankel1(v: Any, z: Any, /) -> Tensor:
     """J_v + i Y_v."""
     return _of_loop("hankel1", v, z, _hankel(v, z, 1, scaled=False))
 
 
-@on_tensors("special.hankel2", arrays=("z",), by_element=True, hosted=on_cpu)
+@on_tensors("special.hankel2", arrays=("z",), hosted=on_cpu)
 def hankel2(v: Any, z: Any, /) -> Tensor:
     """J_v - i Y_v."""
     return _of_loop("hankel2", v, z, _hankel(v, z, 2, scaled=False))
 
 
-@on_tensors("special.hankel1e", arrays=("z",), by_element=True, hosted=on_cpu)
+@on_tensors("special.hankel1e", arrays=("z",), hosted=on_cpu)
 def hankel1e(v: Any, z: Any, /) -> Tensor:
     """H_v of the first kind times exp(-iz)."""
     return _of_loop("hankel1e", v, z, _hankel(v, z, 1, scaled=True))
 
 
-@on_tensors("special.hankel2e", arrays=("z",), by_element=True, hosted=on_cpu)
+@on_tensors("special.hankel2e", arrays=("z",), hosted=on_cpu)
 def hankel2e(v: Any, z: Any, /) -> Tensor:
     """H_v of the second kind times exp(iz)."""
     return _of_loop("hankel2e", v, z, _hankel(v, z, 2, scaled=True))

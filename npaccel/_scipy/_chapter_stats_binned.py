@@ -132,7 +132,7 @@ def _why_hosted(bound: dict[str, Any]) -> str:
     if isinstance(values, torch.Tensor) and values.is_complex():
         return "the values are complex"
     few = isinstance(values, torch.Tensor) and values.numel() < _FEW and free_for_scipy(bound)
-    return "on a CPU few values are SciPy's sooner" if few else ""
+    return "on a CPU, few values are SciPy's sooner" if few else ""
 
 
 def _binned(

@@ -30,9 +30,8 @@ def on_a_cpu(
     """
 
     def hosted(bound: dict[str, Any]) -> str:
-        return (besides(bound) if besides else "") or (
-            f"on a CPU {why}" if free_for_scipy(bound) else ""
-        )
+        found = besides(bound) if besides else ""
+        return found or (f"on a CPU, {why}" if free_for_scipy(bound) else "")
 
     return hosted
 
@@ -40,7 +39,7 @@ def on_a_cpu(
 def one_matrix(bound: dict[str, Any]) -> str:
     """Leave single matrices to SciPy's LAPACK on a CPU, and stacks of them to torch's."""
     stacks = any(tensor.ndim > 2 for tensor in _containers.tensors(bound))
-    return "on a CPU SciPy's LAPACK is as fast" if not stacks and free_for_scipy(bound) else ""
+    return "on a CPU, SciPy's LAPACK is as fast" if not stacks and free_for_scipy(bound) else ""
 
 
 def free_for_scipy(bound: dict[str, Any]) -> bool:

@@ -166,7 +166,7 @@ def student(t: Tensor, df: Any, alternative: str) -> Tensor:
     """The p-value of Student's statistic."""
     wide, df = _wide(t, df)
     side = number_of(alternative)
-    if free_for_scipy({"t": wide, "df": df}) and is_near(wide):
+    if _left_to_scipy(wide, df):
         tail = _in_scipy("stdtr", df, wide * -side if side else -wide.abs())
         return (tail if side else 2 * tail).to(t.dtype)
     square = wide * wide
@@ -186,7 +186,7 @@ def student(t: Tensor, df: Any, alternative: str) -> Tensor:
 def fisher(f: Tensor, dfn: Any, dfd: Any) -> Tensor:
     """The p-value of Fisher's F, its right tail."""
     wide, dfn, dfd = _wide(f, dfn, dfd)
-    if free_for_scipy({"f": wide, "dfn": dfn, "dfd": dfd}) and is_near(wide):
+    if _left_to_scipy(wide, dfn, dfd):
         return _in_scipy("fdtrc", dfn, dfd, torch.clamp(wide, min=0)).to(f.dtype)
     above = torch.clamp(dfn * wide, min=0)
     large = torch.isinf(above)
@@ -198,10 +198,17 @@ def fisher(f: Tensor, dfn: Any, dfd: Any) -> Tensor:
 def chi_square(x: Tensor, df: Any, right: bool = True) -> Tensor:
     """The p-value of a chi square: its right tail, or the left one."""
     wide, df = _wide(x, df)
-    if free_for_scipy({"x": wide, "df": df}) and is_near(wide):
+    if _left_to_scipy(wide, df):
         name = "chdtrc" if right else "chdtr"
         return _in_scipy(name, df, torch.clamp(wide, min=0)).to(x.dtype)
     return incomplete_gamma(df / 2, torch.clamp(wide, min=0) / 2)[right].to(x.dtype)
+
+
+def _left_to_scipy(*tensors: Tensor) -> bool:
+    """Whether SciPy can have tensors now."""
+    return free_for_scipy({str(n): tensor for n, tensor in enumerate(tensors)}) and is_near(
+        tensors[0]
+    )
 
 
 def _in_scipy(name: str, *tensors: Tensor) -> Tensor:

@@ -71,7 +71,6 @@ def elementwise(
             tolerance=tolerance,
             note=note,
             hosted=hosted,
-            by_element=True,
         )(_of_ufunc(ufunc, kernel, wide, complex_too))
         return kernel
 
@@ -138,7 +137,6 @@ def with_orders(
             tolerance=tolerance,
             note=note,
             hosted=hosted,
-            by_element=True,
         )(_of_orders(ufunc, kernel, static))
         return kernel
 

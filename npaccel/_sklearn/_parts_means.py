@@ -90,8 +90,8 @@ class Points:
             _add(found, parts, weights, new[which], 1)
             _add(found, parts, weights, old[which], -1)
             return found
-        added = _sums_of_columns(parts.T, weights, new[which], clusters)
-        return added - _sums_of_columns(parts.T, weights, old[which], clusters)
+        added = _sums_of_groups(parts.T, weights, new[which], clusters)
+        return added - _sums_of_groups(parts.T, weights, old[which], clusters)
 
     def inertia(self, centers: Any, labels: Any, weights: Any) -> torch.Tensor:
         """Return the sum of the squared distances of rows from their centres, in 64 bits."""
@@ -106,7 +106,7 @@ class Points:
         """Return the sum of the rows of each cluster in 64 bits."""
         if self.turned:
             wide = None if weights is None else weights.double()
-            return _sums_of_columns(self._X, wide, labels, clusters)
+            return _sums_of_groups(self._X, wide, labels, clusters)
         found = torch.zeros((clusters, self.features), dtype=torch.float64, device=self.device)
         for rows in tiles(self._X, self.features):
             _add(found, self._X[rows], None if weights is None else weights[rows], labels[rows], 1)
@@ -137,7 +137,7 @@ def means_of_columns(X: torch.Tensor) -> torch.Tensor:
     return (sums_of_columns(X, _part(X)) / len(X)).to(X.dtype)
 
 
-def _sums_of_columns(columns: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
+def _sums_of_groups(columns: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
     """Return for each of several columns the sums of its groups, in 64 bits.
 
     On a CPU by NumPy: torch starts its threads several times for each column.
@@ -236,9 +236,7 @@ def sizes(labels: torch.Tensor, weights: torch.Tensor | None, clusters: int) -> 
     Some rows at a time: `torch.bincount` makes 64 bits of each label.
     """
     found = torch.zeros(clusters, dtype=torch.float64, device=labels.device)
-    step = 8 * _part(labels)  # there is one number for each row
-    for start in range(0, len(labels), step):
-        rows = slice(start, start + step)
+    for rows in _parts(labels, 8 * _part(labels)):  # there is one number for each row
         wide = None if weights is None else weights[rows]
         found += torch.bincount(labels[rows], weights=wide, minlength=clusters)
     return found
@@ -374,9 +372,10 @@ def _part(X: Any) -> int:
     return _CPU_PART if X.device.type == "cpu" else _GPU_PART
 
 
-def _parts(X: Any) -> Iterator[slice]:
-    for start in range(0, len(X), _part(X)):
-        yield slice(start, min(start + _part(X), len(X)))
+def _parts(X: Any, step: int | None = None) -> Iterator[slice]:
+    step = step or _part(X)
+    for start in range(0, len(X), step):
+        yield slice(start, min(start + step, len(X)))
 
 
 def inertia(X: Any, weights: Any, centers: Any, labels: Any) -> float:
