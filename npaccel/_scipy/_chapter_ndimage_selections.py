@@ -9,6 +9,7 @@ import torch
 from npaccel._scipy import _checks
 from npaccel._scipy import _parts_ndimage_groups as groups
 from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_sorting import in_order
 from npaccel._scipy._table import on_tensors
 
 _ARRAYS = ("input", "labels", "index")
@@ -160,7 +161,7 @@ def _median_of_one(x: torch.Tensor, mask: Any) -> torch.Tensor:
     if mask is not None:
         worst = torch.full((), _worst(values, False), dtype=values.dtype, device=x.device)
         values = torch.where(mask.reshape(-1), values, worst)
-    ordered = torch.sort(values).values
+    ordered = in_order(values)
     low, high = ordered[(count - 1) // 2], ordered[count // 2]
     found = _halfway(low, high)
     if not found.dtype.is_floating_point or not x.is_floating_point():

@@ -14,6 +14,7 @@ from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy._chapter_signal_filters import _ON_A_CPU, sosfilt, sosfiltfilt
 from npaccel._scipy._checks import is_near
 from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_sorting import in_order
 from npaccel._scipy._table import on_tensors
 
 #: Backgrounds that are taken away before, and added afterwards.
@@ -139,7 +140,7 @@ def _background(x: Any, padtype: str) -> Any:
         return x.amin(-1, keepdim=True)
     if padtype == "maximum":
         return x.amax(-1, keepdim=True)
-    ordered, middle = torch.sort(x, -1).values, x.shape[-1] // 2
+    ordered, middle = in_order(x, -1), x.shape[-1] // 2
     found = (ordered[..., (x.shape[-1] - 1) // 2] + ordered[..., middle]) / 2
     return torch.where(torch.isnan(ordered[..., -1]), torch.nan, found).unsqueeze(-1)
 

@@ -13,6 +13,7 @@ from npaccel._scipy import _parts_signal as parts
 from npaccel._scipy._chapter_signal_smoothing import detrended
 from npaccel._scipy._checks import is_near
 from npaccel._scipy._parts_arguments import on_a_cpu
+from npaccel._scipy._parts_sorting import in_order
 from npaccel._scipy._table import on_tensors
 
 
@@ -83,7 +84,7 @@ def _doubled(power: Any, length: int) -> Any:
 def _median(x: Any) -> Any:
     """The median along the last axis but one, over its mean for powers of noise."""
     count = x.shape[-2]
-    ordered = torch.sort(x, -2).values
+    ordered = in_order(x, -2)
     found = (ordered[..., (count - 1) // 2, :] + ordered[..., count // 2, :]) / 2
     found = torch.where(torch.isnan(ordered[..., -1, :]), math.nan, found)
     even = 2 * np.arange(1.0, (count - 1) // 2 + 1)

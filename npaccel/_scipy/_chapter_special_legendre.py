@@ -50,12 +50,18 @@ def legendre_p_all(n: Any, z: Any, /, *, diff_n: int = 0) -> Tensor:
     (value,) = floats(z)
     wide = value.to(torch.float64)
     degree = _positive(n, "n")
-    before, now = torch.ones_like(wide), wide
-    found = [before]
-    for k in range(1, degree + 1):
-        found.append(now)
-        before, now = now, ((2 * k + 1) * wide * now - k * before) / (k + 1)
-    return torch.stack(found)[None].to(value.dtype)
+    # Where derivatives are wanted no result may be written into another's memory.
+    keeps = torch.is_grad_enabled() and wide.requires_grad
+    room: Any = [None] * (degree + 1) if keeps else wide.new_empty((degree + 1, *wide.shape))
+    found = [torch.ones_like(wide), wide][: degree + 1]
+    for k in range(1, degree):
+        new = torch.mul(wide, found[k], out=room[k + 1])
+        found.append(new.mul_(2 * k + 1).sub_(found[k - 1], alpha=k).div_(k + 1))
+    if keeps:
+        return torch.stack(found)[None].to(value.dtype)
+    for k, row in enumerate(found[:2]):
+        room[k] = row
+    return room[None].to(value.dtype)
 
 
 def _positive(n: Any, name: str) -> int:

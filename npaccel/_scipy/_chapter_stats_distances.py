@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _checks
+from npaccel._scipy import _parts_sorting as sorting
 from npaccel._scipy._parts_arguments import as_float, on_a_cpu
 from npaccel._scipy._parts_samples import floats, hosted, result
 from npaccel._scipy._table import on_tensors, through_host
@@ -31,23 +32,27 @@ def _weighted(values: Any, weights: Any) -> tuple[Tensor, Tensor | None]:
     return x, weights
 
 
-def _share(x: Tensor, weights: Tensor | None, at: Tensor) -> Tensor:
-    """The share of a sample that is at most each of the values."""
-    ordered, order = torch.sort(x)
-    count = torch.searchsorted(ordered, at, right=True)
-    if weights is None:
-        return count.to(x.dtype) / x.numel()
-    total = torch.cumsum(weights[order], 0)
-    return torch.cat([total[:1] * 0, total])[count] / total[-1]
-
-
 def _apart(p: int, u: Any, v: Any, u_weights: Any, v_weights: Any) -> Tensor:
     """The p-norm of the difference of two distribution functions."""
-    first, second = _weighted(u, u_weights), _weighted(v, v_weights)
-    everything = torch.sort(torch.cat([first[0], second[0]])).values
-    width = torch.diff(everything)
-    at = everything[:-1].contiguous()
-    apart = (_share(*first, at) - _share(*second, at)).abs()
+    samples = _weighted(u, u_weights), _weighted(v, v_weights)
+    everything = torch.cat([x for x, _ in samples])
+    places = sorting.order(everything)
+    width = torch.diff(everything[places])
+    shares = []
+    start = 0
+    for x, weights in samples:
+        end = start + len(x)
+        if weights is None:
+            mine = (places >= start) & (places < end)
+        else:
+            mine = weights.new_zeros(len(everything)).index_copy(
+                0, torch.arange(start, end, device=x.device), weights
+            )[places]
+        # Of equal values only the last one's share is right: no width follows the others.
+        passed = torch.cumsum(mine, 0).to(x.dtype)
+        shares.append(passed[:-1] / passed[-1])
+        start = end
+    apart = (shares[0] - shares[1]).abs()
     return torch.dot(apart, width) if p == 1 else torch.sqrt(torch.dot(apart**2, width))
 
 
@@ -107,7 +112,7 @@ def ks_1samp(
     if sample.ndim != 1 or not sample.numel() or method not in ("auto", "exact", "approx", "asymp"):
         raise ValueError("SciPy knows")
     side = _side(alternative)
-    ordered = torch.sort(sample).values
+    ordered = sorting.in_order(sample)
     n = ordered.numel()
     known = torch.as_tensor(cdf(ordered, *args))
     steps = torch.arange(n + 1, dtype=ordered.dtype, device=ordered.device) / n
@@ -150,7 +155,7 @@ def ks_2samp(
     keepdims: bool = False,
 ) -> Any:
     """The largest distance of two samples' distribution functions."""
-    first, second = (torch.sort(v).values for v in floats(data1, data2))
+    first, second = (sorting.in_order(v) for v in floats(data1, data2))
     if first.ndim != 1 or second.ndim != 1 or method not in ("auto", "asymp"):
         raise ValueError("SciPy knows")
     side = _side(alternative)

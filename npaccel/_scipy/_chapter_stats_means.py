@@ -24,6 +24,7 @@ from npaccel._scipy._parts_samples import (
     student,
     variance,
 )
+from npaccel._scipy._parts_sorting import in_order
 from npaccel._scipy._table import on_tensors
 
 #: Tensors.
@@ -217,14 +218,14 @@ def _welch(groups: list[Tensor]) -> tuple[Tensor, Any, Any]:
 def _median(x: Tensor) -> Tensor:
     """The median along the last axis, kept; NaN where there is one."""
     n = x.shape[-1]
-    ordered = torch.sort(x, dim=-1).values
+    ordered = in_order(x)
     found = (ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2
     return torch.where(torch.isnan(x).any(-1), math.nan, found).unsqueeze(-1)
 
 
 def _trimmed(x: Tensor, share: float) -> Tensor:
     cut = int(share * x.shape[-1])
-    return torch.sort(x, dim=-1).values[..., cut : x.shape[-1] - cut].mean(-1, keepdim=True)
+    return in_order(x)[..., cut : x.shape[-1] - cut].mean(-1, keepdim=True)
 
 
 @on_tensors("stats.levene", arrays=(), hosted=on_a_cpu(SORTS_LESS, hosted(nan_policy="propagate")))

@@ -10,6 +10,7 @@ import torch
 from npaccel._scipy import _checks
 from npaccel._scipy._parts_arguments import as_float, on_a_cpu
 from npaccel._scipy._parts_samples import SORTS_LESS, floats, hosted, result
+from npaccel._scipy._parts_sorting import in_order
 from npaccel._scipy._table import on_tensors, through_host
 
 #: Tensors.
@@ -21,7 +22,7 @@ Tensor = Any
 
 def _cut(a: Tensor, low: int, high: int, axis: int) -> Tensor:
     """The elements from one rank to before another along an axis."""
-    ordered = torch.sort(a, dim=axis, stable=True).values
+    ordered = in_order(a, axis)
     return ordered.narrow(axis, low, high - low)
 
 
@@ -185,7 +186,7 @@ def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = 
     if not isinstance(score, torch.Tensor):
         score = as_float(score, torch.float64, a.device)
     both = torch.promote_types(a.dtype, score.dtype)
-    ordered, score = torch.sort(a.to(both)).values, score.to(both).contiguous()
+    ordered, score = in_order(a.to(both)), score.to(both).contiguous()
     below = torch.searchsorted(ordered, score, right=False)
     at_most = torch.searchsorted(ordered, score, right=True)
     if kind == "rank":
@@ -219,7 +220,7 @@ def scoreatpercentile(
     if not a.numel() or not 0 <= per <= 100:
         raise ValueError("SciPy knows")
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis)
-    ordered = torch.sort(a, dim=axis).values
+    ordered = in_order(a, axis)
     place = per / 100.0 * (ordered.shape[axis] - 1)
     low = int(place)
     if low != place and interpolation_method in ("lower", "higher"):

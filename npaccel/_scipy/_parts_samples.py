@@ -13,6 +13,7 @@ import torch
 from npaccel._scipy import _element_loops
 from npaccel._scipy._checks import is_near
 from npaccel._scipy._parts_arguments import as_float, free_for_scipy
+from npaccel._scipy._parts_sorting import in_order
 from npaccel._scipy._parts_special_incomplete import incomplete_beta, incomplete_gamma
 
 #: Tensors.
@@ -140,7 +141,7 @@ def ranks(x: Tensor, method: str = "average") -> Tensor:
 
 def tied(x: Tensor) -> Tensor:
     """The sum of t**3 - t over groups of t equal values, along the last axis."""
-    ordered = torch.sort(x, dim=-1).values
+    ordered = in_order(x)
     first, last = runs(ordered)
     size = (last - first + 1).to(torch.float64)
     return (size * size - 1).sum(-1)

@@ -19,6 +19,8 @@ from npaccel._torch_internals.fusion import nothing_stored_between
 
 #: As many features are summed one by one; with more, a matrix product is faster.
 UNROLLED = 32
+#: How many points `nearest` compares in one turn of its loop.
+_AT_ONCE = 4
 
 
 def fused(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -51,27 +53,47 @@ def _apart(XT: Any, c: Any, d: int) -> Any:
     return found
 
 
-@fused("d")
-def nearest(XT: Any, C: Any, *, d: int) -> Any:
-    """Return for each column of XT the number (int32) of the nearest row of C.
+def in_blocks(C: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return points as `nearest` takes them: times -2, some in each block, and their lengths.
 
-    As `np.argmin`, whose loop over pairs of a distance and a number takes four times as long.
+    The last one is repeated until its block is full: of equal ones the first is found.
     """
-    products = C[:, :1] * XT[0]
-    for f in range(1, d):
-        products = products + C[:, f][:, None] * XT[f]
-    table = np.sum(C * C, axis=1)[:, None] - (products + products)
-    numbers = np.arange(len(C))[:, None]
-    if table.dtype == np.float32:
+    missing = -len(C) % _AT_ONCE
+    if missing:
+        C = torch.cat((C, C[-1:].expand(missing, -1)))
+    lengths = torch.linalg.vecdot(C, C)
+    return (-2 * C).view(-1, _AT_ONCE, C.shape[1]), lengths.view(-1, _AT_ONCE)
+
+
+@fused("d")
+def nearest(XT: Any, C: Any, lengths: Any, *, d: int) -> Any:
+    """Return for each column of XT the number (int32) of the nearest point.
+
+    The points of a block are compared with what is in the registers of a processor, one with the
+    other; so the loop over blocks has little left to do. It is `np.argmin`, whose loop over pairs
+    of a distance and a number takes four times as long.
+    """
+    best = place = None
+    for j in range(_AT_ONCE):
+        table = lengths[:, j][:, None] + C[:, j, 0][:, None] * XT[0]
+        for f in range(1, d):
+            table = table + C[:, j, f][:, None] * XT[f]
+        if best is None:
+            best, place = table, np.int32(0)
+        else:
+            is_closer = table < best
+            best, place = np.where(is_closer, table, best), np.where(is_closer, np.int32(j), place)
+    numbers = (np.arange(len(C)) * _AT_ONCE)[:, None] + place
+    if best.dtype == np.float32:
         # Bits of floats sort as floats do, but for the order of negative ones: above the number.
-        bits = table.view(np.int32)
+        bits = best.view(np.int32)
         bits = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
         pairs = bits.astype(np.int64) * (1 << 32) + numbers
         return (np.min(pairs, axis=0) & 0x7FFFFFFF).astype(np.int32)
     # As floats, which have as many bits as the table's: so the loop has whole vectors.
-    is_smallest = table == np.min(table, axis=0)
-    places = np.where(is_smallest, numbers.astype(np.float64), np.float64(len(C) - 1))
-    return np.min(places, axis=0).astype(np.int32)
+    is_smallest = best == np.min(best, axis=0)
+    places = np.min(np.where(is_smallest, numbers.astype(np.float64), np.inf), axis=0)
+    return np.where(places == np.inf, 0.0, places).astype(np.int32)  # inf: all are NaN
 
 
 @fused("d")

@@ -58,9 +58,10 @@ class Points:
             return nearest(self._X, centers)
         size = min(_TURNED_PART if self.device.type == "cpu" else self.count, self.count)
         found = torch.empty(self.count, dtype=torch.int32, device=self.device)
+        blocks, lengths = _parts_fused.in_blocks(centers)
         for start in range(0, self.count, size):
             rows = slice(min(start, self.count - size), min(start + size, self.count))
-            found[rows] = _parts_fused.nearest(self._X[:, rows], centers, d=self.features)
+            found[rows] = _parts_fused.nearest(self._X[:, rows], blocks, lengths, d=self.features)
         return found
 
     def potentials(self, candidates: Any, closest: Any, weights: Any) -> torch.Tensor:
@@ -84,14 +85,12 @@ class Points:
 
     def changes(self, which: Any, weights: Any, old: Any, new: Any, clusters: int) -> torch.Tensor:
         """Return by how much the sums of clusters change when some rows do."""
-        parts, weights = self[which], None if weights is None else weights[which]
-        if not self.turned:
-            found = torch.zeros((clusters, self.features), dtype=torch.float64, device=self.device)
-            _add(found, parts, weights, new[which], 1)
-            _add(found, parts, weights, old[which], -1)
-            return found
-        added = _sums_of_groups(parts.T, weights, new[which], clusters)
-        return added - _sums_of_groups(parts.T, weights, old[which], clusters)
+
+        def of_part(part: torch.Tensor) -> torch.Tensor:
+            table = self._wide(part, weights)
+            return self._sums(table, new[part], clusters) - self._sums(table, old[part], clusters)
+
+        return _total(in_threads(of_part, which.split(_part(which)), self.device))
 
     def inertia(self, centers: Any, labels: Any, weights: Any) -> torch.Tensor:
         """Return the sum of the squared distances of rows from their centres, in 64 bits."""
@@ -104,13 +103,30 @@ class Points:
 
     def sums(self, labels: torch.Tensor, weights: Any, clusters: int) -> torch.Tensor:
         """Return the sum of the rows of each cluster in 64 bits."""
+
+        def of_part(rows: slice) -> torch.Tensor:
+            return self._sums(self._wide(rows, weights), labels[rows], clusters)
+
+        return _total(in_threads(of_part, _parts(labels), self.device))
+
+    def _wide(self, which: Any, weights: Any) -> torch.Tensor:
+        """Return some rows times their weights in 64 bits, as columns where they are turned."""
+        table = (self._X[:, which] if self.turned else self._X[which]).double()
+        if weights is None:
+            return table
+        return table * (weights[which] if self.turned else weights[which][:, None])
+
+    def _sums(self, table: torch.Tensor, labels: torch.Tensor, clusters: int) -> torch.Tensor:
+        """Return the sum of the rows of each cluster in a table of `_wide`."""
+        many = clusters * self.features > torch.iinfo(labels.dtype).max
+        labels = labels.long() if many else labels
+        features = torch.arange(self.features, dtype=labels.dtype, device=self.device)
         if self.turned:
-            wide = None if weights is None else weights.double()
-            return _sums_of_groups(self._X, wide, labels, clusters)
-        found = torch.zeros((clusters, self.features), dtype=torch.float64, device=self.device)
-        for rows in tiles(self._X, self.features):
-            _add(found, self._X[rows], None if weights is None else weights[rows], labels[rows], 1)
-        return found
+            bins = features[:, None] * clusters + labels
+        else:
+            bins = labels[:, None] * self.features + features
+        found = torch.bincount(bins.view(-1), table.reshape(-1), clusters * self.features)
+        return found.view(-1, clusters).T if self.turned else found.view(clusters, -1)
 
 
 def points(X: Any, clusters: int) -> Points:
@@ -137,28 +153,12 @@ def means_of_columns(X: torch.Tensor) -> torch.Tensor:
     return (sums_of_columns(X, _part(X)) / len(X)).to(X.dtype)
 
 
-def _sums_of_groups(columns: Any, weights: Any, labels: Any, groups: int) -> torch.Tensor:
-    """Return for each of several columns the sums of its groups, in 64 bits.
-
-    On a CPU by NumPy: torch starts its threads several times for each column.
-    """
-    found = torch.zeros((groups, len(columns)), dtype=torch.float64, device=labels.device)
-    for rows in _parts(labels):
-        part = columns[:, rows].double()
-        if weights is not None:
-            part = part * weights[rows]
-        numbers = labels[rows].long()
-        if labels.device.type == "cpu":
-            sums = [np.bincount(numbers.numpy(), c, groups) for c in part.numpy()]
-            found += torch.from_numpy(np.stack(sums, axis=1))
-        else:
-            found += torch.stack([torch.bincount(numbers, c, groups) for c in part], dim=1)
+def _total(parts: list[torch.Tensor]) -> torch.Tensor:
+    """Return the sum of tables, which are added one after the other."""
+    found = parts[0].clone()
+    for part in parts[1:]:
+        found += part
     return found
-
-
-def _add(found: Any, rows: Any, weights: Any, labels: Any, sign: int) -> None:
-    rows = rows.double() if weights is None else rows.double() * weights[:, None]
-    found.index_add_(0, labels, rows, alpha=sign)
 
 
 # -- Seeds --------------------------------------------------------------------------------------
@@ -235,11 +235,15 @@ def sizes(labels: torch.Tensor, weights: torch.Tensor | None, clusters: int) -> 
 
     Some rows at a time: `torch.bincount` makes 64 bits of each label.
     """
-    found = torch.zeros(clusters, dtype=torch.float64, device=labels.device)
-    for rows in _parts(labels, 8 * _part(labels)):  # there is one number for each row
-        wide = None if weights is None else weights[rows]
-        found += torch.bincount(labels[rows], weights=wide, minlength=clusters)
-    return found
+
+    def of_part(rows: slice) -> torch.Tensor:
+        return torch.bincount(
+            labels[rows], weights=None if weights is None else weights[rows], minlength=clusters
+        )
+
+    # There is one number for each row.
+    parts = in_threads(of_part, _parts(labels, 8 * _part(labels)), labels.device)
+    return _total(parts).double()
 
 
 class Sums:
@@ -271,12 +275,10 @@ class Sums:
             In how many places they differ.
         """
         if changed > _MANY * len(labels):
-            self.sums = self.X.sums(labels, self.weights, self.clusters)
-            return self.sums
-        which = torch.nonzero(labels != before)[:, 0]
-        for part in which.split(_part(which)):
-            change = self.X.changes(part, self.wide, before, labels, self.clusters)
-            self.sums = self.sums + change
+            self.sums = self.X.sums(labels, self.wide, self.clusters)
+        else:
+            which = torch.nonzero(labels != before)[:, 0]
+            self.sums += self.X.changes(which, self.wide, before, labels, self.clusters)
         return self.sums
 
 

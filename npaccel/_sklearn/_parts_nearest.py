@@ -10,6 +10,7 @@ and rows for which it isn't are done in 64 bits.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -23,8 +24,10 @@ from npaccel._sklearn._parts_tiles import in_threads, squares, sums_of_columns
 _BLOCK = 32
 #: How many blocks more than needed are looked into, so that a table in 32 bits is sure to do.
 _SPARE = 3
-#: How many distances a tile of the table has.
+#: How many distances a tile of the table has; on a CPU as many as there are numbers in the rows,
+#: between two bounds: so it needs no more memory than they.
 _CPU_TILE = 1 << 18
+_LARGEST_CPU_TILE = 1 << 20
 _GPU_TILE = 1 << 27
 #: How many rows a tile has at most, and how many columns are looked at before it has more rows.
 _ROWS = _COLUMNS = 1 << 12
@@ -103,41 +106,58 @@ def k_nearest(
     numbers : torch.Tensor
         int64.
     """
-    step = max(16, min(_tile(X) // max(min(len(Y), _COLUMNS), 1), _ROWS))
+    size = _Tile.of(X)
     large = distance is sqeuclidean and len(X) * len(Y) >= _LARGE
-    narrow = _Narrow(Y) if large else None
+    narrow = _Narrow(Y, size) if large else None
     distances = torch.empty((len(X), k), dtype=torch.float64, device=X.device)
     numbers = torch.empty((len(X), k), dtype=torch.int64, device=X.device)
 
     def tile(rows: slice) -> None:
-        part = _of_tile(X[rows].double(), Y, k, distance, narrow)
+        part = _of_tile(X[rows].double(), Y, k, distance, size, narrow)
         distances[rows], numbers[rows] = part
 
+    step = size.rows(Y)
     in_threads(tile, [slice(n, n + step) for n in range(0, len(X), step)], X.device)
     return distances, numbers
 
 
-def _tile(X: torch.Tensor) -> int:
-    """Return how many numbers a tile has."""
-    return _CPU_TILE if X.device.type == "cpu" else _GPU_TILE
+@dataclasses.dataclass(frozen=True)
+class _Tile:
+    """A part of the table of distances that is computed at once.
 
+    Parameters
+    ----------
+    numbers : int
+        How many there are in it.
+    """
 
-def _columns_of(X: torch.Tensor, Y: torch.Tensor) -> int:
-    """Return how many columns a tile has for some rows."""
-    step = max(_BLOCK, _tile(Y) // max(len(X), 1) // _BLOCK * _BLOCK)
-    return min(step, -(-len(Y) // _BLOCK) * _BLOCK)
+    numbers: int
 
+    @classmethod
+    def of(cls, X: torch.Tensor) -> _Tile:
+        """Return the tile for a table with a line for each row of X."""
+        if X.device.type != "cpu":
+            return cls(_GPU_TILE)
+        return cls(max(_CPU_TILE, min(X.numel(), _LARGEST_CPU_TILE)))
 
-def _held(X: torch.Tensor, Y: torch.Tensor) -> int:
-    """Return of how many columns the blocks' smallest are held, before the best are chosen."""
-    step = _columns_of(X, Y)
-    tiles = max(1, _tile(Y) * _BLOCK // 2 // (max(len(X), 1) * step))
-    return step * min(tiles, -(-len(Y) // step))
+    def rows(self, Y: torch.Tensor) -> int:
+        """Return how many rows are done together."""
+        return max(16, min(self.numbers // max(min(len(Y), _COLUMNS), 1), _ROWS))
 
+    def columns(self, X: torch.Tensor, Y: torch.Tensor) -> int:
+        """Return how many columns a tile has for some rows."""
+        step = max(_BLOCK, self.numbers // max(len(X), 1) // _BLOCK * _BLOCK)
+        return min(step, -(-len(Y) // _BLOCK) * _BLOCK)
 
-def _room(X: torch.Tensor, Y: torch.Tensor) -> int:
-    """Return how many numbers a tile and the blocks' smallest are together."""
-    return len(X) * (_columns_of(X, Y) + _held(X, Y) // _BLOCK)
+    def held(self, X: torch.Tensor, Y: torch.Tensor) -> int:
+        """Return of how many columns the blocks' smallest are held, before the best are chosen."""
+        step = self.columns(X, Y)
+        tiles = max(1, self.numbers * _BLOCK // 2 // (max(len(X), 1) * step))
+        return step * min(tiles, -(-len(Y) // step))
+
+    def room(self, X: torch.Tensor, Y: torch.Tensor) -> int:
+        """Return how many numbers a tile and the blocks' smallest are together."""
+        return len(X) * (self.columns(X, Y) + self.held(X, Y) // _BLOCK)
 
 
 class _Narrow:
@@ -146,9 +166,9 @@ class _Narrow:
     They are taken around their mean where that makes them shorter.
     """
 
-    def __init__(self, Y: torch.Tensor) -> None:
-        self.Y = Y
-        step = max(1, _tile(Y) // (4 * max(Y.shape[1], 1)))
+    def __init__(self, Y: torch.Tensor, size: _Tile) -> None:
+        self.Y, self.size = Y, size
+        step = max(1, size.numbers // (4 * max(Y.shape[1], 1)))
         middle = sums_of_columns(Y, step) / len(Y)
         self.middle: torch.Tensor | None = middle.to(Y.dtype)  # nothing is to be made wider by it
         self.lengths = torch.empty(len(Y), dtype=torch.float32, device=Y.device)
@@ -166,7 +186,7 @@ class _Narrow:
     @contextlib.contextmanager
     def room_for(self, X: torch.Tensor) -> Iterator[torch.Tensor]:
         """Lend memory for a tile, to one thread after the other: new memory is slow."""
-        count = _room(X, self.Y)
+        count = self.size.room(X, self.Y)
         try:
             room = self._rooms.pop()
         except IndexError:
@@ -193,7 +213,12 @@ class _Narrow:
 
 
 def _of_tile(
-    X: torch.Tensor, Y: torch.Tensor, k: int, distance: Distance, narrow: _Narrow | None
+    X: torch.Tensor,
+    Y: torch.Tensor,
+    k: int,
+    distance: Distance,
+    size: _Tile,
+    narrow: _Narrow | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     blocks = -(-len(Y) // _BLOCK)
     if blocks <= 2 * (k + _SPARE):
@@ -206,19 +231,21 @@ def _of_tile(
                 return _sqeuclidean_by_product(X, others, squares(others), room)
             return distance(X, others)
 
-        room = X.new_empty(_room(X, Y))
-        _, chosen = _smallest_blocks(X, Y, wide, k, _first_smallest, room)
-        return _within(X, Y, k, chosen, distance, room)
+        room = X.new_empty(size.room(X, Y))
+        _, chosen = _smallest_blocks(X, Y, wide, k, _first_smallest, size, room)
+        return _within(X, Y, k, chosen, distance, size, room)
     shifted = narrow.shifted(X)
     with narrow.room_for(shifted) as room:
         table = functools.partial(narrow.table, shifted)
-        values, chosen = _smallest_blocks(shifted, Y, table, k + _SPARE + 1, _some_smallest, room)
-        distances, numbers = _within(X, Y, k, chosen[:, :-1], distance, room)
+        values, chosen = _smallest_blocks(
+            shifted, Y, table, k + _SPARE + 1, _some_smallest, size, room
+        )
+        distances, numbers = _within(X, Y, k, chosen[:, :-1], distance, size, room)
     outside = values[:, -1].double() + squares(shifted.double())
     unsure = distances[:, -1] > outside - narrow.error(shifted)
     rows = torch.nonzero(unsure)[:, 0]
     if len(rows):
-        distances[rows], numbers[rows] = _of_tile(X[rows], Y, k, distance, None)
+        distances[rows], numbers[rows] = _of_tile(X[rows], Y, k, distance, size, None)
     return distances, numbers
 
 
@@ -228,13 +255,14 @@ def _smallest_blocks(
     table: Callable[[slice, torch.Tensor], torch.Tensor],
     count: int,
     select: Callable[[torch.Tensor, int], torch.Tensor],
+    size: _Tile,
     room: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return for each row the smallest numbers that blocks of columns have, and which blocks.
 
     The best so far stand before the new ones: so `select` may prefer the first of equal ones.
     """
-    step, held = _columns_of(X, Y), _held(X, Y)
+    step, held = size.columns(X, Y), size.held(X, Y)
     blocks = len(X) * held // _BLOCK
     smallest, room = room[:blocks].view(len(X), -1), room[blocks:]
     values = chosen = None
@@ -297,6 +325,7 @@ def _within(
     k: int,
     chosen: torch.Tensor,
     distance: Distance,
+    size: _Tile,
     room: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the k nearest among the members of each row's own blocks."""
@@ -307,7 +336,7 @@ def _within(
     inside = numbers.clamp(max=len(Y) - 1)
     # The members' rows and their differences have as many numbers as a tile and more.
     numbers_of_row = max(inside.shape[1] * X.shape[1], 1)
-    step = _tile(X) // (2 * numbers_of_row)
+    step = size.numbers // (2 * numbers_of_row)
     if distance is sqeuclidean:
         step = min(step, room.nbytes // (numbers_of_row * (8 + Y.element_size())))
     distances = torch.empty((len(X), k), dtype=torch.float64, device=X.device)
@@ -345,7 +374,7 @@ def within_radius(
         Rows of Y, in order.
     distances : torch.Tensor
     """
-    step = max(1, _tile(X) // max(len(Y), 1))
+    step = max(1, _Tile.of(X).numbers // max(len(Y), 1))
     counts, numbers, distances = [], [], []
     for start in range(0, len(X), step):
         table = distance(X[start : start + step], Y)

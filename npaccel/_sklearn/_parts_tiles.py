@@ -11,6 +11,7 @@ import torch
 from npaccel import _workers
 from npaccel._sklearn._kernels import kernel
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 #: How large a tile of a table may be: on a CPU it stays in the cache of a core.
@@ -97,7 +98,7 @@ def squared_distances(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
     return table.add_(squares(X)[:, None]).clamp_(min=0)
 
 
-def in_threads(work: Callable[[slice], T], parts: Iterable[slice], device: torch.device) -> list[T]:
+def in_threads(work: Callable[[P], T], parts: Iterable[P], device: torch.device) -> list[T]:
     """Return what a function gives for each part; on a CPU with a thread for each core."""
     if device.type == "cpu":
         return _workers.in_threads(work, parts)
