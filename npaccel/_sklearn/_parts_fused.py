@@ -62,7 +62,7 @@ def in_blocks(C: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     if missing:
         C = torch.cat((C, C[-1:].expand(missing, -1)))
     lengths = torch.linalg.vecdot(C, C)
-    return (-2 * C).view(-1, _AT_ONCE, C.shape[1]), lengths.view(-1, _AT_ONCE)
+    return (-2 * C).contiguous().view(-1, _AT_ONCE, C.shape[1]), lengths.view(-1, _AT_ONCE)
 
 
 @fused("d")
@@ -73,17 +73,21 @@ def nearest(XT: Any, C: Any, lengths: Any, *, d: int) -> Any:
     other; so the loop over blocks has little left to do. It is `np.argmin`, whose loop over pairs
     of a distance and a number takes four times as long.
     """
-    best = place = None
+    best: Any = None
+    place: Any = np.float32(0)
     for j in range(_AT_ONCE):
         table = lengths[:, j][:, None] + C[:, j, 0][:, None] * XT[0]
         for f in range(1, d):
             table = table + C[:, j, f][:, None] * XT[f]
         if best is None:
-            best, place = table, np.int32(0)
+            best = table
         else:
             is_closer = table < best
-            best, place = np.where(is_closer, table, best), np.where(is_closer, np.int32(j), place)
-    numbers = (np.arange(len(C)) * _AT_ONCE)[:, None] + place
+            best, place = (
+                np.where(is_closer, table, best),
+                np.where(is_closer, best.dtype.type(j), place),
+            )
+    numbers = (np.arange(len(C)) * _AT_ONCE)[:, None] + place.astype(np.int32)
     if best.dtype == np.float32:
         # Bits of floats sort as floats do, but for the order of negative ones: above the number.
         bits = best.view(np.int32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 
 #: What reads more arrays, or takes more operations, is stored before it's read, by default.
 _THRESHOLDS = (
@@ -21,13 +22,24 @@ _THRESHOLDS = (
 _CONTRACTS = "cpp.enable_floating_point_contract_flag"
 
 
+_is_on: ContextVar[bool] = ContextVar("npaccel_nothing_stored_between", default=False)
+
+
 @contextlib.contextmanager
 def nothing_stored_between() -> Iterator[None]:
     """Compute what is reduced where it's reduced, however many arrays it reads.
 
     A product and a sum are rounded once: faster and more accurate, but not what NumPy gives.
+    Inside another one it costs nothing; else 0.1 ms.
     """
+    if _is_on.get():
+        yield
+        return
     config = importlib.import_module("torch._inductor.config")
     changes: dict[str, object] = dict.fromkeys(_THRESHOLDS, 1 << 20)
-    with config.patch({**changes, _CONTRACTS: "fast"}):
-        yield
+    token = _is_on.set(True)
+    try:
+        with config.patch({**changes, _CONTRACTS: "fast"}):
+            yield
+    finally:
+        _is_on.reset(token)

@@ -87,13 +87,14 @@ def test_large_tables_in_32_bits_find_the_same(dtype, offset, monkeypatch):
     monkeypatch.setattr(_parts_nearest, "_CPU_TILE", 1 << 15)
     random = np.random.default_rng(0)
     X = (random.normal(size=(3001, 7)) + offset).astype(dtype)
-    theirs, mine = both(NearestNeighbors(n_neighbors=9, algorithm="brute"), X.astype("float64"))
+    X = X.astype("float64")
+    theirs, mine = both(NearestNeighbors(n_neighbors=9, algorithm="brute"), X)
     with _crossings.cpu_as_device():
-        found = mine.kneighbors(X[:201].astype("float64"))
-    wanted = theirs.set_params(n_neighbors=9).kneighbors(X[:201].astype("float64"))
-    np.testing.assert_allclose(found[0], wanted[0], atol=1e-5 if offset else 1e-7)
-    if not offset:
-        np.testing.assert_array_equal(found[1], wanted[1])
+        found = mine.kneighbors(X[:201])
+    # Far from zero scikit-learn's products lose digits, how many depends on the processor.
+    wanted = theirs.fit(X - offset).kneighbors(X[:201] - offset)
+    np.testing.assert_allclose(found[0], wanted[0], atol=1e-7)
+    np.testing.assert_array_equal(found[1], wanted[1])
 
 
 def test_rows_in_doubt_are_done_in_64_bits(monkeypatch):
@@ -287,6 +288,8 @@ def test_regressor_within_a_radius(dtype, weights, container):
     X, y = data("diabetes", dtype)
     estimator = RadiusNeighborsRegressor(radius_of(X), weights=weights, algorithm="brute")
     tolerance = 1e-4 if dtype == "float32" else TOLERANCE
+    # scikit-learn's products give a row some distance from itself, on some processors.
+    tolerance = max(tolerance, 1e-5) if weights == "distance" else tolerance
     options = {"methods": ("predict",), "container": container, "tolerance": tolerance}
     compare(estimator, X, y, **options)
     compare(estimator, X, np.stack([y, y**2], axis=1), **options)
