@@ -26,7 +26,7 @@ _CPU_PART = 1 << 13
 _GPU_PART = 1 << 24
 #: For so many rows the numbers of the nearest are found at once on a CPU. All parts have this
 #: size, the last begins among the rows before: so one kernel does.
-_TURNED_PART = 1 << 17
+_TURNED_PART = 1 << 16
 
 
 class Points:
@@ -55,18 +55,21 @@ class Points:
 
     def __getitem__(self, rows: Any) -> torch.Tensor:
         """Return some rows."""
-        if isinstance(rows, torch.Tensor) and rows.ndim == 1:
-            found = torch.index_select(self._rows, 0, rows)  # a sixth of an index's time
-        else:
-            found = self._rows[rows]
+        found = self._original(rows)
         return found if self._middle is None else found - self._middle
 
-    def nearest(self, centers: torch.Tensor) -> torch.Tensor:
-        """Return for each row the number of the nearest centre."""
+    def _original(self, rows: Any) -> torch.Tensor:
+        """Return some rows as they were given."""
+        if isinstance(rows, torch.Tensor) and rows.ndim == 1:
+            return torch.index_select(self._rows, 0, rows)  # a sixth of an index's time
+        return self._rows[rows]
+
+    def nearest(self, centers: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+        """Return for each row the number of the nearest centre, in `out` if that is given."""
         if not self.turned:
             return nearest(self._rows, centers)
         size = min(_TURNED_PART if self.device.type == "cpu" else self.count, self.count)
-        found = torch.empty(self.count, dtype=torch.int32, device=self.device)
+        found = self.labels() if out is None else out
         blocks, lengths = _parts_fused.in_blocks(centers)
         with nothing_stored_between():
             for start in range(0, self.count, size):
@@ -74,6 +77,10 @@ class Points:
                 part = self._columns[:, rows]
                 found[rows] = _parts_fused.nearest(part, blocks, lengths, d=self.features)
         return found
+
+    def labels(self) -> torch.Tensor:
+        """Return memory for a number of each row."""
+        return torch.empty(self.count, dtype=torch.int32, device=self.device)
 
     def potentials(self, candidates: Any, closest: Any, weights: Any) -> torch.Tensor:
         """Return for each candidate what the sum of distances would be with it.
@@ -126,7 +133,9 @@ class Points:
 
     def _wide(self, which: Any, weights: Any) -> torch.Tensor:
         """Return some rows times their weights in 64 bits."""
-        rows = self[which].double()
+        rows = self._original(which).double()
+        if self._middle is not None:
+            rows -= self._middle
         return rows if weights is None else rows * weights[which][:, None]
 
     def _sums(self, rows: torch.Tensor, labels: torch.Tensor, clusters: int) -> torch.Tensor:
@@ -355,12 +364,12 @@ def lloyd(
     iterations : int
     """
     sums = Sums(X, weights, len(centers))
-    before = torch.full((len(X),), -1, dtype=torch.int32, device=X.device)
+    before, room = X.labels().fill_(-1), X.labels()
     strict = False
     turns = 0
     while turns < limit:
         turns += 1
-        labels = X.nearest(centers)
+        labels = X.nearest(centers, room)
         mass = sums.weights_of_clusters(labels)
         moved = torch.count_nonzero(labels != before)  # a sum would make 64 bits of each
         changed, empty = _crossings.numbers(moved, (mass == 0).sum())
@@ -369,14 +378,14 @@ def lloyd(
             total, mass = _relocated(X, weights, centers, total, mass, labels)
         new = _averages(total, mass, X.dtype)
         shift = ((new - centers) ** 2).sum()
-        centers, before = new, labels
+        centers, before, room = new, labels, before
         if not changed:
             strict = True
             break
         if _crossings.number(shift) <= tol:
             break
     if not strict:
-        labels = X.nearest(centers)
+        labels = X.nearest(centers, room)
     return labels, inertia(X, weights, centers, labels), centers, turns
 
 
