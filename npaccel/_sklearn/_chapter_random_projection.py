@@ -85,7 +85,7 @@ class _Projection:
 
 @on_device("random_projection.GaussianRandomProjection", refused="sparse matrices", tolerance=1e-10)
 class GaussianRandomProjection(  # type: ignore[misc]
-    _Projection, Accelerated, random_projection.GaussianRandomProjection
+    _parts.HostOnCpu, _Projection, Accelerated, random_projection.GaussianRandomProjection
 ):
     __doc__ = random_projection.GaussianRandomProjection.__doc__
 
