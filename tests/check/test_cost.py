@@ -38,9 +38,6 @@ def test_check_takes_at_most_three_times_both_runs(backend):
 def test_calls_that_nobody_asks_about_cost_nothing_more():
     """A verified function, after its first call, takes as long as one that isn't: 0.3 µs."""
     x = np.ones(3)
-    plain = npaccel.jit(lambda a: a + 1, backend="eager", cache=False)
-    verified = npaccel.jit(lambda a: a + 1, backend="eager", cache=False, verify=True)
-    plain(x), verified(x)
 
     def per_call(function):
         begin = time.perf_counter()
@@ -48,9 +45,14 @@ def test_calls_that_nobody_asks_about_cost_nothing_more():
             function(x)
         return (time.perf_counter() - begin) / 300
 
-    for _ in range(5):
+    more = []
+    for _ in range(6):  # Two equal functions differ too, as they happen to lie in memory.
+        plain = npaccel.jit(lambda a: a + 1, backend="eager", cache=False)
+        verified = npaccel.jit(lambda a: a + 1, backend="eager", cache=False, verify=True)
+        plain(x), verified(x)
         times = [(per_call(plain), per_call(verified)) for _ in range(20)]
         one, other = (min(column) for column in zip(*times, strict=True))
-        if other - one <= 0.3e-6:
+        more.append(other - one)
+        if more[-1] <= 0.3e-6:
             return
-    pytest.fail(f"{(other - one) * 1e6:.2f} µs more per call")
+    pytest.fail(", ".join(f"{seconds * 1e6:.2f}" for seconds in more) + " µs more per call")
