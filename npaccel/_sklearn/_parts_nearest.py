@@ -152,7 +152,7 @@ class _Tile:
     def held(self, X: torch.Tensor, Y: torch.Tensor) -> int:
         """Return of how many columns the blocks' smallest are held, before the best are chosen."""
         step = self.columns(X, Y)
-        tiles = max(1, self.numbers * _BLOCK // 2 // (max(len(X), 1) * step))
+        tiles = max(1, self.numbers * _BLOCK // 8 // (max(len(X), 1) * step))
         return step * min(tiles, -(-len(Y) // step))
 
     def room(self, X: torch.Tensor, Y: torch.Tensor) -> int:
