@@ -22,7 +22,7 @@ from npaccel._torch_internals.fusion import nothing_stored_between
 #: If a larger part of the rows has changed its cluster, the sums are computed anew.
 _MANY = 0.25
 #: So many rows are taken at once where they are copied.
-_CPU_PART = 1 << 13
+_CPU_PART = 1 << 12
 _GPU_PART = 1 << 24
 #: For so many rows the numbers of the nearest are found at once on a CPU. All parts have this
 #: size, the last begins among the rows before: so one kernel does.
