@@ -55,14 +55,11 @@ class Points:
 
     def __getitem__(self, rows: Any) -> torch.Tensor:
         """Return some rows."""
-        found = self._original(rows)
-        return found if self._middle is None else found - self._middle
-
-    def _original(self, rows: Any) -> torch.Tensor:
-        """Return some rows as they were given."""
         if isinstance(rows, torch.Tensor) and rows.ndim == 1:
-            return torch.index_select(self._rows, 0, rows)  # a sixth of an index's time
-        return self._rows[rows]
+            found = torch.index_select(self._rows, 0, rows)  # a sixth of an index's time
+        else:
+            found = self._rows[rows]
+        return found if self._middle is None else found - self._middle
 
     def nearest(self, centers: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Return for each row the number of the nearest centre, in `out` if that is given."""
@@ -133,9 +130,7 @@ class Points:
 
     def _wide(self, which: Any, weights: Any) -> torch.Tensor:
         """Return some rows times their weights in 64 bits."""
-        rows = self._original(which).double()
-        if self._middle is not None:
-            rows -= self._middle
+        rows = self[which].double()
         return rows if weights is None else rows * weights[which][:, None]
 
     def _sums(self, rows: torch.Tensor, labels: torch.Tensor, clusters: int) -> torch.Tensor:

@@ -9,7 +9,7 @@ from sklearn_comparing import accelerated, compare
 from sklearn_data import data, scaled
 
 import npaccel
-from npaccel._sklearn import _crossings
+from npaccel._sklearn import _crossings, _parts_means
 
 METHODS = ("predict", "transform", "score")
 TOLERANCE = {"float64": 1e-6, "float32": 2e-4}
@@ -162,3 +162,24 @@ def test_minibatch_in_parts():
             np.testing.assert_array_equal(mine.labels_, theirs.labels_)
             np.testing.assert_allclose(mine.inertia_, theirs.inertia_)
     assert mine.n_steps_ == theirs.n_steps_
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sums_leave_the_rows_as_they_are(dtype, weighted):
+    random = np.random.default_rng(0)
+    X = torch.from_numpy(random.normal(5, size=(1 << 18, 2))).to(dtype)
+    labels = torch.from_numpy(random.integers(0, 64, len(X)).astype(np.int32))
+    weights = torch.from_numpy(random.random(len(X))) if weighted else None
+    kept = X.clone()
+    rows = _parts_means.Points(X, 64, X.mean(dim=0))
+    assert rows.turned
+    factors = weights.numpy() if weighted else np.ones(len(X))
+    centred = (kept - kept.mean(dim=0)).double().numpy() * factors[:, None]
+    wanted = np.stack([np.bincount(labels.numpy(), c, 64) for c in centred.T], axis=1)
+    np.testing.assert_allclose(rows.sums(labels, weights, 64), wanted, atol=1e-9)
+    old, which = torch.zeros_like(labels), torch.arange(len(X))
+    changed = rows.changes(which, weights, old, labels, 64)
+    wanted[0] -= centred.sum(axis=0)
+    np.testing.assert_allclose(changed, wanted, atol=1e-7)
+    assert torch.equal(X, kept)
