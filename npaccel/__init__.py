@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from npaccel import errors
+from npaccel import _memory, errors
 from npaccel._forms import cond, fori_loop, scan, while_loop
 from npaccel._jit import Jitted, jit
 from npaccel._options import config, disabled, options
@@ -81,3 +81,4 @@ def __dir__() -> list[str]:
 
 
 check_supported()
+_memory.prepare()

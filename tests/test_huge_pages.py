@@ -1,9 +1,11 @@
-"""Large buffers of compiled code ask for huge pages; others are allocated as ever."""
+"""Large buffers of torch and compiled code ask for huge pages; others are allocated as ever."""
 
 import mmap
+import os
 
 import pytest
 import torch
+from children import run
 
 from npaccel._torch_internals import huge_pages
 
@@ -57,3 +59,47 @@ def test_the_system_takes_the_advice():
     scope = {"empty_strided_cpu": allocate}
     huge_pages.use_huge_pages(scope, LINE.format(sizes="s0, ", strides="1, ", dtype="float64"))
     assert scope["empty_strided_cpu"]((1 << 20,), (1,), torch.float64).fill_(2).sum() == 2 << 20
+
+
+#: How many KB of 64 MB of a tensor lie in huge pages.
+IN_HUGE_PAGES = """
+{before}
+import npaccel, torch
+tensor = torch.ones(64 << 20, dtype=torch.uint8)
+at, found = tensor.data_ptr() + (32 << 20), 0
+for line in open("/proc/self/smaps"):
+    words = line.split()
+    if "-" in words[0] and not words[0].endswith(":"):
+        first, last = (int(end, 16) for end in words[0].split("-"))
+    elif words[0] == "AnonHugePages:" and first <= at < last:
+        found = int(words[1])
+answer(found=found, variable=os.environ.get("THP_MEM_ALLOC_ENABLE"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "huge", "left"),
+    [
+        ("", True, None),
+        ("import torch", True, None),
+        ("import torch; torch.ones(2)", False, None),
+        ("os.environ['THP_MEM_ALLOC_ENABLE'] = '0'", False, "0"),
+    ],
+)
+def test_torch_asks_itself_unless_it_is_too_late(before, huge, left):
+    if not huge_pages._granted():
+        pytest.skip("this system has no huge pages to ask for")
+    if "[always]" in huge_pages._POLICY.read_text():
+        pytest.skip("this system gives huge pages to all")
+    found = run(IN_HUGE_PAGES.format(before=before))
+    assert found["variable"] == left
+    assert (found["found"] > 0) == huge
+
+
+def test_the_variable_of_the_process_stays(monkeypatch):
+    monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
+    huge_pages.switch_on()
+    assert "THP_MEM_ALLOC_ENABLE" not in os.environ
+    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
+    huge_pages.switch_on()
+    assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"

@@ -48,6 +48,7 @@ _FEWER_PASSES = {
     "beta": ("pdf",),
     "binom": ("pmf",),
     "nbinom": ("pmf",),
+    "triang": ("logpdf",),
     "weibull_max": ("pdf", "logpdf", "cdf", "sf", "logsf"),
 }
 

@@ -11,9 +11,10 @@ import math
 from typing import Any
 
 import torch
-from torch.special import log_ndtr, ndtri, xlog1py, xlogy
+from torch.special import log_ndtr, ndtri
 
 from npaccel._scipy._parts_distribution_methods import Continuous, Discrete, both_hold, integral
+from npaccel._scipy._parts_special import xlog1py, xlogy
 
 _SQRT_2PI = math.sqrt(2 * math.pi)
 _LOG_SQRT_2PI = math.log(_SQRT_2PI)
@@ -383,16 +384,24 @@ class Triang(Continuous):
         return (y < c) | (c == 1)
 
     def pdf(self, y: Any, c: Any) -> Any:
-        """The density."""
-        return torch.where(self._rises(y, c), 2 * y / c, 2 * (1 - y) / (1 - c))
+        """The density: the lower one of two lines, of which there is one where c is 0 or 1."""
+        left, right = (torch.where(width == 0, 1.0, width) for width in (c, 1 - c))
+        rising = torch.addcdiv(torch.where(c == 0, math.inf, 0 * c), y, left, value=2)
+        falling = torch.addcdiv(torch.where(c == 1, math.inf, 0 * c), 1 - y, right, value=2)
+        return torch.minimum(rising, falling)
 
     def cdf(self, y: Any, c: Any) -> Any:
         """The area."""
-        return torch.where(self._rises(y, c), y * y / c, 1 - (1 - y) ** 2 / (1 - c))
+        return torch.where(self._rises(y, c), y * y / c, (y - c + y * (1 - y)) / (1 - c))
 
     def sf(self, y: Any, c: Any) -> Any:
         """The rest of it."""
         return torch.where(self._rises(y, c), 1 - y * y / c, (1 - y) ** 2 / (1 - c))
+
+    def logsf(self, y: Any, c: Any) -> Any:
+        """The logarithm of the rest of it."""
+        falling = torch.log1p(-y) * 2 - torch.log1p(-c)
+        return torch.where(self._rises(y, c), torch.log1p(-y * y / c), falling)
 
     def ppf(self, q: Any, c: Any) -> Any:
         """The inverse of `cdf`."""

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import torch
-from torch.special import log_ndtr, ndtri, xlog1py, xlogy
+from torch.special import log_ndtr, ndtri
 
 from npaccel._scipy._parts_distribution_methods import Continuous, Discrete, both_hold, integral
+from npaccel._scipy._parts_special import xlog1py, xlogy
 from npaccel._scipy._parts_special_gamma import beta_density, log_beta_of_positive
 from npaccel._scipy._parts_special_incomplete import incomplete_beta, incomplete_gamma
 from npaccel._scipy._parts_special_quantiles import beta_quantile, gamma_quantile

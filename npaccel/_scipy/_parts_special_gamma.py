@@ -14,6 +14,7 @@ from npaccel._scipy._parts_special import (
     polynomial,
     sin_pi,
     stirling_error,
+    xlogy,
 )
 
 #: From here on Stirling's series has all digits.
@@ -107,7 +108,7 @@ def beta_of_positive(a: Tensor, b: Tensor) -> Tensor:
 def beta_density(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """x**a y**b / B(a, b) with x + y = 1; by the deviance for large numbers (Loader 2000)."""
     small = torch.minimum(a, b) < _LARGE
-    log = torch.special.xlogy(a, x) + torch.special.xlogy(b, y) - log_beta_of_positive(a, b)
+    log = xlogy(a, x) + xlogy(b, y) - log_beta_of_positive(a, b)
     large_a, large_b = torch.clamp(a, min=_LARGE), torch.clamp(b, min=_LARGE)
     total = large_a + large_b
     apart = large_b * x - large_a * y

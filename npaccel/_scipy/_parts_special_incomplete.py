@@ -19,6 +19,7 @@ from npaccel._scipy._parts_special import (
     gauss_legendre,
     log1p_less,
     stirling_error,
+    xlogy,
 )
 from npaccel._scipy._parts_special_gamma import beta_density, log_gamma_less
 
@@ -52,7 +53,7 @@ def gamma_density(a: Tensor, x: Tensor) -> Tensor:
     near = torch.abs(apart) < 0.4
     share = torch.where(near, log1p_less(apart), torch.log(x / large) - apart)
     deviance = torch.exp(large * share - stirling_error(large)) / torch.sqrt(2 * math.pi * large)
-    small = torch.exp(torch.special.xlogy(a, x) - x - torch.lgamma(a + 1))
+    small = torch.exp(xlogy(a, x) - x - torch.lgamma(a + 1))
     return torch.where(a < 10, small, deviance)
 
 

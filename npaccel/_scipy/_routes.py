@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _memory, _options
+from npaccel import _options
 from npaccel._scipy import _containers, _element_loops, _log
 from npaccel._scipy._checks import OwnError
 from npaccel._scipy._delegation import delegated
@@ -50,7 +50,6 @@ def routed(row: Row) -> Callable[..., Any]:
 
 def _call(row: Row, args: Any, kwargs: Any, given: list[torch.Tensor]) -> Any:
     """Take the route of a call with tensors."""
-    _memory.reuse_freed()
     device = _containers.device_of(row.name, given)
     width = _containers.Width(given, _default_float())
     if row.route == "refused":

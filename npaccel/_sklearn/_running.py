@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from npaccel import _memory, _options
+from npaccel import _options
 from npaccel._scipy import _containers
 from npaccel._scipy._wide_floats import wide_floats
 from npaccel._sklearn import _crossings, _frames, _report, _state
@@ -114,7 +114,6 @@ def _run(
     kwargs: Any,
 ) -> Any:
     """Run a call as planned, and note what it took."""
-    _memory.reuse_freed()
     self = frame.estimator
     start = time.perf_counter()
     try:

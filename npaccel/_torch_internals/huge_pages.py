@@ -1,9 +1,13 @@
-"""Ask for huge pages where compiled code allocates much memory, as NumPy does.
+"""Ask for huge pages where torch or compiled code allocates much memory, as NumPy does.
 
 A new buffer of 32 MB, which the C library takes from the system each time, otherwise costs
 8192 page faults: 17 ms, of which NumPy needs 4.6 to fill it.
 
-Read from torch/_inductor/codegen/wrapper.py (make_allocation) of 2.11 and 2.13.
+torch asks for them itself where THP_MEM_ALLOC_ENABLE is set when it allocates its first tensor
+on a CPU. Where a program did that before it imported npaccel, compiled code asks.
+
+Read from c10/core/impl/alloc_cpu.cpp and torch/_inductor/codegen/wrapper.py (make_allocation) of
+2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -11,17 +15,46 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
+import os
 import re
 import sys
 from collections.abc import Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 import torch
 
+_SWITCH = "THP_MEM_ALLOC_ENABLE"
+#: What the system does for those who ask, in brackets among its choices.
+_POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _NAME = "empty_strided_cpu"
 #: From this many bytes on NumPy asks for huge pages.
 _MUCH = 1 << 22
 _SIZES = re.compile(rf"\b{_NAME}\(\(([^()]*)\), \([^()]*\), (torch\.\w+)\)")
+
+
+def switch_on() -> None:
+    """Let torch ask for huge pages, unless it has allocated before or the user has said how.
+
+    It reads the variable once; so that processes which this one starts decide for themselves, it
+    is gone again afterwards.
+    """
+    if _SWITCH in os.environ or not _granted():
+        return
+    os.environ[_SWITCH] = "1"
+    try:
+        torch.empty(1, device="cpu")
+    finally:
+        del os.environ[_SWITCH]
+
+
+def _granted() -> bool:
+    """Whether the system has huge pages for those who ask; torch warns where it refuses."""
+    try:
+        policy = _POLICY.read_text()
+    except OSError:
+        return False
+    return "[madvise]" in policy or "[always]" in policy
 
 
 @functools.cache
