@@ -5,13 +5,8 @@ Imported when something is compiled: it brings in dynamo and inductor.
 
 from __future__ import annotations
 
-import functools
-import os
-import shutil
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,19 +15,17 @@ from npaccel._torch_internals import load_compiler
 
 load_compiler()
 
-from npaccel import _fork
-from npaccel._cache import default_cache
-from npaccel._cache_security import resolve_folder
 from npaccel._call import Call
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._pieces import in_pieces
 from npaccel._progress import notice
+from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
 from npaccel._torch_internals.capture import Capture, CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
-from npaccel.errors import CacheError, CompilerNotFoundError, NotOnDeviceError
+from npaccel.errors import CompilerNotFoundError, NotOnDeviceError
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -41,27 +34,6 @@ if TYPE_CHECKING:
 def new_history(engine: Engine) -> Any:
     """Return an empty history of sizes for one kind of call."""
     return dynamo.SizeHistory([engine.binding.names[i] for i in sorted(engine.varying)])
-
-
-@functools.cache
-def scratch_folder() -> Path:
-    """Return the folder for the compiler's files, which nobody else can write to.
-
-    It's in the cache. Where there is none, torch's own folder will do, if it's safe: what the
-    compiler finds out about the machine costs tens of seconds and is kept there.
-    """
-    kept = default_cache().scratch_dir("inductor")
-    if kept is not None and os.access(kept, os.W_OK):
-        return kept
-    try:
-        folder = resolve_folder(inductor.default_folder(), create=True)
-    except (CacheError, OSError):
-        folder = ""
-    if folder and os.access(folder, os.W_OK):
-        return Path(folder)
-    own = tempfile.mkdtemp(prefix="npaccel-")
-    _fork.at_exit(shutil.rmtree, own, True)
-    return Path(own)
 
 
 def compile_call(

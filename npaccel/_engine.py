@@ -29,6 +29,7 @@ from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
 from npaccel._runner import FAILED, MISS, OVERLAP, Runner, make_runner
+from npaccel._torch_internals import quietly_imported
 from npaccel._torch_internals.loader import NotPortableError
 from npaccel.errors import (
     DeviceNotFoundError,
@@ -479,6 +480,8 @@ class Engine:
             )
             return self.plain(values)
         with _fork.importing:
+            if self.options.backend == "inductor" and device.type == "cpu":
+                quietly_imported("npaccel._scratch").begin_header()
             from npaccel import _compile
 
         start = time.perf_counter()

@@ -101,7 +101,7 @@ class _PieceCompiler:
         self.count = 0
 
     def __call__(self, piece: Capture) -> Callable[..., Any]:
-        from npaccel._compile import scratch_folder
+        from npaccel._scratch import scratch_folder
 
         if _floating_errors.have_effect():
             raise CaptureError(_floating_errors.CAUSE, "settings", [], False)

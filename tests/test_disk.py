@@ -285,15 +285,15 @@ def test_a_read_only_disk(elsewhere, monkeypatch):
 
 def test_the_compilers_folder(monkeypatch, tmp_path):
     """In the cache; or where torch has it, if that is safe; or one of the process's own."""
-    from npaccel import _compile
-    from npaccel._torch_internals import inductor
+    from npaccel import _scratch
+    from npaccel._torch_internals import headers
 
-    choose = _compile.scratch_folder.__wrapped__
+    choose = _scratch.scratch_folder.__wrapped__
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path / "cache"))
     in_cache = choose()
     assert in_cache.is_relative_to(tmp_path / "cache")
     torchs = tmp_path / "torch"
-    monkeypatch.setattr(inductor, "default_folder", lambda: str(torchs))
+    monkeypatch.setattr(headers, "default_folder", lambda: str(torchs))
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != in_cache)
     assert choose() == torchs
     assert torchs.stat().st_mode & 0o777 == 0o700

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import platform
 
 import pytest
 import torch
@@ -103,3 +104,28 @@ def test_the_variable_of_the_process_stays(monkeypatch):
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
     huge_pages.switch_on()
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"
+
+
+#: How many pages three blocks of 24 MB take from the system where they were freed before. What is
+#: small may lie in the holes that they leave; so some turns are looked at.
+FREED = """
+{before}
+import resource
+import npaccel, torch
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    kept = [torch.ones(24 << 20, dtype=torch.uint8) for _ in range(3)]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+answer(faults=min(faults() for _ in range(8)))
+"""
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver(), reason="another C library")
+def test_memory_that_is_freed_is_kept():
+    blocks = 3 * (24 << 20) // mmap.PAGESIZE
+    own = "os.environ['THP_MEM_ALLOC_ENABLE'] = '0'"
+    assert run(FREED.format(before=own))["faults"] < blocks / 20
+    own += "; os.environ['MALLOC_TRIM_THRESHOLD_'] = '1'"
+    assert run(FREED.format(before=own))["faults"] > blocks / 2

@@ -17,6 +17,7 @@ from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import (
     fusion,
+    headers,
     inductor,
     lines,
     loader,
@@ -249,7 +250,7 @@ class TestLines:
 
 def inductor_folder(tmp_path):
     """The compiler's files of this run of tests, so that they are built once."""
-    from npaccel._compile import scratch_folder
+    from npaccel._scratch import scratch_folder
 
     return scratch_folder() or tmp_path
 
@@ -293,11 +294,11 @@ def test_instruction_sets_are_asked_of_the_processor():
     ask = """
         import contextlib, sys
         from torch._inductor import cpp_builder, cpu_vec_isa
-        from npaccel._torch_internals import inductor
+        from npaccel._torch_internals import headers
         built = []
         check = cpu_vec_isa.VecISA.check_build
         cpu_vec_isa.VecISA.check_build = lambda *args: built.append(args) or check(*args)
-        known = inductor._instruction_sets_known() if sys.argv[1] == "ours" else None
+        known = headers._instruction_sets_known() if sys.argv[1] == "ours" else None
         with known or contextlib.nullcontext():
             found = cpu_vec_isa.pick_vec_isa()
         vectors = [code for _, code in built if code == cpu_vec_isa.VecISA._avx_code]
@@ -314,7 +315,7 @@ def test_instruction_sets_are_asked_of_the_processor():
 
 
 def test_a_compiler_without_vectors_is_left_to_inductor():
-    assert not inductor._compiler_has_vectors("false")
+    assert not headers._compiler_has_vectors("false")
 
 
 def test_thresholds_of_fusion_are_inductors():

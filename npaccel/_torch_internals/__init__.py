@@ -12,6 +12,7 @@ import functools
 import importlib
 import re
 import warnings
+from typing import Any
 
 import torch
 
@@ -45,12 +46,17 @@ def check_supported(version: str | None = None) -> None:
         )
 
 
-@functools.cache
-def load_compiler() -> None:
-    """Import Inductor, which warns of torch's own deprecations: not of what a user can mend.
+def quietly_imported(module: str) -> Any:
+    """Import what brings in Inductor, whose import warns of what no user of it can mend.
 
     Where warnings are errors, the import would fail.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        importlib.import_module("torch._inductor.compile_fx")
+        return importlib.import_module(module)
+
+
+@functools.cache
+def load_compiler() -> None:
+    """Import Inductor."""
+    quietly_imported("torch._inductor.compile_fx")

@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import os
 import re
-import subprocess
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,13 +24,12 @@ import torch._inductor.config as inductor_config
 from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import codecache, compile_fx, cpp_builder, pattern_matcher
 from torch._inductor.codegen.common import KernelArgs
-from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
-from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel._report._details import LineCode
 from npaccel._results import AssumptionError, is_assumption
+from npaccel._torch_internals import headers
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
@@ -279,10 +277,9 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
                 "alignment_asserts": False,
             }
         ),
-        _instruction_sets_known(),
-        _headers_in(scratch / "precompiled_headers"),
+        headers.flags_of_kernels(),
+        _headers_in(scratch),
         _whole_files(),
-        _integers_wrap(),
         _writes_in_place(),
         _writing_operators_of_complex_numbers(),
         reads_before_writes(),
@@ -308,70 +305,19 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def default_folder() -> str:
-    """Return the folder that Inductor uses by itself."""
-    return cache_dir()
-
-
 @contextlib.contextmanager
-def _instruction_sets_known() -> Iterator[None]:
-    """Spare Inductor a build of ATen's vector headers for each instruction set of the processor.
-
-    They take 8 of 18 seconds of the first compilation on a machine. Which sets the processor has,
-    torch knows; that the compiler knows them, a line shows.
-    """
-    known = inductor_config.cpp.vec_isa_ok
-    if known is None and _compiler_has_vectors(cpp_builder.get_cpp_compiler()):
-        known = True
-    with inductor_config.patch({"cpp.vec_isa_ok": known}):
-        yield
-
-
-@functools.cache
-def _compiler_has_vectors(compiler: str) -> bool:
-    """Whether a compiler builds code for the widest vectors that an x86 processor has."""
-    wide = torch.cpu._is_avx512_supported()
-    if not torch.cpu._is_avx2_supported():
-        return False
-    flags = VecAVX512._arch_flags if wide else VecAVX2._arch_flags
-    number, add = ("__m512", "_mm512_add_ps") if wide else ("__m256", "_mm256_add_ps")
-    code = f"#include <immintrin.h>\n{number} f({number} a) {{ return {add}(a, a); }}\n"
-    command = [compiler, *flags.split(), "-x", "c++", "-c", "-o", os.devnull, "-"]
-    run = subprocess.run(command, input=code, capture_output=True, text=True, check=False)  # noqa: S603 (the compiler that Inductor runs)
-    return run.returncode == 0
-
-
-@contextlib.contextmanager
-def _headers_in(folder: Path) -> Iterator[None]:
+def _headers_in(scratch: Path) -> Iterator[None]:
     """Keep precompiled headers, which become part of every kernel, in a safe folder.
 
     Inductor has them in a folder of a known name below /tmp, and takes one that
     it made once for made for ever.
     """
-    before = codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR, codecache._precompile_header
-    codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR = str(folder), str(folder / "locks")
-    codecache._precompile_header = functools.partial(_header_in, str(folder))  # type: ignore[assignment]
+    before = codecache._precompile_header
+    codecache._precompile_header = functools.partial(headers.precompiled, scratch)  # type: ignore[assignment]
     try:
         yield
     finally:
-        codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR, codecache._precompile_header = before
-
-
-_make_header = codecache._precompile_header.__wrapped__
-
-
-@functools.cache
-def _made_header(folder: str, header: str, command: str, **options: Any) -> str:
-    return _make_header(header, command, **options)
-
-
-def _header_in(folder: str, header: str, command: str, **options: Any) -> str:
-    """Return the path of a precompiled header that is there: its folder may be cleaned."""
-    path = _made_header(folder, header, command, **options)
-    if not (os.path.exists(path) and os.path.exists(f"{path}.gch")):
-        _made_header.cache_clear()
-        path = _made_header(folder, header, command, **options)
-    return path
+        codecache._precompile_header = before
 
 
 @contextlib.contextmanager
@@ -379,8 +325,7 @@ def _whole_files() -> Iterator[None]:
     """Let the compiler's files appear whole or not at all.
 
     Inductor takes a file that exists for a finished one, while the compiler
-    writes to the final name and may be killed meanwhile: a precompiled header
-    that was cut off makes every later compilation fail.
+    writes to the final name and may be killed meanwhile.
     """
     original = cpp_builder.CppBuilder.build
 
@@ -404,26 +349,6 @@ def _whole_files() -> Iterator[None]:
         yield
     finally:
         cpp_builder.CppBuilder.build = original  # type: ignore[method-assign]
-
-
-@contextlib.contextmanager
-def _integers_wrap() -> Iterator[None]:
-    """Have integers that overflow wrap around in kernels: cpp_builder.py.
-
-    C++ leaves it open, and g++ takes it that a square isn't negative: that of 70000 as
-    uint32, which is computed on signed bits, became a negative int64.
-    """
-    original = cpp_builder._get_optimization_cflags
-
-    def flags(*args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
-        cflags, ldflags = original(*args, **kwargs)
-        return [*cflags, *([] if os.name == "nt" else ["fwrapv"])], ldflags
-
-    cpp_builder._get_optimization_cflags = flags
-    try:
-        yield
-    finally:
-        cpp_builder._get_optimization_cflags = original
 
 
 @contextlib.contextmanager

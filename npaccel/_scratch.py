@@ -1,0 +1,41 @@
+"""The folder for the compiler's own files, and what is begun there early."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from npaccel import _fork
+from npaccel._cache import default_cache
+from npaccel._cache_security import resolve_folder
+from npaccel._torch_internals import headers
+from npaccel.errors import CacheError
+
+
+@functools.cache
+def scratch_folder() -> Path:
+    """Return the folder for the compiler's files, which nobody else can write to.
+
+    It's in the cache. Where there is none, torch's own folder will do, if it's safe: what the
+    compiler finds out about the machine costs tens of seconds and is kept there.
+    """
+    kept = default_cache().scratch_dir("inductor")
+    if kept is not None and os.access(kept, os.W_OK):
+        return kept
+    try:
+        folder = resolve_folder(headers.default_folder(), create=True)
+    except (CacheError, OSError):
+        folder = ""
+    if folder and os.access(folder, os.W_OK):
+        return Path(folder)
+    own = tempfile.mkdtemp(prefix="npaccel-")
+    _fork.at_exit(shutil.rmtree, own, True)
+    return Path(own)
+
+
+def begin_header() -> None:
+    """Let the C++ compiler begin with the header of kernels on a CPU, while Python goes on."""
+    headers.begin(scratch_folder())

@@ -1,0 +1,286 @@
+"""The header of Inductor's kernels on a CPU, precompiled: in a safe folder, and begun early.
+
+It brings in ATen's vectors, for which the C++ compiler takes some seconds; once for each folder. So
+the compiler begins when npaccel does, and works while Python imports Inductor and captures the
+function.
+
+Read from torch/_inductor/{codecache,cpp_builder}.py (_precompile_header, CppCodeCache.load_async)
+of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+import functools
+import hashlib
+import os
+import shlex
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._inductor.config as inductor_config
+from torch._inductor import cpp_builder, exc
+from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512, pick_vec_isa
+from torch._inductor.runtime.cache_dir_utils import cache_dir
+from torch.utils._filelock import FileLock
+
+from npaccel import _fork
+
+_HEADER = "torch/csrc/inductor/cpp_prefix.h"
+#: What Inductor asks for with each kernel on a CPU.
+_USUAL: dict[str, Any] = {
+    "device_type": "cpu",
+    "extra_flags": (),
+    "include_pytorch": False,
+    "min_optimize": False,
+    "shared": True,
+    "use_relative_path": False,
+}
+#: Seconds that another process is waited for.
+_PATIENCE = 600
+
+#: Held while a header is made: a child that is forked then would wait for it for ever.
+lock = threading.RLock()
+_fork.hold(lock)
+
+
+# -- Flags ----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def flags_of_kernels() -> Iterator[None]:
+    """Set up what becomes part of the compiler's command for each kernel."""
+    with _instruction_sets_known(), _integers_wrap():
+        yield
+
+
+@contextlib.contextmanager
+def _instruction_sets_known() -> Iterator[None]:
+    """Spare Inductor a build of ATen's vector headers for each instruction set of the processor.
+
+    They take 8 of 18 seconds of the first compilation on a machine. Which sets the processor has,
+    torch knows; that the compiler knows them, a line shows.
+    """
+    known = inductor_config.cpp.vec_isa_ok
+    if known is None and _compiler_has_vectors(cpp_builder.get_cpp_compiler()):
+        known = True
+    with inductor_config.patch({"cpp.vec_isa_ok": known}):
+        yield
+
+
+@functools.cache
+def _compiler_has_vectors(compiler: str) -> bool:
+    """Whether a compiler builds code for the widest vectors that an x86 processor has."""
+    wide = torch.cpu._is_avx512_supported()
+    if not torch.cpu._is_avx2_supported():
+        return False
+    flags = VecAVX512._arch_flags if wide else VecAVX2._arch_flags
+    number, add = ("__m512", "_mm512_add_ps") if wide else ("__m256", "_mm256_add_ps")
+    code = f"#include <immintrin.h>\n{number} f({number} a) {{ return {add}(a, a); }}\n"
+    command = [compiler, *flags.split(), "-x", "c++", "-c", "-o", os.devnull, "-"]
+    run = subprocess.run(command, input=code, capture_output=True, text=True, check=False)  # noqa: S603 (the compiler that Inductor runs)
+    return run.returncode == 0
+
+
+@contextlib.contextmanager
+def _integers_wrap() -> Iterator[None]:
+    """Have integers that overflow wrap around in kernels: cpp_builder.py.
+
+    C++ leaves it open, and g++ takes it that a square isn't negative: that of 70000 as
+    uint32, which is computed on signed bits, became a negative int64.
+    """
+    original = cpp_builder._get_optimization_cflags
+
+    def flags(*args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
+        cflags, ldflags = original(*args, **kwargs)
+        return [*cflags, *([] if os.name == "nt" else ["fwrapv"])], ldflags
+
+    cpp_builder._get_optimization_cflags = flags
+    try:
+        yield
+    finally:
+        cpp_builder._get_optimization_cflags = original
+
+
+# -- The header -----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class _Request:
+    """A header and how it's compiled.
+
+    Parameters
+    ----------
+    folder : Path
+        The precompiled header's.
+    header : str
+    command : str
+        Of the kernels that include it.
+    preprocessing, compiling
+        Inductor's options for both steps.
+    """
+
+    folder: Path
+    header: str
+    command: str
+    preprocessing: cpp_builder.BuildOptionsBase
+    compiling: cpp_builder.BuildOptionsBase
+    path: str = ""
+    thread: threading.Thread | None = None
+
+    @classmethod
+    def of(cls, folder: Path, header: str, command: str, options: Mapping[str, Any]) -> _Request:
+        """Take what Inductor gives its own function for this."""
+        options = {name: value for name, value in options.items() if name != "extra_flags"}
+        return cls(
+            folder,
+            header,
+            command,
+            cpp_builder.CppTorchDeviceOptions(**options, preprocessing=True),
+            cpp_builder.CppTorchDeviceOptions(**options, precompiling=True),
+        )
+
+    def is_there(self) -> bool:
+        """Whether the header was made, and not removed since."""
+        return bool(self.path) and os.path.exists(self.path) and os.path.exists(f"{self.path}.gch")
+
+    def make(self) -> None:
+        """Compile the header, unless it's in the folder for all that it includes."""
+        with lock:
+            if self.is_there():
+                return
+            name = self._name()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            locks = self.folder / "locks"
+            locks.mkdir(exist_ok=True)
+            path = self.folder / f"{name}.h"
+            with FileLock(str(locks / f"{name}.lock"), timeout=_PATIENCE):
+                if not path.exists():
+                    with _whole(str(path)) as draft:
+                        Path(draft).write_text(f"#include <{self.header}>\n")
+                builder = cpp_builder.CppBuilder(str(path), str(path), self.compiling)
+                if not os.path.exists(builder.get_target_file_path()):
+                    with _whole(builder.get_target_file_path()) as draft:
+                        _run(builder, draft)
+            self.path = str(path)
+
+    def _name(self) -> str:
+        """Return a name that changes with the compiler and with any file that is included."""
+        compiler = cpp_builder.get_compiler_version_info(self.compiling.get_compiler())
+        found = hashlib.sha256(f"{self.command}\n{compiler}\n".encode())
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "header.hpp"
+            source.write_text(f"#include <{self.header}>\n")
+            builder = cpp_builder.CppBuilder(f"{folder}/header", str(source), self.preprocessing)
+            _run(builder, builder.get_target_file_path())
+            found.update(Path(builder.get_target_file_path()).read_bytes())
+        return found.hexdigest()
+
+
+@contextlib.contextmanager
+def _whole(target: str) -> Iterator[str]:
+    """Let a file appear whole or not at all: yield the name of its draft."""
+    draft = f"{target}.{os.getpid()}.{threading.get_ident()}"
+    try:
+        yield draft
+        os.replace(draft, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft)
+
+
+_running: set[subprocess.Popen[str]] = set()
+_requests: dict[tuple[Any, ...], _Request] = {}
+
+
+def _stop() -> None:
+    """Don't leave a compiler behind whose work nobody waits for."""
+    for process in list(_running):
+        process.kill()
+    for request in _requests.values():
+        if request.thread is not None:
+            request.thread.join(timeout=1)
+
+
+_fork.at_exit(_stop)
+
+
+def _run(builder: cpp_builder.CppBuilder, output: str) -> None:
+    builder._output = builder._output.removesuffix(builder.get_target_file_path()) + output
+    command = shlex.split(builder.get_command_line())
+    with subprocess.Popen(  # noqa: S603 (the compiler that Inductor runs)
+        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        _running.add(process)
+        try:
+            told, _ = process.communicate()
+        finally:
+            _running.discard(process)
+    if process.returncode:
+        raise exc.CppCompileError(command, told)
+
+
+def _request(scratch: Path, header: str, command: str, options: Mapping[str, Any]) -> _Request:
+    key = (str(scratch), header, command, *sorted(map(repr, options.items())))
+    if key not in _requests:
+        folder = scratch / "precompiled_headers"
+        _requests[key] = _Request.of(folder, header, command, options)
+    return _requests[key]
+
+
+def default_folder() -> str:
+    """Return the folder that Inductor uses by itself."""
+    return cache_dir()
+
+
+def begin(scratch: Path) -> None:
+    """Begin to make the header of the kernels to come, unless it was begun before.
+
+    Parameters
+    ----------
+    scratch : Path
+        The folder for the compiler's files.
+    """
+    with flags_of_kernels():
+        try:
+            options = {**_USUAL, "vec_isa": pick_vec_isa()}
+            kernel = cpp_builder.CppTorchDeviceOptions(compile_only=False, **options)
+            command = cpp_builder.CppBuilder("o", "i", kernel).get_command_line()
+            request = _request(scratch, _HEADER, command, options)
+        except exc.InvalidCxxCompiler:  # which is said when something is compiled
+            return
+    if request.thread is None and not request.is_there():
+        # Inductor's settings are the context's: those of this thread hold in that one.
+        run = contextvars.copy_context().run
+        request.thread = threading.Thread(target=run, args=(_made_early, request), daemon=True)
+        request.thread.start()
+
+
+def _made_early(request: _Request) -> None:
+    with contextlib.suppress(exc.CppCompileError, OSError):  # raised where the header is wanted
+        request.make()
+
+
+def precompiled(scratch: Path, header: str, command: str, **options: Any) -> str:
+    """Return the path of a precompiled header; it's made if it isn't there.
+
+    Parameters
+    ----------
+    scratch : Path
+        The folder for the compiler's files; it may have been cleaned.
+    header, command, **options
+        As Inductor's own function takes them.
+    """
+    request = _request(scratch, header, command, options)
+    if request.thread is not None:
+        request.thread.join()
+        request.thread = None
+    request.make()
+    return request.path
