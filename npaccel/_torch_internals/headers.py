@@ -13,10 +13,12 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import fcntl
 import functools
 import hashlib
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 import threading
@@ -29,7 +31,6 @@ import torch._inductor.config as inductor_config
 from torch._inductor import cpp_builder, exc
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
-from torch.utils._filelock import FileLock
 
 from npaccel import _fork
 
@@ -43,9 +44,6 @@ _USUAL: dict[str, Any] = {
     "shared": True,
     "use_relative_path": False,
 }
-#: Seconds that another process is waited for.
-_PATIENCE = 600
-
 #: Held while a header is made: a child that is forked then would wait for it for ever.
 lock = threading.RLock()
 _fork.hold(lock)
@@ -158,15 +156,15 @@ class _Request:
                 return
             name = self._name()
             self.folder.mkdir(parents=True, exist_ok=True)
-            locks = self.folder / "locks"
-            locks.mkdir(exist_ok=True)
             path = self.folder / f"{name}.h"
-            with FileLock(str(locks / f"{name}.lock"), timeout=_PATIENCE):
+            with _alone(self.folder / f"{name}.lock"):
                 if not path.exists():
                     with _whole(str(path)) as draft:
                         Path(draft).write_text(f"#include <{self.header}>\n")
                 builder = cpp_builder.CppBuilder(str(path), str(path), self.compiling)
                 if not os.path.exists(builder.get_target_file_path()):
+                    for draft in self.folder.glob(f"{name}.*.*.*"):
+                        draft.unlink()  # Of a process that was killed: nobody else has the lock.
                     with _whole(builder.get_target_file_path()) as draft:
                         _run(builder, draft)
             self.path = str(path)
@@ -182,6 +180,18 @@ class _Request:
             _run(builder, builder.get_target_file_path())
             found.update(Path(builder.get_target_file_path()).read_bytes())
         return found.hexdigest()
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Wait until no other process is at it.
+
+    A lock of the filelock package is no good in a thread: its own hook holds forks up, which wait
+    for this module's `lock`.
+    """
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager
@@ -203,7 +213,8 @@ _requests: dict[tuple[Any, ...], _Request] = {}
 def _stop() -> None:
     """Don't leave a compiler behind whose work nobody waits for."""
     for process in list(_running):
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # The compiler is a child of what is called so.
     for request in _requests.values():
         if request.thread is not None:
             request.thread.join(timeout=1)
@@ -216,7 +227,7 @@ def _run(builder: cpp_builder.CppBuilder, output: str) -> None:
     builder._output = builder._output.removesuffix(builder.get_target_file_path()) + output
     command = shlex.split(builder.get_command_line())
     with subprocess.Popen(  # noqa: S603 (the compiler that Inductor runs)
-        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
     ) as process:
         _running.add(process)
         try:

@@ -11,7 +11,7 @@ from scipy_running import both, differences, off_a_cpu, tolerance
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy import _distributions, _table
+from npaccel._scipy import _distributions, _parts_special, _table
 
 X = np.linspace(-2, 2, 7)
 LOC = np.linspace(-1, 1, 7)
@@ -109,3 +109,35 @@ def test_tails_as_on_a_gpu(name, arguments, monkeypatch):
     found = differences(expected.value, actual.value, False, tolerance(name))
     assert not found, "\n".join(found)
     assert {calls.route for calls in nsp.report()} == {"native"}
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-310, 1e-8, 0.3, 1 - 1e-9, 1.0, np.nan, -1.0])
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "logcdf"])
+def test_triangles_as_narrow_as_can_be(method, c):
+    y = np.array([-1, 0, 5e-324, 1e-300, 1e-9, 1e-8, 0.2, 0.3, 0.9, 1 - 1e-9, 1, 2, np.nan, np.inf])
+    with np.errstate(all="ignore"):
+        wanted = getattr(scipy.stats.triang, method)(y, c)
+    for shape in (c, torch.full((len(y),), c, dtype=torch.float64)):
+        found = getattr(nsp.stats.triang, method)(torch.from_numpy(y), shape).numpy()
+        # SciPy's logarithm of a cdf near 1 is 0, and cancels before.
+        np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-8 if c == 1 - 1e-9 else 1e-17)
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_one_number_times_logarithms(name):
+    y = torch.tensor([0.0, 1e-300, 0.5, 1.0, 3.0, np.inf, np.nan], dtype=torch.float64)
+    y = y if name == "xlogy" else torch.cat([y, -y[2:4]])
+    for x in (0.0, -0.0, 1.0, -2.5, np.inf, np.nan, 5e-324):
+        for dtype in (torch.float64, torch.float32):
+            number = torch.tensor(x, dtype=dtype)
+            found = getattr(_parts_special, name)(number, y.to(dtype))
+            wanted = getattr(torch.special, name)(number, y.to(dtype))
+            torch.testing.assert_close(found, wanted, equal_nan=True)
+
+
+def test_gradients_of_one_number_times_logarithms():
+    x = torch.tensor(0.0, dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([1e-200, 0.5, 4.0], dtype=torch.float64, requires_grad=True)
+    of_x, of_y = torch.autograd.grad(_parts_special.xlogy(x, y).sum(), (x, y))
+    assert of_x.item() == pytest.approx(torch.log(y.detach()).sum().item())
+    assert of_y.tolist() == [0, 0, 0]

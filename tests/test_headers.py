@@ -1,0 +1,70 @@
+"""The kernels' header is made once, early, and whole."""
+
+import os
+
+import pytest
+from children import run
+
+pytestmark = pytest.mark.inductor
+
+ONE = """
+import npaccel
+from pathlib import Path
+
+def compile_one(k):
+    return npaccel.jit(lambda x: np.sin(x) * k)(np.arange(3.0)).tolist()
+
+def answer_header(**values):
+    from npaccel._torch_internals import headers
+    (request,) = headers._requests.values()
+    folder = Path(request.path).parent
+    drafts = [str(file) for file in folder.iterdir() if file.suffix not in (".h", ".gch", ".lock")]
+    answer(is_there=request.is_there(), drafts=drafts, **values)
+"""
+
+FORKED = """
+from npaccel import _scratch
+_scratch.begin_header()
+pid = os.fork()
+if pid == 0:
+    signal.alarm(100)
+    found = compile_one(2.5)
+    os._exit(0 if found == (np.sin(np.arange(3.0)) * 2.5).tolist() else 1)
+_, status = os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_what_is_begun_is_what_inductor_asks_for_and_forks_wait_for_it(tmp_path):
+    found = run(
+        ONE + FORKED + "compile_one(1.5)\nanswer_header(status=status)",
+        NPACCEL_CACHE_DIR=str(tmp_path),
+    )
+    assert found == {"is_there": True, "drafts": [], "status": 0}
+
+
+def test_a_program_that_ends_meanwhile_leaves_no_compiler(tmp_path):
+    """Nor half of a header, which the next one would take for a whole one."""
+    ends = "from npaccel import _scratch\n_scratch.begin_header()\ntime.sleep(1)\nanswer()"
+    run(ONE + ends, NPACCEL_CACHE_DIR=str(tmp_path))
+    folder = tmp_path.glob("**/precompiled_headers/*")
+    assert [file.name for file in folder if file.suffix not in (".h", ".lock")] == []
+
+
+def test_a_compiler_that_fails_is_told_where_the_header_is_wanted(tmp_path):
+    compiler = tmp_path / "g++"
+    compiler.write_text(
+        '#!/bin/sh\nfor a in "$@"; do case "$a" in *.gch*) echo "error: no room" >&2; exit 1;; '
+        'esac; done\nexec /usr/bin/env g++ "$@"\n'
+    )
+    compiler.chmod(0o700)
+    script = """
+import npaccel
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    found = npaccel.jit(lambda x: np.sin(x) * 3.5)(np.arange(3.0)).tolist()
+answer(found=found, said=[str(one.message) for one in said])
+"""
+    found = run(script, CXX=str(compiler), NPACCEL_CACHE_DIR=str(tmp_path / "cache"))
+    assert found["found"] == pytest.approx([0.0, 2.9451484, 3.1825410])
+    assert any("error: no room" in text for text in found["said"])
