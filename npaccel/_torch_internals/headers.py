@@ -259,14 +259,14 @@ def begin(scratch: Path) -> None:
     scratch : Path
         The folder for the compiler's files.
     """
-    with flags_of_kernels():
-        try:
+    try:
+        with flags_of_kernels():
             options = {**_USUAL, "vec_isa": pick_vec_isa()}
             kernel = cpp_builder.CppTorchDeviceOptions(compile_only=False, **options)
             command = cpp_builder.CppBuilder("o", "i", kernel).get_command_line()
             request = _request(scratch, _HEADER, command, options)
-        except exc.InvalidCxxCompiler:  # which is said when something is compiled
-            return
+    except exc.InvalidCxxCompiler:  # which is said when something is compiled
+        return
     if request.thread is None and not request.is_there():
         # Inductor's settings are the context's: those of this thread hold in that one.
         run = contextvars.copy_context().run
