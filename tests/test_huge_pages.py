@@ -3,11 +3,14 @@
 import mmap
 import os
 import platform
+import sys
+import types
 
 import pytest
 import torch
 from children import run
 
+from npaccel import _memory
 from npaccel._torch_internals import huge_pages
 
 LINE = "buf0 = empty_strided_cpu(({sizes}), ({strides}), torch.{dtype})\n"
@@ -127,5 +130,21 @@ def test_memory_that_is_freed_is_kept():
     blocks = 3 * (24 << 20) // mmap.PAGESIZE
     own = "os.environ['THP_MEM_ALLOC_ENABLE'] = '0'"
     assert run(FREED.format(before=own))["faults"] < blocks / 20
-    own += "; os.environ['MALLOC_TRIM_THRESHOLD_'] = '1'"
-    assert run(FREED.format(before=own))["faults"] > blocks / 2
+
+
+def test_what_the_user_has_set_is_left(monkeypatch):
+    set_to = []
+    library = types.SimpleNamespace(mallopt=lambda name, value: set_to.append(value))
+    monkeypatch.setattr(_memory.ctypes, "CDLL", lambda name: library)
+    for name in ("GLIBC_TUNABLES", *_memory._VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    _memory.prepare()
+    assert set_to == ([32 << 20, 128 << 20] if sys.platform == "linux" else [])
+    for name, value in (
+        ("MALLOC_TRIM_THRESHOLD_", "1"),
+        ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=1"),
+    ):
+        with monkeypatch.context() as own:
+            own.setenv(name, value)
+            _memory.prepare()
+    assert len(set_to) <= 2

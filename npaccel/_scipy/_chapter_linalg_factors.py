@@ -11,6 +11,7 @@ from scipy.linalg import LinAlgWarning
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable, traced
+from npaccel._scipy._listing import scipy_since
 from npaccel._scipy._parts_arguments import on_a_cpu, one_matrix
 from npaccel._scipy._parts_linalg import (
     adjoint,
@@ -121,12 +122,18 @@ _with_lapack = on_a_cpu("LAPACK does it in place")
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """Return the Cholesky factor, with what the matrix had in the other triangle."""
+    """Return the factor; before SciPy 1.18 the other triangle is the matrix's."""
     a, factor = _cholesky(a, lower, check_finite)
+    if scipy_since(1, 18):
+        return torch.tril(factor) if lower else torch.triu(factor), _flags(a, lower)
     found = torch.tril(factor) + torch.triu(a, 1) if lower else torch.triu(factor) + a.tril(-1)
     if a.ndim == 2:
         return found, lower
-    return [found, torch.full(a.shape[:-2], bool(lower), device=a.device)]
+    return [found, _flags(a, lower)]
+
+
+def _flags(a: Any, lower: bool) -> Any:
+    return torch.full(a.shape[:-2], bool(lower), device=a.device)
 
 
 @on_tensors("linalg.cho_solve", arrays=("b",), hosted=_with_lapack, tolerance=1024)
@@ -136,7 +143,9 @@ def cho_solve(
     """Solve with the factor of `cho_factor`."""
     given, lower = c_and_lower
     if isinstance(lower, torch.Tensor):
-        raise ValueError("one flag for each of a stack")
+        if lower.ndim:
+            raise ValueError("one flag for each of a stack")
+        lower = bool(lower)
     factor, b = prepared(like(given, b), b)
     check_square(factor)
     check_stack(factor)

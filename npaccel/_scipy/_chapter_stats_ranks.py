@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _checks
+from npaccel._scipy._listing import scipy_since
 from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._parts_samples import (
     along,
@@ -41,6 +42,8 @@ def rankdata(
         if method == "average" or bool(missing.any()):
             bad = missing if nan_policy == "omit" else missing.any(-1, keepdim=True)
             found = torch.where(bad, math.nan, found.to(torch.float64))
+    if scipy_since(1, 18):
+        found = found.to(torch.float64)
     return found if axis is None else found.movedim(-1, axis)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _checks
+from npaccel._scipy._listing import scipy_since
 from npaccel._scipy._parts_arguments import as_float, on_a_cpu
 from npaccel._scipy._parts_samples import SORTS_LESS, floats, hosted, result
 from npaccel._scipy._parts_sorting import in_order
@@ -121,7 +122,7 @@ def obrientransform(*samples: Any) -> Any:
         apart = (total / (n - 1) - one.mean()).abs()
         _checks.holds(apart <= _TINY, "Lack of convergence in obrientransform.")
         found.append(one)
-    return torch.stack(found)
+    return tuple(found) if scipy_since(1, 18) else torch.stack(found)
 
 
 _TINY = math.sqrt(torch.finfo(torch.float64).eps)
@@ -157,7 +158,8 @@ def _histogram(a: Tensor, bins: int, limits: Any, weights: Any) -> tuple[Tensor,
     counts = torch.zeros(bins + 2, dtype=torch.float64, device=a.device)
     counts = counts.index_add(0, torch.where(inside, place + 1, 0), weights * inside)
     outside = ((values < low) | (values > high)).sum()
-    return counts[1:-1], low if limits is None else limits[0], edges[1] - edges[0], outside
+    given = limits is not None and not scipy_since(1, 18)
+    return counts[1:-1], limits[0] if given else low, edges[1] - edges[0], outside
 
 
 @on_tensors("stats.cumfreq", arrays=("a", "weights"))
@@ -169,9 +171,10 @@ def cumfreq(a: Any, numbins: int = 10, defaultreallimits: Any = None, weights: A
 
 @on_tensors("stats.relfreq", arrays=("a", "weights"))
 def relfreq(a: Any, numbins: int = 10, defaultreallimits: Any = None, weights: Any = None) -> Any:
-    """The share of each bin."""
+    """The share of each bin; of all weights since SciPy 1.18, of the number of values before."""
     counts, *rest = _histogram(a, numbins, defaultreallimits, weights)
-    return result("RelfreqResult")(counts / a.shape[0], *rest)
+    of_weights = weights is not None and scipy_since(1, 18)
+    return result("RelfreqResult")(counts / (weights.sum() if of_weights else a.shape[0]), *rest)
 
 
 # -- Percentiles ----------------------------------------------------------------------------

@@ -7,7 +7,6 @@ that threads share since 1.15, which is the first that it tests without the lock
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ import numpy as np
 import torch
 
 from npaccel import _workers
+from npaccel._scipy._listing import scipy_since
 from npaccel._scipy._table import Row
 
 #: How many elements a part has at least: in a loop of C, and in one of SciPy's methods in Python.
@@ -77,13 +77,6 @@ def _divided(values: list[Any], least: int, most: int) -> _Division | None:
     return _Division(values, shape, slices)
 
 
-@functools.cache
-def _shares_nothing() -> bool:
-    import scipy
-
-    return tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15)
-
-
 def is_by_element(row: Row) -> bool:
     """Whether SciPy's function of a row can be given its elements in parts."""
     is_ufunc = isinstance(row.scipy, np.ufunc) and row.scipy.signature is None
@@ -101,7 +94,7 @@ def in_scipy(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     of_ufunc = isinstance(function, np.ufunc)
     threads = torch.get_num_threads()
     values = [*args, *kwargs.values()]
-    divisible = threads > 1 and _shares_nothing() and all(map(_is_numeric, values))
+    divisible = threads > 1 and scipy_since(1, 15) and all(map(_is_numeric, values))
     division = None
     if divisible and not (of_ufunc and kwargs):
         least = _UFUNC_PART if of_ufunc else _METHOD_PART

@@ -36,6 +36,14 @@ SUBMODULES = (
 ORIGINAL = "_npaccel_original"
 
 
+@functools.cache
+def scipy_since(*release: int) -> bool:
+    """Whether the installed SciPy is a release or a later one."""
+    import scipy
+
+    return tuple(map(int, scipy.__version__.split(".")[:2])) >= release
+
+
 def find(name: str) -> Any:
     """Return what SciPy has under a dotted name, None where it has nothing.
 

@@ -1,5 +1,7 @@
 """Calls of functions of `scipy.stats` that rank, correlate and measure distances."""
 
+from npaccel._scipy._listing import scipy_since
+
 _TWO = ["x, y", "tall, 2 * tall ** 2", "tall, tall ** 3, axis=1", "integers, x"]
 _KEPT = ["tall, tall ** 2, axis=1, keepdims=True", "tall, tall ** 2, axis=None"]
 _NAN = ["with_nan, x", "with_nan, x, nan_policy='omit'"]
@@ -31,7 +33,10 @@ CALLS = {
         "x, y, method='asymp'",
         "unit, lambda t: t",
     ],
-    "stats.linregress": [*_TWO, "tall, tall ** 2, axis=1, keepdims=True", *_NAN, *_SIDES],
+    "stats.linregress": [
+        *(*_TWO, "tall, tall ** 2, axis=1, keepdims=True", *_NAN, *_SIDES),
+        *(["0 * x, y"] if scipy_since(1, 18) else []),
+    ],
     "stats.mannwhitneyu": ["x, y", "tall, 2 * tall, axis=1"],
     "stats.pearsonr": [
         *_TWO,
@@ -79,7 +84,7 @@ CALLS = {
 
 ERRORS = {
     "stats.pearsonr": ["x, y[:3]", "one, one", "x, y, alternative='more'", "x, y, axis=2", "x, z"],
-    "stats.linregress": ["0 * x, y", "x, y[:3]"],
+    "stats.linregress": ["x, y[:3]", *([] if scipy_since(1, 18) else ["0 * x, y"])],
     "stats.rankdata": ["x, 'most'", "with_nan, nan_policy='raise'", "x, nan_policy='skip'"],
     "stats.spearmanr": ["cube", "x", "x, y[:4]", "tall, axis=2"],
     "stats.wasserstein_distance": ["empty, x", "x, y, w[:3]", "x, y, -w"],
