@@ -1,6 +1,6 @@
 """Compile a captured graph with AOTAutograd and Inductor.
 
-Read from torch/_inductor/{compile_fx,output_code,codecache,cpp_builder,cpu_vec_isa,
+Read from torch/_inductor/{async_compile,compile_fx,output_code,codecache,cpp_builder,cpu_vec_isa,
 pattern_matcher}.py, torch/_inductor/fx_passes/reinplace.py and torch/_functorch/_aot_autograd
 of 2.11 and 2.13.
 """
@@ -23,6 +23,7 @@ import torch._guards
 import torch._inductor.config as inductor_config
 from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import codecache, compile_fx, cpp_builder, pattern_matcher
+from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.codegen.common import KernelArgs
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
@@ -44,6 +45,11 @@ from npaccel.errors import CompilerNotFoundError
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
 # later releases know that it raises.
 torch.fx.node.has_side_effect(torch.ops.aten._linalg_check_errors.default)
+
+# Of the threads that wait for compilers a forked child has none, and would wait for them for ever:
+# async_compile.py resets its pool of processes alone.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=AsyncCompile.pool.cache_clear)
 
 _VIEWS = (OutputType.alias_of_input, OutputType.is_input)
 
