@@ -36,6 +36,7 @@ def scratch_folder() -> Path:
     return Path(own)
 
 
+@functools.cache
 def begin_header() -> None:
     """Let the C++ compiler begin with the header of kernels on a CPU, while Python goes on."""
     headers.begin(scratch_folder())

@@ -131,6 +131,7 @@ class _Request:
     preprocessing: cpp_builder.BuildOptionsBase
     compiling: cpp_builder.BuildOptionsBase
     path: str = ""
+    compiled: str = ""
     thread: threading.Thread | None = None
 
     @classmethod
@@ -147,7 +148,7 @@ class _Request:
 
     def is_there(self) -> bool:
         """Whether the header was made, and not removed since."""
-        return bool(self.path) and os.path.exists(self.path) and os.path.exists(f"{self.path}.gch")
+        return os.path.exists(self.path) and os.path.exists(self.compiled)
 
     def make(self) -> None:
         """Compile the header, unless it's in the folder for all that it includes."""
@@ -165,9 +166,9 @@ class _Request:
                 if not os.path.exists(builder.get_target_file_path()):
                     for draft in self.folder.glob(f"{name}.*.*.*"):
                         draft.unlink()  # Of a process that was killed: nobody else has the lock.
-                    with _whole(builder.get_target_file_path()) as draft:
-                        _run(builder, draft)
-            self.path = str(path)
+                    with whole_output(builder):
+                        _run(builder)
+            self.path, self.compiled = str(path), builder.get_target_file_path()
 
     def _name(self) -> str:
         """Return a name that changes with the compiler and with any file that is included."""
@@ -177,7 +178,7 @@ class _Request:
             source = Path(folder) / "header.hpp"
             source.write_text(f"#include <{self.header}>\n")
             builder = cpp_builder.CppBuilder(f"{folder}/header", str(source), self.preprocessing)
-            _run(builder, builder.get_target_file_path())
+            _run(builder)
             found.update(Path(builder.get_target_file_path()).read_bytes())
         return found.hexdigest()
 
@@ -206,6 +207,18 @@ def _whole(target: str) -> Iterator[str]:
             os.unlink(draft)
 
 
+@contextlib.contextmanager
+def whole_output(builder: cpp_builder.CppBuilder) -> Iterator[None]:
+    """Have a compiler write to a draft, which gets its name when it's whole."""
+    target, output = builder._target_file, builder._output
+    with _whole(target) as draft:
+        builder._output = output.removesuffix(target) + draft
+        try:
+            yield
+        finally:
+            builder._output = output
+
+
 _running: set[subprocess.Popen[str]] = set()
 _requests: dict[tuple[Any, ...], _Request] = {}
 
@@ -223,8 +236,7 @@ def _stop() -> None:
 _fork.at_exit(_stop)
 
 
-def _run(builder: cpp_builder.CppBuilder, output: str) -> None:
-    builder._output = builder._output.removesuffix(builder.get_target_file_path()) + output
+def _run(builder: cpp_builder.CppBuilder) -> None:
     command = shlex.split(builder.get_command_line())
     with subprocess.Popen(  # noqa: S603 (the compiler that Inductor runs)
         command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0

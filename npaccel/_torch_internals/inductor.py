@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import os
 import re
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -336,19 +335,11 @@ def _whole_files() -> Iterator[None]:
     original = cpp_builder.CppBuilder.build
 
     def build(self: Any) -> None:
-        target, output = self._target_file, self._output
-        draft = f"{target}.{os.getpid()}.{threading.get_ident()}"
-        if self._use_relative_path or not output.endswith(target):  # Windows, remote builds
-            return original(self)
-        self._output = output.removesuffix(target) + draft
-        try:
+        if self._use_relative_path or not self._output.endswith(self._target_file):
+            original(self)  # Windows, remote builds
+            return
+        with headers.whole_output(self):
             original(self)
-            os.replace(draft, target)
-        finally:
-            self._output = output
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft)
-        return None
 
     cpp_builder.CppBuilder.build = build  # type: ignore[method-assign]
     try:
