@@ -34,6 +34,7 @@ from torch._dynamo.symbolic_convert import TensorifyState
 from torch._dynamo.utils import dynamo_timed, get_metrics_context
 from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
 from torch._guards import CompileContext, Source, TracingContext, compile_context
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel import _fork
 from npaccel._random_host import Draws
@@ -580,8 +581,12 @@ def _has_symbols(example_inputs: Sequence[Any]) -> bool:
 def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
     """Say what is assumed of sizes and numbers, those that the graph doesn't take too.
 
-    A number may decide only which way the function goes.
+    A number may decide only which way the function goes. One that decides nothing is left out:
+    of a float torch always assumes that it isn't NaN.
     """
+    decisive: set[Any] = set(shape_env.replacements)
+    for guard in shape_env.guards:
+        decisive |= guard.expr.free_symbols
     taken: set[Any] = set()
     for value in example_inputs:
         sizes = (*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,)
@@ -591,7 +596,8 @@ def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
     others = {}
     extra: list[Any] = []
     for symbol, sources in shape_env.var_to_sources.items():
-        if symbol in taken or not sources:
+        is_idle = symbol_is_type(symbol, SymT.FLOAT) and symbol not in decisive
+        if symbol in taken or is_idle or not sources:
             continue
         name = sources[0].name
         expression = _plain(name() if callable(name) else name)
