@@ -179,6 +179,10 @@ def _is_simple_statement(statement: ast.stmt) -> bool:
             return counts and _is_simple(statement.body)
         case ast.Return(value=value):
             return value is None or _is_move(value) or _is_of_numbers(value)
+        case ast.Assert(test=test):
+            return _is_computed(test)
+        case ast.Raise():
+            return not any(isinstance(n, ast.NamedExpr | _SUSPENDS) for n in ast.walk(statement))
     return isinstance(statement, ast.Pass | ast.Break | ast.Continue)
 
 
@@ -206,6 +210,7 @@ def _is_move(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Constant)
 
 
+_SUSPENDS = ast.Yield | ast.YieldFrom | ast.Await
 _FUNCTIONS = frozenset({"range", "len", "min", "max", "abs", "int", "float", "bool", "enumerate"})
 
 
@@ -232,6 +237,8 @@ def _asked(bare: Loop) -> Names:
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, ast.expr) and (_is_move(node) or _is_region_call(node)):
+            return
+        if isinstance(node, ast.Raise):
             return
         if isinstance(node, ast.Attribute) and node.attr in ("shape", "ndim"):
             return
@@ -261,7 +268,7 @@ def _raw(
     bare: Loop, state: Sequence[str], regions: Sequence[str], place: int
 ) -> ast.FunctionDef | None:
     nests = [n for n in _called(bare) if n.startswith("_npaccel_nest") and "result" not in n]
-    loop = copy.deepcopy(bare)
+    loop = _Raises(TURNS.format(place)).visit(copy.deepcopy(bare))
     left = ast.If(name(_LEFT), _left(place), [])
     loop.body = [*loop.body, ast.copy_location(left, loop)]
     return _function(f"_npaccel_raw{place}", loop, [_LEFT, *regions], state, place, nests)
@@ -314,6 +321,31 @@ def _function(
     )
     made.__dict__["type_params"] = []
     return ast.copy_location(made, loop)
+
+
+class _Raises(ast.NodeTransformer):
+    """Give errors the user's arrays, not the tensors that stand for them."""
+
+    def __init__(self, turns: str) -> None:
+        self.turns = turns
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        return _Shown(self.turns).generic_visit(node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        if node.msg is not None:
+            node.msg = _Shown(self.turns).visit(node.msg)
+        return node
+
+
+class _Shown(ast.NodeTransformer):
+    def __init__(self, turns: str) -> None:
+        self.turns = turns
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(_call(self.turns, "shown", [node]), node)
 
 
 class _Returns(ast.NodeTransformer):

@@ -9,9 +9,11 @@ tensor is another one than before, and leaves everything else to the region.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -53,22 +55,45 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """A call of a region: its runner, and what it was given.
+    """A call of a region: its runner, and what it was given. Calls of one kind are equal.
 
     Parameters
     ----------
     runner : callable
     values : tuple
         Arguments; a `Layout` for an array.
+    kinds : tuple
+        The same, with what differs from call to call left out.
     """
 
     runner: Any
-    values: tuple[Any, ...]
+    values: tuple[Any, ...] = dataclasses.field(compare=False)
+    kinds: tuple[Any, ...]
 
 
-def seen(runner: Any, args: Sequence[Any]) -> Seen:
-    """Describe a call of a region."""
-    return Seen(runner, tuple(map(_described, args)))
+def seen(runner: Any, args: Sequence[Any], varying: Collection[int]) -> Seen:
+    """Describe a call of a region.
+
+    Parameters
+    ----------
+    runner : callable
+    args : sequence
+    varying : collection of int
+        The places of numbers that differ from call to call.
+    """
+    values = tuple(map(_described, args))
+    return Seen(runner, values, tuple(_kind(v, i in varying) for i, v in enumerate(values)))
+
+
+def _kind(value: Any, varies: bool) -> Any:
+    """What `_same` looks at."""
+    if isinstance(value, Layout):
+        return value
+    return type(value) if _is_any_of_its_type(value, varies) else token(value)
+
+
+def _is_any_of_its_type(value: Any, varies: bool) -> bool:
+    return isinstance(value, np.generic) or (varies and type(value) in (int, float))
 
 
 def _described(value: Any) -> Any:
@@ -111,10 +136,13 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
     names |= {"copy_back": _runner.copy_back, "Tensor": torch.Tensor}
     plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
+    assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))
+    plan = dataclasses.replace(plan, shape_guard=assumed.pop("", None))
     kept = [f"L_{name.removeprefix('a_')}" for name in sorted(raw)]
     lines = ["if left:", "    return slow(args)"]
     for place, name in enumerate(scope.parameters):
-        lines += _same(f"a_{name}", call.values[place], place in engine.varying, names)
+        varies = place in engine.varying
+        lines += _same(f"a_{name}", call.values[place], varies, names, assumed.get(name, ""))
     lines += _conditions(conditions, raw, names)
     lines += [*_runner._inputs(plan), *_runner._shape(plan), *_overlap(plan, raw)]
     lines += ["try:", *(f"    {line}" for line in _runner._call(plan))]
@@ -155,7 +183,61 @@ def _input(item: InputPlan, raw: set[str]) -> InputPlan:
     return dataclasses.replace(item, how="tensor") if item.expression in raw else item
 
 
-def _same(name: str, value: Any, varies: bool, names: dict[str, Any]) -> list[str]:
+def _assumed(plan: Plan, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is assumed of sizes: of one array, by its name, and of others, by "".
+
+    Sizes and strides are those of the layout, so that most of it is known to hold.
+    """
+    if plan.shape_guard is None:
+        return {}
+    owners = {
+        f"t{i}": item.expression.removeprefix("a_")
+        for i, item in enumerate(plan.inputs[: plan.given])
+        if item.how == "tensor"
+    }
+    layouts = {tensor: values[name] for tensor, name in owners.items()}
+    condition = _Known(layouts).visit(ast.parse(plan.shape_guard, mode="eval").body)
+    is_all = isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And)
+    found: dict[str, list[str]] = {}
+    for part in condition.values if is_all else [condition]:
+        text = ast.unparse(part)
+        about = {n.slice.value for n in ast.walk(part) if _is_input(n)}
+        if not any(isinstance(n, ast.Name) for n in ast.walk(part)):
+            if not eval(text):
+                raise CannotStayError("its layout isn't what is assumed of it")
+        elif len(about) == 1 and about <= owners.keys():
+            tensor = about.pop()
+            if re.search(r"\ba_", text):  # A number that the code isn't given.
+                found.setdefault("", []).append(text)
+                continue
+            name = owners[tensor]
+            found.setdefault(name, []).append(text.replace(f"L['{tensor}']", f"a_{name}"))
+        else:
+            found.setdefault("", []).append(text)
+    return {name: " and ".join(f"({part})" for part in parts) for name, parts in found.items()}
+
+
+def _is_input(node: ast.AST) -> TypeGuard[Any]:
+    return isinstance(node, ast.Subscript) and ast.unparse(node.value) == "L"
+
+
+class _Known(ast.NodeTransformer):
+    """Put in the sizes and strides of tensors whose layout is known."""
+
+    def __init__(self, layouts: Mapping[str, Layout]) -> None:
+        self.known = {
+            f"L['{tensor}'].{method}()[{axis}]": number
+            for tensor, layout in layouts.items()
+            for method, numbers in (("size", layout.shape), ("stride", layout.strides))
+            for axis, number in enumerate(numbers)
+        }
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        number = self.known.get(ast.unparse(node))
+        return self.generic_visit(node) if number is None else ast.Constant(number)
+
+
+def _same(name: str, value: Any, varies: bool, names: dict[str, Any], assumed: str) -> list[str]:
     """Check that an argument is like the one before."""
     if isinstance(value, Layout):
         names |= {f"D_{name}": value.dtype, f"S_{name}": value.shape, f"T_{name}": value.strides}
@@ -163,11 +245,12 @@ def _same(name: str, value: Any, varies: bool, names: dict[str, Any]) -> list[st
             f"type({name}) is not Tensor or {name}.shape != S_{name} or "
             f"{name}.stride() != T_{name} or {name}.dtype is not D_{name}"
         )
+        other += f" or not ({assumed})" if assumed else ""
         last = f"L_{name.removeprefix('a_')}"
         return [f"if {name} is not {last}:", f"    if {other}:", "        return slow(args)",
                 f"    {last} = {name}"]  # fmt: skip
     names[f"X_{name}"] = value
-    if isinstance(value, np.generic) or (varies and type(value) in (int, float)):
+    if _is_any_of_its_type(value, varies):
         names[f"X_{name}"] = type(value)
         return [f"if type({name}) is not X_{name}:", "    return slow(args)"]
     names[f"T_{name}"] = token(value)

@@ -27,8 +27,8 @@ MARGIN = 0.9
 _FIRST_PAUSE = 64
 #: Names under which NumPy calls BLAS.
 _BLAS = frozenset({"dot", "vdot", "inner", "tensordot", "matmul", "einsum", "linalg"})
-#: From so many elements on it isn't called in NumPy to compare. BLAS's threads spin for 0.1 s after
-#: each call, which starves those of compiled code, and both call a BLAS that takes as long.
+#: With arrays of so many elements NumPy is tried once only, if it isn't the faster way: BLAS's
+#: threads spin for 0.1 s after each call, which starves those of compiled code.
 _MANY = 1 << 16
 _RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator", "shuffle"})
 
@@ -58,6 +58,8 @@ class Region:
         self.kinds: Any = None
         self.may_choose = may_run_in_numpy(engine)
         self.multiplies = _multiplies(engine.function.__code__)
+        #: Whether NumPy's BLAS may use threads, so that it isn't tried again and again.
+        self.wakes_threads = False
         #: Whether both ways were timed; whether calls are noted in `seen`.
         self.was_timed = self.watches = False
         self.seen: Seen | None = None
@@ -77,7 +79,7 @@ class Region:
     def _compiled(self, *args: Any) -> Any:
         result = self.engine(args, NO_KEYWORDS)
         if self.watches and self.engine.last is not None:
-            self.seen = seen(self.engine.last, args)
+            self.seen = seen(self.engine.last, args, self.engine.varying)
         return result
 
     def _in_numpy(self, *args: Any) -> Any:
@@ -89,12 +91,10 @@ class Region:
         """Time a call of one or the other; choose when both were timed."""
         self.left = 1
         if device_of(args) is not None:  # NumPy doesn't compute on tensors.
-            self._stay_compiled()
+            self.stay_compiled()
             return self._compiled(*args)
         if self.multiplies and any(isinstance(a, np.ndarray) and a.size >= _MANY for a in args):
-            self.may_choose = False
-            self._stay_compiled()
-            return self._compiled(*args)
+            self.wakes_threads = True
         in_numpy = len(self.times[False]) >= _ROUNDS
         if in_numpy and not self.times[True]:
             self.on_choice(f"in NumPy for single {self.unit}s, which are timed")
@@ -111,7 +111,7 @@ class Region:
             result = as_kinds(result, self.kinds)
             self.may_choose = False
         if not self.may_choose:
-            self._stay_compiled()
+            self.stay_compiled()
         elif len(self.times[True]) >= _ROUNDS:
             self._choose()
         return result
@@ -121,7 +121,9 @@ class Region:
         if self.may_choose:
             self.left, self.was_timed = 1, False
 
-    def _stay_compiled(self) -> None:
+    def stay_compiled(self) -> None:
+        """Never again run it in NumPy."""
+        self.may_choose = False
         self.on_choice("")
         self.chosen = self._compiled
         self.left = -1  # Never 0 again.
@@ -134,6 +136,9 @@ class Region:
         measured = f"{compiled * 1e6:.0f} µs a {unit} compiled, {plain * 1e6:.0f} µs in NumPy"
         way = "in NumPy" if in_numpy else f"compiled, and single {unit}s in NumPy to compare"
         self.on_choice(f"{way}: {measured}")
+        if self.wakes_threads and not in_numpy:
+            self.stay_compiled()
+            return
         self.chosen = self._in_numpy if in_numpy else self._compiled
         self.times = {False: [], True: []}
         self.left, self.pause = self.pause, 2 * self.pause

@@ -22,17 +22,25 @@ import torch
 
 from npaccel._arguments import how_converted, map_arrays
 from npaccel._loops._nest import NestRunner
-from npaccel._loops._raw import CannotStayError, Factory, make_raw
+from npaccel._loops._raw import CannotStayError, Factory, Seen, make_raw
 from npaccel._loops._region import MARGIN, Region
 from npaccel._results import has_overlap
 
-#: After so many turns that ended in the middle, tensors aren't tried again.
+#: After so many runs on tensors that soon ended in the middle, tensors aren't tried again.
 _PATIENCE = 3
+#: Runs that take as long, in seconds, are worth the beginning.
+_WORTH = 2e-3
+#: So many kinds of calls of one region are made on tensors: the first and the last turns of a
+#: loop often differ from those between.
+_MOST_KINDS = 8
 #: Turns that may take a branch that hasn't been taken before.
 _WATCHED = 32
 #: With fewer turns left it isn't worth the while.
 _FEW = 3
 _FIRST_PAUSE = 256
+#: So many seconds after a call OpenMP's threads sleep; until then they keep BLAS's from their work.
+_REST = 5e-3
+_WAKING = 8
 #: Bodies that take longer, in seconds, are timed by single turns.
 _LONG = 100e-6
 
@@ -77,7 +85,7 @@ class TurnRunner:
     def __init__(self, ways: Ways, on_choice: Callable[[str, str], None]) -> None:
         self.ways = ways
         self.on_choice = on_choice
-        self.factories: dict[str, Factory] | None = None
+        self.factories: dict[str, dict[Seen, Factory]] | None = None
         self.troubles = 0
         self.watched = 0
         self.pause, self.rest = _FIRST_PAUSE, 0
@@ -115,6 +123,11 @@ class TurnRunner:
         regions = self.ways.regions.values()
         return self.ways.plain is not None and all(region.may_choose for region, _ in regions)
 
+    @property
+    def _wakes_threads(self) -> bool:
+        """Whether NumPy's BLAS may use threads."""
+        return any(region.wakes_threads for region, _ in self.ways.regions.values())
+
     def _watch(self, regions: Sequence[Region]) -> bool:
         """Look at a turn's calls, to make the same ones on tensors."""
         if any(region.seen is None for region in regions):
@@ -125,16 +138,26 @@ class TurnRunner:
                 return False
             self.troubles = _PATIENCE
             return self._may_be_plain
-        try:
-            self.factories = {}
-            for name, (region, outputs) in self.ways.regions.items():
-                assert region.seen is not None
-                self.factories[name] = make_raw(region.seen, region.engine, outputs)
-        except CannotStayError:
+        self.factories = {name: {} for name in self.ways.regions}
+        if not all(map(self._learn, self.ways.regions)):
             self.troubles, self.factories = _PATIENCE, None
         for region in regions:
             region.watches, region.seen = False, None
         return self._may_stay or self._may_be_plain
+
+    def _learn(self, name: str) -> bool:
+        """Have calls of a region made on tensors that are like the one it has seen."""
+        region, outputs = self.ways.regions[name]
+        if self.factories is None or region.seen is None:
+            return False
+        kinds = self.factories[name]
+        if region.seen in kinds or len(kinds) >= _MOST_KINDS:
+            return False
+        try:
+            kinds[region.seen] = make_raw(region.seen, region.engine, outputs)
+        except CannotStayError:
+            return False
+        return True
 
     # -- Running it -----------------------------------------------------------
 
@@ -143,7 +166,11 @@ class TurnRunner:
         both = self._may_stay and self._may_be_plain
         if both and (self.chosen is None or self.rest <= 0):
             values = self._compare(turns, values)
-            if self.chosen is not None:
+            if self.chosen and self._wakes_threads:
+                for region, _ in self.ways.regions.values():
+                    region.stay_compiled()
+                both = False
+            elif self.chosen is not None:
                 self.rest, self.pause = self.pause, min(4 * self.pause, 2**20)
         elif self.chosen is None:
             self.chosen = self._may_stay
@@ -177,6 +204,11 @@ class TurnRunner:
         for stays in (True, False, True, False):
             if best[stays] > _LONG and best[stays] < math.inf:
                 count = 1
+            if not stays and self._wakes_threads:
+                time.sleep(_REST)
+                values, _ = self._go(turns, values, _WAKING, stays)  # Its threads wake meanwhile.
+                if turns.is_done:
+                    break
             values, seconds = self._go(turns, values, count, stays)
             best[stays] = min(best[stays], seconds)
             if turns.is_done or not self._may_stay:
@@ -219,20 +251,39 @@ class TurnRunner:
             self.troubles = _PATIENCE
             turns.broke = False
             return values, math.inf
-        calls = [
-            factory(stay.left, *stay.ways_out(self.ways.regions[name][0]))
-            for name, factory in self.factories.items()
-        ]
+        turns.stay = stay
+        calls = [self._call(stay, name, kinds) for name, kinds in self.factories.items()]
         assert self.ways.raw is not None
         start = time.perf_counter()
         found = self.ways.raw(turns, turns.some, stay.left, *calls, *stay.tensors)
         seconds = time.perf_counter() - start
         if stay.left:
-            self.troubles += 1
-            self.factories = None
+            self.troubles = self.troubles + 1 if seconds < _WORTH else 0
         if turns.returns:
             turns.result = map_arrays(turns.result, stay.array)
         return [stay.array(value) for value in found], seconds
+
+    def _call(self, stay: Stay, name: str, kinds: dict[Seen, Factory]) -> Callable[..., Any]:
+        """Return what calls a region's code: each kind leaves to the next one what it can't do."""
+        slow, failed = stay.ways_out(self.ways.regions[name][0], lambda: self._learn(name))
+        runs: list[Callable[..., Any]] = []
+
+        def add(kind: Factory) -> None:
+            place = len(runs) + 1
+
+            def otherwise(args: Sequence[Any]) -> Any:
+                if place < len(runs):
+                    return runs[place](*args)
+                result = slow(args)
+                for learnt in list(kinds.values())[place:]:
+                    add(learnt)
+                return result
+
+            runs.append(kind(stay.left, otherwise, failed))
+
+        for kind in kinds.values():
+            add(kind)
+        return runs[0]
 
 
 class Turns:
@@ -264,6 +315,11 @@ class Turns:
         self.known = -1
         self.ended = False
         self.is_done = False
+        self.stay: Stay | None = None
+
+    def shown(self, value: Any) -> Any:
+        """Return what the user's own code is to see of a value."""
+        return value if self.stay is None else self.stay.array(value)
 
     def due(self) -> bool:
         """Whether `go` has something to do after this turn."""
@@ -354,8 +410,17 @@ class Stay:
             self._tensors[id(made)] = made, value
         return self._arrays[id(value)][1]
 
-    def ways_out(self, region: Region) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """Return what calls a region as usual, and what does so after an error."""
+    def ways_out(
+        self, region: Region, learn: Callable[[], bool]
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """Return what calls a region as usual, and what does so after an error.
+
+        Parameters
+        ----------
+        region : Region
+        learn : callable
+            Says whether the next call like it needn't come here.
+        """
 
         def tensors(result: Any) -> Any:
             if type(result) is tuple:
@@ -363,8 +428,15 @@ class Stay:
             return self.tensor(result)
 
         def slow(args: Sequence[Any]) -> Any:
-            self.left.append("a value is of another kind")
-            return tensors(region(*map(self.array, args)))
+            values = [self.array(value) for value in args]
+            if self.left:
+                return tensors(region(*values))
+            region.watches, region.seen = True, None
+            result = region(*values)
+            if not learn():
+                self.left.append("a value is of another kind")
+            region.watches, region.seen = False, None
+            return tensors(result)
 
         def failed(error: RuntimeError, args: Sequence[Any]) -> Any:
             self.left.append("an error")
