@@ -15,12 +15,12 @@ from numba.core import types
 from numba.extending import intrinsic
 
 #: No fastmath; divisions by zero are checked where Python's operators need it.
-#: Subscripts are checked by the nest itself; Numba's check is a second net.
+#: Subscripts are checked by the nest itself, which Numba would do again.
 OPTIONS: dict[str, Any] = {
     "nogil": True,
     "fastmath": False,
     "error_model": "numpy",
-    "boundscheck": True,
+    "boundscheck": False,
     "cache": False,
 }
 

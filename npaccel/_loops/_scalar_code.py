@@ -7,6 +7,7 @@ number of a `Site`, and a return.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import itertools
@@ -420,3 +421,9 @@ def rendered(block: Block, indent: str = "    ") -> Iterator[str]:
             yield indent + item
         else:
             yield from rendered(item, indent + "    ")
+
+
+def shortened(node: ast.AST) -> str:
+    """Return the text of some code, cut short."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -11,12 +11,11 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from npaccel._loops import _scalar_functions, _scalar_operators
-from npaccel._loops._scalar_code import Code, Program, Unreachable
+from npaccel._loops import _scalar_bounds, _scalar_elements, _scalar_functions, _scalar_operators
+from npaccel._loops._scalar_code import Code, Program, Unreachable, shortened
 from npaccel._loops._scalar_types import (
     DTYPES,
     MAX,
-    MIN,
     PY_BOOL,
     Array,
     Items,
@@ -25,12 +24,12 @@ from npaccel._loops._scalar_types import (
     One,
     Other,
     Py,
-    Type,
     Value,
     constant,
     integer,
     names,
 )
+from npaccel._loops._slices import Hidden
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +132,7 @@ class Expressions(Code):
         """Write an expression and return what it gives."""
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise NotSupportedError(f"`{_shortened(node)}` isn't scalar code", node.lineno)
+            raise NotSupportedError(f"`{shortened(node)}` isn't scalar code", node.lineno)
         result: Result = method(node)
         self._results[id(node)] = result
         return result
@@ -147,7 +146,7 @@ class Expressions(Code):
         result = self.expression(node)
         if isinstance(result, Value):
             return result
-        raise NotSupportedError(f"`{_shortened(node)}` isn't a number", node.lineno)
+        raise NotSupportedError(f"`{shortened(node)}` isn't a number", node.lineno)
 
     def number(self, node: ast.expr) -> Value:
         """Write an expression whose value is a number."""
@@ -166,9 +165,9 @@ class Expressions(Code):
             return value
         arrays = [one.type for one in value.ones if isinstance(one.type, Array)]
         if arrays:
-            text = f"`{_shortened(node)}` is an {names(arrays[:1])}, not an element of it"
+            text = f"`{shortened(node)}` is an {names(arrays[:1])}, not an element of it"
             raise NotSupportedError(text, node.lineno, is_array_code=True)
-        reason = f"`{_shortened(node)}` is {names(value.types)}"
+        reason = f"`{shortened(node)}` is {names(value.types)}"
         if not ones:
             self.leave_to_python(node.lineno, reason)
         for one in value.ones:
@@ -217,7 +216,7 @@ class Expressions(Code):
         self.put(f"{name} = {condition}")
 
         def then() -> None:
-            refine(self, first, all_of)
+            _scalar_bounds.refine(self, first, all_of)
             self.put(f"{name} = {self._short_circuit(rest, all_of)}")
 
         self.branch(name if all_of else f"not {name}", then, _nothing)
@@ -265,7 +264,7 @@ class Expressions(Code):
         if isinstance(owner, Static) and isinstance(owner.value, types.ModuleType):
             return self.known(self.scope.member(owner.value, node.attr, node.lineno), node)
         if not isinstance(owner, Value):
-            raise NotSupportedError(f"`{_shortened(node)}` isn't scalar code", node.lineno)
+            raise NotSupportedError(f"`{shortened(node)}` isn't scalar code", node.lineno)
         if any(isinstance(kind, Array) for kind in owner.types):
             return self._of_array(owner, node)
         if node.attr in ("real", "imag"):
@@ -276,28 +275,19 @@ class Expressions(Code):
         raise NotSupportedError(f"the attribute `{node.attr}` of a number", node.lineno)
 
     def _of_array(self, owner: Value, node: ast.Attribute) -> Result:
-        array = self.array(owner, node.value)
+        array = _scalar_elements.array(owner, node.value)
         kind = array.ones[0].type
         assert isinstance(kind, Array)
         if node.attr == "ndim":
             return constant(kind.ndim)
         if node.attr == "shape":
-            return Items(tuple(self.size(array, axis) for axis in range(kind.ndim)))
+            sizes = (_scalar_elements.size(self, array, axis) for axis in range(kind.ndim))
+            return Items(tuple(sizes))
         if node.attr == "size":
             return self.combine(lambda one: self.one(integer(0, MAX), f"{one.code}.size"), array)
         if node.attr == "dtype":
             return Static(kind.dtype)
         raise NotSupportedError(f"the attribute `{node.attr}` of an array", node.lineno)
-
-    def size(self, array: Value, axis: int) -> Value:
-        """Return the length of a dimension."""
-
-        def write(one: One) -> One:
-            assert isinstance(one.type, Array)
-            size = self.pure(f"{one.code}.shape[{axis}]")
-            return One(integer(0, one.type.limit), size)
-
-        return self.combine(write, array)
 
     # Operators
 
@@ -342,7 +332,7 @@ class Expressions(Code):
         if isinstance(left, Static):
             return self._compare_static(left, op, self.expression(second), second)
         if not isinstance(left, Value):
-            raise NotSupportedError(f"`{_shortened(first)}` isn't a number", first.lineno)
+            raise NotSupportedError(f"`{shortened(first)}` isn't a number", first.lineno)
         ufunc = _scalar_operators.UFUNCS[type(op)]
         left, right = self.as_number(left, first), self.number(second)
         return self.combine(
@@ -353,7 +343,7 @@ class Expressions(Code):
         """Compare strings and dtypes, which are known."""
         known = isinstance(right, Static) and isinstance(left.value, str | np.dtype | type)
         if not known or not isinstance(op, ast.Eq | ast.NotEq):
-            raise NotSupportedError(f"a comparison with `{_shortened(node)}`", node.lineno)
+            raise NotSupportedError(f"a comparison with `{shortened(node)}`", node.lineno)
         assert isinstance(right, Static)
         return TRUE if (left.value == right.value) == isinstance(op, ast.Eq) else FALSE
 
@@ -438,20 +428,12 @@ class Expressions(Code):
 
     # Elements
 
-    def array(self, value: Value, node: ast.expr) -> Value:
-        """Return a value that is an array."""
-        ones = tuple(one for one in value.ones if isinstance(one.type, Array))
-        if len(ones) != len(value.ones):
-            raise NotSupportedError(f"`{_shortened(node)}` isn't always an array", node.lineno)
-        return value
-
     def _subscript(self, node: ast.Subscript) -> Value | Items:
         if isinstance(node.value, ast.Attribute | ast.Name):
             owner = self.expression(node.value)
             if isinstance(owner, Items):
                 return self._item(owner, node)
-        place = self.place(node)
-        return self.load(place)
+        return _scalar_elements.load(self, _scalar_elements.place(self, node))
 
     def _item(self, owner: Items, node: ast.Subscript) -> Value | Items:
         index = self.number(node.slice).ones
@@ -462,105 +444,6 @@ class Expressions(Code):
             raise NotSupportedError("tuple index out of range", node.lineno)
         raise NotSupportedError("an item of a tuple whose number isn't constant", node.lineno)
 
-    def place(self, node: ast.Subscript) -> tuple[Value, list[str]]:
-        """Write the checks of subscripts; return the array and the indices.
-
-        ``a[i][j]`` is taken as one place.
-        """
-        if isinstance(node.value, ast.Subscript):
-            array, found = self.place(node.value)
-        else:
-            array, found = self.array(self.value(node.value), node.value), []
-        kind = array.ones[0].type
-        assert isinstance(kind, Array)
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        indices = [self._index(part) for part in parts]
-        if len(found) + len(indices) > kind.ndim:
-            text = f"{len(found) + len(indices)} indices of an array of {kind.ndim} dimensions"
-            raise NotSupportedError(text, node.lineno)
-        if not indices and kind.ndim:
-            raise NotSupportedError("`[()]` of an array with dimensions", node.lineno)
-        checked = [
-            self._checked(array, len(found) + k, index, k, node.lineno)
-            for k, index in enumerate(indices)
-        ]
-        return array, found + checked
-
-    def _index(self, node: ast.expr) -> Value:
-        if isinstance(node, ast.Slice):
-            raise NotSupportedError("a slice: this is array code", node.lineno, is_array_code=True)
-        result = self.expression(node)
-        if not isinstance(result, Value):
-            text = f"`{_shortened(node)}` as an index: this is array code"
-            raise NotSupportedError(text, node.lineno, is_array_code=True)
-        value = self.as_number(result, node)
-        for kind in value.types:
-            assert isinstance(kind, Py | Np)
-            if kind.storage.kind not in "iu":
-                raise NotSupportedError(f"a {kind} as an index", node.lineno)
-        return value
-
-    def _checked(self, array: Value, axis: int, index: Value, shown: int, line: int) -> str:
-        """Write the check of one index; `shown` is the axis that NumPy's message names."""
-
-        def write(one: One, place: One) -> One:
-            kind = place.type
-            assert isinstance(kind, Py | Np)
-            size = self.pure(f"{one.code}.shape[{axis}]")
-            if kind.storage == np.uint64:
-                self.fail_if(f"{place.code} > {MAX}", line, "long index")
-            forward = kind.storage.kind == "u" or (isinstance(kind, Py) and kind.low >= 0)
-            given = place.code
-            if kind.storage != np.int64:
-                given = self.pure(f"_int64({given})")
-            operands = (One(Py(int), given), One(Py(int), size))
-            if not forward:
-                found = self.pure(f"_at({given}, {size})")
-                self.check(f"{found} < 0", line, "index", shown, *operands)
-                return One(Py(int), found)
-            self.check(f"{given} >= {size}", line, "index", shown, *operands)
-            return One(Py(int), given)
-
-        return self.combine(write, array, index).ones[0].code
-
-    def load(self, place: tuple[Value, list[str]]) -> Value:
-        """Write the reading of an element, or of a row."""
-        array, indices = place
-
-        def write(one: One) -> One:
-            kind = one.type
-            assert isinstance(kind, Array)
-            text = self.temporary(f"{one.code}[{', '.join(indices) or '()'}]")
-            if len(indices) == kind.ndim:
-                return One(Np(kind.dtype), text)
-            layout = kind.layout if kind.layout == "C" else "A"
-            row = dataclasses.replace(
-                kind, ndim=kind.ndim - len(indices), layout=layout, is_whole=False
-            )
-            return One(row, text)
-
-        return self.combine(write, array)
-
-    def store(self, place: tuple[Value, list[str]], value: Value, node: ast.expr) -> None:
-        """Write a number into an element."""
-        array, indices = place
-
-        def write(one: One, new: One) -> One:
-            kind = one.type
-            assert isinstance(kind, Array)
-            if len(indices) != kind.ndim:
-                text = "a write to a row: this is array code"
-                raise NotSupportedError(text, node.lineno, is_array_code=True)
-            self.program.written |= {kind.origin}
-            code = _scalar_operators.store(self, new, kind.dtype, node.lineno).code
-            if kind.writeable:
-                self.put(f"{one.code}[{', '.join(indices) or '()'}] = {code}")
-            else:
-                self.fail_if("True", node.lineno, "readonly")
-            return One(PY_BOOL, "True")
-
-        self.combine(write, array, self.as_number(value, node))
-
     # Calls
 
     def _call(self, node: ast.Call) -> Result:
@@ -570,7 +453,7 @@ class Expressions(Code):
                 return self._method(node, node.func, owner)
         target = self.expression(node.func)
         if not isinstance(target, Static):
-            raise NotSupportedError(f"a call of `{_shortened(node.func)}`", node.lineno)
+            raise NotSupportedError(f"a call of `{shortened(node.func)}`", node.lineno)
         special = _SPECIAL.get(target.value) if _hashable(target.value) else None
         if special is not None:
             return special(self, node)
@@ -578,19 +461,19 @@ class Expressions(Code):
         if function is None:
             return self._user(target.value, node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-            raise NotSupportedError(f"keywords of `{_shortened(node.func)}`", node.lineno)
+            raise NotSupportedError(f"keywords of `{shortened(node.func)}`", node.lineno)
         operands = [self.number(argument) for argument in node.args]
         try:
             return self.apply(function, node, *operands)
         except TypeError as error:
             if "positional argument" not in str(error):
                 raise
-            text = f"these arguments of `{_shortened(node.func)}`"
+            text = f"these arguments of `{shortened(node.func)}`"
             raise NotSupportedError(text, node.lineno) from None
 
     def _user(self, target: Any, node: ast.Call) -> Result:
         if not isinstance(target, types.FunctionType) or hasattr(target, "__wrapped__"):
-            text = f"a call of `{_shortened(node.func)}`, which isn't scalar code"
+            text = f"a call of `{shortened(node.func)}`, which isn't scalar code"
             raise NotSupportedError(text, node.lineno)
         if any(isinstance(a, ast.Starred) for a in node.args) or any(
             k.arg is None for k in node.keywords
@@ -653,13 +536,13 @@ class Expressions(Code):
         if isinstance(owner, Items):
             return constant(len(owner.items))
         if not isinstance(owner, Value):
-            raise NotSupportedError(f"`len` of `{_shortened(node.args[0])}`", node.lineno)
-        array = self.array(owner, node.args[0])
+            raise NotSupportedError(f"`len` of `{shortened(node.args[0])}`", node.lineno)
+        array = _scalar_elements.array(owner, node.args[0])
         kind = array.ones[0].type
         assert isinstance(kind, Array)
         if not kind.ndim:
             raise NotSupportedError("`len` of an array without dimensions", node.lineno)
-        return self.size(array, 0)
+        return _scalar_elements.size(self, array, 0)
 
     def _divmod(self, node: ast.Call) -> Items:
         if len(node.args) != 2 or node.keywords:
@@ -673,6 +556,8 @@ _SPECIAL: dict[Any, Callable[[Expressions, ast.Call], Result]] = {
     builtins.max: lambda code, node: code._extremum(node, np.greater),
     builtins.len: lambda code, node: code._len(node),
     builtins.divmod: lambda code, node: code._divmod(node),
+    Hidden.INDEX: _scalar_elements.bound,
+    Hidden.PLACE: _scalar_elements.checked_place,
 }
 
 
@@ -692,66 +577,3 @@ def _hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _shortened(node: ast.AST) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def refine(code: Expressions, node: ast.expr, holds: bool) -> None:
-    """Narrow the bounds of Python ints by a condition that holds here, or doesn't."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        refine(code, node.operand, not holds)
-    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) == holds:
-        for part in node.values:
-            refine(code, part, holds)
-    elif isinstance(node, ast.Compare) and (holds or len(node.ops) == 1):
-        sides = [node.left, *node.comparators]
-        for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
-            symbol = _SYMBOLS.get(type(op), "")
-            symbol = symbol if holds else _OPPOSITE.get(symbol, "")
-            _bound(code, left, symbol, _int_bounds(code, right))
-            _bound(code, right, _MIRRORED.get(symbol, ""), _int_bounds(code, left))
-
-
-_SYMBOLS: dict[type, str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "=="}
-_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
-
-
-def _int_bounds(code: Expressions, node: ast.expr) -> tuple[int, int] | None:
-    result = code.result_of(node)
-    if not isinstance(result, Value):
-        return None
-    lows, highs = [], []
-    for kind in result.types:
-        if isinstance(kind, Py) and kind.kind is int:
-            lows.append(kind.low)
-            highs.append(kind.high)
-        elif isinstance(kind, Np) and kind.dtype.kind in "iu":
-            lows.append(int(np.iinfo(kind.dtype).min))
-            highs.append(int(np.iinfo(kind.dtype).max))
-        else:
-            return None
-    return min(lows), max(highs)
-
-
-def _bound(code: Expressions, node: ast.expr, symbol: str, other: tuple[int, int] | None) -> None:
-    """Note that a variable is below, at or above a number between two bounds."""
-    env = code.env
-    if not isinstance(node, ast.Name) or other is None or env is None or node.id not in env:
-        return
-    low, high = MIN, MAX
-    if symbol in ("<", "<=", "=="):
-        high = other[1] - (symbol == "<")
-    if symbol in (">", ">=", "=="):
-        low = other[0] + (symbol == ">")
-    env[node.id] = tuple(_cut(kind, low, high) for kind in env[node.id])
-
-
-def _cut(kind: Type, low: int, high: int) -> Type:
-    if not isinstance(kind, Py) or kind.kind is not int:
-        return kind
-    low, high = max(kind.low, low), min(kind.high, high)
-    return Py(int, low, high) if low <= high else kind

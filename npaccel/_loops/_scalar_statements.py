@@ -10,14 +10,12 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops import _scalar_operators, _slices
-from npaccel._loops._scalar_code import Block, Env
+from npaccel._loops import _scalar_bounds, _scalar_elements, _scalar_operators, _slices
+from npaccel._loops._scalar_code import Block, Env, shortened
 from npaccel._loops._scalar_expressions import (
     Expressions,
     Result,
     Static,
-    _shortened,
-    refine,
 )
 from npaccel._loops._scalar_types import (
     MAX,
@@ -112,7 +110,7 @@ class Statements(Expressions):
         """Write a statement."""
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None or isinstance(node, ast.Delete | ast.With | ast.Try):
-            text = f"`{_shortened(node)}` isn't scalar code"
+            text = f"`{shortened(node)}` isn't scalar code"
             raise NotSupportedError(text, node.lineno)
         method(node)
 
@@ -159,7 +157,7 @@ class Statements(Expressions):
         """Assign to a name, an element, or several of them."""
         if isinstance(target, ast.Tuple | ast.List):
             if not isinstance(result, Items) or len(result.items) != len(target.elts):
-                text = f"what `{_shortened(target)}` is unpacked from"
+                text = f"what `{shortened(target)}` is unpacked from"
                 raise NotSupportedError(text, target.lineno)
             for part, item in zip(target.elts, result.items, strict=True):
                 self.bind(part, item)
@@ -167,29 +165,29 @@ class Statements(Expressions):
         if isinstance(result, Static) and result.value is None:
             result = Value((One(Other("None", is_none=True), ""),))
         if not isinstance(result, Value):
-            text = f"`{_shortened(target)}` is no number or array"
+            text = f"`{shortened(target)}` is no number or array"
             raise NotSupportedError(text, target.lineno)
         if isinstance(target, ast.Name):
             self.assign(target.id, result, target.lineno)
         elif isinstance(target, ast.Subscript):
-            self.store(self.place(target), result, target)
+            _scalar_elements.store(self, _scalar_elements.place(self, target), result, target)
         else:
-            text = f"a write to `{_shortened(target)}`"
+            text = f"a write to `{shortened(target)}`"
             raise NotSupportedError(text, target.lineno)
 
     def _augassign(self, node: ast.AugAssign) -> None:
         target = node.target
         if isinstance(target, ast.Subscript):
-            place = self.place(target)
-            old = self.as_number(self.load(place), target)
+            place = _scalar_elements.place(self, target)
+            old = self.as_number(_scalar_elements.load(self, place), target)
             new = self.number(node.value)
-            self.store(place, self.operate(node.op, old, new, node), target)
+            _scalar_elements.store(self, place, self.operate(node.op, old, new, node), target)
         elif isinstance(target, ast.Name):
             old = self.as_number(self.read(target.id, node.lineno), target)
             new = self.number(node.value)
             self.assign(target.id, self.operate(node.op, old, new, node), node.lineno)
         else:
-            text = f"a write to `{_shortened(target)}`"
+            text = f"a write to `{shortened(target)}`"
             raise NotSupportedError(text, node.lineno)
 
     # Branches
@@ -199,7 +197,7 @@ class Statements(Expressions):
 
         def part(body: list[ast.stmt], holds: bool) -> Callable[[], None]:
             def write() -> None:
-                refine(self, node.test, holds)
+                _scalar_bounds.refine(self, node.test, holds)
                 self.statements(body)
 
             return write
@@ -210,11 +208,11 @@ class Statements(Expressions):
         condition = self.condition(node.test)
         if condition != "True":
             self.fail_if(f"not {condition}", node.lineno, "statement", _replayed(node))
-        refine(self, node.test, True)
+        _scalar_bounds.refine(self, node.test, True)
 
     def _raise(self, node: ast.Raise) -> None:
         if node.exc is None or node.cause is not None:
-            raise NotSupportedError(f"`{_shortened(node)}`", node.lineno)
+            raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
         self.fail(node.lineno, "statement", _replayed(node))
 
     def _break(self, node: ast.Break) -> None:  # noqa: ARG002
@@ -239,7 +237,7 @@ class Statements(Expressions):
                 before = self.env
                 self.env = dict(before) if before is not None else None
                 with self.block(f"if not {condition}:"):
-                    refine(self, node.test, False)
+                    _scalar_bounds.refine(self, node.test, False)
                     self._in_outer_loop(lambda: self.statements(node.orelse))
                     exits.append(self.env)
                     self.put("break")
@@ -247,7 +245,7 @@ class Statements(Expressions):
                 if condition == "False":
                     self.env = None
                     return
-            refine(self, node.test, True)
+            _scalar_bounds.refine(self, node.test, True)
             self.statements(node.body)
 
         loop = self._repeat("while True:", turn)
@@ -354,7 +352,7 @@ class Statements(Expressions):
         owner = self.expression(node)
         if isinstance(owner, Value) and all(isinstance(kind, Array) for kind in owner.types):
             return self._elements(owner, node)
-        raise NotSupportedError(f"a loop over `{_shortened(node)}`", node.lineno)
+        raise NotSupportedError(f"a loop over `{shortened(node)}`", node.lineno)
 
     def _range(self, node: ast.Call) -> _Turns:
         values = [self._bound_of_range(argument) for argument in node.args]
@@ -393,7 +391,7 @@ class Statements(Expressions):
                 parts[0].start, stop, parts[0].step, lambda k: _row([p.item(k) for p in parts])
             )
         if len(parts) != 1:
-            raise NotSupportedError(f"`{_shortened(node)}`", node.lineno)
+            raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
         only = parts[0]
         if function is enumerate:
             return dataclasses.replace(only, item=lambda k: _row([_itself(k), only.item(k)]))
@@ -421,16 +419,16 @@ class Statements(Expressions):
         return _Turns(constant(0).ones[0], size, constant(1).ones[0], item)
 
     def _elements(self, owner: Value, node: ast.expr) -> _Turns:
-        array = self._copied(self.array(owner, node))
+        array = self._copied(_scalar_elements.array(owner, node))
         kind = array.ones[0].type
         assert isinstance(kind, Array)
         if kind.ndim == 0:
             raise NotSupportedError("a loop over an array without dimensions", node.lineno)
         return _Turns(
             constant(0).ones[0],
-            self.size(array, 0).ones[0],
+            _scalar_elements.size(self, array, 0).ones[0],
             constant(1).ones[0],
-            lambda k: self.load((array, [k.code])),
+            lambda k: _scalar_elements.load(self, (array, [f"_uint64({k.code})"])),
         )
 
     # Results

@@ -13,6 +13,7 @@ import ast
 import builtins
 import copy
 import dataclasses
+import enum
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -22,6 +23,19 @@ from npaccel._loops._scalar_types import FLOAT64, NotSupportedError
 
 #: A call of this name, which no user can write, is a condition for what follows.
 REQUIRE = "0require"
+
+
+class Hidden(enum.Enum):
+    """What stands for a function in code that is written here."""
+
+    #: The bound of a slice: ``INDEX(number)`` is an int.
+    INDEX = enum.auto()
+    #: ``PLACE(array, axis, index)`` is the index, counted from the start; out of bounds it raises.
+    PLACE = enum.auto()
+    #: As an index, ``KNOWN(place)`` is within the bounds.
+    KNOWN = enum.auto()
+
+
 #: Longer vectors are done faster by array code.
 SHORT = 1024
 _ACCUMULATORS = 4
@@ -56,6 +70,8 @@ class _Vector:
             index = ast.BinOp(_name(self.start), ast.Add(), place)
         else:
             index = place
+        if self.source is None:
+            index = _hidden(Hidden.KNOWN, index)
         parts = [*copy.deepcopy(self.before), index, *copy.deepcopy(self.after)]
         index = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
         return ast.Subscript(_name(self.array), index, ast.Load())
@@ -262,7 +278,8 @@ class _Rewriting:
         if len(sliced) != 1 or len(parts) != array.ndim:
             return None
         axis = sliced[0]
-        indices = [self._hoisted(part) for i, part in enumerate(parts) if i != axis]
+        array_name = node.value.id
+        indices = [self._place(array_name, i, p) for i, p in enumerate(parts) if i != axis]
         bounds = parts[axis]
         assert isinstance(bounds, ast.Slice)
         start, length = self._bounds(node.value.id, axis, bounds)
@@ -286,6 +303,13 @@ class _Rewriting:
         self._assign(name, self.number(node))
         return _name(name)
 
+    def _place(self, array: str, axis: int, node: ast.expr) -> ast.expr:
+        """Look once whether an index is within the bounds."""
+        name = self._new()
+        index = self.number(node)
+        self._assign(name, _hidden(Hidden.PLACE, _name(array), ast.Constant(axis), index))
+        return _hidden(Hidden.KNOWN, _name(name))
+
     def _bounds(self, array: str, axis: int, node: ast.Slice) -> tuple[str, str]:
         """Write where a slice starts, and how many elements it has."""
         if node.step is not None:
@@ -306,7 +330,7 @@ class _Rewriting:
 
     def _bound(self, node: ast.expr, size: str) -> str:
         name = self._new()
-        self._assign(name, self.number(node))
+        self._assign(name, _hidden(Hidden.INDEX, self.number(node)))
         again = ast.BinOp(_name(name), ast.Add(), _name(size))
         self._replace_if(name, ast.Lt(), ast.Constant(0), again)
         self._replace_if(name, ast.Lt(), ast.Constant(0), ast.Constant(0))
@@ -472,6 +496,10 @@ class _Elements(ast.NodeTransformer):
 
 def _name(identifier: str, context: ast.expr_context | None = None) -> ast.Name:
     return ast.Name(identifier, context or ast.Load())
+
+
+def _hidden(what: Hidden, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Constant(what), [*arguments], [])  # type: ignore[arg-type]
 
 
 def _range() -> ast.expr:
