@@ -236,14 +236,10 @@ def _asked(bare: Loop) -> Names:
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.expr) and (_is_move(node) or _is_region_call(node)):
+        if _is_handed_on(node):
             return
-        if isinstance(node, ast.Raise):
-            return
-        if isinstance(node, ast.Attribute) and node.attr in ("shape", "ndim"):
-            return
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
-            return
+        if isinstance(node, ast.Assert):  # Its message is shown arrays.
+            node = ast.copy_location(ast.If(node.test, [], []), node)
         if isinstance(node, ast.expr):
             found.update(p.id for p in ast.iter_child_nodes(node) if isinstance(p, ast.Name))
         if isinstance(node, ast.If | ast.While) and isinstance(node.test, ast.Name):
@@ -258,6 +254,16 @@ def _asked(bare: Loop) -> Names:
     if isinstance(bare, ast.While):
         visit(ast.copy_location(ast.If(bare.test, [], []), bare))
     return frozenset(found)
+
+
+def _is_handed_on(node: ast.AST) -> bool:
+    """Whether Python only hands values on here, asks for their shape, or is shown arrays."""
+    match node:
+        case ast.Raise() | ast.Attribute(attr="shape" | "ndim"):
+            return True
+        case ast.Call(func=ast.Name(id="len")):
+            return True
+    return isinstance(node, ast.expr) and (_is_move(node) or _is_region_call(node))
 
 
 def _plain(original: Loop, state: Sequence[str], place: int) -> ast.FunctionDef:

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import runpy
 import time
 import types
 import warnings
@@ -140,6 +141,35 @@ def nested_left(a, n):
     return a
 
 
+def with_edges(a, n):
+    table = np.outer(a, a) + np.eye(len(a))
+    for i in range(min(n, len(a))):
+        table[i, :i] -= table[i, i:].sum() * table[:i, i]
+        a = a + table[i]
+    return table, a
+
+
+def with_raise(a, n):
+    for i in range(n):
+        a = a * 1.5 + 0.1
+        top = a.max()
+        if top > 1000:
+            raise ValueError(f"turn {i}: {a} is above {top!r}, {type(a).__name__}")
+    return a, i
+
+
+#: In a file of its own, where pytest doesn't rewrite it.
+ASSERTING = """
+def with_assert(a, n):
+    i = -1
+    for i in range(n):
+        a = a * 1.5 + 0.1
+        top = a.max()
+        assert top <= 1000, f"turn {i}: {a}, {type(a).__name__}"
+    return a, i
+"""
+
+
 def recorded(a, n):
     energy = np.zeros(64)
     for i in range(n):
@@ -151,7 +181,7 @@ def recorded(a, n):
 @pytest.mark.parametrize(
     "function",
     [swapped, until_converged, with_count, with_index, with_jumps, with_return, nested, recorded,
-     nested_left],
+     nested_left, with_edges, with_raise],
 )  # fmt: skip
 def test_turns_on_tensors(function, ways):
     check(function, X)
@@ -161,6 +191,40 @@ def test_turns_on_tensors(function, ways):
 def test_turns_that_write(ways):
     check(in_place, X, X + 1)
     assert (True, 0) in ways
+
+
+def test_assertions_show_arrays(ways, tmp_path):
+    file = tmp_path / "asserting.py"
+    file.write_text(ASSERTING)
+    check(runpy.run_path(str(file))["with_assert"], X)
+    assert (True, 0) in ways
+
+
+def test_handlers_see_what_was_assigned_before_an_error():
+    def f(a, n):
+        try:
+            for i in range(n):
+                a = a * 1.5 + 0.1
+                top = a.max()
+                if top > 1000:
+                    raise ValueError(f"turn {i}: {a}")  # noqa: TRY301
+        except ValueError as error:
+            return str(error), a, i, top
+        return a, n
+
+    check(f, X)
+
+
+@pytest.mark.inductor
+def test_first_and_last_turns_stay_on_tensors(ways):
+    """Slices of 0, 1, n - 1 and n elements have code of their own."""
+    jitted = check(with_edges, X, counts=[12] * 12, backend="inductor")
+    graphs = len(jitted.report().graphs)
+    ways.clear()
+    check_again = [jitted(X, 12) for _ in range(3)]
+    assert_same(check_again[-1], with_edges(X, 12), rtol=1e-12)
+    assert len(jitted.report().graphs) == graphs
+    assert ways == [(True, 0)] * 3  # Each call is one run, to its end.
 
 
 @pytest.mark.parametrize(
@@ -387,6 +451,23 @@ def test_turns_that_are_timed_in_numpy_are_told(compiled, plain, way):
     assert told[0] == "in NumPy for single turns, which are timed"
     assert told[-1].startswith(way)
     assert region.is_in_numpy == (plain < compiled)
+
+
+@pytest.mark.parametrize("plain", [0, 0.02])
+def test_large_products_are_tried_once_in_numpy(plain):
+    """BLAS's threads go on spinning, which compiled code suffers from."""
+    engine = _Engine(0.001, plain)
+    called = []
+    engine.function = lambda x: called.append(x) or time.sleep(plain) or x
+    region = _region.Region(engine, lambda _: None)
+    x = np.zeros(1 << 16)
+    region.multiplies = True
+    for _ in range(200 if plain else 8):
+        region(x)
+    assert region.is_in_numpy == (not plain)
+    assert region.may_choose == (not plain)
+    if plain:
+        assert len(called) == 3
 
 
 def iterated(a, x, turns=3, shift=0.0):
