@@ -74,7 +74,7 @@ class NestRunner:
                 on_python=self._ran_in_python,
             )
         except _numba.NotInstalledError:
-            if _slices.has_slices(self.definition):
+            if _slices.is_array_code(self.definition):
                 return None  # Array code, for which Numba would only be faster.
             self._in_python(
                 "it works on single elements, which array code is slow for",
@@ -82,7 +82,7 @@ class NestRunner:
             )
             return self.function
         except _numba.NotSupportedError as error:
-            if _slices.has_slices(self.definition):
+            if _slices.is_array_code(self.definition):
                 return None
             if reason:  # Asked for by loops="numba", but it isn't about single elements.
                 self._in_python(f"Numba can't compile it: {error}", "pass loops='auto'")

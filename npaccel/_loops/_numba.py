@@ -110,7 +110,7 @@ class CompiledNest:
         self.filename = filename
         self.narrow = narrow
         self.on_python = on_python
-        self.has_slices = _slices.has_slices(nest)
+        self.is_array_code = _slices.is_array_code(nest)
         self._source = (ast.dump(nest, include_attributes=True), filename, narrow)
         self._paths: dict[tuple[Any, ...], tuple[ast.FunctionDef, dict[str, Any]]] = {}
         self._made: dict[tuple[Any, ...], _Version | None] = {}
@@ -219,7 +219,7 @@ class _Version:
     ) -> tuple[Any, ...]:
         """Call the code."""
         lowered = self.lowered
-        if nest.has_slices and _share_memory(lowered.written, values):
+        if nest.is_array_code and _share_memory(lowered.written, values):
             return nest.in_python(*args)
         ints, floats = np.zeros(3, np.int64), np.zeros(3)
         inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npaccel._loops import _scalar_functions, _scalar_operators
+from npaccel._loops._hidden import Hidden, is_hidden
 from npaccel._loops._scalar_code import shortened
 from npaccel._loops._scalar_types import (
     MAX,
@@ -25,7 +26,6 @@ from npaccel._loops._scalar_types import (
     Value,
     integer,
 )
-from npaccel._loops._slices import Hidden
 
 if TYPE_CHECKING:
     from npaccel._loops._scalar_expressions import Expressions
@@ -65,8 +65,8 @@ def place(code: Expressions, node: ast.Subscript) -> Place:
     kind = owner.ones[0].type
     assert isinstance(kind, Array)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    known = [_argument_of(Hidden.KNOWN, part) for part in parts]
-    indices = [_index(code, inner or part) for inner, part in zip(known, parts, strict=True)]
+    known = [is_hidden(part, Hidden.KNOWN) for part in parts]
+    indices = [_index(code, part) for part in parts]
     if len(found) + len(indices) > kind.ndim:
         text = f"{len(found) + len(indices)} indices of an array of {kind.ndim} dimensions"
         raise NotSupportedError(text, node.lineno)
@@ -81,12 +81,9 @@ def place(code: Expressions, node: ast.Subscript) -> Place:
     return owner, found + [f"_uint64({index})" for index in checked]
 
 
-def _argument_of(what: Hidden, node: ast.expr) -> ast.expr | None:
-    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Constant)
-    return node.args[0] if is_call and node.func.value is what else None  # type: ignore[attr-defined]
-
-
 def _index(code: Expressions, node: ast.expr) -> Value:
+    if is_hidden(node, Hidden.KNOWN):
+        node = node.args[0]
     if isinstance(node, ast.Slice):
         raise NotSupportedError("a slice: this is array code", node.lineno, is_array_code=True)
     result = code.expression(node)

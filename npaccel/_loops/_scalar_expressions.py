@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from npaccel._loops import _scalar_bounds, _scalar_elements, _scalar_functions, _scalar_operators
+from npaccel._loops._hidden import Hidden
 from npaccel._loops._scalar_code import Code, Program, Unreachable, shortened
 from npaccel._loops._scalar_types import (
     DTYPES,
@@ -29,7 +30,6 @@ from npaccel._loops._scalar_types import (
     integer,
     names,
 )
-from npaccel._loops._slices import Hidden
 
 
 @dataclasses.dataclass(frozen=True)

@@ -133,7 +133,7 @@ def lower(
         If it isn't scalar code, or if its types don't follow from those of
         its parameters.
     """
-    if _slices.has_slices(nest) and _slices.has_products(nest):
+    if _slices.is_array_code(nest) and _slices.is_fit(nest):
         nest = _slices.without_slices(nest, values, namespace)
     try:
         return _Lowering(nest, values, namespace, narrow).run()

@@ -13,27 +13,17 @@ import ast
 import builtins
 import copy
 import dataclasses
-import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from npaccel._loops import _slice_reductions, _slice_rows
+from npaccel._loops._hidden import Hidden, called, hidden, is_hidden, name_of
 from npaccel._loops._scalar_types import FLOAT64, NotSupportedError
 
 #: A call of this name, which no user can write, is a condition for what follows.
 REQUIRE = "0require"
-
-
-class Hidden(enum.Enum):
-    """What stands for a function in code that is written here."""
-
-    #: The bound of a slice: ``INDEX(number)`` is an int.
-    INDEX = enum.auto()
-    #: ``PLACE(array, axis, index)`` is the index, counted from the start; out of bounds it raises.
-    PLACE = enum.auto()
-    #: As an index, ``KNOWN(place)`` is within the bounds.
-    KNOWN = enum.auto()
 
 
 #: Longer vectors are done faster by array code.
@@ -67,14 +57,14 @@ class _Vector:
         if self.source is not None:
             index: ast.expr = self.source.element(place)
         elif self.start:
-            index = ast.BinOp(_name(self.start), ast.Add(), place)
+            index = ast.BinOp(name_of(self.start), ast.Add(), place)
         else:
             index = place
         if self.source is None:
-            index = _hidden(Hidden.KNOWN, index)
+            index = hidden(Hidden.KNOWN, index)
         parts = [*copy.deepcopy(self.before), index, *copy.deepcopy(self.after)]
         index = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
-        return ast.Subscript(_name(self.array), index, ast.Load())
+        return ast.Subscript(name_of(self.array), index, ast.Load())
 
 
 def has_slices(node: ast.AST) -> bool:
@@ -88,6 +78,16 @@ def has_products(node: ast.AST) -> bool:
         isinstance(n, ast.MatMult) or (isinstance(n, ast.Attribute) and n.attr == "dot")
         for n in ast.walk(node)
     )
+
+
+def is_fit(node: ast.AST) -> bool:
+    """Whether some code works on what may be short vectors, so that a loop nest may be faster."""
+    return has_products(node) or _slice_rows.reduces_rows(node)
+
+
+def is_array_code(node: ast.AST) -> bool:
+    """Whether some code works on vectors, so that it's array code where no nest is made of it."""
+    return has_slices(node) or _slice_rows.reduces_rows(node)
 
 
 def is_requirement(node: ast.expr) -> TypeGuard[ast.Call]:
@@ -119,20 +119,20 @@ def without_slices(
         n.id for n in ast.walk(nest) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
     arrays = {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n not in stored}
-    made = copy.deepcopy(nest)
-    made.body = _Rewriting(arrays, {**namespace, **values}, stored).block(made.body)
+    names = {name: v for name, v in {**namespace, **values}.items() if name not in stored}
+    made = _slice_rows.with_places(nest, arrays, names)
+    made.body = Rewriting(arrays, names).block(made.body)
     return ast.fix_missing_locations(made)
 
 
-class _Rewriting:
+class Rewriting:
     def __init__(
         self,
         arrays: Mapping[str, np.ndarray[Any, Any]],
         names: Mapping[str, Any],
-        stored: set[str],
     ) -> None:
         self.arrays = arrays
-        self.names = {name: value for name, value in names.items() if name not in stored}
+        self.names = names
         self.count = 0
         self.ahead: list[ast.stmt] = []
         self.line = 0
@@ -164,7 +164,7 @@ class _Rewriting:
                 return [node]
             case ast.While():
                 if self._is_of_vectors(node.test):
-                    raise self._unfit("a condition on vectors")
+                    raise self.unfit("a condition on vectors")
                 node.body, node.orelse = self.block(node.body), self.block(node.orelse)
                 return [node]
             case (
@@ -176,22 +176,37 @@ class _Rewriting:
                 node.value = self.number(value)
                 return [node]
         if has_slices(node):
-            raise self._unfit("a slice")
+            raise self.unfit("a slice")
         return [node]
 
-    def _unfit(self, what: str) -> NotSupportedError:
+    def unfit(self, what: str) -> NotSupportedError:
         return NotSupportedError(f"{what}: this is array code", self.line, is_array_code=True)
 
     def is_dot(self, node: ast.expr) -> bool:
         """Whether a function is NumPy's for products of vectors."""
-        return (
-            isinstance(node, ast.Attribute)
-            and node.attr == "dot"
-            and isinstance(node.value, ast.Name)
-            and getattr(self.names.get(node.value.id), "dot", None) is np.dot
-        )
+        return self.of_numpy(node) is np.dot
 
-    def _new(self) -> str:
+    def of_numpy(self, node: ast.expr) -> Any:
+        """Return the function of NumPy's that an expression names; None if it doesn't name one."""
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return None
+        found = getattr(self.names.get(node.value.id), node.attr, None)
+        return found if found is not None and getattr(np, node.attr, None) is found else None
+
+    def is_product(self, node: ast.Call) -> bool:
+        """Whether a call gives a number for vectors."""
+        return self.is_dot(node.func) or _slice_reductions.of(self, node) is not None
+
+    def is_ufunc(self, node: ast.Call) -> bool:
+        """Whether a call computes with elements one by one."""
+        found = self.of_numpy(node.func)
+        return isinstance(found, np.ufunc) and found.nout == 1 and not node.keywords
+
+    def elements(self, place: ast.expr) -> Elements:
+        """Return what writes the elements of vectors at a place."""
+        return Elements(self, place)
+
+    def new(self) -> str:
         self.count += 1
         return f"0s{self.count}"
 
@@ -201,7 +216,7 @@ class _Rewriting:
         """Return an expression that gives a number, with its products of vectors done ahead."""
         made = _Products(self).visit(node)
         if has_slices(made) or self._is_of_vectors(made):
-            raise self._unfit("an operation on vectors")
+            raise self.unfit("an operation on vectors")
         assert isinstance(made, ast.expr)
         return made
 
@@ -216,43 +231,54 @@ class _Rewriting:
             return None
         u, v = (vector for vector in vectors if vector is not None)
         if any(self.arrays[x.array].dtype != FLOAT64 for x in (u, v)):
-            raise self._unfit("a product of other numbers than float64")
-        self._require_same(u.length, v.length)
-        sums = [self._new() for _ in range(_ACCUMULATORS)]
+            raise self.unfit("a product of other numbers than float64")
+        self.require_same(u.length, v.length)
+
+        def element(at: ast.expr) -> ast.expr:
+            return ast.BinOp(u.element(at), ast.Mult(), v.element(copy.deepcopy(at)))
+
+        return self.total(u.length, element)
+
+    def total(self, length: str, element: Callable[[ast.expr], ast.expr]) -> ast.expr:
+        """Write the sum of elements, given what writes the one at a place."""
+        sums = [self.new() for _ in range(_ACCUMULATORS)]
         zero = ast.Constant(np.float64(0.0))
         for name in sums:
-            self.ahead.append(ast.Assign([_name(name, ast.Store())], zero))
-        whole, place = self._new(), self._new()
+            self.ahead.append(ast.Assign([name_of(name, ast.Store())], zero))
+        whole, place = self.new(), self.new()
         parts = ast.Constant(_ACCUMULATORS)
-        size = _name(u.length)
-        self._assign(whole, ast.BinOp(size, ast.FloorDiv(), parts))
+        size = name_of(length)
+        self.let(whole, ast.BinOp(size, ast.FloorDiv(), parts))
         steps = []
         for i, name in enumerate(sums):
-            at: ast.expr = ast.BinOp(_name(place), ast.Mult(), parts)
+            at: ast.expr = ast.BinOp(name_of(place), ast.Mult(), parts)
             at = ast.BinOp(at, ast.Add(), ast.Constant(i)) if i else at
-            steps.append(_add_product(name, u, v, at))
-        self._loop(place, [_name(whole)], steps)
-        rest = ast.BinOp(_name(whole), ast.Mult(), parts)
-        self._loop(place, [rest, size], [_add_product(sums[0], u, v, _name(place))])
+            steps.append(_add(name, element(at)))
+        self.loop(place, [name_of(whole)], steps)
+        rest = ast.BinOp(name_of(whole), ast.Mult(), parts)
+        self.loop(place, [rest, size], [_add(sums[0], element(name_of(place)))])
         halves = [
-            ast.BinOp(_name(a), ast.Add(), _name(b))
+            ast.BinOp(name_of(a), ast.Add(), name_of(b))
             for a, b in zip(sums[::2], sums[1::2], strict=True)
         ]
-        total = self._new()
-        self._assign(total, ast.BinOp(halves[0], ast.Add(), halves[1]))
-        return _name(total)
+        total = self.new()
+        self.let(total, ast.BinOp(halves[0], ast.Add(), halves[1]))
+        return name_of(total)
 
-    def _loop(self, place: str, bounds: list[ast.expr], body: list[ast.stmt]) -> None:
-        call = ast.Call(_range(), bounds, [])
-        self.ahead.append(ast.For(_name(place, ast.Store()), call, body, []))
+    def loop(self, place: str, bounds: list[ast.expr], body: list[ast.stmt]) -> None:
+        call = called(range, *bounds)
+        self.ahead.append(ast.For(name_of(place, ast.Store()), call, body, []))
 
-    def _assign(self, target: str, value: ast.expr) -> None:
-        self.ahead.append(ast.Assign([_name(target, ast.Store())], value))
+    def let(self, target: str, value: ast.expr) -> None:
+        self.ahead.append(ast.Assign([name_of(target, ast.Store())], value))
 
-    def _require_same(self, one: str, other: str) -> None:
+    def require_same(self, one: str, other: str) -> None:
         if one != other:
-            test = ast.Compare(_name(one), [ast.Eq()], [_name(other)])
-            self.ahead.append(ast.Expr(ast.Call(_name(REQUIRE), [test], [])))
+            self.require(ast.Compare(name_of(one), [ast.Eq()], [name_of(other)]))
+
+    def require(self, condition: ast.expr) -> None:
+        """Leave what follows to Python where a condition doesn't hold."""
+        self.ahead.append(ast.Expr(ast.Call(name_of(REQUIRE), [condition], [])))
 
     # -- Vectors --------------------------------------------------------------
 
@@ -287,33 +313,35 @@ class _Rewriting:
 
     def _check_short(self, array: str, axis: int) -> None:
         if self.arrays[array].shape[axis] > SHORT:
-            raise self._unfit("a long vector")
+            raise self.unfit("a long vector")
 
     def _size(self, array: str, axis: int) -> str:
-        name = self._new()
-        shape = ast.Attribute(_name(array), "shape", ast.Load())
-        self._assign(name, ast.Subscript(shape, ast.Constant(axis), ast.Load()))
+        name = self.new()
+        shape = ast.Attribute(name_of(array), "shape", ast.Load())
+        self.let(name, ast.Subscript(shape, ast.Constant(axis), ast.Load()))
         return name
 
-    def _hoisted(self, node: ast.expr) -> ast.expr:
+    def hoisted(self, node: ast.expr) -> ast.expr:
         """Compute a number ahead, once."""
         if isinstance(node, ast.Name | ast.Constant):
             return node
-        name = self._new()
-        self._assign(name, self.number(node))
-        return _name(name)
+        name = self.new()
+        self.let(name, self.number(node))
+        return name_of(name)
 
     def _place(self, array: str, axis: int, node: ast.expr) -> ast.expr:
         """Look once whether an index is within the bounds."""
-        name = self._new()
+        if is_hidden(node, Hidden.KNOWN):
+            return node
+        name = self.new()
         index = self.number(node)
-        self._assign(name, _hidden(Hidden.PLACE, _name(array), ast.Constant(axis), index))
-        return _hidden(Hidden.KNOWN, _name(name))
+        self.let(name, hidden(Hidden.PLACE, name_of(array), ast.Constant(axis), index))
+        return hidden(Hidden.KNOWN, name_of(name))
 
     def _bounds(self, array: str, axis: int, node: ast.Slice) -> tuple[str, str]:
         """Write where a slice starts, and how many elements it has."""
         if node.step is not None:
-            raise self._unfit("a slice with a step")
+            raise self.unfit("a slice with a step")
         if not (isinstance(node.lower, ast.Name) and isinstance(node.upper, ast.Name)):
             self._check_short(array, axis)  # Names on both sides: a piece, as of a sparse matrix.
         size = self._size(array, axis)
@@ -323,40 +351,40 @@ class _Rewriting:
         stop = self._bound(node.upper, size) if node.upper is not None else size
         if not start:
             return "", stop
-        length = self._new()
-        self._assign(length, ast.BinOp(_name(stop), ast.Sub(), _name(start)))
+        length = self.new()
+        self.let(length, ast.BinOp(name_of(stop), ast.Sub(), name_of(start)))
         self._replace_if(length, ast.Lt(), ast.Constant(0), ast.Constant(0))
         return start, length
 
     def _bound(self, node: ast.expr, size: str) -> str:
-        name = self._new()
-        self._assign(name, _hidden(Hidden.INDEX, self.number(node)))
-        again = ast.BinOp(_name(name), ast.Add(), _name(size))
+        name = self.new()
+        self.let(name, hidden(Hidden.INDEX, self.number(node)))
+        again = ast.BinOp(name_of(name), ast.Add(), name_of(size))
         self._replace_if(name, ast.Lt(), ast.Constant(0), again)
         self._replace_if(name, ast.Lt(), ast.Constant(0), ast.Constant(0))
-        self._replace_if(name, ast.Gt(), _name(size), _name(size))
+        self._replace_if(name, ast.Gt(), name_of(size), name_of(size))
         return name
 
     def _replace_if(self, name: str, op: ast.cmpop, limit: ast.expr, new: ast.expr) -> None:
-        test = ast.Compare(_name(name), [op], [limit])
-        self.ahead.append(ast.If(test, [ast.Assign([_name(name, ast.Store())], new)], []))
+        test = ast.Compare(name_of(name), [op], [limit])
+        self.ahead.append(ast.If(test, [ast.Assign([name_of(name, ast.Store())], new)], []))
 
     # -- Element by element ---------------------------------------------------
 
     def _elementwise(self, node: ast.Assign | ast.AugAssign, target: ast.Subscript) -> ast.stmt:
         found = self.vector(target)
         if found is None or self.arrays[found.array].dtype != FLOAT64:
-            raise self._unfit("a write to a slice")
-        place = self._new()
-        value = _Elements(self, found, ast.dump(_as_read(target)), place).part(node.value)
-        element = found.element(_name(place))
+            raise self.unfit("a write to a slice")
+        place = self.new()
+        value = Elements(self, name_of(place), found, ast.dump(_as_read(target))).part(node.value)
+        element = found.element(name_of(place))
         assert isinstance(element, ast.Subscript)
         element.ctx = ast.Store()
         new: ast.stmt = ast.Assign([element], value)
         if isinstance(node, ast.AugAssign):
             new = ast.AugAssign(element, node.op, value)
-        call = ast.Call(_range(), [_name(found.length)], [])
-        return ast.For(_name(place, ast.Store()), call, [new], [])
+        call = called(range, name_of(found.length))
+        return ast.For(name_of(place, ast.Store()), call, [new], [])
 
     # -- What is gone over ----------------------------------------------------
 
@@ -364,17 +392,17 @@ class _Rewriting:
         """Go over places instead of slices."""
         if not has_slices(node.iter):
             return
-        place = self._new()
+        place = self.new()
         sizes: list[str] = []
         given = self._given(node.target, node.iter, place, sizes)
         least = sizes[0]
         if len(sizes) > 1:
-            least = self._new()
-            self._assign(least, _name(sizes[0]))
+            least = self.new()
+            self.let(least, name_of(sizes[0]))
             for size in sizes[1:]:
-                self._replace_if(least, ast.Gt(), _name(size), _name(size))
-        node.target = _name(place, ast.Store())
-        node.iter = ast.Call(_range(), [_name(least)], [])
+                self._replace_if(least, ast.Gt(), name_of(size), name_of(size))
+        node.target = name_of(place, ast.Store())
+        node.iter = called(range, name_of(least))
         node.body = [*(ast.copy_location(one, node) for one in given), *node.body]
 
     def _given(
@@ -387,7 +415,7 @@ class _Rewriting:
             called = called if self.names.get(called, own) is own else ""
             if called == "enumerate" and len(parts) == 1 and _is_pair(target):
                 assert isinstance(target, ast.Tuple)
-                number = _assignment(target.elts[0], _name(place))
+                number = _assignment(target.elts[0], name_of(place))
                 return [number, *self._given(target.elts[1], parts[0], place, sizes)]
             several = isinstance(target, ast.Tuple) and len(target.elts) == len(parts)
             if called == "zip" and several:
@@ -398,28 +426,29 @@ class _Rewriting:
                     for statement in self._given(one, part, place, sizes)
                 ]
         if not isinstance(items, ast.Subscript) or not isinstance(items.value, ast.Name):
-            raise self._unfit("a loop over slices")
+            raise self.unfit("a loop over slices")
         name = items.value.id
         bounds = items.slice
         if name not in self.arrays or self.arrays[name].ndim != 1:
-            raise self._unfit("a loop over slices")
+            raise self.unfit("a loop over slices")
         if not isinstance(bounds, ast.Slice) or bounds.step is not None:
-            raise self._unfit("a loop over slices")
+            raise self.unfit("a loop over slices")
         size = self._size(name, 0)
         start = self._bound(bounds.lower, size) if bounds.lower is not None else ""
         stop = self._bound(bounds.upper, size) if bounds.upper is not None else size
-        length = self._new()
-        self._assign(
-            length, ast.BinOp(_name(stop), ast.Sub(), _name(start) if start else ast.Constant(0))
+        length = self.new()
+        self.let(
+            length,
+            ast.BinOp(name_of(stop), ast.Sub(), name_of(start) if start else ast.Constant(0)),
         )
         sizes.append(length)
-        return [_assignment(target, _Vector(name, (), (), start, length).element(_name(place)))]
+        return [_assignment(target, _Vector(name, (), (), start, length).element(name_of(place)))]
 
 
 class _Products(ast.NodeTransformer):
     """Do products of vectors ahead."""
 
-    def __init__(self, rewriting: _Rewriting) -> None:
+    def __init__(self, rewriting: Rewriting) -> None:
         self.rewriting = rewriting
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -428,6 +457,9 @@ class _Products(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        reduced = _slice_reductions.written(self.rewriting, node)
+        if reduced is not None:
+            return reduced
         if self.rewriting.is_dot(node.func) and len(node.args) == 2 and not node.keywords:
             self.rewriting.ahead.append(ast.Expr(node.func))  # Noted: it may be another one later.
             return self._product(*node.args)
@@ -444,24 +476,42 @@ class _Products(ast.NodeTransformer):
     def _whole(self, node: ast.AST) -> ast.AST:
         dots = (n for n in ast.walk(node) if isinstance(n, ast.Call))
         if self.rewriting._is_of_vectors(node) or any(self.rewriting.is_dot(n.func) for n in dots):
-            raise self.rewriting._unfit("vectors in a part that may not be computed")
+            raise self.rewriting.unfit("vectors in a part that may not be computed")
         return node
 
     def _product(self, left: ast.expr, right: ast.expr) -> ast.AST:
         made = self.rewriting.product(left, right)
         if made is None:
-            raise self.rewriting._unfit("a product of more than vectors")
+            raise self.rewriting.unfit("a product of more than vectors")
         return made
 
 
-class _Elements(ast.NodeTransformer):
-    """The element at a place of an expression of vectors."""
+class Elements(ast.NodeTransformer):
+    """The element at a place of an expression of vectors.
 
-    def __init__(self, rewriting: _Rewriting, target: _Vector, text: str, place: str) -> None:
+    Parameters
+    ----------
+    rewriting : Rewriting
+    place : ast.expr
+    target : _Vector, optional
+        What is written to.
+    text : str
+        Its text.
+
+    Attributes
+    ----------
+    length : str
+        The name of the vectors' length; empty as long as there are none.
+    """
+
+    def __init__(
+        self, rewriting: Rewriting, place: ast.expr, target: _Vector | None = None, text: str = ""
+    ) -> None:
         self.rewriting = rewriting
-        self.target = target
-        self.text = text
         self.place = place
+        self.written = target.array if target else ""
+        self.text = text
+        self.length = target.length if target else ""
 
     def visit(self, node: ast.AST) -> ast.AST:
         rewriting = self.rewriting
@@ -475,35 +525,26 @@ class _Elements(ast.NodeTransformer):
         if isinstance(node, ast.Subscript) and has_slices(node):
             vector = rewriting.vector(node)
             if vector is None or vector.source is not None:
-                raise rewriting._unfit("an operation on more than vectors")
-            if vector.array == self.target.array and ast.dump(_as_read(node)) != self.text:
-                raise rewriting._unfit("a write to an array that is read elsewhere")
+                raise rewriting.unfit("an operation on more than vectors")
+            if vector.array == self.written and ast.dump(_as_read(node)) != self.text:
+                raise rewriting.unfit("a write to an array that is read elsewhere")
             if rewriting.arrays[vector.array].dtype != FLOAT64:
-                raise rewriting._unfit("vectors of other numbers than float64")
-            rewriting._require_same(self.target.length, vector.length)
-            return vector.element(_name(self.place))
+                raise rewriting.unfit("vectors of other numbers than float64")
+            self.length = self.length or vector.length
+            rewriting.require_same(self.length, vector.length)
+            return vector.element(copy.deepcopy(self.place))
         if isinstance(node, ast.Name) and node.id in rewriting.arrays:
-            raise rewriting._unfit("a whole array")
-        if isinstance(node, ast.Call) and not rewriting.is_dot(node.func):
-            raise rewriting._unfit("a call with vectors")
-        return rewriting._hoisted(node)
+            raise rewriting.unfit("a whole array")
+        if isinstance(node, ast.Call) and has_slices(node) and not rewriting.is_product(node):
+            if not rewriting.is_ufunc(node):
+                raise rewriting.unfit("a call with vectors")
+            return ast.Call(func=node.func, args=[*map(self.part, node.args)], keywords=[])
+        return rewriting.hoisted(node)
 
     def part(self, node: ast.expr) -> ast.expr:
         made = self.visit(node)
         assert isinstance(made, ast.expr)
         return made
-
-
-def _name(identifier: str, context: ast.expr_context | None = None) -> ast.Name:
-    return ast.Name(identifier, context or ast.Load())
-
-
-def _hidden(what: Hidden, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Constant(what), [*arguments], [])  # type: ignore[arg-type]
-
-
-def _range() -> ast.expr:
-    return ast.Constant(range)  # type: ignore[arg-type]  # whatever the name means to the user
 
 
 def _assignment(target: ast.expr, value: ast.expr) -> ast.stmt:
@@ -514,9 +555,8 @@ def _is_pair(target: ast.expr) -> bool:
     return isinstance(target, ast.Tuple) and len(target.elts) == 2
 
 
-def _add_product(total: str, u: _Vector, v: _Vector, at: ast.expr) -> ast.stmt:
-    product = ast.BinOp(u.element(at), ast.Mult(), v.element(copy.deepcopy(at)))
-    return ast.AugAssign(_name(total, ast.Store()), ast.Add(), product)
+def _add(total: str, value: ast.expr) -> ast.stmt:
+    return ast.AugAssign(name_of(total, ast.Store()), ast.Add(), value)
 
 
 def _as_read(node: ast.Subscript) -> ast.Subscript:

@@ -200,3 +200,95 @@ def test_another_dot():
 
 def test_long_vectors_are_left_to_array_code():
     check(of_other_lengths, np.random.default_rng(5).normal(size=2000), 2, engine="compiled body")
+
+
+# -- Rows of a table
+
+
+def standardised(table):
+    constant = 0
+    for row in table:
+        row -= row.mean()
+        spread = row.std()
+        if spread == 0:
+            constant += 1
+            continue
+        row /= spread
+    return constant
+
+
+def extremes(table, out):
+    for i, row in enumerate(table):
+        out[i] = row.max() - row.min() + row[0] * len(row) + row.shape[0]
+
+
+def weighted(table, weights):
+    total = 0.0
+    for row, w in zip(table, weights):  # noqa: B905
+        row *= np.exp(w)
+        total += np.sum(np.sqrt(np.abs(row)) - w) + row.var()
+    return total
+
+
+def of_pieces(table, x, out):
+    for i in range(len(out)):
+        out[i] = np.sum(table[i, i + 1 :] * x[i + 1 :]) + np.dot(table[i, :], x)
+
+
+TABLES = [
+    A,
+    np.full((3, 4), 2.5),
+    np.array([[1.0, np.nan, 3.0], [np.inf, 1.0, -np.inf], [0.0, -0.0, 0.0]]),
+    A[::-1, ::2],
+    np.asfortranarray(A),
+    np.ones((1, 1)),
+    np.ones((0, 3)),
+]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.shape))
+def test_rows_in_place(table):
+    check(standardised, table.copy(order="K"))
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.shape))
+def test_extremes_of_rows(table):
+    check(extremes, table, np.zeros(len(table)))
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.shape))
+def test_rows_and_numbers(table):
+    check(weighted, table.copy(), np.linspace(-1, 1, len(table)))
+    check(weighted, table.copy(), np.linspace(-1, 1, len(table) + 2))
+
+
+def test_reductions_of_pieces():
+    check(of_pieces, A[:5], V[:5], np.zeros(5))
+
+
+def test_rows_without_elements():
+    check(extremes, np.ones((2, 0)), np.zeros(2))
+    check(standardised, np.ones((2, 0)))
+
+
+def test_rows_that_are_more_than_rows():
+    """What isn't the row's name alone is array code."""
+
+    def kept(table):
+        for row in table:
+            row = row - row.mean()
+        return row
+
+    def renamed(table, len):  # noqa: A002
+        total = 0.0
+        for row in table:
+            total += row.mean() + len(row)
+        return total
+
+    for function, arguments in ((kept, (A.copy(),)), (renamed, (A.copy(), lambda row: row[0]))):
+        ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = npaccel.jit(function, default_float="float64", backend="eager")(*ours)
+        np.testing.assert_allclose(found, function(*theirs), rtol=1e-12)
+        np.testing.assert_allclose(ours[0], theirs[0])

@@ -1,0 +1,40 @@
+"""What the rewriting of a loop nest writes that no user can: names, functions, facts on indices."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from typing import Any, TypeGuard
+
+
+class Hidden(enum.Enum):
+    """What stands for a function in code that is written here."""
+
+    #: The bound of a slice: ``INDEX(number)`` is an int.
+    INDEX = enum.auto()
+    #: ``PLACE(array, axis, index)`` is the index, counted from the start; out of bounds it raises.
+    PLACE = enum.auto()
+    #: As an index, ``KNOWN(place)`` is within the bounds.
+    KNOWN = enum.auto()
+
+
+def hidden(what: Hidden, *arguments: ast.expr) -> ast.Call:
+    """Return a call of something hidden."""
+    return ast.Call(ast.Constant(what), [*arguments], [])  # type: ignore[arg-type]
+
+
+def is_hidden(node: ast.expr, what: Hidden) -> TypeGuard[ast.Call]:
+    """Whether an expression is such a call."""
+    function: Any = getattr(node, "func", None)
+    value: Any = getattr(function, "value", None)
+    return isinstance(function, ast.Constant) and value is what
+
+
+def called(function: Any, *arguments: ast.expr) -> ast.Call:
+    """Return a call of a function, whatever its name means to the user."""
+    return ast.Call(ast.Constant(function), [*arguments], [])
+
+
+def name_of(identifier: str, context: ast.expr_context | None = None) -> ast.Name:
+    """Return a name."""
+    return ast.Name(identifier, context or ast.Load())
