@@ -8,7 +8,6 @@ the log says so.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import threading
@@ -196,9 +195,20 @@ class Engine:
         translated = as_numpy_error(error)
         if translated is None:
             raise error
-        with contextlib.suppress(NotImplementedError):
-            self.plain([_arguments.map_arrays(value, _copy) for value in values])
-        raise translated from error
+        copies = [_arguments.map_arrays(value, _copy) for value in values]
+        try:
+            result = self.plain(copies)
+        except NotImplementedError:
+            raise translated from error
+        if not _are_same(values, copies):
+            raise translated from error  # The compiled code may have written to them already.
+        self.fall_back(
+            f"compiled code stops at an error that the function catches, or that NumPy doesn't "
+            f"have ({type(translated).__name__}: {translated}), so this call runs in NumPy",
+            "look for what causes the error before the compiled function is called, or catch it "
+            "outside of it",
+        )
+        return self.plain(values) if _share(result, copies) else result
 
     def _not_as_assumed(self, error: RuntimeError, values: Sequence[Any]) -> Any:
         """Run in NumPy what was compiled for other data."""
@@ -212,8 +222,7 @@ class Engine:
         """Do so after pieces of the function, which may have written to its arguments."""
         copies = [_arguments.map_arrays(value, _copy) for value in values]
         self.plain(copies)  # NumPy's own error, if it is one, comes first.
-        pairs = zip(_parts(values), _parts(copies), strict=True)
-        if any(not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in pairs):
+        if not _are_same(values, copies):
             raise error  # The compiled code may have written to them already.
         return self._not_as_assumed(error, values)
 
@@ -610,6 +619,17 @@ def _parts(values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         for _, part in _arguments.parts(value, "")
         if _arguments.is_array(part)
     ]
+
+
+def _are_same(values: Sequence[Any], copies: Sequence[Any]) -> bool:
+    """Whether the arrays among arguments are what their copies are."""
+    pairs = zip(_parts(values), _parts(copies), strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in pairs)
+
+
+def _share(result: Any, values: Sequence[Any]) -> bool:
+    """Whether arrays of a result may be, or be views of, those among arguments."""
+    return any(np.may_share_memory(a, b) for a in _parts([result]) for b in _parts(values))
 
 
 def _copy(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dis
 import functools
 import inspect
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npaccel import _forms
+from npaccel._loops import _source
 
 #: Functions of these are computed with, not looked into.
 _LIBRARIES = frozenset(
@@ -22,11 +24,25 @@ _LOOPS = ("FOR_ITER", "BACKWARD")
 
 @functools.lru_cache(maxsize=4096)
 def code_loops(code: types.CodeType) -> bool:
-    """Whether a function's own bytecode has a loop, or that of a function defined in it."""
+    """Whether a function's own bytecode has a loop, or that of a function defined in it.
+
+    From Python 3.12 on comprehensions are among them, and what follows a handler of errors.
+    """
     if any(part in i.opname for i in dis.get_instructions(code) for part in _LOOPS):
         return True
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
     return any(code_loops(c) for c in inner if not c.co_name.startswith("<"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _writes_loops(code: types.CodeType) -> bool:
+    """Whether there is a ``for`` or ``while`` in a function's source, if that can be had."""
+    cells = tuple(types.CellType() for _ in code.co_freevars)
+    try:
+        node = _source.node_of(types.FunctionType(code, {}, closure=cells))
+    except _source.NoSourceError:
+        return True
+    return any(isinstance(n, ast.For | ast.AsyncFor | ast.While) for n in ast.walk(node))
 
 
 def is_users(function: Any) -> bool:
@@ -41,7 +57,7 @@ def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozen
     code = function.__code__
     if code in seen:
         return False
-    if code_loops(code) or calls_form(function):
+    if (code_loops(code) and _writes_loops(code)) or calls_form(function):
         return True
     seen |= {code}
     return any(loops(callee, seen) for callee in _callees(function) if is_users(callee))

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from npaccel._loops import _names
+from npaccel._loops._managers import may_swallow
 from npaccel._loops._names import Flow, Names
 from npaccel._loops._nodes import Nest, Region
 
@@ -81,11 +82,7 @@ class _Liveness:
             case ast.While():
                 return self._while(node, after, where)
             case ast.With():
-                inner = self.block(node.body, after, where)
-                items = Flow()
-                for item in node.items:
-                    items = items.then(_names.of_expression(item))
-                return _before(items, inner)
+                return self._with(node, after, where)
             case ast.Try():
                 return self._try(node, after, where)
             case _:
@@ -121,6 +118,14 @@ class _Liveness:
                 node.__dict__["npaccel_live"] = head | after
                 return head
             head = new
+
+    def _with(self, node: ast.With, after: Names, where: _Where) -> Names:
+        items = Flow()
+        for item in node.items:
+            items = items.then(_names.of_expression(item))
+        if may_swallow(node):  # The body may be left anywhere.
+            where = dataclasses.replace(where, always=where.always | after)
+        return _before(items, self.block(node.body, after, where))
 
     def _try(self, node: ast.Try, after: Names, where: _Where) -> Names:
         final = self.block(node.finalbody, after, where)

@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from npaccel._loops._managers import may_swallow
+
 Names = frozenset[str]
 _NONE: Names = frozenset()
 
@@ -167,7 +169,8 @@ def _while(node: ast.While) -> Flow:
 
 
 def _with(node: ast.With) -> Flow:
-    return _all(node.items).then(of_statements(node.body).perhaps())
+    body = of_statements(node.body)
+    return _all(node.items).then(body.perhaps() if may_swallow(node) else body)
 
 
 def _try(node: ast.Try) -> Flow:

@@ -11,6 +11,7 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from npaccel._loops import _managers
 from npaccel._loops._kinds import Kinds
 from npaccel._loops._names import Names
 from npaccel._loops._split_blocks import block
@@ -101,6 +102,7 @@ def split(
     CannotSplitError
     """
     _check(definition)
+    _managers.mark(definition, kinds.value_of)
     facts = Facts(definition, kinds, callee_loops, form, nests)
     body = block(facts, definition.body, frozenset(facts.parameters), 0)
     loops = sorted(facts.loops, key=lambda loop: loop.lineno)

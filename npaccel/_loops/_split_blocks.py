@@ -7,6 +7,7 @@ import copy
 from collections.abc import Sequence
 
 from npaccel._loops import _names
+from npaccel._loops._managers import may_swallow
 from npaccel._loops._names import Names
 from npaccel._loops._nodes import Nest, assign, name
 from npaccel._loops._split_facts import Facts
@@ -192,25 +193,27 @@ class _Builder(Lifting):
         )
 
     def _with(self, statement: ast.With) -> None:
-        if not self.facts.needs_python(statement.body) and not (
-            self.facts.reads_container(statement)
-        ):
+        if not self.facts.needs_python([statement]) and not (self.facts.reads_container(statement)):
             self.add(statement)
             return
         self.flush()
-        body = block(self.facts, statement.body, self.bound, self.depth)
-        self.out.append(ast.copy_location(ast.With(items=statement.items, body=body), statement))
+        new = copy.copy(statement)
+        if may_swallow(statement):
+            nests, self.facts.nests = self.facts.nests, False
+            new.body = self._singly(statement.body)
+            self.facts.nests = nests
+        else:
+            new.body = block(self.facts, statement.body, self.bound, self.depth)
+        self.out.append(new)
         self._written(statement)
 
+    def _singly(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Compile each statement by itself: what it assigned must be seen if the next raises."""
+        return [new for s in statements for new in block(self.facts, [s], self.bound, self.depth)]
+
     def _try(self, statement: ast.Try) -> None:
-        """Each statement is compiled by itself: what it assigned must be seen by handlers."""
         self.flush()
-
-        def singly(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-            return [
-                new for s in statements for new in block(self.facts, [s], self.bound, self.depth)
-            ]
-
+        singly = self._singly
         # What a nest has assigned when it raises isn't known outside of it.
         nests, self.facts.nests = self.facts.nests, False
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npaccel._loops import _names
 from npaccel._loops._kinds import Kinds
+from npaccel._loops._managers import may_swallow
 from npaccel._loops._names import Flow
 from npaccel._loops._nodes import TEMPORARY
 from npaccel._loops._split_locals import (
@@ -166,6 +167,8 @@ class Facts:
                 ):
                     return True
                 if isinstance(node, ast.If) and not self.is_static_test(node.test):
+                    return True
+                if isinstance(node, ast.With) and may_swallow(node):
                     return True
         return False
 
