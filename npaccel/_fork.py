@@ -25,6 +25,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+_ACTS = hasattr(os, "register_at_fork") and sys.platform == "linux"
 _HARD_PAUSE = 2  # omp_pause_hard: free the threads and all else
 _PATIENCE = 60.0  # seconds to wait for another thread's compilation
 
@@ -38,9 +39,12 @@ _renewed: weakref.WeakSet[Any] = weakref.WeakSet()
 _forking: dict[int, tuple[list[Any], list[Any], list[Any]]] = {}
 
 
-def hold(lock: Any) -> None:
-    """Take a lock before every fork, and release it after in parent and child."""
-    _held.append(lock)
+def hold(lock: Any, *, around_others: bool = False) -> None:
+    """Take a lock before every fork, and release it after in parent and child.
+
+    Who has the one that goes around the others may wait for them; a fork takes it before them.
+    """
+    _held.insert(1 if around_others else len(_held), lock)
 
 
 def renew(owner: Any) -> None:
@@ -76,12 +80,24 @@ def _libraries() -> Iterator[Any]:
 
 
 def _before() -> None:
+    if threading.get_ident() in _forking:  # registered more than once
+        return
     stuck = [library for library in _libraries() if not _dissolve(library)]
     taken: list[Any] = []
     missed: list[Any] = []
     for lock in _held:
         (taken if lock.acquire(timeout=_PATIENCE) else missed).append(lock)
     _forking[threading.get_ident()] = taken, missed, stuck
+
+
+def go_first() -> None:
+    """Let forks wait for npaccel's locks ahead of what was registered up to now.
+
+    The filelock package lets no thread have a file's lock from the begin of its own part of a
+    fork on: a compilation that the fork waits for then would never end.
+    """
+    if _ACTS:
+        os.register_at_fork(before=_before)
 
 
 def _dissolve(library: Any) -> bool:
@@ -107,5 +123,5 @@ def _in_child() -> None:
         owner.renew_locks()
 
 
-if hasattr(os, "register_at_fork") and sys.platform == "linux":
+if _ACTS:
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

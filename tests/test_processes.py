@@ -28,10 +28,19 @@ def right(function=wave, x=X):
 def threads():
     return len(os.listdir("/proc/self/task"))
 
+def fork():
+    while True:
+        try:
+            return os.fork()
+        except RuntimeError as error:  # filelock refuses while another thread forks.
+            if "filelock" not in str(error):
+                raise
+            time.sleep(0.001)
+
 def forked(work, seconds=100):
     '''What a forked child answers; None if it hangs or fails.'''
     reader, writer = os.pipe()
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         signal.alarm(seconds)
         try:
@@ -118,6 +127,34 @@ answer(results=results, child=child)
 
 
 @pytest.mark.inductor
+def test_a_fork_waits_for_a_compilation_and_no_longer():
+    found = run("""
+@npaccel.jit
+def first(x):
+    return np.cos(x) + 1
+first(X[:2])  # The compiler is there, and what it registers at forks.
+
+@npaccel.jit
+def second(x):
+    return np.tan(x) * 2 + np.cos(x)
+
+_fork._PATIENCE = 30
+thread = threading.Thread(target=lambda: second(X))
+thread.start()
+engine = None
+while engine is None or engine._lock.acquire(blocking=False) and engine._lock.release() is None:
+    engine = next(iter(second._engines.values()), None)
+begin = time.perf_counter()
+child = forked(right)
+seconds = time.perf_counter() - begin
+thread.join()
+answer(seconds=seconds, child=child)
+""")
+    assert found["child"] is True
+    assert found["seconds"] < 28
+
+
+@pytest.mark.inductor
 def test_forks_while_a_thread_computes():
     found = run("""
 right()
@@ -135,6 +172,20 @@ thread.join()
 answer(results=all(results), some=bool(results), children=children)
 """)
     assert found == {"results": True, "some": True, "children": [True] * 20}
+
+
+def test_threads_that_compile_and_end():
+    """Without a GPU, torch that is built for CUDA keeps what belongs to the first of them."""
+    found = run("""
+results = []
+for _ in range(3):
+    function = npaccel.jit(plain, backend="eager")
+    thread = threading.Thread(target=lambda: results.append(right(function)))
+    thread.start()
+    thread.join()
+answer(results=results, main=right(npaccel.jit(plain, backend="eager")))
+""")
+    assert found == {"results": [True] * 3, "main": True}
 
 
 def test_fork_while_a_thread_imports_the_compiler():
@@ -216,6 +267,32 @@ lock.acquire()
 answer(child=forked(lambda: lock.acquire(blocking=False)), parent=lock.locked())
 """)
     assert found == {"child": True, "parent": True}
+
+
+def test_a_fork_waits_for_locks_from_the_outside_in():
+    found = run("""
+outer, inner = threading.RLock(), threading.RLock()
+_fork.hold(inner)
+_fork.hold(outer, around_others=True)
+has_outer = threading.Event()
+
+def nested():
+    with outer:
+        has_outer.set()
+        time.sleep(0.5)  # The fork has begun by then.
+        with inner:
+            time.sleep(0.1)
+
+thread = threading.Thread(target=nested)
+thread.start()
+has_outer.wait()
+begin = time.perf_counter()
+child = forked(lambda: outer.acquire(blocking=False) and inner.acquire(blocking=False))
+seconds = time.perf_counter() - begin
+thread.join()
+answer(child=child, waited=0.3 < seconds < 20)
+""")
+    assert found == {"child": True, "waited": True}
 
 
 SCRIPT = """

@@ -40,6 +40,7 @@ from npaccel import _fork
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
 from npaccel._results import IsScalar
+from npaccel._torch_internals.device_guard import keep_device_guard
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
 from npaccel._torch_internals.lost_views import (
     LEAVES,
@@ -267,7 +268,8 @@ class _OneState(dict[Any, Any]):
 
 #: Dynamo captures one function at a time in a process.
 lock = convert_frame.compile_lock
-_fork.hold(lock)
+_fork.hold(lock, around_others=True)
+keep_device_guard()
 
 
 def capture(

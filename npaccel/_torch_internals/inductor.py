@@ -27,6 +27,7 @@ from torch._inductor.codegen.common import KernelArgs
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 
+from npaccel import _fork
 from npaccel._report._details import LineCode
 from npaccel._results import AssumptionError, is_assumption
 from npaccel._torch_internals import headers
@@ -49,6 +50,7 @@ torch.fx.node.has_side_effect(torch.ops.aten._linalg_check_errors.default)
 # async_compile.py resets its pool of processes alone.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=AsyncCompile.pool.cache_clear)
+_fork.go_first()  # codecache.py imports filelock.
 
 _VIEWS = (OutputType.alias_of_input, OutputType.is_input)
 
