@@ -218,7 +218,9 @@ if hasattr(np.ndarray, "to_device"):  # NumPy 2.1
 def set_real(a: torch.Tensor, value: Any) -> None:
     """Do ``a.real = value``."""
     if surely(a.numel() == 0) and isinstance(value, int):
-        return  # NumPy doesn't look at the number then
+        if type(value) is int:
+            np.zeros(0, to_numpy(a.dtype)).real = value  # Some versions look at the number.
+        return
     setitem(real(a), Ellipsis, as_tensor(value) if isinstance(value, complex) else value)
 
 

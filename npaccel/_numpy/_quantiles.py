@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -313,6 +314,16 @@ def shaped_weights(
     return w.reshape(shape).expand(x.shape)
 
 
+@functools.cache
+def _needs_elements() -> bool:
+    """Whether NumPy refuses empty arrays where it reduces no axis: up to some version."""
+    try:
+        np.quantile(np.zeros((2, 0)), 0.5, axis=())
+    except ValueError:
+        return True
+    return False
+
+
 def _quantiles(
     a: Any, q: Any, axis: Axis, method: str, keepdims: bool, weights: Any, scale: int, skip: bool
 ) -> torch.Tensor:
@@ -325,7 +336,7 @@ def _quantiles(
         return call(np.nanmean, x, axis, keepdims=keepdims)  # type: ignore[no-any-return]
     _check_method(method)
     axes = axes_of(axis, x.ndim)
-    if not axes and x.ndim and surely(x.numel() == 0):
+    if not axes and x.ndim and surely(x.numel() == 0) and _needs_elements():
         raise ValueError(f"cannot reshape array of size 0 into shape {tuple(x.shape)}, newaxis")
     data = gathered(x, axes)
     skip = skip and x.dtype.is_floating_point
