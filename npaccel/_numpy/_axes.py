@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from npaccel._numpy._dtypes import BOOL, as_tensor, cast, check_cast, to_numpy
 from npaccel._numpy._table import row_of
+from npaccel._numpy._ufunc_integers import either
 
 #: NumPy's mark of an argument that was left out.
 NO_VALUE = np._NoValue
@@ -181,4 +182,4 @@ def at_least_zero(divisor: Any) -> Any:
 def masked(x: torch.Tensor, where: Any, fill: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return x with `fill` where the mask is False, and the mask in x's shape."""
     mask = torch.broadcast_to(cast(as_tensor(where), BOOL), x.shape)
-    return torch.where(mask, x, torch.full((), fill, dtype=x.dtype, device=x.device)), mask
+    return either(mask, x, torch.full((), fill, dtype=x.dtype, device=x.device)), mask
