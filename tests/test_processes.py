@@ -127,34 +127,6 @@ answer(results=results, child=child)
 
 
 @pytest.mark.inductor
-def test_a_fork_waits_for_a_compilation_and_no_longer():
-    found = run("""
-@npaccel.jit
-def first(x):
-    return np.cos(x) + 1
-first(X[:2])  # The compiler is there, and what it registers at forks.
-
-@npaccel.jit
-def second(x):
-    return np.tan(x) * 2 + np.cos(x)
-
-_fork._PATIENCE = 30
-thread = threading.Thread(target=lambda: second(X))
-thread.start()
-engine = None
-while engine is None or engine._lock.acquire(blocking=False) and engine._lock.release() is None:
-    engine = next(iter(second._engines.values()), None)
-begin = time.perf_counter()
-child = forked(right)
-seconds = time.perf_counter() - begin
-thread.join()
-answer(seconds=seconds, child=child)
-""")
-    assert found["child"] is True
-    assert found["seconds"] < 28
-
-
-@pytest.mark.inductor
 def test_forks_while_a_thread_computes():
     found = run("""
 right()
