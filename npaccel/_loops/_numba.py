@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
+from npaccel import _workers
 from npaccel._loops import _captured, _numba_errors, _scalar_nest, _slices
 from npaccel._loops._scalar_expressions import MISSING
 from npaccel._loops._scalar_nest import Lowered
@@ -31,6 +33,8 @@ __all__ = ["CompiledNest", "NotInstalledError", "NotSupportedError", "compile_ne
 _KEPT, _VERSIONS = 256, 4
 #: After so many calls that Python had to start over, it does so at once.
 _PATIENCE = 2
+#: With fewer elements threads aren't worth the while.
+_MANY = 1 << 15
 _compiled: dict[tuple[Any, ...], list[_Version]] = {}
 _lock = threading.Lock()
 
@@ -221,8 +225,13 @@ class _Version:
         lowered = self.lowered
         if nest.is_array_code and _share_memory(lowered.written, values):
             return nest.in_python(*args)
-        ints, floats = np.zeros(3, np.int64), np.zeros(3)
         inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
+        if lowered.holds is not None:
+            if not lowered.holds(values):
+                return nest.in_python(*args)
+            found = self._by_columns(inputs)
+            return tuple(result(values, found) for result in self._results)
+        ints, floats = np.zeros(3, np.int64), np.zeros(3)
         kept = {n: values[n].copy() for n in lowered.written} if lowered.bails else {}
         found = self.function(ints, floats, *inputs)
         if ints[0] == 0:
@@ -236,6 +245,19 @@ class _Version:
         if self.restarts >= _PATIENCE:
             nest.give_up(key, site.detail, site.line)
         return nest.in_python(*args)
+
+    def _by_columns(self, inputs: Sequence[Any]) -> Any:
+        """Call the code for parts of the columns, in as many threads as torch has."""
+        array = next(value for value in inputs if isinstance(value, np.ndarray))
+        parts = torch.get_num_threads() if array.size >= _MANY else 1
+        ends = [len(array) * part // parts for part in range(parts + 1)]
+
+        def call(part: int) -> Any:
+            own = slice(ends[part], ends[part + 1])
+            values = [value[own] if isinstance(value, np.ndarray) else value for value in inputs]
+            return self.function(np.zeros(3, np.int64), np.zeros(3), *values)
+
+        return _workers.in_threads(call, range(parts))[0]
 
 
 def _share_memory(written: frozenset[str], values: Mapping[str, Any]) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from npaccel._loops import _slices
+from npaccel._loops import _slice_columns, _slices
 from npaccel._loops._scalar_calls import Helpers, function_body, stored_names, written
 from npaccel._loops._scalar_code import Env, Program, Site
 from npaccel._loops._scalar_expressions import Scope
@@ -62,6 +62,8 @@ class Lowered:
         Parameters that are written to.
     guards : tuple
         See `Scope`; None stands for the nest's own namespace.
+    holds : callable, optional
+        Says whether the code may be called with a call's values.
     """
 
     source: str
@@ -75,6 +77,7 @@ class Lowered:
     bails: bool
     written: frozenset[str]
     guards: tuple[tuple[Mapping[str, Any] | None, str, Any], ...]
+    holds: Callable[[Mapping[str, Any]], bool] | None = None
 
 
 def limit_of(values: Sequence[Any]) -> int:
@@ -133,10 +136,13 @@ def lower(
         If it isn't scalar code, or if its types don't follow from those of
         its parameters.
     """
-    if _slices.is_array_code(nest) and _slices.is_fit(nest):
+    by_columns = _slice_columns.columns(nest, values, namespace)
+    if by_columns is not None:
+        nest = by_columns.nest
+    elif _slices.is_array_code(nest) and _slices.is_fit(nest):
         nest = _slices.without_slices(nest, values, namespace)
     try:
-        return _Lowering(nest, values, namespace, narrow).run()
+        lowered = _Lowering(nest, values, namespace, narrow).run()
     except NotSupportedError as error:
         if error.line:
             raise
@@ -145,6 +151,11 @@ def lower(
         raise again from None
     except RecursionError:
         raise NotSupportedError("expressions nested too deeply", nest.lineno) from None
+    if by_columns is None:
+        return lowered
+    if lowered.sites:  # In Python all columns would have come as far.
+        raise NotSupportedError("it may raise", nest.lineno, is_array_code=True)
+    return dataclasses.replace(lowered, holds=by_columns.holds)
 
 
 class _Lowering:

@@ -69,7 +69,10 @@ class _Vector:
 
 def has_slices(node: ast.AST) -> bool:
     """Whether there are slices in some code."""
-    return any(isinstance(part, ast.Slice) for part in ast.walk(node))
+    return any(
+        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...)
+        for part in ast.walk(node)
+    )
 
 
 def has_products(node: ast.AST) -> bool:

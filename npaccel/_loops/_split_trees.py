@@ -7,6 +7,7 @@ import copy
 from collections.abc import Sequence
 from typing import TypeVar
 
+from npaccel._loops._slice_columns import may_be_columns
 from npaccel._loops._slices import has_products
 
 
@@ -74,7 +75,8 @@ def may_be_elementwise(loop: ast.For | ast.While) -> bool:
     """Whether a loop is about single elements or products of vectors, by its text."""
     inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
     # An inner loop about elements is one whatever becomes of slices around it.
-    return _is_of_elements(loop) or (has_products(loop) and not any(map(_is_of_elements, inner)))
+    may_be = has_products(loop) or may_be_columns(loop)
+    return _is_of_elements(loop) or (may_be and not any(map(_is_of_elements, inner)))
 
 
 def _is_of_elements(loop: ast.For | ast.While) -> bool:

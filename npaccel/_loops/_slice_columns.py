@@ -1,0 +1,269 @@
+"""Loops along the last axis of arrays, written as loops over the other axes around them.
+
+``for k in range(1, n): x[..., k] = x[..., k - 1] / b[..., k]`` computes with the elements of each
+column alone. Turn by turn it takes one element of every cache line; here each column is done from
+its first turn to its last, as a loop over single elements, and what is only computed with in a
+turn, such as a pivot, is one number. Only C-contiguous float64 arrays are taken whose other axes
+have equal lengths, and indices that can be seen to be within the bounds before anything is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from npaccel._loops._hidden import Hidden, called, hidden, name_of
+from npaccel._loops._scalar_types import FLOAT64
+
+_NUMBERS = (int, float, np.integer, np.floating)
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """A nest that goes over columns.
+
+    Parameters
+    ----------
+    nest : ast.FunctionDef
+    holds : callable
+        Says for a call's values whether it does what the loop does.
+    """
+
+    nest: ast.FunctionDef
+    holds: Callable[[Mapping[str, Any]], bool]
+
+
+def may_be_columns(loop: ast.For | ast.While) -> bool:
+    """Whether a loop goes along last axes only, by its text."""
+    if not isinstance(loop, ast.For) or loop.orelse or not isinstance(loop.target, ast.Name):
+        return False
+    if not isinstance(loop.iter, ast.Call) or not isinstance(loop.iter.func, ast.Name):
+        return False
+    subscripts = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Subscript)]
+    return bool(subscripts) and all(
+        isinstance(s, ast.Assign | ast.AugAssign) for s in loop.body
+    ) and all(_along(n) is not None for n in subscripts)  # fmt: skip
+
+
+def _along(node: ast.Subscript) -> tuple[str, int | None, ast.expr] | None:
+    """Return the array, its dimensions if they can be told, and the index along its last axis."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    if len(parts) < 2 or not isinstance(node.value, ast.Name):
+        return None
+    *others, last = parts
+    every = all(
+        isinstance(p, ast.Slice) and p.lower is None and p.upper is None and p.step is None
+        for p in others
+    )
+    if any(isinstance(n, ast.Slice | ast.Subscript) for n in ast.walk(last)):
+        return None
+    if every:
+        return node.value.id, len(parts), last
+    is_rest = len(others) == 1 and isinstance(others[0], ast.Constant) and others[0].value is ...
+    return (node.value.id, None, last) if is_rest else None
+
+
+def columns(
+    nest: ast.FunctionDef, values: Mapping[str, Any], namespace: Mapping[str, Any]
+) -> Columns | None:
+    """Return a nest that goes over columns; None if that isn't the same.
+
+    Parameters
+    ----------
+    nest : ast.FunctionDef
+        A loop, and a return of the names that are read afterwards.
+    values : mapping
+        Of its parameters.
+    namespace : mapping
+        The values of other names.
+    """
+    loop, last = nest.body[0], nest.body[-1]
+    if len(nest.body) != 2 or not isinstance(loop, ast.For) or not may_be_columns(loop):
+        return None
+    assert isinstance(loop.target, ast.Name)
+    assert isinstance(loop.iter, ast.Call)
+    names = ChainMap(dict(values), namespace)  # type: ignore[arg-type]
+    found = _Checking(loop.target.id, names)
+    outputs = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)}
+    if not found.is_fit(loop) or outputs & {*found.assigned, loop.target.id}:
+        return None
+    turns = [compile(ast.Expression(a), "<range>", "eval") for a in loop.iter.args]
+    holds = _Holds(loop.target.id, turns, found.places, namespace)
+    if not holds(values):
+        return None
+    return Columns(_written(nest, loop, found), holds)
+
+
+class _Checking:
+    """Look at what a loop's body does."""
+
+    def __init__(self, index: str, names: Mapping[str, Any]) -> None:
+        self.index = index
+        self.names = names
+        self.assigned: set[str] = set()
+        self.stored: set[str] = set()
+        self.viewed: set[str] = set()
+        self.written: set[str] = set()
+        self.places: list[tuple[str, CodeType]] = []
+        self.dimensions = 0
+
+    def is_fit(self, loop: ast.For) -> bool:
+        """Whether it computes with the elements of each column alone."""
+        assert isinstance(loop.iter, ast.Call)
+        is_range = self.names.get("range", range) is range and not loop.iter.keywords
+        self.stored = {
+            n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        if not (is_range and loop.iter.args and all(map(self._is_number, loop.iter.args))):
+            return False
+        if not all(map(self._statement, loop.body)) or self.dimensions < 2:
+            return False
+        return not self.viewed & self.written  # A view would show what is written.
+
+    def _statement(self, node: ast.stmt) -> bool:
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                ok = self._value(value)
+            case ast.AugAssign(target=target, value=value):
+                ok = self._value(value) and self._value(target)
+                ok = ok and not isinstance(node.op, ast.MatMult)
+            case _:
+                return False
+        if isinstance(target, ast.Name):
+            if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
+                self.viewed.add(value.value.id)
+            self.assigned.add(target.id)
+            # In place it would change what another name stands for, too.
+            return ok and target.id != self.index and isinstance(node, ast.Assign)
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            self.written.add(target.value.id)
+            return ok and self._place(target)
+        return False
+
+    def _value(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Constant(value=value):
+                return type(value) in (int, float)
+            case ast.Name(id=name):
+                if name in self.stored and name != self.index:
+                    return name in self.assigned  # In this turn.
+                return name == self.index or isinstance(self.names.get(name), _NUMBERS)
+            case ast.Subscript():
+                return self._place(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                return not isinstance(op, ast.MatMult) and self._value(left) and self._value(right)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                return self._value(operand)
+            case ast.Call(func=function, args=args, keywords=[]):
+                return self._is_ufunc(function) and all(map(self._value, args))
+        return False
+
+    def _place(self, node: ast.Subscript) -> bool:
+        along = _along(node)
+        if along is None:
+            return False
+        name, dimensions, index = along
+        array = self.names.get(name)
+        if type(array) is not np.ndarray or name in self.stored or array.dtype != FLOAT64:
+            return False
+        self.dimensions = self.dimensions or array.ndim
+        fits = array.ndim == self.dimensions == (dimensions or array.ndim)
+        if not (fits and array.flags.c_contiguous and self._is_number(index)):
+            return False
+        self.places.append((name, compile(ast.Expression(index), "<index>", "eval")))
+        return True
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is an int that grows or falls with the index, or doesn't change."""
+        match node:
+            case ast.Constant(value=value):
+                return type(value) is int
+            case ast.Name(id=name):
+                if name == self.index:
+                    return True
+                return name not in self.stored and type(self.names.get(name)) is int
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+                own = [n.id == self.index for n in ast.walk(node) if isinstance(n, ast.Name)]
+                return sum(own) <= 1 and self._is_number(left) and self._is_number(right)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._is_number(operand)
+        return False
+
+    def _is_ufunc(self, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return False
+        found = getattr(self.names.get(node.value.id), node.attr, None)
+        known = isinstance(found, np.ufunc) and found.nout == 1
+        return known and getattr(np, node.attr, None) is found
+
+
+class _Holds:
+    """Whether all indices are within the bounds, and all other axes alike."""
+
+    def __init__(
+        self,
+        index: str,
+        turns: list[CodeType],
+        places: list[tuple[str, CodeType]],
+        namespace: Mapping[str, Any],
+    ) -> None:
+        self.index = index
+        self.turns = turns
+        self.places = places
+        self.namespace = namespace
+        codes = [*turns, *(code for _, code in places)]
+        self.names = {name for code in codes for name in code.co_names} - {index}
+
+    def __call__(self, values: Mapping[str, Any]) -> bool:
+        every: Mapping[str, Any] = ChainMap(dict(values), self.namespace)  # type: ignore[arg-type]
+        names = {n: every[n] for n in self.names}
+        try:
+            turns = range(*(eval(code, {}, names) for code in self.turns))
+        except ValueError:  # A range without a step: Python says so.
+            return False
+        ends = (turns[0], turns[-1]) if turns else ()
+        first = every[self.places[0][0]].shape[:-1]
+        for name, code in self.places:
+            shape = every[name].shape
+            indices = [eval(code, {}, {**names, self.index: turn}) for turn in ends]
+            if shape[:-1] != first or not all(0 <= index < shape[-1] for index in indices):
+                return False
+        return True
+
+
+def _written(nest: ast.FunctionDef, loop: ast.For, found: _Checking) -> ast.FunctionDef:
+    axes = [f"0c{axis}" for axis in range(found.dimensions - 1)]
+    made = copy.deepcopy(nest)
+    inner = made.body[0]
+    assert isinstance(inner, ast.For)
+    inner.body = [_Elements(axes).visit(statement) for statement in inner.body]
+    inner.iter = called(range, *inner.iter.args)  # type: ignore[attr-defined]
+    shape = ast.Attribute(name_of(found.places[0][0]), "shape", ast.Load())
+    for axis, name in reversed(list(enumerate(axes))):
+        size = ast.Subscript(copy.deepcopy(shape), ast.Constant(axis), ast.Load())
+        inner = ast.For(name_of(name, ast.Store()), called(range, size), [inner], [])
+    made.body[0] = inner
+    for part in ast.walk(made):
+        if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
+            ast.copy_location(part, loop)
+    return ast.fix_missing_locations(made)
+
+
+class _Elements(ast.NodeTransformer):
+    def __init__(self, axes: list[str]) -> None:
+        self.axes = axes
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        along = _along(node)
+        assert along is not None
+        places = [name_of(axis) for axis in self.axes]
+        index = [hidden(Hidden.KNOWN, place) for place in (*places, along[2])]
+        made = ast.Subscript(node.value, ast.Tuple([*index], ast.Load()), node.ctx)
+        return ast.copy_location(made, node)
