@@ -131,7 +131,7 @@ class Region:
     def _choose(self) -> None:
         self.was_timed = True
         compiled, plain = min(self.times[False]), min(self.times[True])
-        in_numpy = plain < MARGIN * compiled
+        in_numpy = plain < (compiled / MARGIN if self.wakes_threads else MARGIN * compiled)
         unit = self.unit
         measured = f"{compiled * 1e6:.0f} µs a {unit} compiled, {plain * 1e6:.0f} µs in NumPy"
         way = "in NumPy" if in_numpy else f"compiled, and single {unit}s in NumPy to compare"

@@ -14,7 +14,7 @@ import itertools
 import math
 import operator
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,10 @@ _FEW = 3
 _FIRST_PAUSE = 256
 #: So many seconds after a call OpenMP's threads sleep; until then they keep BLAS's from their work.
 _REST = 5e-3
-_WAKING = 8
+#: So many seconds BLAS's threads spin, which keeps OpenMP's from their work.
+_SPIN = 0.12
+#: Turns in NumPy in which BLAS's threads wake; turns that are timed together.
+_WAKING, _SEVERAL = 7, 8
 #: Bodies that take longer, in seconds, are timed by single turns.
 _LONG = 100e-6
 
@@ -106,7 +109,7 @@ class TurnRunner:
         if any(nest.is_taken() for nest in self.ways.nests):
             self.is_over = True
             return False
-        regions = [region for region, _ in self.ways.regions.values()]
+        regions = [region for region, _ in self._regions]
         if any(region.may_choose and not region.was_timed for region in regions):
             return False
         if self._may_stay and self.factories is None:
@@ -120,13 +123,17 @@ class TurnRunner:
 
     @property
     def _may_be_plain(self) -> bool:
-        regions = self.ways.regions.values()
-        return self.ways.plain is not None and all(region.may_choose for region, _ in regions)
+        every = all(region.may_choose for region, _ in self._regions)
+        return self.ways.plain is not None and every
 
     @property
     def _wakes_threads(self) -> bool:
         """Whether NumPy's BLAS may use threads."""
-        return any(region.wakes_threads for region, _ in self.ways.regions.values())
+        return any(region.wakes_threads for region, _ in self._regions)
+
+    @property
+    def _regions(self) -> Collection[tuple[Region, int]]:
+        return self.ways.regions.values()
 
     def _watch(self, regions: Sequence[Region]) -> bool:
         """Look at a turn's calls, to make the same ones on tensors."""
@@ -167,14 +174,14 @@ class TurnRunner:
         if both and (self.chosen is None or self.rest <= 0):
             values = self._compare(turns, values)
             if self.chosen and self._wakes_threads:
-                for region, _ in self.ways.regions.values():
+                for region, _ in self._regions:
                     region.stay_compiled()
                 both = False
             elif self.chosen is not None:
                 self.rest, self.pause = self.pause, min(4 * self.pause, 2**20)
         elif self.chosen is None:
             self.chosen = self._may_stay
-            if self.chosen or all(region.is_in_numpy for region, _ in self.ways.regions.values()):
+            if self.chosen or all(region.is_in_numpy for region, _ in self._regions):
                 self._note("")
             else:
                 self.is_over = True  # Python goes on calling the regions.
@@ -193,28 +200,31 @@ class TurnRunner:
         values, _ = self._go(turns, values, self.pause, stays=False)
         if not turns.is_done:
             self.chosen, self.pause = None, min(4 * self.pause, 2**20)
-            for region, _ in self.ways.regions.values():
+            for region, _ in self._regions:
                 region.time_again()
         return values
 
     def _compare(self, turns: Turns, values: Sequence[Any]) -> Sequence[Any]:
         """Time some turns both ways, and choose."""
         best = {True: math.inf, False: math.inf}
-        count = 4
+        wakes = self._wakes_threads
+        if wakes and self.chosen is None and any(r.is_in_numpy for r, _ in self._regions):
+            time.sleep(_SPIN)
         for stays in (True, False, True, False):
-            if best[stays] > _LONG and best[stays] < math.inf:
-                count = 1
-            if not stays and self._wakes_threads:
+            if wakes and not stays:
                 time.sleep(_REST)
-                values, _ = self._go(turns, values, _WAKING, stays)  # Its threads wake meanwhile.
-                if turns.is_done:
+            for count in (_WAKING if wakes and not stays else 1, 1, _SEVERAL):
+                values, seconds = self._go(turns, values, count, stays)
+                if count != _WAKING or turns.is_done:
+                    best[stays] = min(best[stays], seconds)
+                if turns.is_done or not self._may_stay or (count == 1 and seconds > _LONG):
                     break
-            values, seconds = self._go(turns, values, count, stays)
-            best[stays] = min(best[stays], seconds)
             if turns.is_done or not self._may_stay:
                 break
         if max(best.values()) < math.inf:
-            self.chosen = not best[False] < MARGIN * best[True]
+            # NumPy's threads would be in the way of compiled code.
+            clearly = best[True] < MARGIN * best[False]
+            self.chosen = clearly if wakes else not best[False] < MARGIN * best[True]
             self._note(f"{best[self.chosen] * 1e6:.3g} µs a turn, "
                        f"{'NumPy' if self.chosen else 'compiled'} "
                        f"{best[not self.chosen] * 1e6:.3g} µs")  # fmt: skip
@@ -222,7 +232,7 @@ class TurnRunner:
 
     def _note(self, detail: str) -> None:
         self.on_choice("compiled body" if self.chosen else "NumPy", detail)
-        for region, _ in self.ways.regions.values():
+        for region, _ in self._regions:
             region.on_choice("")
 
     def _go(
