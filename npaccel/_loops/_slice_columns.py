@@ -121,9 +121,10 @@ class _Checking:
         self.stored = {
             n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
-        if not (is_range and loop.iter.args and all(map(self._is_number, loop.iter.args))):
+        if not (is_range and loop.iter.args and all(map(self._is_bound, loop.iter.args))):
             return False
-        if not all(map(self._statement, loop.body)) or self.dimensions < 2:
+        read = {n.id for a in loop.iter.args for n in ast.walk(a) if isinstance(n, ast.Name)}
+        if read & self.stored or not all(map(self._statement, loop.body)) or self.dimensions < 2:
             return False
         return not self.viewed & self.written  # A view would show what is written.
 
@@ -180,6 +181,19 @@ class _Checking:
         self.places.append((name, compile(ast.Expression(index), "<index>", "eval")))
         return True
 
+    def _is_bound(self, node: ast.expr) -> bool:
+        """Whether an expression is an int that doesn't change, or an array's length with one."""
+        match node:
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+                return self._is_bound(left) and self._is_bound(right)
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis
+            ):
+                array = self.names.get(name)
+                known = type(array) is np.ndarray and name not in self.stored
+                return known and not isinstance(axis, ast.Name) and self._is_number(axis)
+        return self._is_number(node)
+
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is an int that grows or falls with the index, or doesn't change."""
         match node:
@@ -223,10 +237,10 @@ class _Holds:
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
         every: Mapping[str, Any] = ChainMap(dict(values), self.namespace)  # type: ignore[arg-type]
-        names = {n: every[n] for n in self.names}
+        names = {n: every[n] for n in self.names if n in every}
         try:
             turns = range(*(eval(code, {}, names) for code in self.turns))
-        except ValueError:  # A range without a step: Python says so.
+        except (ValueError, IndexError):  # A step of 0, no such axis: Python says so.
             return False
         ends = (turns[0], turns[-1]) if turns else ()
         first = every[self.places[0][0]].shape[:-1]

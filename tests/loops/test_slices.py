@@ -317,6 +317,11 @@ def summed(a, n, weight, shift):
         a[:, k - 1] += np.exp(-(a[:, k] ** 2))
 
 
+def to_the_end(a, b):
+    for k in range(1, a.shape[-1] - 1):
+        b[..., k] = a[..., k - 1] + a[..., k + 1]
+
+
 def all_dimensions(a, b, n):
     for k in range(n):
         t = b[..., n - k - 1] * 0.5
@@ -339,6 +344,8 @@ def test_loops_along_the_last_axis_go_to_numba():
     random = np.random.default_rng(0)
     check(all_dimensions, random.random((3, 4, 5)), random.random((3, 4, 5)), 5)
     check(summed, random.random((4, 6)), 6, 0.5, 2)
+    check(to_the_end, random.random((4, 6)), random.random((4, 6)))
+    check(to_the_end, random.random((4, 6, 5)), random.random((4, 6, 5)))
     check(summed, np.array([[np.nan, 1, np.inf, -np.inf]]), 4, -1.0, 0)
 
 
@@ -396,6 +403,22 @@ def divided(a, n):
         a[..., k] *= t
 
 
+def of_its_own_name(a, n):
+    k = 1
+    for k in range(k, n):  # noqa: B020
+        a[..., k] += a[..., k - 1]
+
+
+def without_a_step(a, n):
+    for k in range(0, n, n - 4):
+        a[..., k] *= 2
+
+
+def without_an_axis(a, n):
+    for k in range(n - a.shape[3]):
+        a[..., k] *= 2
+
+
 def viewed(a, n):
     for k in range(1, n):
         t = a[..., k]
@@ -419,7 +442,18 @@ def shared_names(a, n):
 
 
 @pytest.mark.parametrize(
-    "function", [carried, read_afterwards, divided, viewed, viewed_in_place, shared_names]
+    "function",
+    [
+        carried,
+        read_afterwards,
+        divided,
+        viewed,
+        viewed_in_place,
+        shared_names,
+        of_its_own_name,
+        without_a_step,
+        without_an_axis,
+    ],
 )
 def test_turns_that_need_more_than_elements(function):
     check(function, np.random.default_rng(0).random((3, 4)), 4, engine=None)
