@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from npaccel._loops import _captured, _scalar_nest
+from npaccel._loops._meanings import is_slice
 from npaccel._loops._scalar_types import NotSupportedError
 
 
@@ -51,7 +52,7 @@ def _array_code(nest: ast.FunctionDef, values: Mapping[str, object]) -> str:
     elements = False
     for node in ast.walk(nest):
         if isinstance(node, ast.Subscript):
-            if _is_slice(node.slice):
+            if is_slice(node.slice):
                 return f"line {node.lineno}: a slice: this is array code"
             elements = True
         elif isinstance(node, ast.BinOp | ast.AugAssign | ast.Compare | ast.UnaryOp | ast.Call):
@@ -59,12 +60,6 @@ def _array_code(nest: ast.FunctionDef, values: Mapping[str, object]) -> str:
                 if isinstance(part, ast.Name) and part.id in dimensions and _computes(node):
                     return f"line {node.lineno}: `{part.id}` as a whole: this is array code"
     return "" if elements else f"line {nest.body[0].lineno}: it doesn't read or write elements"
-
-
-def _is_slice(index: ast.expr) -> bool:
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    whole = [p for p in parts if isinstance(p, ast.Constant) and p.value in (None, ...)]
-    return bool(whole) or any(isinstance(part, ast.Slice) for part in parts)
 
 
 def _computes(node: ast.AST) -> bool:

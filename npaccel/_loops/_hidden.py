@@ -16,11 +16,8 @@ class Hidden(enum.Enum):
     PLACE = enum.auto()
     #: As an index, ``KNOWN(place)`` is within the bounds.
     KNOWN = enum.auto()
-
-
-def hidden(what: Hidden, *arguments: ast.expr) -> ast.Call:
-    """Return a call of something hidden."""
-    return ast.Call(ast.Constant(what), [*arguments], [])  # type: ignore[arg-type]
+    #: ``REQUIRE(condition)`` leaves what follows to Python where the condition doesn't hold.
+    REQUIRE = enum.auto()
 
 
 def is_hidden(node: ast.expr, what: Hidden) -> TypeGuard[ast.Call]:
@@ -31,7 +28,7 @@ def is_hidden(node: ast.expr, what: Hidden) -> TypeGuard[ast.Call]:
 
 
 def called(function: Any, *arguments: ast.expr) -> ast.Call:
-    """Return a call of a function, whatever its name means to the user."""
+    """Return a call of a function, or of something hidden, whatever names mean to the user."""
     return ast.Call(ast.Constant(function), [*arguments], [])
 
 

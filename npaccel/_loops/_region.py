@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dis
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
@@ -81,6 +81,14 @@ class Region:
         if self.watches and self.engine.last is not None:
             self.seen = seen(self.engine.last, args, self.engine.varying)
         return result
+
+    def watched(self, args: Sequence[Any]) -> tuple[Any, Seen | None]:
+        """Run it, and say what was called, if that can be told."""
+        self.watches, self.seen = True, None
+        try:
+            return self(*args), self.seen
+        finally:
+            self.watches, self.seen = False, None
 
     def _in_numpy(self, *args: Any) -> Any:
         if self.watches or device_of(args) is not None:

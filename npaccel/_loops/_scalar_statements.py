@@ -10,7 +10,8 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops import _scalar_bounds, _scalar_elements, _scalar_operators, _slices
+from npaccel._loops import _scalar_bounds, _scalar_elements, _scalar_operators
+from npaccel._loops._hidden import Hidden, is_hidden
 from npaccel._loops._scalar_code import Block, Env, shortened
 from npaccel._loops._scalar_expressions import (
     Expressions,
@@ -118,7 +119,7 @@ class Statements(Expressions):
         """Nothing to write."""
 
     def _expr(self, node: ast.Expr) -> None:
-        if _slices.is_requirement(node.value):
+        if is_hidden(node.value, Hidden.REQUIRE):
             condition = self.condition(node.value.args[0])
             if condition != "True":
                 self.bail_if(f"not {condition}", node.lineno, "vectors of different lengths")

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops._hidden import Hidden, called, hidden, name_of
+from npaccel._loops._hidden import Hidden, called, name_of
+from npaccel._loops._meanings import builtin, is_ufunc
 from npaccel._loops._scalar_types import FLOAT64
 
 _NUMBERS = (int, float, np.integer, np.floating)
@@ -117,7 +118,7 @@ class _Checking:
     def is_fit(self, loop: ast.For) -> bool:
         """Whether it computes with the elements of each column alone."""
         assert isinstance(loop.iter, ast.Call)
-        is_range = self.names.get("range", range) is range and not loop.iter.keywords
+        is_range = builtin("range", self.names) is range and not loop.iter.keywords
         self.stored = {
             n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
@@ -163,7 +164,7 @@ class _Checking:
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
                 return self._value(operand)
             case ast.Call(func=function, args=args, keywords=[]):
-                return self._is_ufunc(function) and all(map(self._value, args))
+                return is_ufunc(function, self.names) and all(map(self._value, args))
         return False
 
     def _place(self, node: ast.Subscript) -> bool:
@@ -209,13 +210,6 @@ class _Checking:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._is_number(operand)
         return False
-
-    def _is_ufunc(self, node: ast.expr) -> bool:
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-            return False
-        found = getattr(self.names.get(node.value.id), node.attr, None)
-        known = isinstance(found, np.ufunc) and found.nout == 1
-        return known and getattr(np, node.attr, None) is found
 
 
 class _Holds:
@@ -278,6 +272,6 @@ class _Elements(ast.NodeTransformer):
         along = _along(node)
         assert along is not None
         places = [name_of(axis) for axis in self.axes]
-        index = [hidden(Hidden.KNOWN, place) for place in (*places, along[2])]
+        index = [called(Hidden.KNOWN, place) for place in (*places, along[2])]
         made = ast.Subscript(node.value, ast.Tuple([*index], ast.Load()), node.ctx)
         return ast.copy_location(made, node)

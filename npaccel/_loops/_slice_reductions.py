@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npaccel._loops._hidden import called, name_of
+from npaccel._loops._meanings import has_slices, of_numpy
 
 if TYPE_CHECKING:
     from npaccel._loops._slices import Rewriting
@@ -17,19 +18,14 @@ if TYPE_CHECKING:
 Element = Callable[[ast.expr], ast.expr]
 
 
-def is_of_slices(node: ast.AST) -> bool:
-    """Whether there are slices in some code."""
-    return any(isinstance(part, ast.Slice) for part in ast.walk(node))
-
-
 def of(rewriting: Rewriting, node: ast.Call) -> tuple[str, ast.expr] | None:
     """Return which reduction of which vectors a call is; None if it's something else."""
     function = node.func
     if node.keywords or not isinstance(function, ast.Attribute) or function.attr not in _WRITERS:
         return None
-    if not node.args and is_of_slices(function.value):
+    if not node.args and has_slices(function.value):
         return function.attr, function.value
-    if len(node.args) == 1 and is_of_slices(node.args[0]) and rewriting.of_numpy(function):
+    if len(node.args) == 1 and has_slices(node.args[0]) and of_numpy(function, rewriting.names):
         return function.attr, node.args[0]
     return None
 

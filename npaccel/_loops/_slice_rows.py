@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from npaccel._loops._hidden import Hidden, called, hidden, name_of
+from npaccel._loops._hidden import Hidden, called, name_of
+from npaccel._loops._meanings import builtin
 from npaccel._loops._slice_reductions import NAMES
 
 _VIEWED = frozenset({"shape", "size", "ndim", "dtype"})
@@ -95,7 +95,7 @@ class _Loops(ast.NodeTransformer):
             ast.Assign([name_of(name, ast.Store())], value) for name, value in given
         ]
         body = [
-            _Rows(rows, place, self._builtin("len") is len).visit(statement)
+            _Rows(rows, place, builtin("len", self.names) is len).visit(statement)
             for statement in node.body
         ]
         node.body = [*(ast.copy_location(one, node) for one in start), *body]
@@ -108,11 +108,8 @@ class _Loops(ast.NodeTransformer):
         match target, items:
             case ast.Name(), ast.Name():
                 return [(target.id, items.id)], ""
-            case ast.Tuple(elts=targets), ast.Call(
-                func=ast.Name(id=called), args=args, keywords=[]
-            ):
-                own = getattr(builtins, called, None)
-                own = own if self.names.get(called, own) is own else None
+            case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                own = builtin(name, self.names)
             case _:
                 return [], ""
         if len(targets) == 2 and len(args) == 1 and own is enumerate:
@@ -125,11 +122,6 @@ class _Loops(ast.NodeTransformer):
                 return [pairs[0] for pairs, _ in found], ""
         return [], ""
 
-    def _builtin(self, name: str) -> Any:
-        """Return the builtin that a name stands for; None if it stands for something else."""
-        own = getattr(builtins, name, None)
-        return own if self.names.get(name, own) is own else None
-
     def _is_row_only(self, row: str, loop: ast.For) -> bool:
         """Whether a name is the row's alone, in this loop alone."""
         own = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == row]
@@ -140,7 +132,7 @@ class _Loops(ast.NodeTransformer):
 
 
 def _known(place: str) -> ast.Call:
-    return hidden(Hidden.KNOWN, name_of(place))
+    return called(Hidden.KNOWN, name_of(place))
 
 
 class _Rows(ast.NodeTransformer):

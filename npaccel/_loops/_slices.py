@@ -10,21 +10,17 @@ taken, no arrays of more dimensions, and nothing whose order would show.
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
 from npaccel._loops import _slice_reductions, _slice_rows
-from npaccel._loops._hidden import Hidden, called, hidden, is_hidden, name_of
+from npaccel._loops._hidden import Hidden, called, is_hidden, name_of
+from npaccel._loops._meanings import builtin, has_slices, is_ufunc, of_numpy
 from npaccel._loops._scalar_types import FLOAT64, NotSupportedError
-
-#: A call of this name, which no user can write, is a condition for what follows.
-REQUIRE = "0require"
-
 
 #: Longer vectors are done faster by array code.
 SHORT = 1024
@@ -61,18 +57,10 @@ class _Vector:
         else:
             index = place
         if self.source is None:
-            index = hidden(Hidden.KNOWN, index)
+            index = called(Hidden.KNOWN, index)
         parts = [*copy.deepcopy(self.before), index, *copy.deepcopy(self.after)]
         index = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
         return ast.Subscript(name_of(self.array), index, ast.Load())
-
-
-def has_slices(node: ast.AST) -> bool:
-    """Whether there are slices in some code."""
-    return any(
-        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...)
-        for part in ast.walk(node)
-    )
 
 
 def has_products(node: ast.AST) -> bool:
@@ -91,12 +79,6 @@ def is_fit(node: ast.AST) -> bool:
 def is_array_code(node: ast.AST) -> bool:
     """Whether some code works on vectors, so that it's array code where no nest is made of it."""
     return has_slices(node) or _slice_rows.reduces_rows(node)
-
-
-def is_requirement(node: ast.expr) -> TypeGuard[ast.Call]:
-    """Whether an expression is a condition for what follows."""
-    called = node.func if isinstance(node, ast.Call) else None
-    return isinstance(called, ast.Name) and called.id == REQUIRE
 
 
 def without_slices(
@@ -187,23 +169,11 @@ class Rewriting:
 
     def is_dot(self, node: ast.expr) -> bool:
         """Whether a function is NumPy's for products of vectors."""
-        return self.of_numpy(node) is np.dot
-
-    def of_numpy(self, node: ast.expr) -> Any:
-        """Return the function of NumPy's that an expression names; None if it doesn't name one."""
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-            return None
-        found = getattr(self.names.get(node.value.id), node.attr, None)
-        return found if found is not None and getattr(np, node.attr, None) is found else None
+        return of_numpy(node, self.names) is np.dot
 
     def is_product(self, node: ast.Call) -> bool:
         """Whether a call gives a number for vectors."""
         return self.is_dot(node.func) or _slice_reductions.of(self, node) is not None
-
-    def is_ufunc(self, node: ast.Call) -> bool:
-        """Whether a call computes with elements one by one."""
-        found = self.of_numpy(node.func)
-        return isinstance(found, np.ufunc) and found.nout == 1 and not node.keywords
 
     def elements(self, place: ast.expr) -> Elements:
         """Return what writes the elements of vectors at a place."""
@@ -281,7 +251,7 @@ class Rewriting:
 
     def require(self, condition: ast.expr) -> None:
         """Leave what follows to Python where a condition doesn't hold."""
-        self.ahead.append(ast.Expr(ast.Call(name_of(REQUIRE), [condition], [])))
+        self.ahead.append(ast.Expr(called(Hidden.REQUIRE, condition)))
 
     # -- Vectors --------------------------------------------------------------
 
@@ -338,8 +308,8 @@ class Rewriting:
             return node
         name = self.new()
         index = self.number(node)
-        self.let(name, hidden(Hidden.PLACE, name_of(array), ast.Constant(axis), index))
-        return hidden(Hidden.KNOWN, name_of(name))
+        self.let(name, called(Hidden.PLACE, name_of(array), ast.Constant(axis), index))
+        return called(Hidden.KNOWN, name_of(name))
 
     def _bounds(self, array: str, axis: int, node: ast.Slice) -> tuple[str, str]:
         """Write where a slice starts, and how many elements it has."""
@@ -361,7 +331,7 @@ class Rewriting:
 
     def _bound(self, node: ast.expr, size: str) -> str:
         name = self.new()
-        self.let(name, hidden(Hidden.INDEX, self.number(node)))
+        self.let(name, called(Hidden.INDEX, self.number(node)))
         again = ast.BinOp(name_of(name), ast.Add(), name_of(size))
         self._replace_if(name, ast.Lt(), ast.Constant(0), again)
         self._replace_if(name, ast.Lt(), ast.Constant(0), ast.Constant(0))
@@ -413,15 +383,13 @@ class Rewriting:
     ) -> list[ast.stmt]:
         if isinstance(items, ast.Call) and isinstance(items.func, ast.Name) and not items.keywords:
             parts = items.args
-            called = items.func.id
-            own = getattr(builtins, called, None)
-            called = called if self.names.get(called, own) is own else ""
-            if called == "enumerate" and len(parts) == 1 and _is_pair(target):
+            own = builtin(items.func.id, self.names)
+            if own is enumerate and len(parts) == 1 and _is_pair(target):
                 assert isinstance(target, ast.Tuple)
                 number = _assignment(target.elts[0], name_of(place))
                 return [number, *self._given(target.elts[1], parts[0], place, sizes)]
             several = isinstance(target, ast.Tuple) and len(target.elts) == len(parts)
-            if called == "zip" and several:
+            if own is zip and several:
                 assert isinstance(target, ast.Tuple)
                 return [
                     statement
@@ -539,7 +507,7 @@ class Elements(ast.NodeTransformer):
         if isinstance(node, ast.Name) and node.id in rewriting.arrays:
             raise rewriting.unfit("a whole array")
         if isinstance(node, ast.Call) and has_slices(node) and not rewriting.is_product(node):
-            if not rewriting.is_ufunc(node):
+            if node.keywords or not is_ufunc(node.func, rewriting.names):
                 raise rewriting.unfit("a call with vectors")
             return ast.Call(func=node.func, args=[*map(self.part, node.args)], keywords=[])
         return rewriting.hoisted(node)

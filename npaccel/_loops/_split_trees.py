@@ -7,6 +7,7 @@ import copy
 from collections.abc import Sequence
 from typing import TypeVar
 
+from npaccel._loops._meanings import is_slice
 from npaccel._loops._slice_columns import may_be_columns
 from npaccel._loops._slices import has_products
 
@@ -84,15 +85,7 @@ def _is_of_elements(loop: ast.For | ast.While) -> bool:
     over_items = isinstance(loop, ast.For) and not (
         isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "range"
     )
-    return (bool(subscripts) or over_items) and not any(_has_slice(n.slice) for n in subscripts)
-
-
-def _has_slice(index: ast.expr) -> bool:
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return any(
-        isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value in (None, ...))
-        for p in parts
-    )
+    return (bool(subscripts) or over_items) and not any(is_slice(n.slice) for n in subscripts)
 
 
 def leading(test: ast.expr) -> ast.expr:

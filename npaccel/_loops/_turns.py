@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import itertools
 import math
 import operator
@@ -146,22 +147,22 @@ class TurnRunner:
             self.troubles = _PATIENCE
             return self._may_be_plain
         self.factories = {name: {} for name in self.ways.regions}
-        if not all(map(self._learn, self.ways.regions)):
+        if not all(r.seen and self._learn(n, r.seen) for n, (r, _) in self.ways.regions.items()):
             self.troubles, self.factories = _PATIENCE, None
         for region in regions:
             region.watches, region.seen = False, None
         return self._may_stay or self._may_be_plain
 
-    def _learn(self, name: str) -> bool:
-        """Have calls of a region made on tensors that are like the one it has seen."""
+    def _learn(self, name: str, call: Seen) -> bool:
+        """Have calls of a region made on tensors that are like one of it."""
         region, outputs = self.ways.regions[name]
-        if self.factories is None or region.seen is None:
+        if self.factories is None:
             return False
         kinds = self.factories[name]
-        if region.seen in kinds or len(kinds) >= _MOST_KINDS:
+        if call in kinds or len(kinds) >= _MOST_KINDS:
             return False
         try:
-            kinds[region.seen] = make_raw(region.seen, region.engine, outputs)
+            kinds[call] = make_raw(call, region.engine, outputs)
         except CannotStayError:
             return False
         return True
@@ -275,7 +276,9 @@ class TurnRunner:
 
     def _call(self, stay: Stay, name: str, kinds: dict[Seen, Factory]) -> Callable[..., Any]:
         """Return what calls a region's code: each kind leaves to the next one what it can't do."""
-        slow, failed = stay.ways_out(self.ways.regions[name][0], lambda: self._learn(name))
+        slow, failed = stay.ways_out(
+            self.ways.regions[name][0], functools.partial(self._learn, name)
+        )
         runs: list[Callable[..., Any]] = []
 
         def add(kind: Factory) -> None:
@@ -421,7 +424,7 @@ class Stay:
         return self._arrays[id(value)][1]
 
     def ways_out(
-        self, region: Region, learn: Callable[[], bool]
+        self, region: Region, learn: Callable[[Seen], bool]
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """Return what calls a region as usual, and what does so after an error.
 
@@ -429,7 +432,7 @@ class Stay:
         ----------
         region : Region
         learn : callable
-            Says whether the next call like it needn't come here.
+            Says whether the next call like the one given needn't come here.
         """
 
         def tensors(result: Any) -> Any:
@@ -441,11 +444,9 @@ class Stay:
             values = [self.array(value) for value in args]
             if self.left:
                 return tensors(region(*values))
-            region.watches, region.seen = True, None
-            result = region(*values)
-            if not learn():
+            result, call = region.watched(values)
+            if call is None or not learn(call):
                 self.left.append("a value is of another kind")
-            region.watches, region.seen = False, None
             return tensors(result)
 
         def failed(error: RuntimeError, args: Sequence[Any]) -> Any:

@@ -453,6 +453,17 @@ def test_turns_that_are_timed_in_numpy_are_told(compiled, plain, way):
     assert region.is_in_numpy == (plain < compiled)
 
 
+def test_a_region_that_raises_is_watched_no_longer():
+    engine = _Engine(0, 0)
+    region = _region.Region(engine, lambda _: None)
+    with pytest.raises(IndexError):
+        region.watched(())
+    assert not region.watches
+    result, call = region.watched((X,))
+    assert result is X
+    assert call is None  # The engine doesn't tell.
+
+
 @pytest.mark.parametrize("plain", [0, 0.02])
 def test_large_products_are_tried_once_in_numpy(plain):
     """BLAS's threads go on spinning, which compiled code suffers from."""
