@@ -298,9 +298,15 @@ def copied(value: np.ndarray[Any, Any]) -> torch.Tensor:
 
 
 def has_strides_of(made: torch.Tensor, value: np.ndarray[Any, Any]) -> bool:
-    """Whether a tensor lies in memory as the array that it was made of."""
+    """Whether a tensor lies in memory as the array that it was made of.
+
+    It's a copy where a stride is negative, of an axis of one element as well.
+    """
     own = zip(made.stride(), value.strides, value.shape, strict=True)
-    return all(stride * value.itemsize == other for stride, other, size in own if size > 1)
+    return all(
+        other >= 0 and (size <= 1 or stride * value.itemsize == other)
+        for stride, other, size in own
+    )
 
 
 def scalar(value: np.generic) -> torch.Tensor:

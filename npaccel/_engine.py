@@ -188,7 +188,7 @@ class Engine:
         """Let NumPy raise its own error, at the user's line, where it does."""
         from npaccel._results import AssumptionError, as_numpy_error, is_assumption
 
-        if isinstance(error, AssumptionError):
+        if isinstance(error, AssumptionError) and not error.after_others:
             return self._not_as_assumed(error, values)
         if is_assumption(error):
             return self._not_as_assumed_after_writes(error, values)
@@ -219,11 +219,29 @@ class Engine:
         return result
 
     def _not_as_assumed_after_writes(self, error: RuntimeError, values: Sequence[Any]) -> Any:
-        """Do so after pieces of the function, which may have written to its arguments."""
+        """Do so after parts of the function that may have written to its arguments.
+
+        Raises
+        ------
+        RuntimeError
+            If the function writes to them: it can't run anew.
+        """
+        from npaccel._results import ELEMENTS, assumption_and_advice
+
         copies = [_arguments.map_arrays(value, _copy) for value in values]
-        self.plain(copies)  # NumPy's own error, if it is one, comes first.
+        cause, advice = assumption_and_advice(error)
+        unclear = RuntimeError(
+            f"{self.function.__qualname__}: {cause.partition(', so ')[0]}, and parts of the "
+            f"function that ran before may have written to its arguments; {advice}"
+        )
+        try:
+            self.plain(copies)  # NumPy's own error, if it is one, comes first.
+        except Exception:
+            if ELEMENTS in str(error) or _are_same(values, copies):
+                raise
+            raise unclear from error  # On arrays that were written to it may be another error.
         if not _are_same(values, copies):
-            raise error  # The compiled code may have written to them already.
+            raise unclear from error
         return self._not_as_assumed(error, values)
 
     def _overlapping(self, values: Sequence[Any]) -> Any:

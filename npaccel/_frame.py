@@ -402,7 +402,7 @@ class Frame:
         constants = (
             not capture.has_symbols and not self.draws.lines and _constants_are_fixed(capture)
         )
-        if any(isinstance(kind, str) for kind in run.scalars):
+        if any(isinstance(kind, str) for kind in run.scalars) or _has_bools(run):
             result, run = self._replayed(run)
         made = _results.template(result, run, arguments, constants=constants)
         if made is None:
@@ -457,7 +457,7 @@ class Frame:
         return self.backend != "inductor" or bool(_RAISING.search(self._source()))
 
     def _replayed(self, run: _results.Run) -> tuple[Any, _results.Run]:
-        """Run the frame without computing anything, to see where Python numbers go."""
+        """Run the frame without computing anything, to see where numbers and bools go."""
         again = self._new_run()
         again.replays = True
         again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
@@ -560,6 +560,12 @@ def _is_variable(arguments: str) -> bool:
 
 def _is_read_only(value: Any) -> bool:
     return isinstance(value, np.ndarray) and not value.flags.writeable
+
+
+def _has_bools(run: _results.Run) -> bool:
+    """Whether a result is a NumPy bool: all that are equal are one object."""
+    pairs = zip(run.outputs, run.scalars, strict=False)
+    return any(scalar and output.dtype == torch.bool for output, scalar in pairs)
 
 
 def _constants_are_fixed(capture: Capture) -> bool:

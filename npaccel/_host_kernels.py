@@ -92,7 +92,7 @@ def _array(value: Any) -> Any:
         value = value.detach() if value.requires_grad else value
         value = value.resolve_conj() if value.is_conj() else value
         return (value.resolve_neg() if value.is_neg() else value).numpy()
-    if isinstance(value, list) and value and isinstance(value[0], torch.Tensor):
+    if isinstance(value, list) and any(isinstance(item, torch.Tensor) for item in value):
         return [_array(item) for item in value]
     return value
 
@@ -275,6 +275,12 @@ def ufunc_at(x: Array, places: Array, values: Array | None, name: str) -> None:
     """Apply the `at` of a ufunc of one or two operands to a 1-D x."""
     with np.errstate(all="ignore"):
         getattr(np, name).at(x, places, *(() if values is None else (values,)))
+
+
+@_writing("store(Tensor(a!) x, Tensor?[] indices, Tensor values) -> ()")
+def store(x: Array, indices: list[Array | None], values: Array) -> None:
+    """``x[indices] = values``, in order: the last value stays where an index is repeated."""
+    x[tuple(slice(None) if index is None else index for index in indices)] = values
 
 
 @_kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)

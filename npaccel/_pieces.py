@@ -6,8 +6,10 @@ line between. Every break is noted in the log, with file and line.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +23,7 @@ from npaccel._runner import Runner
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, pieces
 from npaccel._torch_internals.capture import Capture, CaptureError
+from npaccel._torch_internals.inductor import CompiledGraph
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -54,15 +57,13 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
     )
 
     def on_host(values: Sequence[Any]) -> Any:
-        with tracing(settings):
+        with tracing(settings), compile_piece.counted():
             return engine.binding.call(values, run)
 
     def runner(values: Sequence[Any]) -> Any:
         if _arguments.device_of(values) is None:
             try:
                 result = on_host(values)
-            except _results.AssumptionError as failure:  # Earlier pieces may have written.
-                return engine._failed_at_run_time(RuntimeError(str(failure)), values)
             except RuntimeError as failure:
                 return engine._failed_at_run_time(failure, values)
         else:
@@ -99,8 +100,18 @@ class _PieceCompiler:
         self.engine = engine
         self.settings = settings
         self.count = 0
+        self.current = _Current()
 
-    def __call__(self, piece: Capture) -> Callable[..., Any]:
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the pieces that run in one call of the function."""
+        before, self.current.ran = self.current.ran, 0
+        try:
+            yield
+        finally:
+            self.current.ran = before
+
+    def __call__(self, piece: Capture, is_start: bool) -> Callable[..., Any]:
         from npaccel._scratch import scratch_folder
 
         if _floating_errors.have_effect():
@@ -126,8 +137,10 @@ class _PieceCompiler:
         )
 
         def call(*inputs: Any) -> Any:
+            after_others = not is_start or self.current.ran > 0
+            self.current.ran += 1
             if _floating_errors.have_effect():
-                raise _results.AssumptionError(_floating_errors.CAUSE)
+                raise _results.AssumptionError(_floating_errors.CAUSE, after_others)
             _results.check_writeable(inputs, compiled.mutated)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
@@ -136,8 +149,30 @@ class _PieceCompiler:
                 if written and _results.has_overlap(tensors, written):
                     outputs = interpreted(*inputs)
                 else:
-                    outputs = compiled.full(*inputs)
+                    outputs = _full(compiled, inputs, after_others)
             _results.note_scalars(outputs, piece.scalar_outputs)
             return outputs
 
         return call
+
+
+class _Current(threading.local):
+    """What runs in this thread: how many pieces of one call have."""
+
+    ran = 0
+
+
+def _full(compiled: CompiledGraph, inputs: Sequence[Any], after_others: bool) -> Any:
+    """Run a piece.
+
+    Raises
+    ------
+    AssumptionError
+        If a size isn't one that it was compiled for. What it wrote to has its old values again.
+    """
+    try:
+        return compiled.full(*inputs)
+    except RuntimeError as error:
+        if not _results.is_assumption(error):
+            raise
+        raise _results.AssumptionError(str(error), after_others) from error

@@ -49,8 +49,8 @@ class Run:
             if output is value:
                 scalar = self.scalars[i] if i < len(self.scalars) else False
                 result = restore(value, scalar=scalar, tensors=self.tensors)
-                if self.replays and isinstance(result, bool | int | float | complex):
-                    result = _Place()  # Equal numbers may be one object.
+                if self.replays and isinstance(result, bool | int | float | complex | np.bool_):
+                    result = _Place()  # Equal numbers may be one object, equal np.bool_ are.
                 if isinstance(result, np.ndarray) and is_view_of(value, self.read_only) is not None:
                     result.flags.writeable = False
                 self.left[id(result)] = (i, result)
@@ -59,7 +59,7 @@ class Run:
 
 
 class _Place:
-    """Where a Python number is in a result."""
+    """Where a Python number or a NumPy bool is in a result."""
 
 
 class _Current(threading.local):
@@ -362,7 +362,17 @@ class AssumptionError(RuntimeError):
     """Something that depends on the data isn't what the code was compiled for.
 
     Arrays that were written meanwhile have their old values again.
+
+    Parameters
+    ----------
+    text : str
+    after_others : bool
+        Whether other parts of the function ran before, which may have written as well.
     """
+
+    def __init__(self, text: str, after_others: bool = False) -> None:
+        super().__init__(text)
+        self.after_others = after_others
 
 
 def is_assumption(error: RuntimeError) -> bool:

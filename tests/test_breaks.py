@@ -221,3 +221,52 @@ def test_generators_run_in_numpy():
     jitted = npaccel.jit(f, backend="eager")
     assert_same(list(quiet(jitted, X)), list(f(X)))
     assert jitted.report().fallbacks
+
+
+def test_only_the_line_of_an_uncompiled_method_runs_in_numpy(backend):
+    def f(x):
+        y = np.sin(x)
+        values = y.tolist()
+        return np.cos(y), values
+
+    jitted = npaccel.jit(f, backend=backend, default_float="float64")
+    assert_same(quiet(jitted, X), f(X))
+    assert [fallback.kind for fallback in jitted.report().fallbacks] == ["break"]
+    assert len(jitted.report().graphs) == 2
+
+
+def test_sizes_that_the_first_piece_was_not_compiled_for(backend):
+    def f(a, b, counts):
+        counts += 1
+        found = np.unique(a) + b
+        return found.tolist()
+
+    jitted = npaccel.jit(f, backend=backend, default_float="float64", cache=False)
+    for a in (np.arange(4.0), np.zeros(4), np.arange(4.0)):  # one value broadcasts
+        counts, wanted = np.zeros(3), np.zeros(3)
+        assert quiet(jitted, a, np.ones(4), counts) == f(a, np.ones(4), wanted)
+        assert_same(counts, wanted)
+
+
+def test_sizes_that_a_later_piece_was_not_compiled_for():
+    def f(a, b, counts):
+        counts += 1
+        values = counts.tolist()
+        return np.unique(a) + b, values
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    quiet(jitted, np.arange(4.0), np.ones(4), np.zeros(3))
+    with pytest.raises(RuntimeError, match="f: a size that depends on the data .* write it with"):
+        quiet(jitted, np.zeros(4), np.ones(4), np.zeros(3))
+
+
+def test_numbers_of_64_bits_enter_pieces(capfd):
+    def f(x, n):
+        values = x.tolist()
+        return np.sin(x) * n, values
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    for n in (np.uint64(3), np.uint64(2**63 + 5)):
+        assert_same(quiet(jitted, X, n), f(X, n))
+    assert len(jitted.report().graphs) == 1
+    assert "Error" not in capfd.readouterr().err

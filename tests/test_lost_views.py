@@ -243,3 +243,35 @@ def test_a_scalar_leaves_a_piece_twice():
         warnings.simplefilter("ignore", errors.PerformanceWarning)
         (got,) = npaccel.jit(f, backend="eager", default_float="float64")(np.ones((3, 4)))
     assert type(got) is np.float64
+
+
+@pytest.mark.parametrize("view", [lambda c: c.reshape(-1), lambda c: c.T, lambda c: c[1:, 0]])
+@pytest.mark.parametrize("reverse", [np.s_[:, ::-1], np.s_[::-1]])
+def test_views_of_reversed_arguments_that_a_loop_writes_to(view, reverse):
+    def f(c, n):
+        seen = view(c)
+        for i in range(n):
+            c[i] = c[i] * 3 + 1
+        return seen - 1
+
+    ours, theirs = (np.array([[1], [2], [-4]], "i1")[reverse] for _ in range(2))
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        np.testing.assert_array_equal(jitted(ours, 3), f(theirs, 3))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_writes_to_broadcast_arrays():
+    def f(a, b):
+        wide = np.broadcast_arrays(a, b)[0]
+        np.put(wide, [0, -1], 5)
+        return wide + 0
+
+    ours, theirs = np.arange(3)[:, None], np.arange(3)[:, None]
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_array_equal(jitted(ours, np.ones(4)), f(theirs, np.ones(4)))
+    np.testing.assert_array_equal(ours, theirs)
+    assert any("broadcast array" in one.cause for one in jitted.report().fallbacks)

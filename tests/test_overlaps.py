@@ -37,6 +37,11 @@ z.real[1:] = z.real[:-1]
 z.real[1:] = (z.real + z.imag)[:-1]; z.imag[1:] = (z.real - z.imag)[:-1]
 y = z.real; y[1:] = y[:-1]; z += 1; y += 1
 z.real[...] = z.imag; z.imag[...] = z.real.T
+r = z.real + 1; z *= 2; s = z.imag - r; z[1:] = z[:-1]; z[0] = s[0] + z.real[1]
+v = z[2:7].real; w = v + 1; z[3] = 5; u = v * 2; z[:5] = w + u
+t = z.reshape(-1, 37).T; t[::2] += 1j; d = t.conj(); t *= d; z[0] = t[1] + z[1]
+p, q = z[:18], z[18:36]; p += q; q -= p; z[36] = p[0] + q[0]
+y = z[:20]; y[:] *= y[:] - 2.0; d = np.diff(y[:, 0], n=2); z[:, 1] = z[:, 0] + 1; z[0, :18] = d
 """.strip().splitlines()
 
 

@@ -202,5 +202,7 @@ def _is_module(node: ast.expr, kinds: Kinds) -> bool:
 def _evaluated(node: ast.expr) -> list[ast.expr]:
     """The parts of an expression in the order in which Python computes them."""
     if isinstance(node, ast.Call):
-        return [node.func, *node.args, *(k.value for k in node.keywords)]
+        # A method isn't kept apart from its array, which is a tensor in compiled code.
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        return [owner, *node.args, *(k.value for k in node.keywords)]
     return [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]

@@ -111,6 +111,8 @@ def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor
     text = ",".join("".join(letter[i] for i in term) for term in terms)
     text += "->" + "".join(letter[i] for i in output)
     own = x[0].dtype
+    if len(x) == 1 and sorted(terms[0]) == sorted(output):  # a view
+        return x[0].permute([terms[0].index(label) for label in output])
     if own == torch.bool:  # counts of True, none of which can cancel another
         return torch.einsum(text, *[part.to(torch.float32) for part in x]) != 0
     if own == torch.uint64:

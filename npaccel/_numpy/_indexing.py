@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import raise_unless, surely
+from npaccel._torch_internals.sizes import raise_unless, share_memory, surely
 
 #: torch has no masked scatter or gather for these; the bits are the same.
 _SAME_BITS = {
@@ -116,11 +117,9 @@ def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
 
     Notes
     -----
-    Where an index occurs twice, NumPy keeps the last value. So does torch in
-    small arrays; where the scatter runs in parallel, any of the values may stay.
-    A mask with an array of as many values as it has True elements takes the
-    values in order; that their number is right is checked when the code runs,
-    on a CPU only.
+    Where an index occurs twice, the last value stays. A mask with an array of
+    as many values as it has True elements takes the values in order; that
+    their number is right is checked when the code runs, on a CPU only.
     """
     selection = select(a, key, stores=True)
     source = value_for(value, to_numpy(a.dtype), a.device)
@@ -231,10 +230,16 @@ def _assign_masked(selection: Selection, mask: torch.Tensor, value: torch.Tensor
         return
     each = fitted(aligned, (aligned.shape[0], *rest)).expand(aligned.shape[0], *rest)
     each = flipped(each, [axis + 1 for axis in flips])
+    each = _apart(each.contiguous(), view)
     if view.device.type == "cpu":  # a GPU can't be used any more after such an error
         text = "NumPy boolean array indexing assignment: not one value for each True of the mask"
         raise_unless(torch.sum(mask) == aligned.shape[0], text)
-    same_bits(view).masked_scatter_(wide.expand(view.shape), same_bits(each.contiguous()))
+    same_bits(view).masked_scatter_(wide.expand(view.shape), same_bits(each))
+
+
+def _apart(read: torch.Tensor, written: torch.Tensor) -> torch.Tensor:
+    """Return what a store reads, a copy if it may be of the memory that is written."""
+    return read.clone() if share_memory(read, written) else read
 
 
 def _aligned(value: torch.Tensor, ndim: int, source: int, target: int) -> torch.Tensor:
@@ -263,7 +268,61 @@ def _scatter(selection: Selection, value: torch.Tensor) -> None:
         value = moved(value.expand(shape), place, source, len(gathered)).clone()
         flips = [_after(axis, indices, source, len(gathered)) for axis in selection.flips]
         value = flipped(value, flips)
-    torch.ops.aten.index_put_.default(same_bits(view), indices, same_bits(value))
+        if not _is_in_order(value, gathered):
+            if host.usable(view, value):
+                host.store(view, indices, value)
+                return
+            value = _last_values(view, indices, value, gathered, source)
+    read = [index if index is None else _apart(index, view) for index in indices]
+    torch.ops.aten.index_put_.default(same_bits(view), read, same_bits(value))
+
+
+#: So many elements or less are stored one after the other, by one thread.
+_IN_ORDER = 512
+
+
+def _is_in_order(value: torch.Tensor, gathered: Sequence[Any]) -> bool:
+    """Whether torch stores values in the order of their indices, or there is one index."""
+    count = math.prod(gathered)
+    if surely(count <= 1):
+        return True
+    return value.device.type == "cpu" and len(gathered) == 1 and surely(value.numel() <= _IN_ORDER)
+
+
+def _last_values(
+    view: torch.Tensor,
+    indices: Sequence[torch.Tensor | None],
+    value: torch.Tensor,
+    gathered: Sequence[Any],
+    source: int,
+) -> torch.Tensor:
+    """Give all that are stored to one place the value that comes last: any order will do then.
+
+    Parameters
+    ----------
+    view : tensor
+    indices : sequence of tensor or None
+        One for each axis of the view, None where all of it is meant.
+    value : tensor
+        Of the shape of ``view[indices]``.
+    gathered : sequence of int
+        The shape that the indices have together.
+    source : int
+        Where its axes are in the value.
+    """
+    count = math.prod(gathered)
+    place: torch.Tensor | int = 0
+    size: Any = 1
+    for index, length in zip(indices, view.shape, strict=True):
+        if index is not None:
+            place = place * length + torch.where(index < 0, index + length, index)
+            size = size * length
+    flat = torch.as_tensor(place).expand(tuple(gathered)).reshape(-1)
+    order = torch.arange(count, device=view.device)
+    last = order.new_zeros(size).scatter_reduce(0, flat, order, "amax")
+    rows = value.flatten(source, source + len(gathered) - 1)
+    rows = selected(rows, source, last[flat])
+    return rows.reshape((*rows.shape[:source], *gathered, *rows.shape[source + 1 :]))
 
 
 def _integer_indices(selection: Selection) -> list[torch.Tensor | None]:

@@ -32,6 +32,7 @@ from npaccel._report._details import LineCode
 from npaccel._results import AssumptionError, is_assumption
 from npaccel._torch_internals import headers
 from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.complex_views import known_as_views
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
@@ -290,6 +291,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         _writes_in_place(),
         _writing_operators_of_complex_numbers(),
         reads_before_writes(),
+        known_as_views(),
         all_roundings(graph),
         _numbers_in_full(),
         narrow_as_written(),

@@ -16,6 +16,7 @@ import torch
 from npaccel._numpy import _operators
 from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_operations import RELAID, is_scalar, stored_to
+from npaccel._torch_internals.sizes import surely
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
 #: Names of the in-place operators.
@@ -35,8 +36,8 @@ _ALWAYS_VIEWS = frozenset(
 
 #: Why a piece that makes a copy of a view isn't used.
 LEAVES = (
-    "a reversed view, such as a[::-1], goes on to code that isn't compiled with it: compiled code "
-    "has a copy where NumPy has a view"
+    "a reversed view, such as a[::-1], or a broadcast one goes on to code that isn't compiled with "
+    "it: compiled code has a copy, or an array to write to, where NumPy has a view"
 )
 #: Why a graph isn't used that writes to a view or its array.
 REASON = (
@@ -83,7 +84,9 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     """Return file and line of a view that a piece would hand on as a copy, or None.
 
     What runs after the piece may write to it, or to its array. A view of an
-    array that nothing else can reach may as well be a copy.
+    array that nothing else can reach may as well be a copy. A view of a
+    reversed argument is one of a copy of it, and a broadcast view is read-only
+    in NumPy.
 
     Parameters
     ----------
@@ -100,7 +103,20 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
             assert isinstance(base, torch.fx.Node)
             if memory_of(base) in (seen | leaving):
                 return _line(node)
+    relaid = _relaid(graph)
+    for node in outputs:
+        if node.op != "placeholder" and (memory_of(node) in relaid or is_broadcast(node)):
+            return _line(node)
     return None
+
+
+def is_broadcast(node: torch.fx.Node) -> bool:
+    """Whether several elements of an array are one in memory; NumPy doesn't let them be written."""
+    value = node.meta.get("example_value")
+    if not isinstance(value, torch.Tensor) or any(surely(size == 0) for size in value.shape):
+        return False
+    axes = zip(value.stride(), value.shape, strict=True)
+    return any(stride == 0 and surely(size > 1) for stride, size in axes if type(stride) is int)
 
 
 def line_of_reshaped_input(graph: torch.fx.Graph) -> tuple[str, int] | None:
@@ -114,7 +130,7 @@ def line_of_reshaped_input(graph: torch.fx.Graph) -> tuple[str, int] | None:
     graph : torch.fx.Graph
         As captured.
     """
-    relaid = {memory_of(n) for n in graph.find_nodes(op="placeholder") if n.meta.get(RELAID)}
+    relaid = _relaid(graph)
     if not relaid:
         return None
     lost = relaid & {memory_of(target) for node in graph.nodes for target in written(node)}
@@ -123,6 +139,11 @@ def line_of_reshaped_input(graph: torch.fx.Graph) -> tuple[str, int] | None:
         if node.op == "call_function" and is_other and memory_of(node) in lost - {None}:
             return _line(node)
     return None
+
+
+def _relaid(graph: torch.fx.Graph) -> set[int | None]:
+    """Return the memory of inputs that lie in another way than the caller's arrays."""
+    return {memory_of(n) for n in graph.find_nodes(op="placeholder") if n.meta.get(RELAID)}
 
 
 def _is_view_in_numpy(node: torch.fx.Node) -> bool:

@@ -96,7 +96,8 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
         if name == "__round__":
             raise NotImplementedError
         row = _table.row_named(f"numpy.ndarray.{name}")
-        if row is not None and row.status != "compiled":
+        is_method = callable(getattr(np.ndarray, name, None))
+        if row is not None and row.status != "compiled" and not is_method:
             return refuse(f"ndarray.{name}", "", row.reason)
         if row is not None and name in ("T", "mT", "real", "imag", "flat"):
             found = emit(tx, method_operation(row, name), [self], {})
@@ -104,7 +105,8 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
                 found.as_proxy().node.meta[FLAT_OF] = self
             return found
         if row is not None or name in _DUNDERS:
-            raise NotImplementedError  # Dynamo then builds a bound method.
+            # Dynamo builds a bound method, and goes on behind a call that is refused.
+            raise NotImplementedError
         return refuse(f"ndarray.{name}", "")
 
     def python_type(self: Any) -> type:

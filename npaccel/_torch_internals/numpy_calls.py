@@ -21,6 +21,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 
 from npaccel._numpy import _table
 from npaccel._torch_internals import numpy_operations
+from npaccel._torch_internals.lost_views import is_broadcast
 from npaccel._torch_internals.numpy_operations import SCALAR, is_scalar, row_operation, stored_to
 
 #: NumPy functions whose result is a constant of the trace, not an array.
@@ -54,8 +55,13 @@ def refuse(what: str, detail: str, reason: str = "") -> None:
 
 
 def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    if any(is_scalar_variable(target) for target in _written(operation.name, args, kwargs)):
-        refuse("storing to a NumPy scalar", operation.name, "NumPy decides what it does with it")
+    for target in _written(operation.name, args, kwargs):
+        if is_scalar_variable(target):
+            why = "NumPy decides what it does with it"
+            refuse("storing to a NumPy scalar", operation.name, why)
+        if isinstance(target, NumpyNdarrayVariable) and is_broadcast(target.as_proxy().node):
+            why = "its elements share memory, and NumPy decides which value stays"
+            refuse("storing to a broadcast array", operation.name, why)
     if args and operation.may_share and is_scalar_variable(args[0]):
         # What is made of a NumPy scalar may be written to, the scalar never changes.
         args = [_copied_scalar(tx, args[0]), *args[1:]]

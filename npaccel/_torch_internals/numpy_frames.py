@@ -1,12 +1,13 @@
 """What enters a frame as an array or a NumPy function, and how arrays leave it.
 
-Read from torch/_dynamo/variables/builder.py, torch/_dynamo/codegen.py and
+Read from torch/_dynamo/{codegen,guards,output_graph}.py, torch/_dynamo/variables/builder.py and
 torch/_numpy/_util.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import warnings
 from collections.abc import Iterator
@@ -15,10 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 import torch._dynamo.codegen as dynamo_codegen
+import torch._dynamo.guards as dynamo_guards
 import torch._dynamo.variables.builder as dynamo_builder
 import torch._numpy._util as tnp_util
 from torch._dynamo import trace_rules
 from torch._dynamo.bytecode_transformation import create_call_function
+from torch._dynamo.output_graph import OutputGraph
 from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
@@ -131,6 +134,46 @@ def patch_captured() -> None:
         return tensor.to(settings().device) if active.depth else tensor
 
     tnp_util._try_convert_to_tensor = try_convert_to_tensor
+
+
+def patch_guards() -> None:
+    """Check NumPy scalars of uint64, which torch.as_tensor refuses: guards.py."""
+    original = dynamo_guards.from_numpy
+
+    @functools.wraps(original)
+    def from_numpy(a: Any) -> Any:
+        return original(np.asarray(a) if active.depth and type(a) is np.uint64 else a)
+
+    dynamo_guards.from_numpy = from_numpy
+    dynamo_guards._get_closure_vars()["___from_numpy"] = from_numpy
+
+
+def patch_specialized() -> None:
+    """Keep writes to arrays without dimensions: output_graph.py.
+
+    Where a float64 argument without dimensions becomes a constant, Dynamo removes its input if
+    only `item()` reads it, and so every write to it that nothing reads.
+    """
+    original = OutputGraph.remove_tensorify_specialized_graphargs
+
+    @functools.wraps(original)
+    def remove(self: Any) -> None:
+        if not active.depth:
+            original(self)
+            return
+        computed = [node for node in self.graph.nodes if node.op != "placeholder"]
+        hidden = {
+            node: node.meta.pop("example_value")
+            for node in computed
+            if "example_value" in node.meta
+        }
+        try:
+            original(self)
+        finally:
+            for node, value in hidden.items():
+                node.meta["example_value"] = value
+
+    OutputGraph.remove_tensorify_specialized_graphargs = remove  # type: ignore[method-assign]
 
 
 def patch_outputs() -> None:

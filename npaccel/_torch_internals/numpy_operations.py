@@ -146,7 +146,7 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
     """Return the operation behind a function of Python's `operator` module."""
     name = f"operator.{op.__name__}"
     if op is operator.getitem:
-        return Operation(name, _item_or_view, _getitem_zero_d)
+        return Operation(name, _item_or_view, _getitem_zero_d, may_share=True)
     if op is torch.select:  # Dynamo's form of a[i] for a symbolic i
         return Operation("operator.getitem", _selected, lambda node, flags: True)
     if op is operator.setitem:

@@ -124,7 +124,7 @@ def _patch_iteration(active: Any, emit: Emit) -> None:
 
 
 def _patch_operators(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
-    """`a += b` rebinds a NumPy scalar, `a ** 2` of an array is its square.
+    """`a += b` rebinds a NumPy scalar, `a[None]` copies it, `a ** 2` of an array is its square.
 
     BuiltinVariable._handle_insert_op_in_graph.
     """
@@ -132,11 +132,14 @@ def _patch_operators(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node
 
     @functools.wraps(original)
     def insert(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
-        plain = _operators.INPLACE.get(self.fn) if active.depth and args else None
         first = args[0] if args else None
-        if active.depth and self.fn is operator.pow and isinstance(first, NumpyNdarrayVariable):
-            return emit(tx, operator.pow, list(args))
-        if plain and isinstance(first, NumpyNdarrayVariable) and is_scalar(first.as_proxy().node):
+        if not active.depth or not isinstance(first, NumpyNdarrayVariable):
+            return original(self, tx, args, kwargs)
+        of_scalar = is_scalar(first.as_proxy().node)
+        if self.fn is operator.pow or (self.fn is operator.getitem and of_scalar):
+            return emit(tx, self.fn, list(args))
+        plain = _operators.INPLACE.get(self.fn)
+        if plain and of_scalar:
             return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
         return original(self, tx, args, kwargs)
 

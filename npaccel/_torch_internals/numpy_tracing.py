@@ -32,7 +32,13 @@ from npaccel._torch_internals import (
 )
 from npaccel._torch_internals.numpy_arrays import patch_arrays, patch_operators
 from npaccel._torch_internals.numpy_calls import assign, call_row, emit, emit_operator, refuse
-from npaccel._torch_internals.numpy_frames import patch_captured, patch_inputs, patch_outputs
+from npaccel._torch_internals.numpy_frames import (
+    patch_captured,
+    patch_guards,
+    patch_inputs,
+    patch_outputs,
+    patch_specialized,
+)
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar
 from npaccel._torch_internals.numpy_state import active
 
@@ -87,6 +93,8 @@ def install() -> None:
         random_tracing.patch_generators(active, refuse, emit, Operation)
         patch_inputs()
         patch_captured()
+        patch_specialized()
+        patch_guards()
         patch_outputs()
         for module in ("_forms", "_carry", "_arguments"):  # Python runs them if nothing is split.
             trace_rules.add(f"npaccel.{module}")

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
-from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
 from torch._guards import TracingContext
 
 from npaccel._random_host import Draws
@@ -51,7 +51,7 @@ _patch_lock = threading.Lock()
 
 def compiled_in_pieces(
     function: FunctionType,
-    compile_piece: Callable[[Capture], Callable[..., Any]],
+    compile_piece: Callable[[Capture, bool], Callable[..., Any]],
     on_break: Callable[[CaptureError], None],
     limit: int = LIMIT,
 ) -> Callable[..., Any]:
@@ -61,7 +61,7 @@ def compiled_in_pieces(
     ----------
     function : types.FunctionType
     compile_piece : callable
-        Compiles one captured piece.
+        Compiles one captured piece. Is told whether it's what the function starts with.
     on_break : callable
         Is told of every break.
     limit : int
@@ -75,7 +75,8 @@ def compiled_in_pieces(
         piece = _piece(graph, example_inputs)
         piece.narrowed = tuple(narrowed)  # Since the piece before.
         narrowed.clear()
-        return compile_piece(piece)
+        is_start = InstructionTranslator.current_tx().f_code is function.__code__
+        return compile_piece(piece, is_start)
 
     compiled = torch._dynamo.optimize(backend=backend)(function)
 

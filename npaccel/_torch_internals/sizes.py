@@ -1,4 +1,4 @@
-"""Questions about sizes that may be symbolic.
+"""Questions about sizes that may be symbolic, and about memory.
 
 Read from torch/fx/experimental/symbolic_shapes.py and torch/_subclasses/fake_tensor.py of 2.11
 and 2.13.
@@ -90,4 +90,17 @@ def leave_unbound(found: Any) -> None:
     env.ignorable_fresh_unbacked_symbols.extend(env.pending_fresh_unbacked_symbols)
 
 
-__all__ = ["assume", "depends_on_data", "holds_here", "leave_unbound", "raise_unless", "surely"]
+def share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether one tensor may be a view of what the other is a view of."""
+    return bool(torch._C._is_alias_of(a, b))  # type: ignore[attr-defined]
+
+
+__all__ = [
+    "assume",
+    "depends_on_data",
+    "holds_here",
+    "leave_unbound",
+    "raise_unless",
+    "share_memory",
+    "surely",
+]

@@ -799,3 +799,21 @@ def test_loops_with_long_bodies_are_split(tmp_path, lines):
     exec(compile(text, str(file), "exec"), namespace)
     jitted = check(namespace["f"], np.linspace(0, 1, 5), 6)
     assert jitted.report().loops, str(jitted.report())
+
+
+def test_methods_stay_with_their_arrays():
+    """`sums.astype` isn't taken out of the compiled line alone: it's a tensor's there."""
+
+    def converts(rows, other):
+        sums = []
+        for row in rows:
+            sums.append(row.sum())  # noqa: PERF401 (as users write it)
+        sums = np.array(sums)
+        rows **= 2
+        return sums.astype(np.result_type(sums, other)) + other
+
+    jitted = check(converts, X.astype("f"), np.ones(3, "i1"))
+    rng = np.random.default_rng(0)
+    for shape in ((4, 9), (5, 6), (4, 9)):
+        rows, other = rng.normal(size=shape).astype("f"), np.ones(shape[0], "i1")
+        assert_same((jitted(rows.copy(), other),), (converts(rows.copy(), other),))

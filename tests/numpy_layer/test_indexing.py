@@ -9,7 +9,8 @@ from chapter import ALL, check, data, implementation, same, tensors, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npaccel._numpy import _manipulation, _storing, _taking, _ufuncs
+import npaccel
+from npaccel._numpy import _indexing, _manipulation, _storing, _taking, _ufuncs
 from npaccel._numpy._indexing import getitem, setitem
 
 MODULES = (_manipulation, _storing, _taking, _ufuncs)  # imported for their rows
@@ -411,3 +412,55 @@ def test_stores_trace_with_symbolic_sizes(function, args):
         make_fx(run, tracing_mode="symbolic", _allow_non_fake_inputs=True)(tensors(Y))(tensors(Y)),
         expected,
     )
+
+
+#: Stores of the values v at i, j or k, which have repeated numbers: the last one stays.
+REPEATED = """
+a[i] = v
+a[i, j] = v[:, 0]
+a[:, i] = v.T
+a[i[:, None], j] = np.outer(v[:, 0], v[:, 1])
+a[::-1, i] = v.T
+a[1, i] = v[:, 0]
+a[i] = a[j]
+a.T[i] = v
+a[k] = v.reshape(-1, 5, a.shape[1])
+a[k.T] = v.reshape(5, -1, a.shape[1])
+a[a[:, 0].astype(int)] = a[:, ::-1]
+a[a[:, 0].astype(int), 1] += 1
+a.flat[i] = v[:, 0]
+np.put(a, i, v[:7, 0])
+np.put_along_axis(a, i[:, None] % 40 + np.zeros(40, int), v, 0)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("statement", REPEATED)
+def test_of_repeated_indices_the_last_value_stays(statement, backend):
+    space = {"np": np}
+    exec(f"def store(a, i, j, k, v):\n    {statement}\n    return a", space)
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 40, (40, 40)).astype(float)
+    i, j = rng.integers(-40, 40, (2, 45))
+    v = rng.normal(size=(45, 40))
+    k = i.reshape(-1, 5)
+    jitted = npaccel.jit(space["store"], backend=backend, default_float="float64", cache=False)
+    mine, theirs = a.copy(), a.copy()
+    np.testing.assert_array_equal(jitted(mine, i, j, k, v), space["store"](theirs, i, j, k, v))
+    np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    "key", ["i", "(i, j)", "(slice(None), i)", "k", "(1, i)", "(i[:, None], j)"]
+)
+def test_repeated_indices_off_the_cpu(key, monkeypatch):
+    """What a GPU does, on the CPU."""
+    monkeypatch.setattr(_indexing.host, "usable", lambda *tensors: False)
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(40, 40))
+    i, j = rng.integers(-40, 40, (2, 45))
+    key = eval(key, {"i": i, "j": j, "k": i.reshape(-1, 5)})
+    values = rng.normal(size=a[key].shape)
+    mine = torch.from_numpy(a.copy())
+    setitem(mine, tensors(key), torch.from_numpy(values))
+    a[key] = values
+    np.testing.assert_array_equal(mine.numpy(), a)

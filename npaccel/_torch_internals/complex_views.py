@@ -1,0 +1,60 @@
+"""Let Inductor know what a view of complex numbers is a view of.
+
+It leaves whatever is complex to torch, views as well, and takes each for an array of its own: a
+write to one of two views may then come before or after a read of the other. A view needs no code
+for its elements. With Inductor's own form of it the order of reads and writes is kept, and no call
+is made for the view.
+
+Read from torch/_inductor/graph.py (run_node) and lowering.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch._inductor import graph as inductor_graph
+
+_aten = torch.ops.aten
+
+#: Views that are the same for all dtypes.
+_VIEWS = frozenset(
+    {
+        _aten._unsafe_view.default,
+        _aten.alias.default,
+        _aten.as_strided.default,
+        _aten.diagonal.default,
+        _aten.expand.default,
+        _aten.permute.default,
+        _aten.select.int,
+        _aten.slice.Tensor,
+        _aten.split.Tensor,
+        _aten.split_with_sizes.default,
+        _aten.squeeze.dim,
+        _aten.squeeze.dims,
+        _aten.t.default,
+        _aten.unbind.int,
+        _aten.unsqueeze.default,
+        _aten.view.default,
+    }
+)
+
+
+@contextlib.contextmanager
+def known_as_views() -> Iterator[None]:
+    """Let graphs that are lowered meanwhile have Inductor's own views of complex numbers."""
+    original = inductor_graph.fallback_node_due_to_unsupported_type
+
+    def falls_back(node: torch.fx.Node, *args: Any, **kwargs: Any) -> bool:
+        return node.target not in _VIEWS and original(node, *args, **kwargs)
+
+    inductor_graph.fallback_node_due_to_unsupported_type = falls_back
+    try:
+        yield
+    finally:
+        inductor_graph.fallback_node_due_to_unsupported_type = original
+
+
+__all__ = ["known_as_views"]

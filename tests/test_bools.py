@@ -1,0 +1,34 @@
+"""Truth values as results: there are two NumPy bools only, so equal results are one object."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import npaccel
+
+
+def two(a, p, q):
+    return (a > 0).all(), (a > 0).any()
+
+
+def arguments_between(a, p, q):
+    return p, q, (a > 0).all(), p
+
+
+def nested(a, p, q):
+    return {"x": p, "y": [q, (a < 0).any(), (a > 0).any()]}, p & q
+
+
+def no_arrays(a, p, q):
+    return q, p, a + 1
+
+
+@pytest.mark.parametrize("function", [two, arguments_between, nested, no_arrays])
+def test_each_result_is_its_own(function, backend):
+    jitted = npaccel.jit(function, backend=backend)
+    arrays = (np.ones(3), -np.ones(3), np.array([1.0, -1.0, 1.0]))
+    bools = (np.True_, np.False_)
+    for a, p, q in itertools.product(arrays, bools, bools):
+        assert repr(jitted(a, p, q)) == repr(function(a, p, q))
+    assert not jitted.report().fallbacks
