@@ -275,3 +275,19 @@ def test_writes_to_broadcast_arrays():
         np.testing.assert_array_equal(jitted(ours, np.ones(4)), f(theirs, np.ones(4)))
     np.testing.assert_array_equal(ours, theirs)
     assert any("broadcast array" in one.cause for one in jitted.report().fallbacks)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (0, 2)])
+def test_broadcast_views_are_read_only(shape):
+    def f(a):
+        wide = np.broadcast_to(a * 2, (2, *a.shape))
+        wide[-1:] = 3
+        return a + 1
+
+    a = np.ones(shape)
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    for one in (f, jitted):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            with pytest.raises(ValueError, match="read-only"):
+                one(a)

@@ -113,10 +113,24 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
 def is_broadcast(node: torch.fx.Node) -> bool:
     """Whether several elements of an array are one in memory; NumPy doesn't let them be written."""
     value = node.meta.get("example_value")
-    if not isinstance(value, torch.Tensor) or any(surely(size == 0) for size in value.shape):
+    if not isinstance(value, torch.Tensor):
         return False
+    if any(surely(size == 0) for size in value.shape):  # Its strides say nothing.
+        return _is_view_of(node, "numpy.broadcast_to")
     axes = zip(value.stride(), value.shape, strict=True)
     return any(stride == 0 and surely(size > 1) for stride, size in axes if type(stride) is int)
+
+
+def _is_view_of(node: torch.fx.Node, name: str) -> bool:
+    """Whether a node's value is the result of a call, or a view of it."""
+    while node.op == "call_function" and node.args:
+        if name_of(node) == name:
+            return True
+        base = node.args[0]
+        if not isinstance(base, torch.fx.Node) or memory_of(base) != memory_of(node):
+            return False
+        node = base
+    return False
 
 
 def line_of_reshaped_input(graph: torch.fx.Graph) -> tuple[str, int] | None:
