@@ -50,6 +50,7 @@ from npaccel._torch_internals.lost_views import (
     line_of_reshaped_input,
     line_of_stale_view,
     output_memory,
+    without_stores_back,
 )
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_operations import scalar_results
@@ -560,14 +561,16 @@ def _has_side_effects(side_effects: Any) -> bool:
 
 
 def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> torch.fx.GraphModule:
-    """Take sizes that depend on the data out of a graph, where no gradients are wanted.
+    """Take stores out of a graph that change nothing, and sizes that depend on the data.
 
-    The gradient of what a mask leaves out may be NaN, and NaN times zero is NaN.
+    The sizes stay where gradients are wanted: the gradient of what a mask leaves out may be NaN,
+    and NaN times zero is NaN.
     """
+    without_stores_back(graph.graph)
     needs_grad = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
     if not (needs_grad and torch.is_grad_enabled()):
         without_masked_sizes(graph.graph)
-        graph.recompile()
+    graph.recompile()
     return graph
 
 

@@ -241,14 +241,48 @@ def written(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
 
 def _is_stored_back(node: torch.fx.Node, target: torch.fx.Node) -> bool:
     """Whether this is the middle of `a[::-1] += b`, which stores its result in a."""
-    if name_of(node) not in INPLACE or name_of(target) != "operator.getitem":
-        return False
-    return any(
-        name_of(user) == "operator.setitem"
-        and user.args[0] is target.args[0]
-        and repr(user.args[1]) == repr(target.args[1])
-        for user in node.users
-    )
+    return any(stored_back(user) is target for user in node.users)
+
+
+def stored_back(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the items that a node stores again where they come from, as `a[k] += b` ends.
+
+    Parameters
+    ----------
+    node : torch.fx.Node
+
+    Returns
+    -------
+    torch.fx.Node or None
+        What got the items; None if the node does something else.
+    """
+    value = node.args[2] if name_of(node) == "operator.setitem" else None
+    if not isinstance(value, torch.fx.Node) or name_of(value) not in INPLACE:
+        return None
+    items = value.args[0]
+    if not isinstance(items, torch.fx.Node) or name_of(items) != "operator.getitem":
+        return None
+    is_same = items.args[0] is node.args[0] and repr(items.args[1]) == repr(node.args[1])
+    return items if is_same else None
+
+
+def without_stores_back(graph: torch.fx.Graph) -> None:
+    """Take stores of views into themselves out of a graph: `a[1:] += b` ends with one.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        As captured.
+    """
+    for node in list(graph.nodes):
+        items = stored_back(node)
+        if items is None:
+            continue
+        array, _, value = node.args
+        assert isinstance(array, torch.fx.Node)
+        assert isinstance(value, torch.fx.Node)
+        if memory_of(array) == memory_of(items) == memory_of(value):  # Not for masks: a copy.
+            graph.erase_node(node)
 
 
 def _is_used_after(node: torch.fx.Node, place: dict[torch.fx.Node, int], time: int) -> bool:
