@@ -295,6 +295,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "boxed": plan.boxed,
         "shared": list(plan.shared),
         "draws": dataclasses.asdict(plan.draws),
+        "returned": [list(pair) for pair in plan.returned],
     }
 
 
@@ -311,6 +312,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         boxed=item["boxed"],
         shared=tuple(item["shared"]),
         draws=_decode_draws(item["draws"]),
+        returned=tuple((i, j) for i, j in item["returned"]),
     )
 
 

@@ -7,7 +7,7 @@ import dis
 import functools
 import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -402,8 +402,10 @@ class Frame:
         constants = (
             not capture.has_symbols and not self.draws.lines and _constants_are_fixed(capture)
         )
-        if any(isinstance(kind, str) for kind in run.scalars) or _has_bools(run):
-            result, run = self._replayed(run)
+        numbers = self._other_numbers() if constants else {}
+        if any(isinstance(kind, str) for kind in run.scalars) or _has_bools(run) or numbers:
+            result, run = self._replayed(run, numbers)
+            arguments |= {id(number): expression for expression, number in numbers.items()}
         made = _results.template(result, run, arguments, constants=constants)
         if made is None:
             return None, "its result holds objects that only Python can make"
@@ -413,7 +415,9 @@ class Frame:
             Condition(expression, "alias", argument)
             for argument in _results.arguments_of(made)
             for expression, part in known.items()
-            if expression != argument and part is known.get(argument)
+            if expression != argument
+            and part is known.get(argument)
+            and type(part) not in _results.CONSTANTS
         ]
         views = self._views(made, run)
         if views is None:
@@ -422,6 +426,7 @@ class Frame:
         if shape_guard is None and capture.shape_guard is not None:
             return None, "it depends on sizes that only Dynamo can check"
         call, boxed = self._callable(compiled, run)
+        used = {output.index for output in _results.outputs_of(made)}
         plan = Plan(
             inputs=self.inputs,
             result=made,
@@ -434,6 +439,7 @@ class Frame:
             boxed=boxed,
             shared=self.shared,
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
+            returned=tuple(pair for pair in compiled.returned if boxed and pair[0] in used),
         )
         not_kept = self._why_not_kept(compiled, boxed)
         files: list[list[Any]] = []
@@ -456,13 +462,34 @@ class Frame:
             return True
         return self.backend != "inductor" or bool(_RAISING.search(self._source()))
 
-    def _replayed(self, run: _results.Run) -> tuple[Any, _results.Run]:
-        """Run the frame without computing anything, to see where numbers and bools go."""
+    def _other_numbers(self) -> dict[str, Any]:
+        """Return numbers to be given for those of the arguments, each an object of its own."""
+        known = self.call.known
+        names = (f"a_{name}" for name in self.engine.binding.names)
+        return {
+            name: kind(2**40 + place)
+            for place, name in enumerate(names)
+            if (kind := type(known.get(name))) in (int, float)
+        }
+
+    def _replayed(self, run: _results.Run, numbers: Mapping[str, Any]) -> tuple[Any, _results.Run]:
+        """Run the frame without computing anything, to see where numbers and bools go.
+
+        Parameters
+        ----------
+        run : Run
+        numbers : mapping
+            What to give instead of numbers among the arguments.
+        """
+        names = (f"a_{name}" for name in self.engine.binding.names)
+        values = [
+            numbers.get(name, value) for name, value in zip(names, self.call.values, strict=True)
+        ]
         again = self._new_run()
         again.replays = True
         again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
         again.read_only = run.read_only
-        return self.run_frame(self.call.values, again), again
+        return self.run_frame(values, again), again
 
     def _shape_guard(self) -> str | None:
         """Conditions on sizes and numbers, in the names of a runner; None if there's no form."""

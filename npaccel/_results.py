@@ -207,17 +207,18 @@ def template(
     if id(result) in run.left:
         index = run.left[id(result)][0]
         return Output(index, run.scalars[index])
-    is_simple = type(result) in CONSTANTS
-    if id(result) in arguments and not is_simple:
+    if id(result) in arguments:
         return Argument(arguments[id(result)])
     if is_container(result):
         names = tuple(result) if type(result) is dict else ()
+        if any(id(name) in arguments for name in names):
+            return None
         items = result.values() if type(result) is dict else result
         made = [template(item, run, arguments, constants=constants) for item in items]
         if any(item is None for item in made):
             return None
         return Container(type(result), names, tuple(item for item in made if item is not None))
-    if is_simple and (constants or result is None):
+    if type(result) in CONSTANTS and (constants or result is None):
         return Constant(result)
     return None
 

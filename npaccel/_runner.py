@@ -79,6 +79,8 @@ class Plan:
         The outputs to copy: they are one tensor with another, see `falsely_shared`.
     draws : Draws
         The random numbers that NumPy draws for the graph.
+    returned : tuple of (int, int)
+        The outputs that are inputs, and which ones.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -92,6 +94,7 @@ class Plan:
     boxed: bool
     shared: tuple[int, ...] = ()
     draws: Draws = dataclasses.field(default_factory=Draws)
+    returned: tuple[tuple[int, int], ...] = ()
 
     @property
     def given(self) -> int:
@@ -249,9 +252,10 @@ def _call(plan: Plan) -> list[str]:
     call = f"o = call([{names}])" if plan.boxed else f"o = call({names})"
     if plan.shared:
         call = call.replace("= ", "= apart(", 1) + f", {plan.shared})"
+    inputs = ["o = [*o]", *(f"o[{i}] = t{j}" for i, j in plan.returned)] if plan.returned else []
     if not (plan.draws.lines and plan.draws.may_fail):
-        return [call]
-    return ["try:", f"    {call}", "except Exception:", "    restore(before)", "    raise"]
+        return [call, *inputs]
+    return ["try:", f"    {call}", "except Exception:", "    restore(before)", "    raise", *inputs]
 
 
 def _write_back(plan: Plan) -> list[str]:

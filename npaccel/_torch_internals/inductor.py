@@ -78,7 +78,10 @@ class CompiledGraph:
     mutated : tuple of int
         The inputs that are written.
     views : tuple of int
-        The outputs that are views of inputs.
+        The outputs that are views of inputs, where none is written.
+    returned : tuple of (int, int)
+        The outputs that are inputs, where some are written, and which ones. `inner` may give
+        another tensor for them.
     lines : tuple of LineCode
         What of the user's code it computes.
     stages : dict
@@ -92,6 +95,7 @@ class CompiledGraph:
     not_portable: str = ""
     mutated: tuple[int, ...] = ()
     views: tuple[int, ...] = ()
+    returned: tuple[tuple[int, int], ...] = ()
     lines: tuple[LineCode, ...] = ()
     stages: dict[str, float] = dataclasses.field(default_factory=dict)
 
@@ -232,9 +236,11 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     compiled = CompiledGraph(full=full, source=getattr(code, "source_code", ""))
     mutated = tuple(i for i, info in enumerate(metadata.input_info) if info.mutates_data)
     compiled.mutated = mutated
-    compiled.views = tuple(
-        i for i, info in enumerate(metadata.output_info) if info.output_type in _VIEWS
-    )
+    views = {i: info for i, info in enumerate(metadata.output_info) if info.output_type in _VIEWS}
+    if mutated:
+        compiled.returned = tuple((i, info.base_idx) for i, info in views.items())
+    else:
+        compiled.views = tuple(views)
     if not _is_plain(metadata, set(mutated)):
         compiled.not_portable = "an output is a view of an array that the function writes to"
         return compiled
@@ -264,7 +270,7 @@ def _is_plain(metadata: Any, mutated: set[int]) -> bool:
     for info in metadata.output_info:
         kind = info.output_type
         if kind in _VIEWS:
-            if mutated:
+            if mutated and kind is not OutputType.is_input:
                 return False
         elif kind not in (OutputType.non_alias, OutputType.unsafe_view_alias):
             return False
