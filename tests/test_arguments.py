@@ -210,6 +210,21 @@ class TestResults:
         for _ in range(3):
             assert f(x) is x
 
+    def test_whether_arrays_are_one(self, backend):
+        def f(xs, x, out=None):
+            same = [one is x for one in xs], xs[0] is not xs[1]
+            y = x
+            y *= 2
+            return same, y is x, np.add(x, 1, out=out) is out, out is None
+
+        jitted = npaccel.jit(f, backend=backend)
+        x, y = np.ones(3), np.ones(3)
+        for given in (([x, y], x), ([x, x], x), ([y, y], x), ([y, x], x, y), ([x, y], y)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", errors.PerformanceWarning)
+                assert jitted(*given) == f(*given)
+        assert "one object" in jitted.report().fallbacks[0].cause
+
     def test_views_alias(self, backend):
         f = npaccel.jit(lambda x: (x[1:], x.T, x.reshape(-1), x + 1), backend=backend)
         x = np.arange(12.0).reshape(3, 4)
@@ -270,6 +285,50 @@ class TestMutation:
             a[1:-1, 1:-1] = 0.25 * (b[1:-1, :-2] + b[1:-1, 2:] + b[2:, 1:-1] + b[:-2, 1:-1])
 
         check(stencil, RNG.normal(size=(8, 9)), np.zeros((8, 9)), backend=backend)
+
+    def test_an_array_that_is_written_and_returned(self, backend):
+        @npaccel.jit(backend=backend, default_float="float64")
+        def f(x, y, kind):
+            x += 1
+            y[1:] *= 2
+            if kind == "pair":
+                return {"x": x, "new": x * 2, "row": (y, 3)}
+            return np.asarray(x)
+
+        for kind in ("pair", "same"):
+            for start in (0, 1, 2, 3):
+                x, y = np.full(3, float(start)), np.full(3, start, np.int16)
+                found = f(x, y, kind)
+                assert_same(x, np.full(3, start + 1.0))
+                assert_same(y, np.array([start, 2 * start, 2 * start], np.int16))
+                if kind == "pair":
+                    assert found["x"] is x
+                    assert found["row"][0] is y
+                    assert_same(found["new"], x * 2)
+                else:
+                    assert found is x
+        if backend == "inductor":
+            assert all(graph.artifact for graph in f.report().graphs)
+
+    @pytest.mark.parametrize("layout", ["reversed", "swapped", "strided", "tensor"])
+    def test_layouts_that_are_written_and_returned(self, layout, backend):
+        def f(x):
+            x *= 2
+            x -= 1
+            return x
+
+        jitted = npaccel.jit(f, backend=backend)
+        for start in (0, 1, 2, 3):
+            values = np.arange(start, start + 6.0)
+            x = {
+                "reversed": lambda v: v[::-1],
+                "swapped": lambda v: v.astype(">f8"),
+                "strided": lambda v: np.repeat(v, 2)[::2],
+                "tensor": torch.from_numpy,
+            }[layout](values)
+            wanted = np.arange(start, start + 6.0)[:: -1 if layout == "reversed" else 1] * 2 - 1
+            assert jitted(x) is x
+            assert_same(np.asarray(x).astype("f8"), wanted)
 
     @pytest.mark.parametrize(
         "make",

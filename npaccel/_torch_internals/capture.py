@@ -54,6 +54,7 @@ from npaccel._torch_internals.lost_views import (
 )
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_operations import scalar_results
+from npaccel._torch_internals.numpy_slots import IDENTITY
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
 
@@ -438,8 +439,9 @@ def _capture_error(error: Exception, function: types.FunctionType) -> CaptureErr
 
 
 def _is_break(error: Exception) -> bool:
-    if getattr(error, "gb_type", None) == "Observed exception":
-        return False  # The user's code raises; it does so in NumPy as well.
+    # Where the user's code raises, it does so in NumPy as well.
+    if getattr(error, "gb_type", None) in ("Observed exception", IDENTITY):
+        return False
     names = {"Unsupported", "UserError", "SkipFrame", "UncapturedHigherOrderOpError"}
     return bool(names & {kind.__name__ for kind in type(error).__mro__})
 

@@ -25,6 +25,9 @@ _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
     "nb_positive_impl": operator.pos,
 }
 
+#: Dynamo's name of why a function isn't captured: pieces of it make arrays anew.
+IDENTITY = "identity of arrays"
+
 Emit = Callable[[Any, Callable[..., Any], list[Any]], Any]
 
 
@@ -45,6 +48,7 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
             setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
     _patch_divmod(active, emit)
     _patch_truth(active)
+    _patch_identity(active)
     _patch_iteration(active, emit)
     _patch_operators(active, emit, is_scalar)
 
@@ -98,6 +102,26 @@ def _patch_truth(active: Any) -> None:
         return original(self, tx)
 
     NumpyNdarrayVariable.bool_impl = bool_impl
+
+
+def _patch_identity(active: Any) -> None:
+    """`a is b`: whether two arrays are one isn't known of what stands for them in a graph."""
+    original = BuiltinVariable._comparison_with_tensor
+
+    @functools.wraps(original)
+    def compare(self: Any, tx: Any, left: Any, right: Any) -> Any:
+        both = left, right = left.realize(), right.realize()
+        arrays = active.depth and all(isinstance(x, NumpyNdarrayVariable) for x in both)
+        if arrays and self.fn in (operator.is_, operator.is_not) and left is not right:
+            unimplemented(
+                gb_type=IDENTITY,
+                context="",
+                explanation="Whether two arrays are one object isn't known in compiled code.",
+                hints=[],
+            )
+        return original(self, tx, left, right)
+
+    BuiltinVariable._comparison_with_tensor = compare
 
 
 def _patch_iteration(active: Any, emit: Emit) -> None:
