@@ -18,6 +18,7 @@ import ast
 import copy
 import dataclasses
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from npaccel._loops import _names
 from npaccel._loops._names import Names
@@ -41,6 +42,8 @@ class Clones:
     raw, plain : ast.FunctionDef or None
     asked : frozenset of str
         Names whose values Python looks at in the copy for tensors.
+    lists : frozenset of str
+        Names of what the copy for tensors appends to.
     regions, nests : tuple of str
     """
 
@@ -49,6 +52,7 @@ class Clones:
     raw: ast.FunctionDef | None
     plain: ast.FunctionDef | None
     asked: Names
+    lists: Names
     regions: tuple[str, ...]
     nests: tuple[str, ...]
 
@@ -99,7 +103,7 @@ def clones(
     if raw is None and plain is None:
         return None
     nests = tuple(n for n in called if n.startswith("_npaccel_nest"))
-    return Clones(original, state, raw, plain, _asked(bare), regions, nests)
+    return Clones(original, state, raw, plain, _asked(bare), _lists(bare), regions, nests)
 
 
 def with_turns(node: Loop, found: Clones, place: int) -> list[ast.stmt]:
@@ -171,7 +175,7 @@ def _is_simple_statement(statement: ast.stmt) -> bool:
         case ast.AugAssign(target=ast.Name(), value=value):
             return _is_of_numbers(value)
         case ast.Expr(value=value):
-            return _is_region_call(value) or isinstance(value, ast.Constant)
+            return _is_region_call(value) or isinstance(value, ast.Constant) or _is_shown(value)
         case ast.If(test=test) | ast.While(test=test, orelse=[]):
             return _is_computed(test) and _is_simple([*statement.body, *statement.orelse])
         case ast.For(target=target, iter=iterable, orelse=[]):
@@ -201,6 +205,31 @@ def _is_region_call(node: ast.expr) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id.startswith(("_npaccel_region", "_npaccel_nest"))
+    )
+
+
+def _is_shown(node: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether a call appends something to a list, or prints it: neither changes an array."""
+    refused = ast.NamedExpr | ast.Lambda | ast.comprehension | _SUSPENDS
+    if any(isinstance(part, refused) for part in ast.walk(node)):
+        return False
+    match node:
+        case ast.Call(func=ast.Name(id="print")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr="append"), args=[_], keywords=[]):
+            return True
+    return False
+
+
+def _lists(bare: Loop) -> Names:
+    """Names of what a loop appends to."""
+    return frozenset(
+        n.func.value.id
+        for n in ast.walk(bare)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "append"
+        and isinstance(n.func.value, ast.Name)
     )
 
 
@@ -263,6 +292,8 @@ def _is_handed_on(node: ast.AST) -> bool:
             return True
         case ast.Call(func=ast.Name(id="len")):
             return True
+        case ast.Expr(value=value) if _is_shown(value):
+            return True
     return isinstance(node, ast.expr) and (_is_move(node) or _is_region_call(node))
 
 
@@ -274,7 +305,7 @@ def _raw(
     bare: Loop, state: Sequence[str], regions: Sequence[str], place: int
 ) -> ast.FunctionDef | None:
     nests = [n for n in _called(bare) if n.startswith("_npaccel_nest") and "result" not in n]
-    loop = _Raises(TURNS.format(place)).visit(copy.deepcopy(bare))
+    loop = _OwnCode(TURNS.format(place)).visit(copy.deepcopy(bare))
     left = ast.If(name(_LEFT), _left(place), [])
     loop.body = [*loop.body, ast.copy_location(left, loop)]
     return _function(f"_npaccel_raw{place}", loop, [_LEFT, *regions], state, place, nests)
@@ -329,8 +360,8 @@ def _function(
     return ast.copy_location(made, loop)
 
 
-class _Raises(ast.NodeTransformer):
-    """Give errors the user's arrays, not the tensors that stand for them."""
+class _OwnCode(ast.NodeTransformer):
+    """Give errors and lists the user's arrays, not the tensors that stand for them."""
 
     def __init__(self, turns: str) -> None:
         self.turns = turns
@@ -343,14 +374,25 @@ class _Raises(ast.NodeTransformer):
             node.msg = _Shown(self.turns).visit(node.msg)
         return node
 
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if _is_shown(node.value):
+            call, shown = node.value, _Shown(self.turns)
+            call.args = [shown.visit(part) for part in call.args]
+            call.keywords = [shown.visit(part) for part in call.keywords]
+        return node
+
 
 class _Shown(ast.NodeTransformer):
     def __init__(self, turns: str) -> None:
         self.turns = turns
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if not isinstance(node.ctx, ast.Load):
-            return node
+        return self._shown(node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        return self._shown(node) if _is_region_call(node) else self.generic_visit(node)
+
+    def _shown(self, node: ast.expr) -> ast.expr:
         return ast.copy_location(_call(self.turns, "shown", [node]), node)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import copy
 import dataclasses
 import functools
@@ -25,7 +26,18 @@ from npaccel._loops import _find, _liveness, _names, _nodes, _source
 from npaccel._loops._bodies import Forms
 from npaccel._loops._clones import Clones, clones, with_turns
 from npaccel._loops._kinds import Kinds, is_host_value
-from npaccel._loops._nodes import INDEX, INNER, LOOP, NATIVE, NEST, REGION, Inline, Nest, name
+from npaccel._loops._nodes import (
+    APPENDING,
+    INDEX,
+    INNER,
+    LOOP,
+    NATIVE,
+    NEST,
+    REGION,
+    Inline,
+    Nest,
+    name,
+)
 from npaccel._loops._region import Region
 from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
@@ -73,6 +85,7 @@ class Driver:
         self.whole = Engine(function, options, log)
         self._variants: dict[Kind, Callable[..., Any]] = {}
         self._inner: dict[Any, Callable[..., Any]] = {}
+        self._methods: dict[Any, Engine] = {}
         self._forms = Forms(self)
         self._lock = threading.RLock()
         _fork.renew(self)
@@ -145,6 +158,19 @@ class Driver:
             return lambda *args, **kwargs: driver(args, kwargs)
         return lambda *args, **kwargs: driver((bound, *args), kwargs)
 
+    def appending(self, method: Any) -> Any:
+        """Return what appends to a list, or runs the user's own method of that name."""
+        plain = getattr(method, "__func__", None)
+        if plain is None or not _find.is_users(plain):
+            return method
+        if _find.loops(plain):
+            return self.inner(method)
+        engine = self._methods.get(plain)
+        if engine is None:
+            made = Engine(plain, self._inner_options, self.log)
+            engine = self._methods.setdefault(plain, made)
+        return lambda *args: engine((method.__self__, *args), NO_KEYWORDS)
+
     @property
     def calls_others(self) -> bool:
         """Whether other functions with loops were called."""
@@ -169,6 +195,7 @@ class Driver:
         return call
 
 
+_CONTAINERS = (list, dict, set, collections.deque, collections.defaultdict)
 _NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
 
 
@@ -208,7 +235,10 @@ class Program:
         self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
         kinds = Kinds(definition, local_names, host, self.outer)
         nests = self.options.loops in ("auto", "numba")
-        self.split = split(definition, kinds, self._callee_loops, self._form, nests=nests)
+        lists = frozenset(n for n, v in arguments.items() if type(v) in _CONTAINERS)
+        self.split = split(
+            definition, kinds, self._callee_loops, self._form, nests=nests, lists=lists
+        )
         self.tensors = _arguments.device_of(list(arguments.values()))
         _liveness.annotate(self.split.body, local_names | self.split.temporaries)
         self._regions: list[Region] = []
@@ -261,6 +291,7 @@ class Program:
         cells: dict[str, types.CellType] = {
             INNER: types.CellType(self.driver.inner),
             NATIVE: types.CellType(self.driver.native),
+            APPENDING: types.CellType(self.driver.appending),
             INDEX: types.CellType(_as_index),
         }
         for called in (*emitter.definitions, *emitter.loops):
@@ -332,6 +363,7 @@ class Program:
             functions[found.raw.name] if found.raw else None,
             functions[found.plain.name] if found.plain else None,
             found.asked,
+            found.lists,
             regions,
             [cells[nest].cell_contents for nest in found.nests if nest in cells],
         )

@@ -269,7 +269,7 @@ def _conditions(conditions: Sequence[Condition], raw: set[str], names: dict[str,
 
 def _overlap(plan: Plan, raw: set[str]) -> list[str]:
     """What differs has memory of its own here, so that only equal tensors are looked for."""
-    others = ("symbol", "number", "drawn")
+    others = ("symbol", "number", "drawn", "scalar")
     tensors = [i for i, item in enumerate(plan.inputs) if item.how not in others]
     if any(plan.inputs[i].expression not in raw for i in tensors):
         return _runner._overlap(plan)

@@ -16,6 +16,7 @@ from npaccel._loops._kinds import Kinds
 from npaccel._loops._names import Names
 from npaccel._loops._split_blocks import block
 from npaccel._loops._split_facts import Facts
+from npaccel._loops._split_locals import with_single_displays
 from npaccel._loops._split_trees import called_name
 
 _REFUSED: dict[type[ast.AST], str] = {
@@ -83,6 +84,7 @@ def split(
     form: Callable[[ast.expr], Sequence[str] | None],
     *,
     nests: bool,
+    lists: Names = frozenset(),
 ) -> Split:
     """Split a function.
 
@@ -96,6 +98,8 @@ def split(
         The parameters of `npaccel.fori_loop` and the like, if a called expression is one.
     nests : bool
         Whether loops may be handed to an element-wise engine.
+    lists : frozenset of str
+        Parameters that are lists, dicts or sets.
 
     Raises
     ------
@@ -103,7 +107,8 @@ def split(
     """
     _check(definition)
     _managers.mark(definition, kinds.value_of)
-    facts = Facts(definition, kinds, callee_loops, form, nests)
+    with_single_displays(definition)
+    facts = Facts(definition, kinds, callee_loops, form, nests, lists)
     body = block(facts, definition.body, frozenset(facts.parameters), 0)
     loops = sorted(facts.loops, key=lambda loop: loop.lineno)
     return Split(

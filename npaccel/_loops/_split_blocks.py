@@ -103,7 +103,7 @@ class _Builder(Lifting):
         match statement:
             case ast.Expr(value=value) if self.facts.is_hoisted(value):
                 assert isinstance(value, ast.Call)
-                grows = isinstance(value.func, ast.Attribute)
+                grows = isinstance(value.func, ast.Attribute) and not self.facts.appends(value)
                 call = self._with_lifted_arguments(value)
                 new = ast.copy_location(ast.Expr(value=call), statement)
                 self.python(new, may_wait=grows)
@@ -122,9 +122,17 @@ class _Builder(Lifting):
                     ast.Assign(targets=targets, value=new_value), statement
                 )
                 if any(map(self.facts.reads_container, targets)):
+                    if self.facts.reads_container(new_value):
+                        raise CannotLiftError
                     self._store_in_container(assigned)
                 else:
                     self._after_lifting(assigned)
+            case ast.AugAssign(
+                target=ast.Name() as target, value=(ast.List() | ast.Tuple()) as value
+            ) if self.facts.is_container(target):
+                parts = self._with_lifted_elements(value)
+                operation = ast.AugAssign(target=target, op=statement.op, value=parts)
+                self.python(ast.copy_location(operation, statement))
             case ast.AugAssign(target=ast.Name() as target, value=value):
                 new_value = self.lift(value)
                 operation = ast.AugAssign(target=target, op=statement.op, value=new_value)
@@ -237,7 +245,7 @@ class _Builder(Lifting):
         if facts.is_unrolled(statement) and not facts.reads_container(statement):
             self.add(statement)
             return
-        nest = facts.nests and not facts.in_nest and may_be_elementwise(statement)
+        nest = facts.nests and not facts.in_nest and may_be_elementwise(statement, facts.containers)
         nest = nest and not facts.has_form(statement)
         if nest:
             self.flush()

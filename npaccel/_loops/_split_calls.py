@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from npaccel._loops._nodes import INNER, NATIVE, name
+from npaccel._loops._nodes import APPENDING, INNER, NATIVE, name
 from npaccel._loops._split_facts import Facts
 from npaccel._loops._split_locals import is_inner
 
@@ -25,6 +25,8 @@ class InnerCalls(ast.NodeTransformer):
             function = ast.Call(func=name(INNER), args=[node.func, line], keywords=[])
         elif self._is_numpy(node.func) and any(map(self.facts.is_container, node.args)):
             function = ast.Call(func=name(NATIVE), args=[node.func], keywords=[])
+        elif self.facts.appends(node):
+            function = ast.Call(func=name(APPENDING), args=[node.func], keywords=[])
         if function is None:
             return node
         new = ast.Call(func=function, args=node.args, keywords=node.keywords)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from npaccel._loops import _names
 from npaccel._loops._kinds import Kinds
 from npaccel._loops._managers import may_swallow
-from npaccel._loops._names import Flow
+from npaccel._loops._names import Flow, Names
 from npaccel._loops._nodes import TEMPORARY
 from npaccel._loops._split_locals import (
     GROWING_METHODS,
+    appends,
     containers,
     function_node,
     inner_definitions,
@@ -36,6 +37,7 @@ class Facts:
         callee_loops: Callable[[ast.expr], bool],
         form: Callable[[ast.expr], Sequence[str] | None],
         nests: bool,
+        lists: Names,
     ) -> None:
         self.kinds = kinds
         self.form = form
@@ -46,7 +48,7 @@ class Facts:
         self.native: list[tuple[int, str]] = []
         self.in_nest = False
         self.temporaries: list[str] = []
-        self.containers = containers(definition)
+        self.containers = containers(definition, lists)
         self.inner = inner_definitions(definition)
         self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {
             declared: type(node)
@@ -142,7 +144,15 @@ class Facts:
         if any(map(self.is_container, node.args)):
             return not (isinstance(node.func, ast.Name) and node.func.id in ("len", "enumerate"))
         method = isinstance(node.func, ast.Attribute) and node.func.attr in GROWING_METHODS
-        return method and self.is_container(node.func.value)  # type: ignore[attr-defined]
+        if method and self.is_container(node.func.value):  # type: ignore[attr-defined]
+            return True
+        return self.appends(node)
+
+    def appends(self, node: ast.AST) -> bool:
+        """Whether a call appends to a list that isn't known to be one."""
+        if not appends(node) or self.is_container(node.func.value):  # type: ignore[attr-defined]
+            return False
+        return self.kinds.value_of(node.func.value) is None  # type: ignore[attr-defined]
 
     def is_container(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.containers

@@ -61,12 +61,13 @@ class Lifting(Runs):
             raise CannotLiftError
         new: dict[int, ast.expr] = {}
         functions = self.facts.functions_of(node)
+        in_python = functions or isinstance(node.func, ast.Attribute)
         for part in parts:
             if part in functions or _is_display_of_names(part, self.kinds):
                 continue
             if self.kinds.moves(part) or self.facts.is_container(part):
                 continue
-            if functions and isinstance(part, ast.Tuple | ast.List):
+            if in_python and isinstance(part, ast.Tuple | ast.List | ast.Dict):
                 new[id(part)] = self._with_lifted_elements(part)
                 continue
             if isinstance(part, ast.JoinedStr):
@@ -78,14 +79,23 @@ class Lifting(Runs):
             new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
         return replaced(node, new)
 
-    def _with_lifted_elements(self, node: ast.Tuple | ast.List) -> ast.expr:
-        """What a form starts with: Python puts it together, so that numbers stay Python's."""
+    def _with_lifted_elements(self, node: ast.Tuple | ast.List | ast.Dict) -> ast.expr:
+        """What a form starts with, or a list grows by: Python puts it together."""
+        if isinstance(node, ast.Dict):
+            if not all(key is not None and self.kinds.moves(key) for key in node.keys):
+                raise CannotLiftError
+            parts = node.values
+        else:
+            parts = node.elts
         new: dict[int, ast.expr] = {}
-        for part in node.elts:
+        for part in parts:
             if self.kinds.moves(part) or self.facts.reads_container(part):
                 continue
             if isinstance(part, ast.Starred):
                 raise CannotLiftError
+            if isinstance(part, ast.Tuple | ast.List | ast.Dict):
+                new[id(part)] = self._with_lifted_elements(part)
+                continue
             lifted = self.lift(part)
             new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
         return replaced(node, new)

@@ -10,16 +10,25 @@ GROWING_METHODS = frozenset(
     {"append", "extend", "insert", "add", "update", "pop", "popleft", "appendleft"}
     | {"remove", "discard", "clear", "setdefault", "popitem"}
 )
+#: Those that are nearly always a list's, whatever is before the dot.
+_APPENDING_METHODS = frozenset({"append", "appendleft", "extend"})
 
 
-def containers(definition: ast.FunctionDef) -> Names:
-    """The lists, dicts and sets of a function that grow or change."""
+def containers(definition: ast.FunctionDef, given: Names) -> Names:
+    """The lists, dicts and sets of a function that grow or change.
+
+    Parameters
+    ----------
+    definition : ast.FunctionDef
+    given : frozenset of str
+        Parameters that are lists, dicts or sets.
+    """
     made = set()
     for node in ast.walk(definition):
         if isinstance(node, ast.Assign | ast.AnnAssign) and _is_container_display(node.value):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             made |= {t.id for t in targets if isinstance(t, ast.Name)}
-    changed = set()
+    grown, changed = set(), set()
     for node in ast.walk(definition):
         if (
             isinstance(node, ast.Call)
@@ -27,13 +36,54 @@ def containers(definition: ast.FunctionDef) -> Names:
             and node.func.attr in GROWING_METHODS
             and isinstance(node.func.value, ast.Name)
         ):
-            changed.add(node.func.value.id)
+            grown.add(node.func.value.id)
         is_stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
         if is_stored and isinstance(node.value, ast.Name):  # type: ignore[attr-defined]
             changed.add(node.value.id)  # type: ignore[attr-defined]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             changed.add(node.target.id)
-    return frozenset(made & changed)
+    return frozenset(made & (grown | changed) | given & grown)
+
+
+def appends(node: ast.AST) -> bool:
+    """Whether a call appends to what is probably a list: of an object, in a dict."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr=method), args=[_], keywords=[]):
+            return method in _APPENDING_METHODS and _is_chain(owner)
+    return False
+
+
+def _is_chain(node: ast.expr) -> bool:
+    """Whether an expression only names something: ``model.history``, ``results["x"]``."""
+    match node:
+        case ast.Attribute(value=owner):
+            return _is_chain(owner)
+        case ast.Subscript(value=owner, slice=ast.Constant() | ast.Name()):
+            return _is_chain(owner)
+    return isinstance(node, ast.Name)
+
+
+def with_single_displays(definition: ast.FunctionDef) -> None:
+    """Write ``times, sums = [], []`` as two assignments, in place."""
+    _SingleDisplays().visit(definition)
+
+
+class _SingleDisplays(ast.NodeTransformer):
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                pass
+            case _:
+                return node
+        names = {target.id for target in targets if isinstance(target, ast.Name)}
+        read = {n.id for value in values for n in ast.walk(value) if isinstance(n, ast.Name)}
+        apart = len(names) == len(targets) == len(values) and not names & read
+        if not apart or not any(map(_is_container_display, values)):
+            return node
+        return [
+            ast.copy_location(ast.Assign([target], value), node)
+            for target, value in zip(targets, values, strict=True)
+        ]
 
 
 def _is_container_display(node: ast.expr | None) -> bool:

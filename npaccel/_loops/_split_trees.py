@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from npaccel._loops._meanings import is_slice
+from npaccel._loops._names import Names
 from npaccel._loops._slice_columns import may_be_columns
 from npaccel._loops._slices import has_products
 
@@ -72,20 +73,37 @@ def _integer(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
-def may_be_elementwise(loop: ast.For | ast.While) -> bool:
-    """Whether a loop is about single elements or products of vectors, by its text."""
+def may_be_elementwise(loop: ast.For | ast.While, containers: Names) -> bool:
+    """Whether a loop is about single elements or products of vectors, by its text.
+
+    Parameters
+    ----------
+    loop : ast.For or ast.While
+    containers : frozenset of str
+        Names of lists and dicts: ``states[-1]`` is no element of an array.
+    """
     inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
     # An inner loop about elements is one whatever becomes of slices around it.
     may_be = has_products(loop) or may_be_columns(loop)
-    return _is_of_elements(loop) or (may_be and not any(map(_is_of_elements, inner)))
+    inside = any(_is_of_elements(one, containers) for one in inner)
+    return _is_of_elements(loop, containers) or (may_be and not inside)
 
 
-def _is_of_elements(loop: ast.For | ast.While) -> bool:
-    subscripts = [n for n in ast.walk(loop) if isinstance(n, ast.Subscript)]
+def _is_of_elements(loop: ast.For | ast.While, containers: Names) -> bool:
+    subscripts = [
+        n for n in ast.walk(loop) if isinstance(n, ast.Subscript) and not _is_item(n, containers)
+    ]
     over_items = isinstance(loop, ast.For) and not (
         isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "range"
     )
     return (bool(subscripts) or over_items) and not any(is_slice(n.slice) for n in subscripts)
+
+
+def _is_item(node: ast.Subscript, containers: Names) -> bool:
+    """Whether this is always the same place of a list, or in a dict."""
+    index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+    of_container = isinstance(node.value, ast.Name) and node.value.id in containers
+    return of_container and isinstance(index, ast.Constant)
 
 
 def leading(test: ast.expr) -> ast.expr:

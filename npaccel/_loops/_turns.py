@@ -62,6 +62,8 @@ class Ways:
         The loop driven by Python, and the loop as the user wrote it.
     asked : frozenset of str
         Names that Python computes with, so that they can't be tensors.
+    lists : frozenset of str
+        Names that have to be lists: the loop appends to them.
     regions : mapping of str to (Region, int)
         By their names in the code, with the number of names that each assigns to.
     nests : sequence of NestRunner
@@ -72,6 +74,7 @@ class Ways:
     raw: Callable[..., Any] | None
     plain: Callable[..., Any] | None
     asked: frozenset[str]
+    lists: frozenset[str]
     regions: dict[str, tuple[Region, int]]
     nests: Sequence[NestRunner]
 
@@ -253,11 +256,12 @@ class TurnRunner:
 
     def _on_tensors(self, turns: Turns, values: Sequence[Any]) -> tuple[Sequence[Any], float]:
         stay = Stay(values)
-        asked = self.ways.asked
+        asked, lists = self.ways.asked, self.ways.lists
+        given = dict(zip(self.ways.state, values, strict=True))
         unfit = any(
-            isinstance(value, np.ndarray) and name in asked
-            for name, value in zip(self.ways.state, values, strict=True)
+            isinstance(value, np.ndarray) and name in asked for name, value in given.items()
         )
+        unfit = unfit or not all(type(given.get(name)) is list for name in lists)
         if unfit or stay.is_unfit or self.factories is None:
             self.troubles = _PATIENCE
             turns.broke = False

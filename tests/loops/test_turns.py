@@ -1,5 +1,6 @@
 """Turns that run without Python between them, on tensors or in NumPy, are turns like others."""
 
+import collections
 import copy
 import itertools
 import runpy
@@ -158,6 +159,36 @@ def with_raise(a, n):
     return a, i
 
 
+def appended(a, n):
+    kept, sums = [], []
+    for i in range(n):
+        a = a * 0.5 + i
+        if i % 3 == 0:
+            kept.append(a)
+        sums.append((i, a.sum(), [a.max(), -i]))
+    return kept, sums, a
+
+
+def appended_views(a, n):
+    kept = []
+    for i in range(n):
+        a = a * 0.5 + i
+        kept.append((a[1:], i))
+    return kept, a
+
+
+def appended_and_written(a, n):
+    kept, counts = [], [0]
+    last = a.copy()
+    for i in range(n):
+        last += i
+        kept.append(last)
+        counts.append(i)
+        if i % 4 == 3:
+            last = last.copy()
+    return kept, counts, last
+
+
 #: In a file of its own, where pytest doesn't rewrite it.
 ASSERTING = """
 def with_assert(a, n):
@@ -181,7 +212,7 @@ def recorded(a, n):
 @pytest.mark.parametrize(
     "function",
     [swapped, until_converged, with_count, with_index, with_jumps, with_return, nested, recorded,
-     nested_left, with_edges, with_raise],
+     nested_left, with_edges, with_raise, appended, appended_and_written],
 )  # fmt: skip
 def test_turns_on_tensors(function, ways):
     check(function, X)
@@ -197,6 +228,48 @@ def test_assertions_show_arrays(ways, tmp_path):
     file = tmp_path / "asserting.py"
     file.write_text(ASSERTING)
     check(runpy.run_path(str(file))["with_assert"], X)
+    assert (True, 0) in ways
+
+
+def test_what_is_appended_is_the_array_itself():
+    jitted = npaccel.jit(appended_and_written, backend="eager", loops="compile")
+    for n in COUNTS:
+        kept, _, last = jitted(X, n)
+        wanted, _, other = appended_and_written(X, n)
+        assert [one is last for one in kept] == [one is other for one in wanted]
+
+
+@pytest.mark.parametrize("kind", [list, collections.deque])
+def test_what_is_appended_to(kind, ways):
+    def f(a, kept, n):
+        for i in range(n):
+            a = a * 0.5 + i
+            kept.append(a)
+        return list(kept)
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", loops="compile")
+    for n in COUNTS:
+        ours, theirs = kind([X]), kind([X])
+        assert_same(jitted(X, ours, n), f(X, theirs, n))
+        assert_same(list(ours), list(theirs))
+        assert ours[0] is X
+    assert ((True, 0) in ways) == (kind is list)
+    assert len(jitted.report().graphs) <= 2
+
+
+def test_printing_shows_arrays(ways, capsys):
+    def f(a, n):
+        for i in range(n):
+            a = a * 0.5 + i
+            if i % 5 == 0:
+                print(f"{i}: {a[0]:.3f}", a.max(), a, sep="; ", flush=True)
+        return a
+
+    f(X, 40)
+    wanted = capsys.readouterr().out
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", loops="compile")
+    jitted(X, 40)
+    assert capsys.readouterr().out == wanted
     assert (True, 0) in ways
 
 
@@ -321,8 +394,8 @@ def scalar_then_array(a, n):
 
 @pytest.mark.parametrize(
     "function",
-    [aliased, one_array_twice, growing, shrinking, of_view, of_a_view_kept, changes_dtype, raises,
-     out_of_bounds, scalar_then_array],
+    [appended_views, aliased, one_array_twice, growing, shrinking, of_view, of_a_view_kept,
+     changes_dtype, raises, out_of_bounds, scalar_then_array],
 )  # fmt: skip
 def test_what_tensors_cannot_stand_for(function):
     check(function, X, shares=True)
