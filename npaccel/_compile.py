@@ -90,8 +90,9 @@ def _captured_and_compiled(
         while True:
             start = time.perf_counter()
             capture = call.capture(history, dynamic)
-            if capture.has_symbols and capture.has_side_effects:
-                capture = call.capture(dynamo.SizeHistory(), False)
+            if capture.has_sizes and capture.has_side_effects:
+                # The frame would leave tensors where it leaves arrays.
+                capture = call.capture(history.of_numbers(), None if dynamic else dynamic)
             stages["capture"] = stages.get("capture", 0.0) + time.perf_counter() - start
             if capture.graph is None:
                 return capture, None

@@ -101,6 +101,7 @@ class Engine:
         self.varying_names = {f"a_{self.binding.names[i]}" for i in self.varying}
         self._has_own_key = bool(self.static or self.varying)
         self._generic: dict[Key, list[Compiled | Kept]] = {}
+        self._generic_frames: dict[Key, list[Runner]] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
         self._conditions: dict[Key, Sequence[Condition]] = {}
@@ -372,6 +373,11 @@ class Engine:
             if result is not MISS:
                 self._remember(key, runner)
                 return result
+        for runner in self._generic_frames.get(coarse, ()):
+            result = self._run(runner, values)
+            if result is not MISS:
+                self._remember(key, runner)
+                return result
         return MISS
 
     def _remember(self, key: Key, runner: Runner) -> None:
@@ -535,6 +541,8 @@ class Engine:
             artifact, not_kept = self._store(outcome.compiled, outcome.details, key, coarse)
         else:
             self._remember(key, outcome.runner)
+            if outcome.generic:
+                self._generic_frames.setdefault(coarse, []).append(outcome.runner)
         self.log.add_graph(
             Graph(
                 signature=self.describe(values),

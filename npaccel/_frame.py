@@ -170,13 +170,15 @@ class Frame:
         if any(self.inputs[i].how == "readonly" for i in written):
             return Uncompiled(self.engine.plain)  # NumPy raises its error at the user's line.
         self.conditions = self._make_conditions()
-        if self.conditions is None:
+        # Other signatures come here too: what the key of this one holds isn't theirs.
+        has_guard = self.capture.has_symbols or self.capture.shape_guard is not None
+        if self.conditions is None or (has_guard and self.capture.has_side_effects):
             self.check = self._dynamo_check()  # Before the function changes what is checked.
-        elif self.capture.shape_guard is None:
+        elif not has_guard:
             self.check = make_check(self.conditions, self.engine.scope)
         outcome = self._run_and_plan()
         unplanned = isinstance(outcome, Outcome) and outcome.compiled is None
-        if unplanned and self.conditions is not None and self.capture.shape_guard is not None:
+        if unplanned and has_guard and not self.capture.has_side_effects:
             self.check = self._dynamo_check()
         return outcome
 
@@ -249,7 +251,7 @@ class Frame:
         """Run Dynamo's frame on the caller's own objects."""
         binding = self.engine.binding
         run.values = values
-        if not self.capture.has_symbols:
+        if not self.capture.has_sizes:
             return _results.running(run, binding.call, (values, self.function))
         # Sizes are read off tensors, so that the frame needs those.
         originals: dict[int, Any] = dict(run.wrapped)
@@ -399,10 +401,15 @@ class Frame:
             for expression, part in self.call.known.items()
             if type(part) not in _results.CONSTANTS
         }
+        numbers = self._other_numbers()
+        nested = sum(type(part) in (int, float) for part in self.call.known.values()) > len(numbers)
         constants = (
-            not capture.has_symbols and not self.draws.lines and _constants_are_fixed(capture)
+            not capture.has_sizes
+            and not (capture.has_symbols and nested)
+            and not self.draws.lines
+            and _constants_are_fixed(capture)
         )
-        numbers = self._other_numbers() if constants else {}
+        numbers = numbers if constants else {}
         if any(isinstance(kind, str) for kind in run.scalars) or _has_bools(run) or numbers:
             result, run = self._replayed(run, numbers)
             arguments |= {id(number): expression for expression, number in numbers.items()}
@@ -609,4 +616,4 @@ def _constants_are_fixed(capture: Capture) -> bool:
             instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD") and name != "leave"
         ):
             return False
-    return True
+    return started  # A graph without outputs: what it takes isn't known.

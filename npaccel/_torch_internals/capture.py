@@ -182,6 +182,8 @@ class Capture:
         Module names by the aliases that expressions use.
     has_symbols : bool
         Whether a size or number is an input, so that later calls may differ.
+    has_sizes : bool
+        Whether a size is one: the frame reads it off a tensor.
     build_check : callable or None
         Makes Dynamo's own check of the guards, on a dict of locals.
     output_memory : list of int or None
@@ -206,6 +208,7 @@ class Capture:
     traced_code: list[types.CodeType]
     imports: dict[str, str]
     has_symbols: bool
+    has_sizes: bool
     build_check: Callable[[], Callable[[dict[str, Any]], bool]] | None
     output_memory: list[int | None] = dataclasses.field(default_factory=list)
     narrowed: tuple[Narrowed, ...] = ()
@@ -243,6 +246,13 @@ class SizeHistory:
         self.varying = [f"L['{name}']" for name in varying]
         for source in self.varying:
             self._state.automatic_dynamic[source].scalar = dynamo_pgo.auto_dynamic
+
+    def of_numbers(self) -> SizeHistory:
+        """Return a history of the numbers alone."""
+        made = SizeHistory([source[3:-2] for source in self.varying])
+        for source, entry in self._state.automatic_dynamic.items():
+            made._state.automatic_dynamic[source].scalar = entry.scalar
+        return made
 
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
@@ -506,10 +516,12 @@ def _describe(
             backend_name="", graph=None, example_inputs=[], fake_mode=None,
             tensor_to_context=None, inputs=[], draws=Draws(), scalar_outputs=[],
             shape_guard=functools.partial(_shape_guard, shape_env, []) if decided else None,
-            has_symbols=False, **common,
+            has_symbols=False, has_sizes=False, **common,
         )  # fmt: skip
     graph = rewritten(found.graph, found.example_inputs)
-    is_generic = _has_symbols(found.fakes) or any(item.is_number for item in found.inputs)
+    has_numbers = any(not isinstance(value, torch.Tensor) for value in found.fakes)
+    has_numbers = has_numbers or any(item.is_number for item in found.inputs)
+    is_generic = has_numbers or _has_sizes(found.fakes)
     return Capture(
         backend_name=graph.meta.get("backend_id", ""),
         graph=graph,
@@ -524,6 +536,7 @@ def _describe(
         scalar_outputs=scalar_results(graph.graph),
         output_memory=output_memory(graph.graph),
         has_symbols=is_generic,
+        has_sizes=_has_sizes(found.fakes),
         **common,
     )
 
@@ -576,13 +589,10 @@ def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> tor
     return graph
 
 
-def _has_symbols(example_inputs: Sequence[Any]) -> bool:
-    for value in example_inputs:
-        if not isinstance(value, torch.Tensor):
-            return True
-        if any(isinstance(n, torch.SymInt) for n in (*value.shape, *value.stride())):
-            return True
-    return False
+def _has_sizes(example_inputs: Sequence[Any]) -> bool:
+    """Whether sizes of arrays are symbols."""
+    tensors = (value for value in example_inputs if isinstance(value, torch.Tensor))
+    return any(isinstance(n, torch.SymInt) for t in tensors for n in (*t.shape, *t.stride()))
 
 
 def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:

@@ -117,7 +117,7 @@ def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
         fake_mode=context.fake_mode, tensor_to_context=context.tensor_to_context, inputs=[],
         draws=Draws(), guards=[], shape_guard=None, has_side_effects=False,
         scalar_outputs=scalar_results(graph.graph), traced_code=[], imports={},
-        has_symbols=False, build_check=none,
+        has_symbols=False, has_sizes=False, build_check=none,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ Read from torch/_dynamo/codegen.py and torch/_dynamo/variables/{tensor,builtin,b
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,8 @@ NUMBER = "npaccel_number"
 
 #: The dtypes in which numbers leave a graph.
 _DTYPES: dict[type, torch.dtype] = {int: torch.int64, float: torch.float64}
+#: Operators that never raise on Python floats.
+_NEVER_RAISE = frozenset({operator.add, operator.sub, operator.mul, operator.neg})
 
 
 def value_of(x: torch.Tensor) -> Any:
@@ -65,7 +68,7 @@ def patch_outputs(active: Any) -> None:
         if not (active.depth and type(value) is SymNodeVariable and _is_computed(self, value)):
             original(self, value, allow_cache)
             return
-        tensor = value.as_tensor(self.tx, _DTYPES[value.python_type()])
+        tensor = _as_tensor(self.tx, value)
         tensor.as_proxy().node.meta[NUMBER] = True
         key = self.add_graph_output(tensor)
         self.add_push_null(lambda: self.load_import_from("npaccel._results", "leave"))
@@ -77,6 +80,47 @@ def patch_outputs(active: Any) -> None:
         self.top_of_stack = value
 
     dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
+
+
+def _as_tensor(tx: Any, value: Any) -> Any:
+    """Return the variable for a number as a tensor.
+
+    AOTAutograd makes constants of Python floats that it finds no operation on tensors for, so
+    that a function that returns ``t + dt`` would be compiled for each t.
+    """
+    if value.python_type() is float:
+        found = _on_tensors(tx, value.as_proxy().node)
+        if isinstance(found, torch.fx.Proxy):
+            return dynamo_builder.wrap_fx_proxy(tx, found)
+    return value.as_tensor(tx, _DTYPES[value.python_type()])
+
+
+def _on_tensors(tx: Any, node: Any) -> Any:
+    """Do what was done with Python floats, step by step, with the tensors that hold them.
+
+    Returns
+    -------
+    Proxy, int, float or None
+        None where it can't be done, or might raise.
+    """
+    if type(node) in (int, float):
+        return node
+    if not isinstance(node, torch.fx.Node):
+        return None
+    tracer = tx.output.current_tracer
+    if isinstance(node.meta.get("example_value"), torch.SymInt):
+        return torch.fx.Proxy(node, tracer)
+    if node.op == "call_method" and node.target == "item":
+        tensor = node.args[0]
+        assert isinstance(tensor, torch.fx.Node)
+        is_float = tensor.meta["example_value"].dtype == torch.float64
+        return torch.fx.Proxy(tensor, tracer) if is_float else None
+    if node.op != "call_function" or node.target not in _NEVER_RAISE:
+        return None
+    parts = [_on_tensors(tx, arg) for arg in node.args]
+    if any(part is None for part in parts):
+        return None
+    return tx.output.create_proxy("call_function", node.target, tuple(parts), {})
 
 
 def _is_computed(codegen: Any, value: Any) -> bool:

@@ -1,0 +1,170 @@
+"""Numbers that change from call to call: attributes of objects, times, counts. Two compilations."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import npaccel
+
+
+class Wave:
+    def __init__(self, n):
+        self.u = np.linspace(0.0, 1.0, n)
+        self.t = 0.0
+        self.count = 0
+        self.dt = 0.25
+
+    def step(self, factor=1.0):
+        self.u = self.u + self.dt * np.sin(self.u) * self.t * factor
+        self.t += self.dt
+        self.count += 1
+        if self.count % 3 == 0:
+            self.u *= 0.5
+        return self.u.max(), self.count, self.t
+
+    def step_in_place(self):
+        self.u[1:] -= self.t * self.u[:-1]
+        self.t = self.t + self.dt
+        self.twice = self.count * 2
+        return self.u
+
+    def run(self, n):
+        for _ in range(n):
+            self.u = self.u * 0.5 + self.t
+            self.t += self.dt
+            self.count += 1
+        return self.u
+
+
+@dataclasses.dataclass
+class State:
+    x: np.ndarray
+    t: float = 0.0
+
+
+def jitted(function, backend, **options):
+    return npaccel.jit(backend=backend, default_float="float64", **options)(function)
+
+
+def assert_same_object(ours, theirs):
+    assert_same(vars(ours), vars(theirs))
+
+
+@pytest.mark.parametrize(("method", "most"), [("step", 3), ("step_in_place", 2)])
+def test_attributes_that_change(method, most, backend):
+    function = jitted(getattr(Wave, method), backend)
+    ours, theirs = Wave(12), Wave(12)
+    for _ in range(10):
+        assert_same(function(ours), getattr(theirs, method)())
+        assert_same_object(ours, theirs)
+    assert len(function.report().graphs) <= most
+
+
+@pytest.mark.parametrize("method", ["step", "step_in_place"])
+def test_objects_of_several_sizes(method):
+    """Sizes are fixed where objects are written to, numbers aren't."""
+    function = jitted(getattr(Wave, method), "eager")
+    sizes = (12, 20, 7, 1, 0) if method == "step_in_place" else (12, 20, 7, 1)
+    ours, theirs = [Wave(n) for n in sizes], [Wave(n) for n in sizes]
+    for _ in range(6):
+        for one, other in zip(ours, theirs, strict=True):
+            assert_same(function(one), getattr(other, method)())
+            assert_same_object(one, other)
+    assert len(function.report().graphs) <= 3 * len(sizes)
+
+
+def test_attributes_that_change_in_a_loop():
+    function = jitted(Wave.run, "eager", loops="compile")
+    ours, theirs = Wave(12), Wave(12)
+    for n in (1, 2, 9, 30):
+        assert_same(function(ours, n), theirs.run(n))
+        assert_same_object(ours, theirs)
+    assert len(function.report().graphs) <= 3
+
+
+def test_dataclasses():
+    def f(state, n):
+        for _ in range(n):
+            state.x = state.x * 0.5 + state.t
+            state.t += 0.25
+        return state.t
+
+    function = jitted(f, "eager", loops="compile")
+    ours, theirs = State(np.ones(4)), State(np.ones(4))
+    for n in (1, 2, 9, 30):
+        assert_same(function(ours, n), f(theirs, n))
+        assert_same_object(ours, theirs)
+    assert len(function.report().graphs) <= 4
+
+
+def advanced(x, t, dt):
+    return x * t, t, 1.0 - t + dt * 2 - (-t), -t
+
+
+def with_count(x, t, n):
+    return x * t, t + n, t * n - 1, n, n + 1
+
+
+def in_containers(x, t, dt):
+    total = 0.0
+    for k in range(3):
+        total = total + t * k
+    return x + total, total, {"t": t, "next": [t + dt, (dt, 3)]}
+
+
+def with_branch(x, t, dt):
+    if t > 0.35:
+        t = t - 0.25
+    return x * t, t, t + dt
+
+
+TIMES = [(0.1 * k + 0.03, 0.01 * k + 0.3) for k in range(8)]
+EXTREMES = [(0.0, 0.0), (np.inf, 1.0), (np.nan, 1.0), (1e308, 1e308), (-1e-320, 1e-320)]
+
+
+@pytest.mark.parametrize("function", [advanced, in_containers, with_branch])
+def test_times_that_change(function, backend):
+    compiled = jitted(function, backend)
+    for t, dt in TIMES:
+        assert_same(compiled(np.ones(3), t, dt), function(np.ones(3), t, dt), rtol=0)
+    assert len(compiled.report().graphs) <= 3
+    for t, dt in EXTREMES:
+        assert_same(compiled(np.ones(3), t, dt), function(np.ones(3), t, dt), rtol=0)
+
+
+def test_times_and_counts_that_change(backend):
+    compiled = jitted(with_count, backend)
+    for n, (t, _) in enumerate(TIMES):
+        assert_same(compiled(np.ones(3), t, n), with_count(np.ones(3), t, n), rtol=0)
+    assert len(compiled.report().graphs) <= 5
+
+
+def test_times_and_sizes_that_change():
+    compiled = jitted(advanced, "eager")
+    for n in range(12):
+        args = np.ones(2 + n // 2), 0.1 * n + 0.03, 0.25
+        assert_same(compiled(*args), advanced(*args), rtol=0)
+    assert len(compiled.report().graphs) <= 4
+
+
+def test_numbers_in_a_dict_that_change():
+    def f(x, options):
+        return x * options["rate"], options["rate"], options["count"], options["rate"] * 2
+
+    compiled = jitted(f, "eager")
+    for k in range(9):
+        options = {"rate": 0.1 * k + 0.05, "count": k}
+        assert_same(compiled(np.ones(2), options), f(np.ones(2), options), rtol=0)
+    assert len(compiled.report().graphs) <= 4
+
+
+def test_kept_artifacts_return_the_numbers_given(tmp_path, monkeypatch):
+    """A plan read from disk knows which results are arguments."""
+    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path))
+    for _ in range(2):
+        compiled = jitted(advanced, "inductor")
+        for t, dt in TIMES[:4]:
+            assert_same(compiled(np.ones(3), t, dt), advanced(np.ones(3), t, dt), rtol=0)
+    assert any(graph.loaded for graph in compiled.report().graphs)
