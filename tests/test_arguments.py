@@ -225,6 +225,18 @@ class TestResults:
                 assert jitted(*given) == f(*given)
         assert "one object" in jitted.report().fallbacks[0].cause
 
+    def test_arrays_that_are_written_stay_the_same_ones(self, backend):
+        def f(x, y):
+            z, u, s = x, x * 2, x.sum()
+            v, r = u, s
+            z += 1
+            v *= 3
+            r += 1
+            new = x[...] is x, u is x, v is not u, r is s
+            return z is x, np.add(x, 1, out=y) is y, u is v, np.asarray(x) is x, new
+
+        check(f, np.ones(3), np.ones(3), backend=backend)
+
     def test_views_alias(self, backend):
         f = npaccel.jit(lambda x: (x[1:], x.T, x.reshape(-1), x + 1), backend=backend)
         x = np.arange(12.0).reshape(3, 4)

@@ -25,6 +25,8 @@ _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
     "nb_positive_impl": operator.pos,
 }
 
+#: Names of the in-place operators.
+INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
 #: Dynamo's name of why a function isn't captured: pieces of it make arrays anew.
 IDENTITY = "identity of arrays"
 
@@ -48,7 +50,7 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
             setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
     _patch_divmod(active, emit)
     _patch_truth(active)
-    _patch_identity(active)
+    _patch_identity(active, is_scalar)
     _patch_iteration(active, emit)
     _patch_operators(active, emit, is_scalar)
 
@@ -104,24 +106,39 @@ def _patch_truth(active: Any) -> None:
     NumpyNdarrayVariable.bool_impl = bool_impl
 
 
-def _patch_identity(active: Any) -> None:
-    """`a is b`: whether two arrays are one isn't known of what stands for them in a graph."""
+def _patch_identity(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
+    """`a is b`: whether two inputs are one array isn't known of what stands for them."""
     original = BuiltinVariable._comparison_with_tensor
 
     @functools.wraps(original)
     def compare(self: Any, tx: Any, left: Any, right: Any) -> Any:
-        both = left, right = left.realize(), right.realize()
-        arrays = active.depth and all(isinstance(x, NumpyNdarrayVariable) for x in both)
-        if arrays and self.fn in (operator.is_, operator.is_not) and left is not right:
+        both = [x.realize() for x in (left, right)]
+        arrays = all(isinstance(x, NumpyNdarrayVariable) for x in both)
+        if not (active.depth and arrays and self.fn in (operator.is_, operator.is_not)):
+            return original(self, tx, left, right)
+        one, other = (_written_itself(x.as_proxy().node, is_scalar) for x in both)
+        is_one = one.meta["example_value"] is other.meta["example_value"]
+        if not is_one and one.op == other.op == "placeholder":
             unimplemented(
                 gb_type=IDENTITY,
                 context="",
                 explanation="Whether two arrays are one object isn't known in compiled code.",
                 hints=[],
             )
-        return original(self, tx, left, right)
+        return ConstantVariable.create(is_one == (self.fn is operator.is_))
 
     BuiltinVariable._comparison_with_tensor = compare
+
+
+def _written_itself(node: torch.fx.Node, is_scalar: Callable[[torch.fx.Node], bool]) -> Any:
+    """Return the node of the array that a call gave back after writing to it."""
+    while node.op == "call_function" and not is_scalar(node):
+        name = str(getattr(node.target, "name", ""))
+        target = node.args[0] if name in INPLACE else node.kwargs.get("out")
+        if not isinstance(target, torch.fx.Node):
+            break
+        node = target
+    return node
 
 
 def _patch_iteration(active: Any, emit: Emit) -> None:
