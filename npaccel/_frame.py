@@ -605,15 +605,19 @@ def _has_bools(run: _results.Run) -> bool:
 def _constants_are_fixed(capture: Capture) -> bool:
     """Whether the frame takes the constants of its result from nowhere but its code."""
     own = ("__import_", "__compiled_fn", "___module_")
-    started = False
-    for instruction in dis.get_instructions(capture.bytecode):
+    instructions = list(dis.get_instructions(capture.bytecode))
+    stores = [
+        i.opname == "STORE_FAST" and str(i.argval).startswith("graph_out") for i in instructions
+    ]
+    start = stores.index(True) + 1 if True in stores else 0  # All of it, if nothing comes out.
+    is_own = False
+    for instruction in instructions[start:]:
         name = str(instruction.argval)
-        if instruction.opname == "STORE_FAST" and name.startswith("graph_out"):
-            started = True
-        elif not started:
-            continue
-        elif (instruction.opname == "LOAD_GLOBAL" and not name.startswith(own)) or (
-            instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD") and name != "leave"
-        ):
+        was_own = is_own
+        is_own = instruction.opname == "LOAD_GLOBAL" and name.startswith(own)
+        if instruction.opname == "LOAD_GLOBAL" and not is_own:
             return False
-    return started  # A graph without outputs: what it takes isn't known.
+        looks = instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD")
+        if looks and not was_own and name != "leave":
+            return False
+    return True

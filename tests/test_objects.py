@@ -160,6 +160,41 @@ def test_numbers_in_a_dict_that_change():
     assert len(compiled.report().graphs) <= 4
 
 
+def test_results_of_functions_that_only_write(backend):
+    """Their graphs have no outputs: what they return is read after them, or is a constant."""
+
+    def write(x, n):
+        x[:] = n
+        return n
+
+    def move(x, wave):
+        x += wave.t
+        wave.t += 0.25
+        return wave.t
+
+    def done(x):
+        x += 1
+        return True, "done"
+
+    x, y, ours, theirs = np.zeros(3), np.zeros(3), Wave(2), Wave(2)
+    first, second, third = (jitted(function, backend) for function in (write, move, done))
+    for n in range(2, 8):
+        assert_same([first(x, n), x], [write(y, n), y])
+        assert_same([second(x, ours), x], [move(y, theirs), y])
+        assert_same([third(x), x], [done(y), y])
+    assert [len(f.report().graphs) for f in (first, second, third)] == [2, 2, 1]
+    if backend == "inductor":
+        assert third.report().graphs[0].artifact
+
+
+def test_an_attribute_alone():
+    compiled = jitted(lambda wave: wave.t, "eager")
+    wave = Wave(1)
+    for t in (0.25, 0.75, 3.0, 3.75, 0.25, 1):
+        wave.t = t
+        assert_same(compiled(wave), t)
+
+
 def test_kept_artifacts_return_the_numbers_given(tmp_path, monkeypatch):
     """A plan read from disk knows which results are arguments."""
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path))

@@ -89,7 +89,7 @@ class Lifting(Runs):
             parts = node.elts
         new: dict[int, ast.expr] = {}
         for part in parts:
-            if self.kinds.moves(part) or self.facts.reads_container(part):
+            if self.kinds.moves(part) or self.facts.is_container(part):
                 continue
             if isinstance(part, ast.Starred):
                 raise CannotLiftError
@@ -97,6 +97,8 @@ class Lifting(Runs):
                 new[id(part)] = self._with_lifted_elements(part)
                 continue
             lifted = self.lift(part)
+            if self.facts.reads_container(lifted):
+                raise CannotLiftError
             new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
         return replaced(node, new)
 
