@@ -406,6 +406,7 @@ class Frame:
         constants = (
             not capture.has_sizes
             and not (capture.has_symbols and nested)
+            and all(isinstance(output, torch.Tensor) for output in run.outputs)
             and not self.draws.lines
             and _constants_are_fixed(capture)
         )

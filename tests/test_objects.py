@@ -134,6 +134,24 @@ def test_times_that_change(function, backend):
         assert_same(compiled(np.ones(3), t, dt), function(np.ones(3), t, dt), rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+def test_conditions_and_texts_of_numbers_that_change(backend):
+    def conditions(x, t, dt):
+        return x * t, t > 0.4, (t >= dt, [t, not t > 0.2]), min(t, 0.5), max(dt, t)
+
+    def texts(x, t, dt):
+        return x * t, f"{t:.2f}", f"{t}", str(dt), f"{t:.1f} of {dt}", x + dt
+
+    # AOTAutograd makes constants of floats whose comparisons leave a graph.
+    few = 6 if backend == "eager" else len(TIMES)
+    for function, most in ((conditions, few), (texts, len(TIMES))):
+        compiled = jitted(function, backend)
+        for t, dt in TIMES:
+            wanted = function(np.ones(3), t, dt)
+            assert_same(compiled(np.ones(3), t, dt), wanted)
+        assert len(compiled.report().graphs) <= most
+
+
 def test_times_and_counts_that_change(backend):
     compiled = jitted(with_count, backend)
     for n, (t, _) in enumerate(TIMES):

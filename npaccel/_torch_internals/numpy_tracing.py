@@ -99,6 +99,7 @@ def install() -> None:
         for module in ("_forms", "_carry", "_arguments"):  # Python runs them if nothing is split.
             trace_rules.add(f"npaccel.{module}")
         python_numbers.patch_outputs(active)
+        python_numbers.patch_formatting(active)
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()
         _installed = True

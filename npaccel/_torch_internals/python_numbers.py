@@ -3,8 +3,8 @@
 A number that depends on the data is a symbol in a graph; where the frame needs it, it leaves
 the graph as a tensor without dimensions.
 
-Read from torch/_dynamo/codegen.py and torch/_dynamo/variables/{tensor,builtin,builder}.py of
-2.11 and 2.13.
+Read from torch/_dynamo/{codegen,symbolic_convert}.py and
+torch/_dynamo/variables/{tensor,builtin,builder}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import torch
 import torch._dynamo.codegen as dynamo_codegen
 import torch._dynamo.variables.builder as dynamo_builder
 from torch._dynamo.bytecode_transformation import create_call_function, create_dup_top
+from torch._dynamo.exc import unimplemented
+from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._dynamo.variables.tensor import SymNodeVariable
 
 from npaccel._numpy._dtypes import to_numpy
@@ -82,6 +84,31 @@ def patch_outputs(active: Any) -> None:
     dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
 
 
+def patch_formatting(active: Any) -> None:
+    """Break graphs at the text of a number: Dynamo has the number itself for it.
+
+    InstructionTranslatorBase._format_value.
+
+    Parameters
+    ----------
+    active : object
+        Its `depth` is 0 where npaccel doesn't trace.
+    """
+    original = InstructionTranslatorBase._format_value
+
+    def format_value(self: Any, fmt_spec: Any, flags: int) -> None:
+        if active.depth and isinstance(self.stack[-1], SymNodeVariable):
+            unimplemented(
+                gb_type="text of a number",
+                context="",
+                explanation="The text of a number that may change isn't known in compiled code.",
+                hints=[],
+            )
+        original(self, fmt_spec, flags)
+
+    InstructionTranslatorBase._format_value = format_value  # type: ignore[method-assign]
+
+
 def _as_tensor(tx: Any, value: Any) -> Any:
     """Return the variable for a number as a tensor.
 
@@ -129,4 +156,4 @@ def _is_computed(codegen: Any, value: Any) -> bool:
     return not known and value.source is None and value.python_type() in _DTYPES
 
 
-__all__ = ["NUMBER", "number", "patch_outputs", "value_of"]
+__all__ = ["NUMBER", "number", "patch_formatting", "patch_outputs", "value_of"]
