@@ -30,6 +30,7 @@ from torch._dynamo.exc import (
 )
 from torch._dynamo.guards import CheckFunctionManager
 from torch._dynamo.side_effects import SideEffects
+from torch._dynamo.source import TensorPropertySource
 from torch._dynamo.symbolic_convert import TensorifyState
 from torch._dynamo.utils import dynamo_timed, get_metrics_context
 from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
@@ -536,7 +537,7 @@ def _describe(
         scalar_outputs=scalar_results(graph.graph),
         output_memory=output_memory(graph.graph),
         has_symbols=is_generic,
-        has_sizes=_has_sizes(found.fakes),
+        has_sizes=_has_sizes(found.fakes) or _reads_sizes(shape_env),
         **common,
     )
 
@@ -587,6 +588,12 @@ def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> tor
         without_masked_sizes(graph.graph)
     graph.recompile()
     return graph
+
+
+def _reads_sizes(shape_env: Any) -> bool:
+    """Whether a symbol stands for a size of an array, which the graph may not take."""
+    sources = (source for several in shape_env.var_to_sources.values() for source in several)
+    return any(isinstance(source, TensorPropertySource) for source in sources)
 
 
 def _has_sizes(example_inputs: Sequence[Any]) -> bool:

@@ -118,6 +118,8 @@ def _as_tensor(tx: Any, value: Any) -> Any:
     if value.python_type() is float:
         found = _on_tensors(tx, value.as_proxy().node)
         if isinstance(found, torch.fx.Proxy):
+            if "example_value" in found.node.meta:  # It's known by another variable.
+                found = tx.output.create_proxy("call_function", torch.clone, (found,), {})
             return dynamo_builder.wrap_fx_proxy(tx, found)
     return value.as_tensor(tx, _DTYPES[value.python_type()])
 
