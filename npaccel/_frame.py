@@ -172,13 +172,15 @@ class Frame:
         self.conditions = self._make_conditions()
         # Other signatures come here too: what the key of this one holds isn't theirs.
         has_guard = self.capture.has_symbols or self.capture.shape_guard is not None
-        if self.conditions is None or (has_guard and self.capture.has_side_effects):
+        is_checked = self.conditions is None or (has_guard and self.capture.has_side_effects)
+        if is_checked:
             self.check = self._dynamo_check()  # Before the function changes what is checked.
         elif not has_guard:
+            assert self.conditions is not None
             self.check = make_check(self.conditions, self.engine.scope)
         outcome = self._run_and_plan()
         unplanned = isinstance(outcome, Outcome) and outcome.compiled is None
-        if unplanned and has_guard and not self.capture.has_side_effects:
+        if unplanned and has_guard and not is_checked:
             self.check = self._dynamo_check()
         return outcome
 
@@ -472,12 +474,11 @@ class Frame:
 
     def _other_numbers(self) -> dict[str, Any]:
         """Return numbers to be given for those of the arguments, each an object of its own."""
-        known = self.call.known
-        names = (f"a_{name}" for name in self.engine.binding.names)
+        given = zip(self.engine.binding.names, self.call.values, strict=True)
         return {
-            name: kind(2**40 + place)
-            for place, name in enumerate(names)
-            if (kind := type(known.get(name))) in (int, float)
+            f"a_{name}": type(value)(2**40 + place)
+            for place, (name, value) in enumerate(given)
+            if type(value) in (int, float)
         }
 
     def _replayed(self, run: _results.Run, numbers: Mapping[str, Any]) -> tuple[Any, _results.Run]:
@@ -489,9 +490,10 @@ class Frame:
         numbers : mapping
             What to give instead of numbers among the arguments.
         """
-        names = (f"a_{name}" for name in self.engine.binding.names)
+        names = self.engine.binding.names
         values = [
-            numbers.get(name, value) for name, value in zip(names, self.call.values, strict=True)
+            numbers.get(f"a_{name}", value)
+            for name, value in zip(names, self.call.values, strict=True)
         ]
         again = self._new_run()
         again.replays = True

@@ -233,6 +233,7 @@ class TestResults:
             v *= 3
             r += 1
             new = x[...] is x, u is x, v is not u, r is s
+            new += (np.add(u, 1, y) is y, np.multiply(u, 1, y) is u)
             return z is x, np.add(x, 1, out=y) is y, u is v, np.asarray(x) is x, new
 
         check(f, np.ones(3), np.ones(3), backend=backend)

@@ -216,21 +216,22 @@ def _is_shown(node: ast.expr) -> TypeGuard[ast.Call]:
     match node:
         case ast.Call(func=ast.Name(id="print")):
             return True
-        case ast.Call(func=ast.Attribute(value=ast.Name(), attr="append"), args=[_], keywords=[]):
-            return True
-    return False
+    return bool(_appended_to(node))
+
+
+def _appended_to(node: ast.AST) -> str:
+    """Return the name of what a call appends to, empty if it does something else."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[_], keywords=[]
+        ):
+            return owner
+    return ""
 
 
 def _lists(bare: Loop) -> Names:
     """Names of what a loop appends to."""
-    return frozenset(
-        n.func.value.id
-        for n in ast.walk(bare)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr == "append"
-        and isinstance(n.func.value, ast.Name)
-    )
+    return frozenset(filter(None, map(_appended_to, ast.walk(bare))))
 
 
 def _is_move(node: ast.expr) -> bool:

@@ -13,7 +13,7 @@ from npaccel._loops._names import Flow, Names
 from npaccel._loops._nodes import TEMPORARY
 from npaccel._loops._split_locals import (
     GROWING_METHODS,
-    appends,
+    appends_by_text,
     containers,
     function_node,
     inner_definitions,
@@ -150,7 +150,7 @@ class Facts:
 
     def appends(self, node: ast.AST) -> bool:
         """Whether a call appends to a list that isn't known to be one."""
-        if not appends(node) or self.is_container(node.func.value):  # type: ignore[attr-defined]
+        if not appends_by_text(node) or self.is_container(node.func.value):  # type: ignore[attr-defined]
             return False
         return self.kinds.value_of(node.func.value) is None  # type: ignore[attr-defined]
 

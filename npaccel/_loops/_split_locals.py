@@ -45,7 +45,7 @@ def containers(definition: ast.FunctionDef, given: Names) -> Names:
     return frozenset(made & (grown | changed) | given & grown)
 
 
-def appends(node: ast.AST) -> bool:
+def appends_by_text(node: ast.AST) -> bool:
     """Whether a call appends to what is probably a list: of an object, in a dict."""
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr=method), args=[_], keywords=[]):

@@ -13,12 +13,15 @@ from typing import Any
 
 import torch
 
+from npaccel._numpy import _operators
 from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_operations import RELAID, is_scalar, stored_to
-from npaccel._torch_internals.numpy_slots import INPLACE
 from npaccel._torch_internals.sizes import surely
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
+#: Names of the in-place operators.
+INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
+
 #: Calls that give a view of any array; others look at its strides.
 _ALWAYS_VIEWS = frozenset(
     f"numpy.{prefix}{name}"

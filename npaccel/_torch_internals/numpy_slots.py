@@ -25,8 +25,6 @@ _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
     "nb_positive_impl": operator.pos,
 }
 
-#: Names of the in-place operators.
-INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
 #: Dynamo's name of why a function isn't captured: pieces of it make arrays anew.
 IDENTITY = "identity of arrays"
 
@@ -50,7 +48,7 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
             setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
     _patch_divmod(active, emit)
     _patch_truth(active)
-    _patch_identity(active, is_scalar)
+    _patch_identity(active)
     _patch_iteration(active, emit)
     _patch_operators(active, emit, is_scalar)
 
@@ -106,7 +104,7 @@ def _patch_truth(active: Any) -> None:
     NumpyNdarrayVariable.bool_impl = bool_impl
 
 
-def _patch_identity(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
+def _patch_identity(active: Any) -> None:
     """`a is b`: whether two inputs are one array isn't known of what stands for them."""
     original = BuiltinVariable._comparison_with_tensor
 
@@ -116,29 +114,20 @@ def _patch_identity(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> 
         arrays = all(isinstance(x, NumpyNdarrayVariable) for x in both)
         if not (active.depth and arrays and self.fn in (operator.is_, operator.is_not)):
             return original(self, tx, left, right)
-        one, other = (_written_itself(x.as_proxy().node, is_scalar) for x in both)
-        is_one = one.meta["example_value"] is other.meta["example_value"]
-        if not is_one and one.op == other.op == "placeholder":
+        # What a call wrote to and gave back has one value in all its nodes.
+        one, other = (x.as_proxy().node.meta["example_value"] for x in both)
+        inputs = [n.meta["example_value"] for n in tx.output.graph.find_nodes(op="placeholder")]
+        known = [any(x is given for given in inputs) for x in (one, other)]
+        if one is not other and all(known):
             unimplemented(
                 gb_type=IDENTITY,
                 context="",
                 explanation="Whether two arrays are one object isn't known in compiled code.",
                 hints=[],
             )
-        return ConstantVariable.create(is_one == (self.fn is operator.is_))
+        return ConstantVariable.create((one is other) == (self.fn is operator.is_))
 
     BuiltinVariable._comparison_with_tensor = compare
-
-
-def _written_itself(node: torch.fx.Node, is_scalar: Callable[[torch.fx.Node], bool]) -> Any:
-    """Return the node of the array that a call gave back after writing to it."""
-    while node.op == "call_function" and not is_scalar(node):
-        name = str(getattr(node.target, "name", ""))
-        target = node.args[0] if name in INPLACE else node.kwargs.get("out")
-        if not isinstance(target, torch.fx.Node):
-            break
-        node = target
-    return node
 
 
 def _patch_iteration(active: Any, emit: Emit) -> None:

@@ -40,6 +40,13 @@ class Buffer:
         self.count += 1
 
 
+def to_an_argument(a, states, n):
+    for i in range(n):
+        a = a * 0.5 + i
+        states.append(a)
+    return a
+
+
 def several(a, n):
     times, states = [], [a]
     for i in range(n):
@@ -169,32 +176,20 @@ def test_lists_of_an_object():
 
 @pytest.mark.parametrize("kind", [list, collections.deque])
 def test_lists_that_are_arguments(kind):
-    def f(a, states, n):
-        for i in range(n):
-            a = a * 0.5 + i
-            states.append(a)
-        return a
-
     ours, theirs = kind(), kind()
-    compiled = jitted(f)
+    compiled = jitted(to_an_argument)
     for n in (1, 2, N):
-        assert_same(compiled(X, ours, n), f(X, theirs, n))
+        assert_same(compiled(X, ours, n), to_an_argument(X, theirs, n))
         assert_same(list(ours), list(theirs))
     assert len(compiled.report().graphs) == 1
 
 
 def test_a_method_of_the_users_with_a_lists_name():
-    def f(a, buffer, n):
-        for i in range(n):
-            a = a * 0.5 + i
-            buffer.append(a)
-        return a
-
     ours, theirs = Buffer(), Buffer()
-    compiled = jitted(f)
+    compiled = jitted(to_an_argument)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PerformanceWarning)
-        assert_same(compiled(X, ours, N), f(X, theirs, N))
+        assert_same(compiled(X, ours, N), to_an_argument(X, theirs, N))
     assert_same(ours.sums, theirs.sums)
     assert ours.count == theirs.count
 
