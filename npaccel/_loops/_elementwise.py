@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-import numpy as np
-
-from npaccel._loops import _captured, _scalar_nest
+from npaccel._loops import _captured, _scalar_nest, _slices
 from npaccel._loops._meanings import is_slice
 from npaccel._loops._scalar_types import NotSupportedError
 
@@ -48,24 +46,10 @@ def why_not(
 
 def _array_code(nest: ast.FunctionDef, values: Mapping[str, object]) -> str:
     """Return why code that couldn't be typed to its end is array code, judged by its text."""
-    dimensions = {n: v.ndim for n, v in values.items() if isinstance(v, np.ndarray)}
-    elements = False
-    for node in ast.walk(nest):
-        if isinstance(node, ast.Subscript):
-            if is_slice(node.slice):
-                return f"line {node.lineno}: a slice: this is array code"
-            elements = True
-        elif isinstance(node, ast.BinOp | ast.AugAssign | ast.Compare | ast.UnaryOp | ast.Call):
-            for part in ast.iter_child_nodes(node):
-                if isinstance(part, ast.Name) and part.id in dimensions and _computes(node):
-                    return f"line {node.lineno}: `{part.id}` as a whole: this is array code"
-    return "" if elements else f"line {nest.body[0].lineno}: it doesn't read or write elements"
-
-
-def _computes(node: ast.AST) -> bool:
-    """Whether an operation on a whole array computes; ``len(a)`` and a user's function don't."""
-    if isinstance(node, ast.Compare):
-        return not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute)
-    return True
+    subscripts = [node for node in ast.walk(nest) if isinstance(node, ast.Subscript)]
+    for node in subscripts:
+        if is_slice(node.slice):
+            return f"line {node.lineno}: a slice: this is array code"
+    for name in _slices.whole_arrays(nest, values):
+        return f"line {name.lineno}: `{name.id}` as a whole: this is array code"
+    return "" if subscripts else f"line {nest.body[0].lineno}: it doesn't read or write elements"

@@ -18,6 +18,23 @@ class Hidden(enum.Enum):
     KNOWN = enum.auto()
     #: ``REQUIRE(condition)`` leaves what follows to Python where the condition doesn't hold.
     REQUIRE = enum.auto()
+    #: ``EXPECT(condition)``, before anything is written: the nest can't be run where it's wrong.
+    EXPECT = enum.auto()
+    #: ``FLOAT(number)`` is a float64; where it would be anything else there, the nest isn't fit.
+    FLOAT = enum.auto()
+
+
+_TEMPORARY = "0s"
+
+
+def temporary(number: int) -> str:
+    """Return the name of a number that is only read after it is assigned."""
+    return f"{_TEMPORARY}{number}"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of these."""
+    return name.startswith(_TEMPORARY) and name[len(_TEMPORARY) :].isdigit()
 
 
 def is_hidden(node: ast.expr, what: Hidden) -> TypeGuard[ast.Call]:

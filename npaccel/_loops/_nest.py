@@ -6,8 +6,8 @@ import ast
 import types
 from typing import TYPE_CHECKING, Any
 
-from npaccel import _arguments
-from npaccel._loops import _elementwise, _numba, _slices, _source
+from npaccel import _arguments, _floating_errors
+from npaccel._loops import _elementwise, _numba, _slice_made, _slices, _source
 from npaccel._loops._nodes import Nest
 from npaccel._report import Loop
 
@@ -44,12 +44,19 @@ class NestRunner:
 
     def __call__(self, *args: Any) -> Any:
         """Return what the loop leaves, or None if it is to be split."""
+        if _floating_errors.have_effect():
+            return None  # The split loop looks for it too, and leaves it to NumPy.
         key = tuple(_kind(value) for value in args)
         try:
             chosen = self._chosen[key]
         except KeyError:
             chosen = self._chosen[key] = self._choose(args)
-        return None if chosen is None else chosen(*args)
+        if chosen is None:
+            return None
+        result = chosen(*args)
+        if result is None:
+            self._note("compiled body")
+        return result
 
     def is_taken(self) -> bool:
         """Whether something else than the split loop was chosen for some call."""
@@ -61,6 +68,9 @@ class NestRunner:
             return None
         names = [a.arg for a in self.definition.args.args]
         values = dict(zip(names, args, strict=True))
+        is_array_code = _slices.is_array_code(self.definition, values)
+        if not self.nest.of_elements and not is_array_code and program.options.loops != "numba":
+            return None
         reason = _elementwise.why_not(self.definition, values, program.outer)
         if reason and program.options.loops != "numba":
             return None
@@ -72,9 +82,10 @@ class NestRunner:
                 program.filename,
                 default_float=program.options.default_float,
                 on_python=self._ran_in_python,
+                splits=is_array_code,
             )
         except _numba.NotInstalledError:
-            if _slices.is_array_code(self.definition):
+            if is_array_code:
                 return None  # Array code, for which Numba would only be faster.
             self._in_python(
                 "it works on single elements, which array code is slow for",
@@ -82,7 +93,7 @@ class NestRunner:
             )
             return self.function
         except _numba.NotSupportedError as error:
-            if _slices.is_array_code(self.definition):
+            if is_array_code:
                 return None
             if reason:  # Asked for by loops="numba", but it isn't about single elements.
                 self._in_python(f"Numba can't compile it: {error}", "pass loops='auto'")
@@ -129,5 +140,6 @@ def _kind(value: Any) -> Any:
     """What the choice of an engine depends on."""
     if _arguments.is_array(value):
         flags = getattr(value, "flags", None)
-        return (type(value), value.dtype, value.ndim, flags is None or flags.writeable)
+        writeable = flags is None or flags.writeable
+        return (type(value), value.dtype, value.ndim, writeable, _slice_made.size_class(value))
     return type(value)

@@ -83,6 +83,9 @@ class Nest(ast.stmt):
     split : list of ast.stmt
     bound : frozenset of str
         Names that surely have a value before it.
+    of_elements : bool
+        Whether it is about single elements by its text. If not, it is for such an engine only
+        where it computes with arrays, small ones.
 
     Attributes
     ----------
@@ -90,9 +93,16 @@ class Nest(ast.stmt):
         Set by `_liveness`.
     """
 
-    def __init__(self, loop: ast.For | ast.While, split: list[ast.stmt], bound: Names) -> None:
+    def __init__(
+        self,
+        loop: ast.For | ast.While,
+        split: list[ast.stmt],
+        bound: Names,
+        of_elements: bool,
+    ) -> None:
         super().__init__()
         self.bound = bound
+        self.of_elements = of_elements
         self.loop = loop
         self.split = split
         self.inputs: tuple[str, ...] = ()

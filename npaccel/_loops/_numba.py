@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from npaccel import _workers
-from npaccel._loops import _captured, _numba_errors, _scalar_nest, _slices
+from npaccel._loops import _captured, _numba_errors, _scalar_nest
 from npaccel._loops._scalar_expressions import MISSING
 from npaccel._loops._scalar_nest import Lowered
 from npaccel._loops._scalar_statements import layout
@@ -51,6 +51,7 @@ def compile_nest(
     *,
     default_float: str = "float64",
     on_python: Callable[[str, int], None] | None = None,
+    splits: bool = False,
 ) -> CompiledNest:
     """Compile a loop nest for the types of these values.
 
@@ -69,6 +70,8 @@ def compile_nest(
         What floats become that NumPy would invent.
     on_python : callable, optional
         Told the reason and the line when a later call must run in Python.
+    splits : bool
+        Whether such a call gives None instead, because the caller has another way.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def compile_nest(
     NotSupportedError
         If the nest isn't scalar code, or its types can't be told.
     """
-    made = CompiledNest(nest, namespace, filename, default_float == "float32", on_python)
+    made = CompiledNest(nest, namespace, filename, default_float == "float32", on_python, splits)
     made.prepare(values)
     return made
 
@@ -95,7 +98,7 @@ class CompiledNest:
 
     Parameters
     ----------
-    nest, namespace, filename, on_python
+    nest, namespace, filename, on_python, splits
         See `compile_nest`.
     narrow : bool
     """
@@ -107,6 +110,7 @@ class CompiledNest:
         filename: str,
         narrow: bool,
         on_python: Callable[[str, int], None] | None,
+        splits: bool,
     ) -> None:
         self.nest = nest
         self.names = [argument.arg for argument in nest.args.args]
@@ -114,12 +118,12 @@ class CompiledNest:
         self.filename = filename
         self.narrow = narrow
         self.on_python = on_python
-        self.is_array_code = _slices.is_array_code(nest)
+        self.splits = splits
         self._source = (ast.dump(nest, include_attributes=True), filename, narrow)
         self._paths: dict[tuple[Any, ...], tuple[ast.FunctionDef, dict[str, Any]]] = {}
         self._made: dict[tuple[Any, ...], _Version | None] = {}
 
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
+    def __call__(self, *args: Any) -> tuple[Any, ...] | None:
         """Run the nest."""
         given = dict(zip(self.names, args, strict=True))
         values, key = self._described(given)
@@ -131,8 +135,10 @@ class CompiledNest:
             return self.in_python(*args)
         return version.run(self, values, args, key)
 
-    def in_python(self, *args: Any) -> tuple[Any, ...]:
-        """Run the nest in Python."""
+    def in_python(self, *args: Any) -> tuple[Any, ...] | None:
+        """Run the nest in Python, or leave it to the caller."""
+        if self.splits:
+            return None
         module = ast.fix_missing_locations(ast.Module([self.nest], []))
         names = dict(self.namespace)
         exec(compile(module, self.filename, "exec"), names)
@@ -153,7 +159,7 @@ class CompiledNest:
     def give_up(self, key: tuple[Any, ...], reason: str, line: int) -> None:
         """Leave calls with these types to Python from now on."""
         self._made[key] = None
-        if self.on_python is not None:
+        if self.on_python is not None and not self.splits:
             self.on_python(reason, line)
 
     def _described(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, ...]]:
@@ -190,7 +196,9 @@ class CompiledNest:
             if len(versions) >= _VERSIONS:
                 raise NotSupportedError("globals that change from call to call", nest.lineno)
             lowered = _scalar_nest.lower(nest, values, self.namespace, self.narrow)
-            versions.append(_Version(lowered, _compile(lowered, values, nest)))
+            every = _with_memory(lowered, values)
+            assert every is not None  # Or it wouldn't be fit.
+            versions.append(_Version(lowered, _compile(lowered, every, nest)))
             _compiled[place] = versions
             while len(_compiled) > _KEPT:
                 del _compiled[next(iter(_compiled))]
@@ -220,11 +228,15 @@ class _Version:
         values: Mapping[str, Any],
         args: Sequence[Any],
         key: tuple[Any, ...],
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Any, ...] | None:
         """Call the code."""
         lowered = self.lowered
-        if nest.is_array_code and _share_memory(lowered.written, values):
+        if lowered.is_array_code and _share_memory(lowered.written, values):
             return nest.in_python(*args)
+        given, every = values, _with_memory(lowered, values)
+        if every is None:
+            return nest.in_python(*args)
+        values = every
         inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
         if lowered.holds is not None:
             if not lowered.holds(values):
@@ -232,11 +244,18 @@ class _Version:
             found = self._by_columns(inputs)
             return tuple(result(values, found) for result in self._results)
         ints, floats = np.zeros(3, np.int64), np.zeros(3)
-        kept = {n: values[n].copy() for n in lowered.written} if lowered.bails else {}
+        kept = {n: given[n].copy() for n in lowered.written & given.keys()} if lowered.bails else {}
         found = self.function(ints, floats, *inputs)
         if ints[0] == 0:
-            return tuple(result(values, found) for result in self._results)
+            results = tuple(result(values, found) for result in self._results)
+            if lowered.arrays is None:
+                return results
+            by_name = dict(zip(lowered.outputs, results, strict=True))
+            outputs = lowered.arrays.results(by_name, values)
+            return nest.in_python(*args) if outputs is None else outputs
         site = lowered.sites[ints[0] - 1]
+        if site.kind == "unfit":  # Nothing has been written yet.
+            return nest.in_python(*args)
         if site.kind != "bail" or not lowered.bails:
             _numba_errors.raise_at(site, ints, floats, nest.filename, nest.namespace)
         for name, content in kept.items():
@@ -258,6 +277,14 @@ class _Version:
             return self.function(np.zeros(3, np.int64), np.zeros(3), *values)
 
         return _workers.in_threads(call, range(parts))[0]
+
+
+def _with_memory(lowered: Lowered, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a call's values with the memory that the code needs; None if it's too much."""
+    if lowered.arrays is None:
+        return values
+    memory = lowered.arrays.memory(values)
+    return None if memory is None else {**values, **memory}
 
 
 def _share_memory(written: frozenset[str], values: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from npaccel._loops._hidden import is_temporary
 from npaccel._loops._scalar_types import (
     BOOL,
     COMPLEX128,
@@ -373,7 +374,9 @@ class Code:
         if first is None or second is None:
             return second if first is None else first
         unbound: Types = (UNBOUND,)
-        names = dict.fromkeys((*first, *second))
+        # What the rewriting of array code needs is assigned wherever it is read.
+        names = [n for n in dict.fromkeys((*first, *second))
+                 if not is_temporary(n) or (n in first and n in second)]  # fmt: skip
         found = {n: join(first.get(n, unbound), second.get(n, unbound)) for n in names}
         for name, types in found.items():
             if len(types) > 1:

@@ -142,6 +142,17 @@ def bound(code: Expressions, node: ast.Call) -> Value:
     return code.apply(as_int, node, value)
 
 
+def as_float64(code: Expressions, node: ast.Call) -> Value:
+    """Write ``FLOAT(number)``."""
+    value = code.number(node.args[0])
+    if any(isinstance(k, Py | Np) and k.storage.kind in "bc" for k in value.types):
+        text = f"an array of a {value.types[0]}"
+        raise NotSupportedError(f"{text}: this is array code", node.lineno, is_array_code=True)
+    as_float = _scalar_functions.find(np.float64)
+    assert as_float is not None
+    return code.apply(as_float, node, value)
+
+
 def load(code: Expressions, place: Place) -> Value:
     """Write the reading of an element, or of a row."""
     array, indices = place

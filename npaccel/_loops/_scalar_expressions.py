@@ -558,6 +558,7 @@ _SPECIAL: dict[Any, Callable[[Expressions, ast.Call], Result]] = {
     builtins.divmod: lambda code, node: code._divmod(node),
     Hidden.INDEX: _scalar_elements.bound,
     Hidden.PLACE: _scalar_elements.checked_place,
+    Hidden.FLOAT: _scalar_elements.as_float64,
 }
 
 

@@ -30,9 +30,13 @@ from npaccel._loops._scalar_types import (
     integer,
     storage_name,
 )
+from npaccel._loops._slice_made import Made
 
 #: Bounds of a call's ints and array sizes: a nest is compiled for the least that fits.
 LIMITS = (2**20, 2**31, MAX)
+
+#: Longer code takes longer to compile than kernels for its operations do.
+_MOST_LINES = 2000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Lowered:
         See `Scope`; None stands for the nest's own namespace.
     holds : callable, optional
         Says whether the code may be called with a call's values.
+    arrays : Made, optional
+        What array code became loops over: the memory that they need, what their results are.
     """
 
     source: str
@@ -78,6 +84,12 @@ class Lowered:
     written: frozenset[str]
     guards: tuple[tuple[Mapping[str, Any] | None, str, Any], ...]
     holds: Callable[[Mapping[str, Any]], bool] | None = None
+    arrays: Made | None = None
+
+    @property
+    def is_array_code(self) -> bool:
+        """Whether it does what the user wrote for whole arrays."""
+        return self.holds is not None or self.arrays is not None
 
 
 def limit_of(values: Sequence[Any]) -> int:
@@ -139,8 +151,11 @@ def lower(
     by_columns = _slice_columns.columns(nest, values, namespace)
     if by_columns is not None:
         nest = by_columns.nest
-    elif _slices.is_array_code(nest) and _slices.is_fit(nest):
-        nest = _slices.without_slices(nest, values, namespace)
+    made = None
+    if by_columns is None and _slices.is_array_code(nest, values):
+        made = _slices.without_slices(nest, values, namespace)
+        nest = made.nest
+        values = {**values, **(made.memory(values) or {})}
     try:
         lowered = _Lowering(nest, values, namespace, narrow).run()
     except NotSupportedError as error:
@@ -151,8 +166,10 @@ def lower(
         raise again from None
     except RecursionError:
         raise NotSupportedError("expressions nested too deeply", nest.lineno) from None
+    if made is not None and lowered.source.count("\n") > _MOST_LINES:
+        raise NotSupportedError("much array code", nest.body[0].lineno, is_array_code=True)
     if by_columns is None:
-        return lowered
+        return dataclasses.replace(lowered, arrays=made)
     if lowered.sites:  # In Python all columns would have come as far.
         raise NotSupportedError("it may raise", nest.lineno, is_array_code=True)
     return dataclasses.replace(lowered, holds=by_columns.holds)

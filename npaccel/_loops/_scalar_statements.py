@@ -123,6 +123,9 @@ class Statements(Expressions):
             condition = self.condition(node.value.args[0])
             if condition != "True":
                 self.bail_if(f"not {condition}", node.lineno, "vectors of different lengths")
+        elif is_hidden(node.value, Hidden.EXPECT):
+            condition = self.condition(node.value.args[0])
+            self.fail_if(f"not {condition}", node.lineno, "unfit")
         elif not isinstance(node.value, ast.Constant):
             self.expression(node.value)
 

@@ -1,120 +1,205 @@
-"""Sums, means and extremes of short vectors, written as loops over their elements."""
+"""Sums, means and extremes of arrays in a loop nest, written as loops over their elements."""
 
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npaccel._loops._hidden import called, name_of
-from npaccel._loops._meanings import has_slices, of_numpy
+from npaccel._loops._slice_ranks import REDUCTIONS
+from npaccel._loops._slice_views import Element
 
 if TYPE_CHECKING:
     from npaccel._loops._slices import Rewriting
 
-Element = Callable[[ast.expr], ast.expr]
+#: How many places are done in one turn of a loop.
+ACCUMULATORS = 4
+Writer = Callable[["Rewriting", Sequence[str], Element], ast.expr]
 
 
-def of(rewriting: Rewriting, node: ast.Call) -> tuple[str, ast.expr] | None:
-    """Return which reduction of which vectors a call is; None if it's something else."""
-    function = node.func
-    if node.keywords or not isinstance(function, ast.Attribute) or function.attr not in _WRITERS:
+def _found(rewriting: Rewriting, node: ast.Call) -> tuple[str, ast.expr] | None:
+    """Return which reduction of what a call is; None if it's something else."""
+    ranks, function = rewriting.ranks, node.func
+    if node.keywords or not isinstance(function, ast.Attribute):
         return None
-    if not node.args and has_slices(function.value):
+    called_function = ranks.function(node)
+    if called_function is not None:
+        which = "norm" if called_function is np.linalg.norm else function.attr
+        known = which == "norm" or which in REDUCTIONS
+        return (which, node.args[0]) if known and len(node.args) == 1 else None
+    if function.attr in REDUCTIONS and not node.args and ranks.of(function.value):
         return function.attr, function.value
-    if len(node.args) == 1 and has_slices(node.args[0]) and of_numpy(function, rewriting.names):
-        return function.attr, node.args[0]
     return None
 
 
 def written(rewriting: Rewriting, node: ast.Call) -> ast.expr | None:
     """Write a reduction ahead and return its result; None if a call is something else."""
-    found = of(rewriting, node)
-    if found is None:
+    found = _found(rewriting, node)
+    if found is None or not rewriting.ranks.of(found[1]):
         return None
-    which, vectors = found
+    which, operand = found
     if node.args:
         rewriting.ahead.append(ast.Expr(node.func))  # Noted: it may be another one later.
-    place = name_of(rewriting.new())
-    elements = rewriting.elements(place)
-    template = elements.part(copy.deepcopy(vectors))
-    if not elements.length:
-        raise rewriting.unfit("a reduction of what isn't a vector")
-
-    def element(at: ast.expr) -> ast.expr:
-        made = _Replaced(place.id, at).visit(copy.deepcopy(template))
-        assert isinstance(made, ast.expr)
-        return made
-
-    return _WRITERS[which](rewriting, elements.length, element)
+    made = rewriting.expression(operand)
+    if "" in made.lengths:
+        raise rewriting.unfit("a reduction of what isn't an array")
+    if which in ("argmin", "argmax") and len(made.lengths) != 1:
+        raise rewriting.unfit(f"`{which}` of several dimensions")
+    return _WRITERS[which](rewriting, made.lengths, made.at)
 
 
-class _Replaced(ast.NodeTransformer):
-    def __init__(self, name: str, value: ast.expr) -> None:
-        self.name = name
-        self.value = value
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return copy.deepcopy(self.value) if node.id == self.name else node
+def _sum(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    return rewriting.total(lengths, element)
 
 
-def _sum(rewriting: Rewriting, length: str, element: Element) -> ast.expr:
-    return rewriting.total(length, element)
+def _norm(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    def squared(at: Sequence[ast.expr]) -> ast.expr:
+        return ast.BinOp(element(at), ast.Mult(), element(at))
+
+    return called(np.sqrt, rewriting.total(lengths, squared))
 
 
-def _mean(rewriting: Rewriting, length: str, element: Element) -> ast.expr:
-    count = called(np.float64, name_of(length))
+def _mean(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    count: ast.expr = name_of(lengths[0])
+    for length in lengths[1:]:
+        count = ast.BinOp(count, ast.Mult(), name_of(length))
     mean = rewriting.new()
-    rewriting.let(mean, ast.BinOp(rewriting.total(length, element), ast.Div(), count))
+    total = rewriting.total(lengths, element)
+    rewriting.let(mean, ast.BinOp(total, ast.Div(), called(np.float64, count)))
     return name_of(mean)
 
 
-def _var(rewriting: Rewriting, length: str, element: Element) -> ast.expr:
-    mean = _mean(rewriting, length, element)
+def _var(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    mean = _mean(rewriting, lengths, element)
 
-    def squared(at: ast.expr) -> ast.expr:
-        parts = [ast.BinOp(element(at), ast.Sub(), copy.deepcopy(mean)) for _ in range(2)]
+    def squared(at: Sequence[ast.expr]) -> ast.expr:
+        assert isinstance(mean, ast.Name)
+        parts = [ast.BinOp(element(at), ast.Sub(), name_of(mean.id)) for _ in range(2)]
         return ast.BinOp(parts[0], ast.Mult(), parts[1])
 
-    return _mean(rewriting, length, squared)
+    return _mean(rewriting, lengths, squared)
 
 
-def _std(rewriting: Rewriting, length: str, element: Element) -> ast.expr:
-    return called(np.sqrt, _var(rewriting, length, element))
+def _std(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    return called(np.sqrt, _var(rewriting, lengths, element))
 
 
-def _extreme(rewriting: Rewriting, length: str, element: Element, op: ast.cmpop) -> ast.expr:
-    """Not a number, if one of them isn't; of no elements Python says that there are none."""
-    rewriting.require(ast.Compare(name_of(length), [ast.Gt()], [ast.Constant(0)]))
-    best, one, place = (rewriting.new() for _ in range(3))
-    rewriting.let(best, element(ast.Constant(0)))
-    take = ast.Assign([name_of(one, ast.Store())], element(name_of(place)))
-    better = ast.Compare(name_of(one), [op], [name_of(best)])
-    is_nan = ast.Compare(name_of(one), [ast.NotEq()], [name_of(one)])
-    keep = ast.Assign([name_of(best, ast.Store())], name_of(one))
-    replace = ast.If(ast.BoolOp(ast.Or(), [better, is_nan]), [keep], [])
-    rewriting.loop(place, [ast.Constant(1), name_of(length)], [take, replace])
+def _extreme(
+    rewriting: Rewriting, lengths: Sequence[str], element: Element, op: ast.cmpop
+) -> ast.expr:
+    """Write a least or greatest element.
+
+    Several are kept, which don't wait for each other. Where one isn't a number, or is infinite,
+    all are gone over again.
+    """
+    _require_elements(rewriting, lengths)
+    best, bad = rewriting.new(), rewriting.new()
+    rewriting.let(best, element([ast.Constant(0) for _ in lengths]))
+    rewriting.let(bad, ast.Constant(np.float64(0.0)))
+
+    def row(outer: list[ast.expr]) -> None:
+        _extreme_of_row(rewriting, lengths[-1], lambda at: element([*outer, *at]), op, (best, bad))
+
+    rewriting.over(lengths[:-1], row)
+    before, rewriting.ahead = rewriting.ahead, []
+    _exact_extreme(rewriting, lengths, element, op, best)
+    again, rewriting.ahead = rewriting.ahead, before
+    test = ast.Compare(name_of(bad), [ast.NotEq()], [name_of(bad)])
+    rewriting.ahead.append(ast.If(test, again, []))
     return name_of(best)
 
 
-def _min(rewriting: Rewriting, length: str, element: Element) -> ast.expr:
-    return _extreme(rewriting, length, element, ast.Lt())
+def _extreme_of_row(
+    rewriting: Rewriting, length: str, element: Element, op: ast.cmpop, kept: tuple[str, str]
+) -> None:
+    best, bad = kept
+    parts = [(rewriting.new(), rewriting.new()) for _ in range(ACCUMULATORS)]
+    for own, own_bad in parts:
+        rewriting.let(own, name_of(best))
+        rewriting.let(own_bad, name_of(bad))
+
+    def step(i: int, at: ast.expr) -> list[ast.stmt]:
+        one, (own, own_bad) = rewriting.new(), parts[i]
+        better = ast.Compare(name_of(one), [op], [name_of(own)])
+        none = ast.BinOp(name_of(one), ast.Sub(), name_of(one))
+        return [
+            _let(one, element([at])),
+            _let(own, ast.IfExp(better, name_of(one), name_of(own))),
+            _let(own_bad, ast.BinOp(name_of(own_bad), ast.Add(), none)),
+        ]
+
+    rewriting.unrolled(length, step)
+    for own, own_bad in parts:
+        better = ast.Compare(name_of(own), [op], [name_of(best)])
+        rewriting.ahead.append(ast.If(better, [_let(best, name_of(own))], []))
+        rewriting.let(bad, ast.BinOp(name_of(bad), ast.Add(), name_of(own_bad)))
 
 
-def _max(rewriting: Rewriting, length: str, element: Element) -> ast.expr:
-    return _extreme(rewriting, length, element, ast.Gt())
+def _exact_extreme(
+    rewriting: Rewriting, lengths: Sequence[str], element: Element, op: ast.cmpop, best: str
+) -> None:
+    """What isn't a number is the result, wherever it is."""
+    one = rewriting.new()
+
+    def step(places: list[ast.expr]) -> None:
+        rewriting.let(one, element(places))
+        better = ast.Compare(name_of(one), [op], [name_of(best)])
+        is_nan = ast.Compare(name_of(one), [ast.NotEq()], [name_of(one)])
+        test = ast.BoolOp(ast.Or(), [better, is_nan])
+        rewriting.ahead.append(ast.If(test, [_let(best, name_of(one))], []))
+
+    rewriting.over(lengths, step)
 
 
-_WRITERS: dict[str, Callable[[Rewriting, str, Element], ast.expr]] = {
+def _min(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    return _extreme(rewriting, lengths, element, ast.Lt())
+
+
+def _max(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    return _extreme(rewriting, lengths, element, ast.Gt())
+
+
+def _require_elements(rewriting: Rewriting, lengths: Sequence[str]) -> None:
+    """Of no elements Python says that there are none."""
+    for length in lengths:
+        rewriting.require(ast.Compare(name_of(length), [ast.Gt()], [ast.Constant(0)]))
+
+
+def _let(target: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([name_of(target, ast.Store())], value)
+
+
+def _argument(op: ast.cmpop) -> Writer:
+    """Return what writes the place of the first least or greatest element, or of the first NaN."""
+
+    def write(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+        _require_elements(rewriting, lengths)
+        best, found, one, place = (rewriting.new() for _ in range(4))
+        rewriting.let(best, element([ast.Constant(0)]))
+        rewriting.let(found, ast.Constant(0))
+        better = ast.Compare(name_of(one), [op], [name_of(best)])
+        is_nan = ast.Compare(name_of(one), [ast.NotEq()], [name_of(one)])
+        is_first = ast.Compare(name_of(best), [ast.Eq()], [name_of(best)])
+        test = ast.BoolOp(ast.Or(), [better, ast.BoolOp(ast.And(), [is_nan, is_first])])
+        keep = [_let(best, name_of(one)), _let(found, name_of(place))]
+        body = [_let(one, element([name_of(place)])), ast.If(test, keep, [])]
+        rewriting.loop(place, [ast.Constant(1), name_of(lengths[0])], body)
+        return called(np.intp, name_of(found))
+
+    return write
+
+
+_WRITERS: dict[str, Writer] = {
     "sum": _sum,
     "mean": _mean,
     "var": _var,
     "std": _std,
+    "norm": _norm,
     "min": _min,
     "max": _max,
+    "argmin": _argument(ast.Lt()),
+    "argmax": _argument(ast.Gt()),
 }
-#: Their names, as functions and as methods.
-NAMES = frozenset(_WRITERS)

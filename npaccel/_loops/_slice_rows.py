@@ -11,7 +11,7 @@ import numpy as np
 
 from npaccel._loops._hidden import Hidden, called, name_of
 from npaccel._loops._meanings import builtin
-from npaccel._loops._slice_reductions import NAMES
+from npaccel._loops._slice_ranks import REDUCTIONS
 
 _VIEWED = frozenset({"shape", "size", "ndim", "dtype"})
 
@@ -25,7 +25,7 @@ def _reduced(loop: ast.For) -> bool:
     targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     return any(
         isinstance(part, ast.Attribute)
-        and part.attr in NAMES
+        and part.attr in REDUCTIONS
         and isinstance(part.value, ast.Name)
         and part.value.id in targets
         for statement in loop.body

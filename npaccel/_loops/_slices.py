@@ -1,10 +1,11 @@
-"""Short slices in a loop nest, written as loops over their elements.
+"""Array code in a loop nest, written as loops over its elements.
 
-A sparse matrix times a vector is a million slices of ten elements each: a call of
-NumPy or of compiled code for each of them takes longer than the work. Here
-``data[i:j] @ x[indices[i:j]]`` and ``a[:, j] -= q[:, k] * r`` become loops, which
-are typed and compiled like those that the user wrote. Only float64 vectors are
-taken, no arrays of more dimensions, and nothing whose order would show.
+A sparse matrix times a vector is a million slices of ten elements each, and a step of a small
+simulation a few thousand elements: a call of NumPy or of compiled code for each operation takes
+longer than the work. Here ``data[i:j] @ x[indices[i:j]]``, ``a[:, j] -= q[:, k] * r`` and
+``u = u - dt * (flux - np.roll(flux, 1))`` become loops, which are typed and compiled like those
+that the user wrote. Only float64 arrays are taken, no large ones, and nothing whose order would
+show. `_slice_expressions` says what becomes of expressions.
 """
 
 from __future__ import annotations
@@ -12,55 +13,21 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from npaccel._loops import _slice_reductions, _slice_rows
-from npaccel._loops._hidden import Hidden, called, is_hidden, name_of
-from npaccel._loops._meanings import builtin, has_slices, is_ufunc, of_numpy
-from npaccel._loops._scalar_types import FLOAT64, NotSupportedError
+from npaccel._loops import _slice_expressions, _slice_held, _slice_rows
+from npaccel._loops._hidden import Hidden, called, name_of
+from npaccel._loops._meanings import builtin, has_slices
+from npaccel._loops._scalar_types import FLOAT64
+from npaccel._loops._slice_bounds import Bounds
+from npaccel._loops._slice_held import unfit
+from npaccel._loops._slice_made import SET, Held, Made
+from npaccel._loops._slice_views import Axis, Expression, View, of_view
 
-#: Longer vectors are done faster by array code.
-SHORT = 1024
-_ACCUMULATORS = 4
-
-
-@dataclasses.dataclass(frozen=True)
-class _Vector:
-    """A vector that an expression names: where it starts in an array, and its length.
-
-    Parameters
-    ----------
-    array, before, after
-        The array's name, and the indices before and after the slice.
-    start, length : str
-        Names of numbers; no start for 0.
-    source : _Vector, optional
-        Indices into the array: ``x[i[a:b]]``.
-    """
-
-    array: str
-    before: tuple[ast.expr, ...]
-    after: tuple[ast.expr, ...]
-    start: str
-    length: str
-    source: _Vector | None = None
-
-    def element(self, place: ast.expr) -> ast.expr:
-        """Return Python for the element at a place."""
-        if self.source is not None:
-            index: ast.expr = self.source.element(place)
-        elif self.start:
-            index = ast.BinOp(name_of(self.start), ast.Add(), place)
-        else:
-            index = place
-        if self.source is None:
-            index = called(Hidden.KNOWN, index)
-        parts = [*copy.deepcopy(self.before), index, *copy.deepcopy(self.after)]
-        index = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
-        return ast.Subscript(name_of(self.array), index, ast.Load())
+_HELD, _LENGTH = "0h_{}", "0n_{}_{}"
 
 
 def has_products(node: ast.AST) -> bool:
@@ -71,20 +38,48 @@ def has_products(node: ast.AST) -> bool:
     )
 
 
-def is_fit(node: ast.AST) -> bool:
-    """Whether some code works on what may be short vectors, so that a loop nest may be faster."""
-    return has_products(node) or _slice_rows.reduces_rows(node)
+def is_array_code(node: ast.AST, values: Mapping[str, Any] | None = None) -> bool:
+    """Whether some code works on arrays, so that it's array code where no nest is made of it.
+
+    Parameters
+    ----------
+    node : ast.AST
+    values : mapping, optional
+        Of names; without, only slices and products are known to work on arrays.
+    """
+    by_text = has_slices(node) or has_products(node) or _slice_rows.reduces_rows(node)
+    by_text = by_text or any(
+        isinstance(n, ast.Subscript) and isinstance(n.slice, ast.List) for n in ast.walk(node)
+    )
+    return by_text or bool(values and next(whole_arrays(node, values), None))
 
 
-def is_array_code(node: ast.AST) -> bool:
-    """Whether some code works on vectors, so that it's array code where no nest is made of it."""
-    return has_slices(node) or _slice_rows.reduces_rows(node)
+def whole_arrays(node: ast.AST, values: Mapping[str, Any]) -> Iterator[ast.Name]:
+    """Yield the names of arrays that some code computes with as a whole."""
+    arrays = {n for n, v in values.items() if isinstance(v, np.ndarray) and v.ndim}
+    operations = ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.Compare | ast.Call
+    for part in ast.walk(node):
+        if not isinstance(part, operations) or not _computes(part):
+            continue
+        operands = [*ast.iter_child_nodes(part)]
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            operands.append(part.func.value)
+        yield from (n for n in operands if isinstance(n, ast.Name) and n.id in arrays)
+
+
+def _computes(node: ast.AST) -> bool:
+    """Whether an operation on a whole array computes; ``len(a)`` and a user's function don't."""
+    if isinstance(node, ast.Compare):
+        return not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute)
+    return True
 
 
 def without_slices(
     nest: ast.FunctionDef, values: Mapping[str, Any], namespace: Mapping[str, Any]
-) -> ast.FunctionDef:
-    """Return a nest with loops in the place of operations on short vectors.
+) -> Made:
+    """Return a nest with loops in the place of operations on arrays.
 
     Parameters
     ----------
@@ -100,27 +95,171 @@ def without_slices(
     NotSupportedError
         If there are others.
     """
-    stored = {
-        n.id for n in ast.walk(nest) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    arrays = {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n not in stored}
-    names = {name: v for name, v in {**namespace, **values}.items() if name not in stored}
-    made = _slice_rows.with_places(nest, arrays, names)
-    made.body = Rewriting(arrays, names).block(made.body)
-    return ast.fix_missing_locations(made)
+    changed = set(_slice_held.stored([nest]))
+    arrays = {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n not in changed}
+    names = {name: v for name, v in {**namespace, **values}.items() if name not in changed}
+    varying: set[str] = set()
+    while True:
+        made = _slice_rows.with_places(nest, arrays, names)
+        try:
+            return Rewriting(made, arrays, values, names, frozenset(varying)).run()
+        except _VaryingError as error:
+            varying.add(error.name)
 
 
-class Rewriting:
+class _VaryingError(Exception):
+    """A name is assigned arrays of several shapes."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class Rewriting(Bounds):
+    """The rewriting of one nest.
+
+    Parameters
+    ----------
+    nest : ast.FunctionDef
+        It is changed.
+    arrays : mapping
+        The parameters that are arrays and never assigned to.
+    values : mapping
+        Of all parameters.
+    names : mapping
+        The values of names that aren't assigned to.
+    varying : frozenset of str
+        Names that are assigned arrays of several shapes.
+    """
+
     def __init__(
         self,
+        nest: ast.FunctionDef,
         arrays: Mapping[str, np.ndarray[Any, Any]],
+        values: Mapping[str, Any],
         names: Mapping[str, Any],
+        varying: frozenset[str],
     ) -> None:
-        self.arrays = arrays
+        ranks = _slice_held.ranks_of(nest, values, names)
+        super().__init__(arrays, ranks, nest.body[0].lineno)
+        self.nest = nest
+        self.values = values
         self.names = names
-        self.count = 0
-        self.ahead: list[ast.stmt] = []
-        self.line = 0
+        self.varying = varying
+
+    def run(self) -> Made:
+        """Rewrite the nest."""
+        *body, last = self.nest.body
+        outputs = tuple(n.id for n in ast.walk(last) if isinstance(n, ast.Name))
+        held = _slice_held.held_names(self.nest, self.ranks)
+        _slice_held.check_bound(body, frozenset(held.keys() - self.values.keys()))
+        self.nest = _slice_held.with_views(
+            self.nest, held, self.arrays, frozenset({*outputs, *self.values})
+        )
+        *body, last = self.nest.body
+        self.changing = frozenset(_slice_held.stored(body))
+        self._begin(held)
+        new = self.block(body)
+        self._check_held(new)
+        made = copy.copy(self.nest)
+        made.body = [*self.begin, *new, self._last(last)]
+        for part in ast.walk(made):
+            if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
+                ast.copy_location(part, body[0])
+        buffers = {name: tuple(bounds) for name, bounds in self.buffers.items()}
+        kept = {name: one for name, one in self.held.items() if name in outputs}
+        result = Made(ast.fix_missing_locations(made), buffers, kept, outputs)
+        if result.memory(self.values) is None:
+            raise self.unfit("large arrays")
+        return result
+
+    # -- Names that are assigned arrays ---------------------------------------
+
+    def _begin(self, held: Mapping[str, int]) -> None:
+        """Write what goes before the loop: copies of what is replaced in it."""
+        self.ahead = self.begin
+        for name, rank in held.items():
+            one = Held(_HELD.format(name), rank, name in self.values)
+            self.buffers[one.memory] = [frozenset()] * rank
+            self.let(SET.format(name), ast.Constant(0))
+            if name in self.varying:
+                lengths = tuple(_LENGTH.format(name, axis) for axis in range(rank))
+                one = dataclasses.replace(one, lengths=lengths)
+                for axis, length in enumerate(lengths):
+                    self.bounds[length] = frozenset({(one.memory, axis)})
+                    self.let(length, ast.Constant(0))
+            self.held[name] = self._given_before(name, one) if one.is_parameter else one
+        self.ahead = []
+
+    def _given_before(self, name: str, one: Held) -> Held:
+        """Copy the array that a name stands for before the nest."""
+        given = self.values[name]
+        if type(given) is not np.ndarray or given.dtype != FLOAT64 or given.ndim != one.rank:
+            raise self.unfit(f"`{name}`, which was something else before")
+        sizes = tuple(self.size(name, axis) for axis in range(one.rank))
+        lengths = one.lengths or sizes
+        for axis, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
+            self.buffers[one.memory][axis] |= {(name, axis)}
+            if length != size:
+                self.let(length, name_of(size))
+        axes = tuple(Axis("", length) for length in lengths)
+        old, new = View(name, axes), View(one.memory, axes)
+        self.over(lengths, lambda places: self.put(new, places, old.element(places)))
+        return dataclasses.replace(one, lengths=lengths)
+
+    def _last(self, last: ast.stmt) -> ast.stmt:
+        """Return numbers in the place of arrays."""
+        assert isinstance(last, ast.Return)
+        parts = last.value.elts if isinstance(last.value, ast.Tuple) else [last.value]
+        found: list[ast.expr] = []
+        for part in parts:
+            assert isinstance(part, ast.Name)
+            held = self.held.get(part.id)
+            found += [name_of(n) for n in held.parts(part.id)] if held else [part]
+        return ast.copy_location(ast.Return(ast.Tuple(found, ast.Load())), last)
+
+    def _check_held(self, body: Sequence[ast.stmt]) -> None:
+        for statement in body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and node.id in self.held:
+                    raise unfit(f"`{node.id}` as a whole", getattr(node, "lineno", self.line))
+
+    def _assign(self, name: str, value: ast.expr) -> None:
+        """Write an array into the memory of a name."""
+        held = self.held[name]
+        made = self.expression(value)
+        is_alias = isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
+        if is_alias or "" in made.lengths or len(made.lengths) != held.rank:
+            raise self.unfit(f"what `{name}` is assigned")
+        for axis, length in enumerate(made.lengths):
+            self.buffers[held.memory][axis] |= self.bounds[length]
+        if name not in self.varying:
+            self._check_fixed(name, held, made.lengths)
+        view = View(held.memory, tuple(Axis("", length) for length in made.lengths))
+        if any(v.array == held.memory and v.text != name for v in made.views):
+            made = of_view(_slice_expressions.materialised(self, made))
+
+        def write(places: list[ast.expr]) -> None:
+            self.put(view, places, called(Hidden.FLOAT, made.at(places)))
+
+        self.over(made.lengths, write)
+        if name in self.varying:
+            for own, length in zip(held.lengths, made.lengths, strict=True):
+                self.let(own, name_of(length))
+        self.let(SET.format(name), ast.Constant(1))
+
+    def _check_fixed(self, name: str, held: Held, lengths: tuple[str, ...]) -> None:
+        """Check that a name always stands for arrays of one shape."""
+        if not self.sizes.issuperset(lengths):
+            raise _VaryingError(name)
+        for one, other in zip(held.lengths, lengths, strict=bool(held.lengths)):
+            if not self.may_be_same(one, other):
+                raise _VaryingError(name)
+            self.require_same(one, other)
+        if not held.lengths:
+            self.held[name] = dataclasses.replace(held, lengths=lengths)
+
+    # -- Statements -------------------------------------------------------------
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite statements; each comes after what it needs."""
@@ -138,6 +277,7 @@ class Rewriting:
         return found
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        """Rewrite one statement; what it needs done before goes into `ahead`."""
         match node:
             case ast.For():
                 self._for(node)
@@ -148,222 +288,112 @@ class Rewriting:
                 node.body, node.orelse = self.block(node.body), self.block(node.orelse)
                 return [node]
             case ast.While():
-                if self._is_of_vectors(node.test):
-                    raise self.unfit("a condition on vectors")
-                node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+                self._while(node)
                 return [node]
-            case (
-                ast.Assign(targets=[ast.Subscript() as target])
-                | ast.AugAssign(target=ast.Subscript() as target)
-            ) if has_slices(target):
-                return [self._elementwise(node, target)]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.held:
+                self._assign(name, value)
+                return []
+            case ast.Assign(targets=[target]) | ast.AugAssign(target=target) if self.ranks.of(
+                target
+            ) and not isinstance(target, ast.Tuple | ast.List):
+                op = node.op if isinstance(node, ast.AugAssign) else None
+                self._write(target, op, node.value)
+                return []
             case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.Expr(value=value):
+                if isinstance(node, ast.Assign):
+                    node.targets = [self._element_target(target) for target in node.targets]
+                elif isinstance(node, ast.AugAssign):
+                    target = self._element_target(node.target)
+                    assert isinstance(target, ast.Name | ast.Attribute | ast.Subscript)
+                    node.target = target
                 node.value = self.number(value)
                 return [node]
         if has_slices(node):
             raise self.unfit("a slice")
         return [node]
 
-    def unfit(self, what: str) -> NotSupportedError:
-        return NotSupportedError(f"{what}: this is array code", self.line, is_array_code=True)
+    def _element_target(self, node: ast.expr) -> ast.expr:
+        """Rewrite what a number is written to."""
+        if isinstance(node, ast.Tuple | ast.List):
+            node.elts = [self._element_target(part) for part in node.elts]
+            return node
+        if self.ranks.of(node) or has_slices(node):
+            raise self.unfit("several arrays written at once")
+        if isinstance(node, ast.Subscript) and self.root(node) in self.held:
+            made = _slice_expressions.element(self, node)
+            made.ctx = node.ctx
+            self._check_own(self.root(node))
+            return made
+        return node
 
-    def is_dot(self, node: ast.expr) -> bool:
-        """Whether a function is NumPy's for products of vectors."""
-        return of_numpy(node, self.names) is np.dot
+    def _check_own(self, name: str) -> None:
+        """Check that writing in place doesn't write to what the name stood for before."""
+        if name in self.held and self.held[name].is_parameter:
+            raise self.unfit(f"`{name}`, written in place and replaced")
 
-    def is_product(self, node: ast.Call) -> bool:
-        """Whether a call gives a number for vectors."""
-        return self.is_dot(node.func) or _slice_reductions.of(self, node) is not None
-
-    def elements(self, place: ast.expr) -> Elements:
-        """Return what writes the elements of vectors at a place."""
-        return Elements(self, place)
-
-    def new(self) -> str:
-        self.count += 1
-        return f"0s{self.count}"
+    def _while(self, node: ast.While) -> None:
+        """Compute the condition at the beginning of each turn if it is about arrays."""
+        outer, self.ahead = self.ahead, []
+        test = self.number(copy.deepcopy(node.test))
+        before, self.ahead = self.ahead, outer
+        body = self.block(node.body)
+        if not before:
+            node.test, node.body, node.orelse = test, body, self.block(node.orelse)
+            return
+        if node.orelse:
+            raise self.unfit("a condition on arrays, and `else`")
+        leave = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
+        node.test = ast.copy_location(ast.Constant(True), node.test)
+        node.body = [*before, leave, *body]
 
     # -- Numbers ------------------------------------------------------------
 
     def number(self, node: ast.expr) -> ast.expr:
-        """Return an expression that gives a number, with its products of vectors done ahead."""
-        made = _Products(self).visit(node)
-        if has_slices(made) or self._is_of_vectors(made):
-            raise self.unfit("an operation on vectors")
-        assert isinstance(made, ast.expr)
-        return made
+        """Return an expression that gives a number, with what is done to arrays done ahead."""
+        return _slice_expressions.number(self, node)
 
-    def _is_of_vectors(self, node: ast.AST) -> bool:
-        """Whether an array is computed with as a whole."""
-        return any(isinstance(part, ast.Slice | ast.MatMult) for part in ast.walk(node))
+    def expression(self, node: ast.expr) -> Expression:
+        """Return what gives the elements of an expression."""
+        return _slice_expressions.expression(self, node)
 
-    def product(self, left: ast.expr, right: ast.expr) -> ast.expr | None:
-        """Write the product of two vectors; None if they aren't."""
-        vectors = [self.vector(left), self.vector(right)]
-        if None in vectors:
-            return None
-        u, v = (vector for vector in vectors if vector is not None)
-        if any(self.arrays[x.array].dtype != FLOAT64 for x in (u, v)):
-            raise self.unfit("a product of other numbers than float64")
-        self.require_same(u.length, v.length)
+    # -- Writing to arrays ------------------------------------------------------
 
-        def element(at: ast.expr) -> ast.expr:
-            return ast.BinOp(u.element(at), ast.Mult(), v.element(copy.deepcopy(at)))
+    def _write(self, target: ast.expr, op: ast.operator | None, value: ast.expr) -> None:
+        """Write the elements of an expression into part of an array."""
+        self._check_own(self.root(target))
+        if _slice_expressions.is_exchange(self, target, value) and op is None:
+            assert isinstance(target, ast.Subscript)
+            _slice_expressions.exchange(self, target, value)
+            return
+        view = self.view(target) if op is not None else None  # In Python's order.
+        made = self.expression(value)
+        view = view or self.view(target)
+        if view is None or not self.is_float64(view.array) or self._is_read_only(view.array):
+            raise self.unfit("a write to this part of an array")
+        if len(made.lengths) > len(view.lengths) or "" in view.lengths:
+            raise self.unfit("a write of an array with more dimensions")
+        self.require_shape(view.lengths, made.lengths)
+        if any(v.array == view.array and not v.is_apart_or_same(view) for v in made.views):
+            made = of_view(_slice_expressions.materialised(self, made))
 
-        return self.total(u.length, element)
+        def write(places: list[ast.expr]) -> None:
+            element = called(Hidden.FLOAT, made.broadcast(places))
+            if op is None:
+                self.put(view, places, element)
+            else:
+                self.ahead.append(ast.AugAssign(view.element(places, ast.Store()), op, element))
 
-    def total(self, length: str, element: Callable[[ast.expr], ast.expr]) -> ast.expr:
-        """Write the sum of elements, given what writes the one at a place."""
-        sums = [self.new() for _ in range(_ACCUMULATORS)]
-        zero = ast.Constant(np.float64(0.0))
-        for name in sums:
-            self.ahead.append(ast.Assign([name_of(name, ast.Store())], zero))
-        whole, place = self.new(), self.new()
-        parts = ast.Constant(_ACCUMULATORS)
-        size = name_of(length)
-        self.let(whole, ast.BinOp(size, ast.FloorDiv(), parts))
-        steps = []
-        for i, name in enumerate(sums):
-            at: ast.expr = ast.BinOp(name_of(place), ast.Mult(), parts)
-            at = ast.BinOp(at, ast.Add(), ast.Constant(i)) if i else at
-            steps.append(_add(name, element(at)))
-        self.loop(place, [name_of(whole)], steps)
-        rest = ast.BinOp(name_of(whole), ast.Mult(), parts)
-        self.loop(place, [rest, size], [_add(sums[0], element(name_of(place)))])
-        halves = [
-            ast.BinOp(name_of(a), ast.Add(), name_of(b))
-            for a, b in zip(sums[::2], sums[1::2], strict=True)
-        ]
-        total = self.new()
-        self.let(total, ast.BinOp(halves[0], ast.Add(), halves[1]))
-        return name_of(total)
+        self.over(view.lengths, write)
 
-    def loop(self, place: str, bounds: list[ast.expr], body: list[ast.stmt]) -> None:
-        call = called(range, *bounds)
-        self.ahead.append(ast.For(name_of(place, ast.Store()), call, body, []))
-
-    def let(self, target: str, value: ast.expr) -> None:
-        self.ahead.append(ast.Assign([name_of(target, ast.Store())], value))
-
-    def require_same(self, one: str, other: str) -> None:
-        if one != other:
-            self.require(ast.Compare(name_of(one), [ast.Eq()], [name_of(other)]))
-
-    def require(self, condition: ast.expr) -> None:
-        """Leave what follows to Python where a condition doesn't hold."""
-        self.ahead.append(ast.Expr(called(Hidden.REQUIRE, condition)))
-
-    # -- Vectors --------------------------------------------------------------
-
-    def vector(self, node: ast.expr) -> _Vector | None:
-        """Return the vector that an expression names; None if it doesn't name one."""
-        if isinstance(node, ast.Name):
-            if node.id not in self.arrays or self.arrays[node.id].ndim != 1:
-                return None
-            self._check_short(node.id, 0)
-            return _Vector(node.id, (), (), "", self._size(node.id, 0))
-        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
-            return None
-        array = self.arrays.get(node.value.id)
-        if array is None:
-            return None
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        sliced = [i for i, part in enumerate(parts) if isinstance(part, ast.Slice)]
-        if not sliced and len(parts) == 1 == array.ndim:
-            source = self.vector(parts[0])
-            if source is None or self.arrays[source.array].dtype.kind not in "iu":
-                return None
-            return _Vector(node.value.id, (), (), "", source.length, source)
-        if len(sliced) != 1 or len(parts) != array.ndim:
-            return None
-        axis = sliced[0]
-        array_name = node.value.id
-        indices = [self._place(array_name, i, p) for i, p in enumerate(parts) if i != axis]
-        bounds = parts[axis]
-        assert isinstance(bounds, ast.Slice)
-        start, length = self._bounds(node.value.id, axis, bounds)
-        return _Vector(node.value.id, (*indices[:axis],), (*indices[axis:],), start, length)
-
-    def _check_short(self, array: str, axis: int) -> None:
-        if self.arrays[array].shape[axis] > SHORT:
-            raise self.unfit("a long vector")
-
-    def _size(self, array: str, axis: int) -> str:
-        name = self.new()
-        shape = ast.Attribute(name_of(array), "shape", ast.Load())
-        self.let(name, ast.Subscript(shape, ast.Constant(axis), ast.Load()))
-        return name
-
-    def hoisted(self, node: ast.expr) -> ast.expr:
-        """Compute a number ahead, once."""
-        if isinstance(node, ast.Name | ast.Constant):
-            return node
-        name = self.new()
-        self.let(name, self.number(node))
-        return name_of(name)
-
-    def _place(self, array: str, axis: int, node: ast.expr) -> ast.expr:
-        """Look once whether an index is within the bounds."""
-        if is_hidden(node, Hidden.KNOWN):
-            return node
-        name = self.new()
-        index = self.number(node)
-        self.let(name, called(Hidden.PLACE, name_of(array), ast.Constant(axis), index))
-        return called(Hidden.KNOWN, name_of(name))
-
-    def _bounds(self, array: str, axis: int, node: ast.Slice) -> tuple[str, str]:
-        """Write where a slice starts, and how many elements it has."""
-        if node.step is not None:
-            raise self.unfit("a slice with a step")
-        if not (isinstance(node.lower, ast.Name) and isinstance(node.upper, ast.Name)):
-            self._check_short(array, axis)  # Names on both sides: a piece, as of a sparse matrix.
-        size = self._size(array, axis)
-        if node.lower is None and node.upper is None:
-            return "", size
-        start = self._bound(node.lower, size) if node.lower is not None else ""
-        stop = self._bound(node.upper, size) if node.upper is not None else size
-        if not start:
-            return "", stop
-        length = self.new()
-        self.let(length, ast.BinOp(name_of(stop), ast.Sub(), name_of(start)))
-        self._replace_if(length, ast.Lt(), ast.Constant(0), ast.Constant(0))
-        return start, length
-
-    def _bound(self, node: ast.expr, size: str) -> str:
-        name = self.new()
-        self.let(name, called(Hidden.INDEX, self.number(node)))
-        again = ast.BinOp(name_of(name), ast.Add(), name_of(size))
-        self._replace_if(name, ast.Lt(), ast.Constant(0), again)
-        self._replace_if(name, ast.Lt(), ast.Constant(0), ast.Constant(0))
-        self._replace_if(name, ast.Gt(), name_of(size), name_of(size))
-        return name
-
-    def _replace_if(self, name: str, op: ast.cmpop, limit: ast.expr, new: ast.expr) -> None:
-        test = ast.Compare(name_of(name), [op], [limit])
-        self.ahead.append(ast.If(test, [ast.Assign([name_of(name, ast.Store())], new)], []))
-
-    # -- Element by element ---------------------------------------------------
-
-    def _elementwise(self, node: ast.Assign | ast.AugAssign, target: ast.Subscript) -> ast.stmt:
-        found = self.vector(target)
-        if found is None or self.arrays[found.array].dtype != FLOAT64:
-            raise self.unfit("a write to a slice")
-        place = self.new()
-        value = Elements(self, name_of(place), found, ast.dump(_as_read(target))).part(node.value)
-        element = found.element(name_of(place))
-        assert isinstance(element, ast.Subscript)
-        element.ctx = ast.Store()
-        new: ast.stmt = ast.Assign([element], value)
-        if isinstance(node, ast.AugAssign):
-            new = ast.AugAssign(element, node.op, value)
-        call = called(range, name_of(found.length))
-        return ast.For(name_of(place, ast.Store()), call, [new], [])
+    def _is_read_only(self, array: str) -> bool:
+        return array in self.arrays and not self.arrays[array].flags.writeable
 
     # -- What is gone over ----------------------------------------------------
 
     def _for(self, node: ast.For) -> None:
         """Go over places instead of slices."""
-        if not has_slices(node.iter):
+        if not has_slices(node.iter) and not self._is_held(node.iter):
+            node.iter = self._range(node.iter)
             return
         place = self.new()
         sizes: list[str] = []
@@ -373,10 +403,20 @@ class Rewriting:
             least = self.new()
             self.let(least, name_of(sizes[0]))
             for size in sizes[1:]:
-                self._replace_if(least, ast.Gt(), name_of(size), name_of(size))
+                self.replace_if(least, ast.Gt(), name_of(size), name_of(size))
         node.target = name_of(place, ast.Store())
         node.iter = called(range, name_of(least))
         node.body = [*(ast.copy_location(one, node) for one in given), *node.body]
+
+    def _is_held(self, node: ast.expr) -> bool:
+        return any(isinstance(n, ast.Name) and n.id in self.held for n in ast.walk(node))
+
+    def _range(self, node: ast.expr) -> ast.expr:
+        """Compute the bounds of a range ahead where arrays are in them."""
+        is_range = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if is_range and builtin(node.func.id, self.names) is range and not node.keywords:  # type: ignore[attr-defined]
+            node.args = [self.number(argument) for argument in node.args]  # type: ignore[attr-defined]
+        return node
 
     def _given(
         self, target: ast.expr, items: ast.expr, place: str, sizes: list[str]
@@ -396,126 +436,11 @@ class Rewriting:
                     for one, part in zip(target.elts, parts, strict=True)
                     for statement in self._given(one, part, place, sizes)
                 ]
-        if not isinstance(items, ast.Subscript) or not isinstance(items.value, ast.Name):
+        view = self.view(items)
+        if view is None or len(view.lengths) != 1 or len(view.parts) != 1:
             raise self.unfit("a loop over slices")
-        name = items.value.id
-        bounds = items.slice
-        if name not in self.arrays or self.arrays[name].ndim != 1:
-            raise self.unfit("a loop over slices")
-        if not isinstance(bounds, ast.Slice) or bounds.step is not None:
-            raise self.unfit("a loop over slices")
-        size = self._size(name, 0)
-        start = self._bound(bounds.lower, size) if bounds.lower is not None else ""
-        stop = self._bound(bounds.upper, size) if bounds.upper is not None else size
-        length = self.new()
-        self.let(
-            length,
-            ast.BinOp(name_of(stop), ast.Sub(), name_of(start) if start else ast.Constant(0)),
-        )
-        sizes.append(length)
-        return [_assignment(target, _Vector(name, (), (), start, length).element(name_of(place)))]
-
-
-class _Products(ast.NodeTransformer):
-    """Do products of vectors ahead."""
-
-    def __init__(self, rewriting: Rewriting) -> None:
-        self.rewriting = rewriting
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        if isinstance(node.op, ast.MatMult):
-            return self._product(node.left, node.right)
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        reduced = _slice_reductions.written(self.rewriting, node)
-        if reduced is not None:
-            return reduced
-        if self.rewriting.is_dot(node.func) and len(node.args) == 2 and not node.keywords:
-            self.rewriting.ahead.append(ast.Expr(node.func))  # Noted: it may be another one later.
-            return self._product(*node.args)
-        return self.generic_visit(node)
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """A part of it isn't computed: nothing may be done ahead."""
-        return self._whole(node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """A part of it may not be computed: nothing may be done ahead."""
-        return self._whole(node)
-
-    def _whole(self, node: ast.AST) -> ast.AST:
-        dots = (n for n in ast.walk(node) if isinstance(n, ast.Call))
-        if self.rewriting._is_of_vectors(node) or any(self.rewriting.is_dot(n.func) for n in dots):
-            raise self.rewriting.unfit("vectors in a part that may not be computed")
-        return node
-
-    def _product(self, left: ast.expr, right: ast.expr) -> ast.AST:
-        made = self.rewriting.product(left, right)
-        if made is None:
-            raise self.rewriting.unfit("a product of more than vectors")
-        return made
-
-
-class Elements(ast.NodeTransformer):
-    """The element at a place of an expression of vectors.
-
-    Parameters
-    ----------
-    rewriting : Rewriting
-    place : ast.expr
-    target : _Vector, optional
-        What is written to.
-    text : str
-        Its text.
-
-    Attributes
-    ----------
-    length : str
-        The name of the vectors' length; empty as long as there are none.
-    """
-
-    def __init__(
-        self, rewriting: Rewriting, place: ast.expr, target: _Vector | None = None, text: str = ""
-    ) -> None:
-        self.rewriting = rewriting
-        self.place = place
-        self.written = target.array if target else ""
-        self.text = text
-        self.length = target.length if target else ""
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        rewriting = self.rewriting
-        if isinstance(node, ast.operator | ast.unaryop | ast.Constant):
-            return node
-        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
-            return ast.BinOp(left=self.part(node.left), op=node.op, right=self.part(node.right))
-        if isinstance(node, ast.UnaryOp):
-            return ast.UnaryOp(op=node.op, operand=self.part(node.operand))
-        assert isinstance(node, ast.expr)
-        if isinstance(node, ast.Subscript) and has_slices(node):
-            vector = rewriting.vector(node)
-            if vector is None or vector.source is not None:
-                raise rewriting.unfit("an operation on more than vectors")
-            if vector.array == self.written and ast.dump(_as_read(node)) != self.text:
-                raise rewriting.unfit("a write to an array that is read elsewhere")
-            if rewriting.arrays[vector.array].dtype != FLOAT64:
-                raise rewriting.unfit("vectors of other numbers than float64")
-            self.length = self.length or vector.length
-            rewriting.require_same(self.length, vector.length)
-            return vector.element(copy.deepcopy(self.place))
-        if isinstance(node, ast.Name) and node.id in rewriting.arrays:
-            raise rewriting.unfit("a whole array")
-        if isinstance(node, ast.Call) and has_slices(node) and not rewriting.is_product(node):
-            if node.keywords or not is_ufunc(node.func, rewriting.names):
-                raise rewriting.unfit("a call with vectors")
-            return ast.Call(func=node.func, args=[*map(self.part, node.args)], keywords=[])
-        return rewriting.hoisted(node)
-
-    def part(self, node: ast.expr) -> ast.expr:
-        made = self.visit(node)
-        assert isinstance(made, ast.expr)
-        return made
+        sizes.append(view.lengths[0])
+        return [_assignment(target, view.element([name_of(place)]))]
 
 
 def _assignment(target: ast.expr, value: ast.expr) -> ast.stmt:
@@ -524,11 +449,3 @@ def _assignment(target: ast.expr, value: ast.expr) -> ast.stmt:
 
 def _is_pair(target: ast.expr) -> bool:
     return isinstance(target, ast.Tuple) and len(target.elts) == 2
-
-
-def _add(total: str, value: ast.expr) -> ast.stmt:
-    return ast.AugAssign(name_of(total, ast.Store()), ast.Add(), value)
-
-
-def _as_read(node: ast.Subscript) -> ast.Subscript:
-    return ast.Subscript(node.value, node.slice, ast.Load())

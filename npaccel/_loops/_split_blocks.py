@@ -18,6 +18,7 @@ from npaccel._loops._split_trees import (
     is_name_target,
     leading,
     may_be_elementwise,
+    may_be_simple,
     with_leading,
 )
 
@@ -245,14 +246,14 @@ class _Builder(Lifting):
         if facts.is_unrolled(statement) and not facts.reads_container(statement):
             self.add(statement)
             return
-        nest = facts.nests and not facts.in_nest and may_be_elementwise(statement, facts.containers)
-        nest = nest and not facts.has_form(statement)
-        if nest:
+        may_be = facts.nests and not facts.in_nest and not facts.has_form(statement)
+        of_elements = may_be and may_be_elementwise(statement, facts.containers)
+        if of_elements or (may_be and may_be_simple(statement, facts.containers)):
             self.flush()
-            facts.in_nest = True
+            facts.in_nest = of_elements
             inner = _Builder(facts, self.bound, self.depth)
             inner._driven(statement)
-            self.out.append(Nest(statement, inner.finished(), self.bound))
+            self.out.append(Nest(statement, inner.finished(), self.bound, of_elements))
             facts.in_nest = False
         else:
             self._driven(statement)

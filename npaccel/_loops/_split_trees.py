@@ -89,6 +89,40 @@ def may_be_elementwise(loop: ast.For | ast.While, containers: Names) -> bool:
     return _is_of_elements(loop, containers) or (may_be and not inside)
 
 
+_SIMPLE = (
+    ast.Assign, ast.AugAssign, ast.For, ast.While, ast.If, ast.Pass, ast.Expr, ast.Break,
+    ast.Continue, ast.Assert, ast.Raise,
+)  # fmt: skip
+_MADE = (
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Dict, ast.Set, ast.Lambda,
+    ast.JoinedStr, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred, ast.NamedExpr,
+)  # fmt: skip
+
+
+def may_be_simple(loop: ast.For | ast.While, containers: Names) -> bool:
+    """Whether a loop only computes with numbers and arrays, by its text.
+
+    Parameters
+    ----------
+    loop : ast.For or ast.While
+    containers : frozenset of str
+        Names of lists and dicts.
+    """
+    displays = 0
+    for node in ast.walk(loop):
+        if isinstance(node, ast.stmt) and not isinstance(node, _SIMPLE):
+            return False
+        if isinstance(node, _MADE) or (isinstance(node, ast.Name) and node.id in containers):
+            return False
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            return False
+        if isinstance(node, ast.List):
+            displays += 1
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.List):
+            displays -= 1
+    return not displays
+
+
 def _is_of_elements(loop: ast.For | ast.While, containers: Names) -> bool:
     subscripts = [
         n for n in ast.walk(loop) if isinstance(n, ast.Subscript) and not _is_item(n, containers)

@@ -43,18 +43,33 @@ def test_elements(text):
     ("text", "part"),
     [
         ("for i in range(1, 4):\n    a[i] = a[i - 1] + 1", "line 3: `a[i - 1]` is an array"),
-        ("for i in range(4):\n    a[i, 1:] = 0.0", "line 3: a slice"),
-        ("for i in range(4):\n    v[i] = a[i, :].sum()", "slice"),
+        ("for i in range(4):\n    a[i, ::2] = 0.0", "line 3: a slice with a step"),
+        ("for i in range(4):\n    v[i] = a[i, :].sum(axis=0)", "line 3"),
         ("for i in range(4):\n    v[i] = a[i].sum()", "line 3"),
         ("for i in range(4):\n    a[i] = 0.0", "line 3: a write to a row"),
-        ("for i in range(4):\n    v += a[:, 0]", "line 3"),
-        ("for i in range(4):\n    v[i] = np.dot(v, v)", "line 3"),
+        ("for i in range(4):\n    v += np.sort(a[:, 0])", "line 3"),
+        ("for i in range(4):\n    v[i] = np.dot(v, v, None)", "line 3"),
         ("for i in range(4):\n    w = np.zeros(3)\n    v[i] = np.sum(a)", "line 4: `a`"),
         ("for i in range(4):\n    print(i)", "line 2: it doesn't read or write elements"),
     ],
 )
 def test_arrays(text, part):
     assert part in reason(text, a=A, v=V)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for i in range(4):\n    a[i, 1:] = 0.0",
+        "for i in range(4):\n    v[i] = a[:, :].sum()",
+        "for i in range(4):\n    a *= 2",
+        "for i in range(4):\n    a[i, 0] = np.dot(v, v)",
+    ],
+)
+def test_small_arrays(text):
+    large = np.zeros((200, 1 << 17)) if "i, 1:" in text else np.zeros((200, 100))
+    assert reason(text, a=A, v=V) == ""
+    assert "a large array" in reason(text, a=large, v=np.zeros(1 << 18))
 
 
 def test_what_cannot_be_typed_is_element_wise_all_the_same():

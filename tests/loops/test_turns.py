@@ -205,7 +205,7 @@ def recorded(a, n):
     energy = np.zeros(80)
     for i in range(n):
         a = np.sin(a)
-        energy[i] = np.sum(a**2)
+        energy[i] = np.sum(a**2, axis=0)  # An axis: no loop over elements is made of it.
     return energy, a
 
 
