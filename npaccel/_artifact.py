@@ -58,18 +58,26 @@ def group_key(scope: Scope, options: Options) -> str:
 
 @functools.cache
 def environment() -> tuple[str, ...]:
-    """What of the machine and its software compiled code depends on."""
+    """What of the machine and its software compiled graphs depend on."""
+    return (
+        *common_environment(),
+        torch.__version__,
+        torch.backends.cpu.get_cpu_capability(),
+        str(torch.get_num_threads()),
+        _compiler(),
+    )
+
+
+@functools.cache
+def common_environment() -> tuple[str, ...]:
+    """What of them all compiled code depends on, whoever compiles it."""
     return (
         __version__,
         _own_sources(),
         sys.implementation.cache_tag or platform.python_version(),
-        torch.__version__,
         np.__version__,
         platform.machine(),
-        torch.backends.cpu.get_cpu_capability(),
         _processor(),
-        str(torch.get_num_threads()),
-        _compiler(),
     )
 
 

@@ -242,7 +242,7 @@ def test_loops_say_which_lines_they_drive():
             x = np.sin(x) + 1
         return x
 
-    jitted = npaccel.jit(turns, backend="eager", cache=False)
+    jitted = npaccel.jit(turns, backend="eager", cache=False, loops="compile")
     jitted(np.ones(100), 5)
     found = engines(jitted.report())
     assert found[line_of(turns, "for _")] == "Python"

@@ -6,6 +6,7 @@
     python children.py peak_memory IMPLEMENTATION DTYPE
     python children.py estimator_memory CASE IMPLEMENTATION
     python children.py compile_loop STEPS
+    python children.py first_nest PROGRAM
 
 The clock starts before anything heavy is imported, and this file imports
 nothing else first: keep it so.
@@ -140,6 +141,30 @@ def compile_loop(steps: str) -> dict[str, Any]:
     return {"seconds": taken[0] - taken[1], "running": taken[1]}
 
 
+def first_nest(program: str) -> dict[str, Any]:
+    """Return the seconds that Numba's import and the first call of a program's loop take.
+
+    Less those of a second call.
+    """
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    import npaccel
+    from benchmarks.loop_programs import PROGRAMS
+
+    start = time.perf_counter()
+    import numba  # noqa: F401 (the call imports it otherwise)
+
+    imported = time.perf_counter() - start
+    call = npaccel.jit(PROGRAMS[program].function, default_float="float64")
+    taken = []
+    for _ in range(2):
+        arguments = PROGRAMS[program].make_arguments("test")
+        start = time.perf_counter()
+        call(*arguments)
+        taken.append(time.perf_counter() - start)
+    called = taken[0] - taken[1]
+    return {"seconds": imported + called, "import": imported, "call": called}
+
+
 def main(task: str, *arguments: str) -> None:
     """Do one task and print its answer."""
     tasks: dict[str, Callable[..., dict[str, Any]]] = {
@@ -149,6 +174,7 @@ def main(task: str, *arguments: str) -> None:
         "peak_memory": peak_memory,
         "estimator_memory": estimator_memory,
         "compile_loop": compile_loop,
+        "first_nest": first_nest,
     }
     answer = tasks[task](*arguments)
     import json

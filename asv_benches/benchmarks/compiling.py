@@ -35,6 +35,22 @@ class WarmStart:
         return seconds
 
 
+class FirstNest:
+    """First call of a loop that Numba compiles, with Numba's import, new process."""
+
+    params = [["gauss_seidel", "lu_elements", "nussinov", "crc16"], ["cold", "warm"]]
+    param_names = ["program", "caches"]
+    unit = "seconds"
+    timeout = 600
+
+    def track_first_call(self, program: str, state: str) -> float:
+        with empty_caches() as caches:
+            if state == "warm":
+                run_child("first_nest", program, caches=caches)
+            seconds: float = run_child("first_nest", program, caches=caches)["seconds"]
+        return seconds
+
+
 class Import:
     """Importing npaccel against importing torch, new process."""
 

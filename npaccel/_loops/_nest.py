@@ -83,6 +83,7 @@ class NestRunner:
                 default_float=program.options.default_float,
                 on_python=self._ran_in_python,
                 splits=is_array_code,
+                cache=program.options.cache,
             )
         except _numba.NotInstalledError:
             if is_array_code:

@@ -52,6 +52,7 @@ def compile_nest(
     default_float: str = "float64",
     on_python: Callable[[str, int], None] | None = None,
     splits: bool = False,
+    cache: bool = True,
 ) -> CompiledNest:
     """Compile a loop nest for the types of these values.
 
@@ -72,6 +73,8 @@ def compile_nest(
         Told the reason and the line when a later call must run in Python.
     splits : bool
         Whether such a call gives None instead, because the caller has another way.
+    cache : bool
+        Whether what is compiled is kept on disk.
 
     Returns
     -------
@@ -84,7 +87,8 @@ def compile_nest(
     NotSupportedError
         If the nest isn't scalar code, or its types can't be told.
     """
-    made = CompiledNest(nest, namespace, filename, default_float == "float32", on_python, splits)
+    narrow = default_float == "float32"
+    made = CompiledNest(nest, namespace, filename, narrow, on_python, splits, cache)
     made.prepare(values)
     return made
 
@@ -98,7 +102,7 @@ class CompiledNest:
 
     Parameters
     ----------
-    nest, namespace, filename, on_python, splits
+    nest, namespace, filename, on_python, splits, cache
         See `compile_nest`.
     narrow : bool
     """
@@ -111,6 +115,7 @@ class CompiledNest:
         narrow: bool,
         on_python: Callable[[str, int], None] | None,
         splits: bool,
+        cache: bool,
     ) -> None:
         self.nest = nest
         self.names = [argument.arg for argument in nest.args.args]
@@ -119,6 +124,7 @@ class CompiledNest:
         self.narrow = narrow
         self.on_python = on_python
         self.splits = splits
+        self.cache = cache
         self._source = (ast.dump(nest, include_attributes=True), filename, narrow)
         self._paths: dict[tuple[Any, ...], tuple[ast.FunctionDef, dict[str, Any]]] = {}
         self._made: dict[tuple[Any, ...], _Version | None] = {}
@@ -198,7 +204,7 @@ class CompiledNest:
             lowered = _scalar_nest.lower(nest, values, self.namespace, self.narrow)
             every = _with_memory(lowered, values)
             assert every is not None  # Or it wouldn't be fit.
-            versions.append(_Version(lowered, _compile(lowered, every, nest)))
+            versions.append(_Version(lowered, _compile(lowered, every, nest, self.cache)))
             _compiled[place] = versions
             while len(_compiled) > _KEPT:
                 del _compiled[next(iter(_compiled))]
@@ -315,8 +321,10 @@ def _is_same_number(found: Any, wanted: Any) -> bool:
     return is_number and type(found) is type(wanted) and repr(found) == repr(wanted)
 
 
-def _compile(lowered: Lowered, values: Mapping[str, Any], nest: ast.FunctionDef) -> Any:
-    """Compile the code of a nest.
+def _compile(
+    lowered: Lowered, values: Mapping[str, Any], nest: ast.FunctionDef, cache: bool
+) -> Any:
+    """Compile the code of a nest, or load what was compiled before.
 
     Raises
     ------
@@ -328,7 +336,7 @@ def _compile(lowered: Lowered, values: Mapping[str, Any], nest: ast.FunctionDef)
     try:
         import numba
 
-        from npaccel._loops import _numba_runtime
+        from npaccel._loops import _numba_disk, _numba_runtime
     except ImportError as error:
         raise NotInstalledError(
             f"Numba can't be imported ({error}); install it with: pip install 'npaccel[numba]'"
@@ -340,6 +348,8 @@ def _compile(lowered: Lowered, values: Mapping[str, Any], nest: ast.FunctionDef)
     inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
     types = [numba.types.int64[::1], numba.types.float64[::1]]
     types += [_numba_type(numba, value) for value in inputs]
+    if cache:
+        _numba_disk.keep([names[part] for part in lowered.functions], lowered.source, types)
     function = names["nest"]
     try:
         with warnings.catch_warnings():
