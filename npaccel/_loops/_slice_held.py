@@ -37,6 +37,48 @@ def stored(nodes: Iterable[ast.AST]) -> dict[str, list[ast.AST]]:
     return found
 
 
+def swapped_names(nest: ast.FunctionDef, values: Mapping[str, Any]) -> list[frozenset[str]]:
+    """Return the parameters that only change names: ``old, u = u, old``.
+
+    Parameters
+    ----------
+    nest : ast.FunctionDef
+    values : mapping
+        Of its parameters.
+
+    Returns
+    -------
+    list of frozenset of str
+        Names that stand for each other's arrays.
+    """
+    places = stored(nest.body)
+    swaps = [(n, found) for n in ast.walk(nest) if (found := swap(n))]
+    inside = {id(t) for node, _ in swaps for t in ast.walk(node.targets[0])}  # type: ignore[attr-defined]
+    groups: list[frozenset[str]] = []
+    for _, names in swaps:
+        touched = [group for group in groups if group & names]
+        groups = [group for group in groups if not group & names]
+        groups.append(names.union(*touched))
+    return [
+        group
+        for group in groups
+        if all(type(values.get(n)) is np.ndarray and values[n].ndim for n in group)
+        and all(id(place) in inside for n in group for place in places[n])
+    ]
+
+
+def swap(node: ast.AST) -> frozenset[str]:
+    """Return the names that a statement has change places; empty if it does something else."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            own = [n.id for n in targets if isinstance(n, ast.Name)]
+            given = [n.id for n in values if isinstance(n, ast.Name)]
+            every = len(own) == len(targets) and len(given) == len(values)
+            if every and set(own) == set(given) and len(set(own)) == len(own) == len(given):
+                return frozenset(own)
+    return frozenset()
+
+
 def ranks_of(nest: ast.FunctionDef, values: Mapping[str, Any], names: Mapping[str, Any]) -> Ranks:
     """Return how many dimensions a nest's names have.
 
@@ -61,8 +103,15 @@ def ranks_of(nest: ast.FunctionDef, values: Mapping[str, Any], names: Mapping[st
     return ranks
 
 
-def held_names(nest: ast.FunctionDef, ranks: Ranks) -> dict[str, int]:
-    """Return the names that are assigned arrays, with their dimensions.
+def held_names(nest: ast.FunctionDef, ranks: Ranks, swapped: frozenset[str]) -> dict[str, int]:
+    """Return the names that are assigned new arrays, with their dimensions.
+
+    Parameters
+    ----------
+    nest : ast.FunctionDef
+    ranks : Ranks
+    swapped : frozenset of str
+        Names that only change places.
 
     Raises
     ------
@@ -80,7 +129,7 @@ def held_names(nest: ast.FunctionDef, ranks: Ranks) -> dict[str, int]:
     found = {}
     for name, nodes in places.items():
         rank = ranks.dimensions.get(name, 0)
-        if not rank:
+        if not rank or name in swapped:
             continue
         if not all(id(node) in simple for node in nodes):
             raise unfit(f"`{name}` assigned in another way", nest.body[0].lineno)

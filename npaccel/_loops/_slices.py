@@ -95,14 +95,15 @@ def without_slices(
     NotSupportedError
         If there are others.
     """
-    changed = set(_slice_held.stored([nest]))
+    swapped = _slice_held.swapped_names(nest, values)
+    changed = set(_slice_held.stored([nest])).difference(*swapped)
     arrays = {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n not in changed}
     names = {name: v for name, v in {**namespace, **values}.items() if name not in changed}
     varying: set[str] = set()
     while True:
         made = _slice_rows.with_places(nest, arrays, names)
         try:
-            return Rewriting(made, arrays, values, names, frozenset(varying)).run()
+            return Rewriting(made, arrays, values, names, swapped, frozenset(varying)).run()
         except _VaryingError as error:
             varying.add(error.name)
 
@@ -128,6 +129,8 @@ class Rewriting(Bounds):
         Of all parameters.
     names : mapping
         The values of names that aren't assigned to.
+    swapped : sequence of frozenset of str
+        The parameters that stand for each other's arrays.
     varying : frozenset of str
         Names that are assigned arrays of several shapes.
     """
@@ -138,6 +141,7 @@ class Rewriting(Bounds):
         arrays: Mapping[str, np.ndarray[Any, Any]],
         values: Mapping[str, Any],
         names: Mapping[str, Any],
+        swapped: Sequence[frozenset[str]],
         varying: frozenset[str],
     ) -> None:
         ranks = _slice_held.ranks_of(nest, values, names)
@@ -145,13 +149,15 @@ class Rewriting(Bounds):
         self.nest = nest
         self.values = values
         self.names = names
+        self.groups = swapped
+        self.swapped = frozenset().union(*swapped)
         self.varying = varying
 
     def run(self) -> Made:
         """Rewrite the nest."""
         *body, last = self.nest.body
         outputs = tuple(n.id for n in ast.walk(last) if isinstance(n, ast.Name))
-        held = _slice_held.held_names(self.nest, self.ranks)
+        held = _slice_held.held_names(self.nest, self.ranks, self.swapped)
         _slice_held.check_bound(body, frozenset(held.keys() - self.values.keys()))
         self.nest = _slice_held.with_views(
             self.nest, held, self.arrays, frozenset({*outputs, *self.values})
@@ -178,6 +184,12 @@ class Rewriting(Bounds):
     def _begin(self, held: Mapping[str, int]) -> None:
         """Write what goes before the loop: copies of what is replaced in it."""
         self.ahead = self.begin
+        for first, *others in map(sorted, self.groups):
+            if any(self.arrays[first].ndim != self.arrays[other].ndim for other in others):
+                raise self.unfit("arrays of several dimensions that swap names")
+            for axis in range(self.arrays[first].ndim):
+                for other in others:
+                    self.require_same(self.size(first, axis), self.size(other, axis))
         for name, rank in held.items():
             one = Held(_HELD.format(name), rank, name in self.values)
             self.buffers[one.memory] = [frozenset()] * rank
@@ -289,6 +301,8 @@ class Rewriting(Bounds):
                 return [node]
             case ast.While():
                 self._while(node)
+                return [node]
+            case ast.Assign() if _slice_held.swap(node) & self.swapped:
                 return [node]
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.held:
                 self._assign(name, value)

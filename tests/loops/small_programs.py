@@ -181,6 +181,7 @@ class Writer:
             f"h1 {self.one('+=', '*=')} {self.number()}",
             f"a[[{rows[0]}, {rows[1]}]] = a[[{rows[2]}, {rows[3]}]]",
             "v[[k, p]] = v[[p, k]]",
+            self.one("u, v = v, u", "a, b = b, a"),
             f"if {self.number()} < s:\n    {self.one('break', 'continue')}",
         ]
 
@@ -209,6 +210,7 @@ class Writer:
             if name in text and self.random.random() < 0.9:
                 first.append(f"        {name} = {write(1)} + 0")
         outputs = ["s", "t", *(["w"] if "w" in text else [])]
+        outputs += [name for name in "abuv" if f"{name}, " in text]
         outputs += [n for n in ("h1", "m1") if f" {n} =" in text and self.random.random() < 0.4]
         head = self.one(*HEADS)
         if head.startswith("while"):
@@ -327,7 +329,8 @@ def _compared(text: str, lowered: _scalar_nest.Lowered, values: dict[str, Any]) 
     assert wanted is not None
     for one, other in zip(outputs, wanted, strict=True):
         assert type(one) is type(other), text
-        assert (one is ours.get("w")) == (other is theirs.get("w")), text
+        same = [[one is v for v in ours.values()], [other is v for v in theirs.values()]]
+        assert same[0] == same[1], text
         assert np.shape(one) == np.shape(other), text
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9, err_msg=text)
     _assert_same(text, ours, theirs)
