@@ -32,6 +32,7 @@ from npaccel._arguments import how_converted, to_tensor
 from npaccel._numpy import _table
 from npaccel._numpy._context import settings
 from npaccel._torch_internals import vectorized_calls
+from npaccel._torch_internals.jitted_calls import is_jitted
 from npaccel._torch_internals.numpy_calls import refuse
 from npaccel._torch_internals.numpy_operations import FLAT_OF, RELAID, SCALAR
 from npaccel._torch_internals.numpy_state import active
@@ -75,7 +76,7 @@ def patch_inputs() -> None:
         return variable
 
     def wrap(self: Any, value: Any) -> Any:
-        if active.depth and getattr(type(value), "_npaccel_jitted", False):
+        if active.depth and is_jitted(value):
             self.install_guards(dynamo_builder.GuardBuilder.ID_MATCH)
             source = AttrSource(self.source, "__wrapped__")
             return VariableBuilder(self.tx, source)(value.__wrapped__)

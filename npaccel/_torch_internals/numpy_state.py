@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 
 class _Active(threading.local):
     depth = 0
     pieces = False
+    on_break: Callable[[Any], None] | None = None
     draws = False
     scalars: frozenset[int] = frozenset()
     relaid: frozenset[int] = frozenset()
@@ -19,11 +21,17 @@ active = _Active()
 
 
 @contextlib.contextmanager
-def in_pieces() -> Iterator[None]:
-    """Trace parts of a function: arrays may come from NumPy, with any strides."""
-    before = active.pieces
-    active.pieces = True
+def in_pieces(on_break: Callable[[Any], None]) -> Iterator[None]:
+    """Trace parts of a function: arrays may come from NumPy, with any strides.
+
+    Parameters
+    ----------
+    on_break : callable
+        Is told of every graph break, as a `CaptureError`.
+    """
+    before = active.pieces, active.on_break
+    active.pieces, active.on_break = True, on_break
     try:
         yield
     finally:
-        active.pieces = before
+        active.pieces, active.on_break = before

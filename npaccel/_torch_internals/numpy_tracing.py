@@ -21,6 +21,7 @@ from torch._dynamo.variables.misc import NumpyVariable
 from npaccel import _numpy
 from npaccel._numpy import _table
 from npaccel._torch_internals import (
+    jitted_calls,
     numpy_assignments,
     numpy_objects,
     numpy_slots,
@@ -66,7 +67,8 @@ def numpy_traced(
         Whether NumPy's random numbers may be inputs of the graph.
     """
     install()
-    before = active.scalars, active.relaid, active.draws
+    before = active.scalars, active.relaid, active.draws, active.pieces, active.on_break
+    active.pieces, active.on_break = False, None  # Of the function that calls this one.
     active.depth += 1
     active.scalars, active.draws = frozenset(map(id, scalars)), draws
     active.relaid = frozenset(map(id, relaid))
@@ -74,7 +76,7 @@ def numpy_traced(
         yield
     finally:
         active.depth -= 1
-        active.scalars, active.relaid, active.draws = before
+        active.scalars, active.relaid, active.draws, active.pieces, active.on_break = before
 
 
 def install() -> None:
@@ -102,6 +104,7 @@ def install() -> None:
         python_numbers.patch_formatting(active)
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()
+        jitted_calls.patch_methods()
         _installed = True
 
 

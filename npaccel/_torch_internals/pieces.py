@@ -12,8 +12,7 @@ import logging
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -25,6 +24,7 @@ from torch._guards import TracingContext
 
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
+from npaccel._torch_internals import jitted_calls
 from npaccel._torch_internals.capture import (
     Capture,
     CaptureError,
@@ -34,18 +34,13 @@ from npaccel._torch_internals.capture import (
 )
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
 from npaccel._torch_internals.numpy_operations import scalar_results
-from npaccel._torch_internals.numpy_state import in_pieces
+from npaccel._torch_internals.numpy_state import active, in_pieces
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 
 #: So often a piece is compiled; for other values it runs in NumPy.
 LIMIT = 64
 
 
-class _Listener(threading.local):
-    on_break: Callable[[CaptureError], None] | None = None
-
-
-_listener = _Listener()
 _patch_lock = threading.Lock()
 
 
@@ -68,6 +63,7 @@ def compiled_in_pieces(
         So often a piece is compiled; for other values it runs in NumPy.
     """
     _listen_to_breaks()
+    jitted_calls.leave_alone()
 
     narrowed: dict[Narrowed, None] = {}
 
@@ -84,8 +80,7 @@ def compiled_in_pieces(
     def run(*args: Any, **kwargs: Any) -> Any:
         with (
             numpy_traced(),
-            in_pieces(),
-            _listening(on_break),
+            in_pieces(on_break),
             _configured(limit),
             narrowings_noted(narrowed),
             warnings.catch_warnings(),
@@ -134,34 +129,24 @@ def copy_of(piece: Capture) -> Callable[..., Any]:
     return forward
 
 
-@contextmanager
-def _listening(on_break: Callable[[CaptureError], None]) -> Iterator[None]:
-    before = _listener.on_break
-    _listener.on_break = on_break
-    try:
-        yield
-    finally:
-        _listener.on_break = before
-
-
 class _Suppressed(logging.Filter):
     """Tell of errors that Dynamo suppresses, instead of printing them: convert_frame.py."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Keep the messages that aren't about a piece of npaccel's."""
         error = record.exc_info[1] if record.exc_info else None
-        if _listener.on_break is None or error is None:
+        if active.on_break is None or error is None:
             return True
         inner = getattr(error, "inner_exception", None)
         if isinstance(inner, CaptureError):
-            _listener.on_break(inner)
+            active.on_break(inner)
             return False
         stack = list(
             getattr(error, "real_stack", None) or traceback.extract_tb(error.__traceback__)
         )
         user = [frame for frame in stack if not is_internal(frame.filename)]
         text = f"a piece can't be compiled: {type(error).__name__}: {first_lines(str(error))}"
-        _listener.on_break(CaptureError(text, "error", user, True))
+        active.on_break(CaptureError(text, "error", user, True))
         return False
 
 
@@ -178,7 +163,7 @@ def _listen_to_breaks() -> None:
         @functools.wraps(original)
         def log_graph_break(self: Any, code_options: Any, reason: str = "", *rest: Any,
                             **named: Any) -> Any:  # fmt: skip
-            if _listener.on_break is not None:
+            if active.on_break is not None:
                 _tell(self, reason, [*rest, *named.values()])
             return original(self, code_options, reason, *rest, **named)
 
@@ -192,7 +177,7 @@ def _tell(translator: Any, reason: str, rest: list[Any]) -> None:
     stack = list(getattr(error, "real_stack", None) or (stacks[0] if stacks else []))
     user = [frame for frame in stack if not is_internal(frame.filename)]
     user = user or [translator.frame_summary()]
-    assert _listener.on_break is not None
+    assert active.on_break is not None
     category = getattr(error, "gb_type", None) or "graph break"
     text = first_lines(str(getattr(error, "msg", None) or reason))
-    _listener.on_break(CaptureError(text, category, user, True))
+    active.on_break(CaptureError(text, category, user, True))

@@ -1,0 +1,81 @@
+"""Jitted functions that others call: methods are traced, and calls at graph breaks left alone.
+
+Read from torch/_dynamo/variables/{misc,user_defined}.py and torch/_dynamo/eval_frame.py of 2.11
+and 2.13.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from torch._dynamo.eval_frame import set_code_exec_strategy
+from torch._dynamo.source import AttrSource
+from torch._dynamo.types import FrameAction, FrameExecStrategy
+from torch._dynamo.variables.functions import UserFunctionVariable, UserMethodVariable
+from torch._dynamo.variables.misc import SuperVariable
+from torch._dynamo.variables.user_defined import UserDefinedClassVariable
+
+from npaccel._torch_internals.numpy_state import active
+
+
+def is_jitted(value: Any) -> bool:
+    """Whether something is what `npaccel.jit` makes."""
+    return getattr(type(value), "_npaccel_jitted", False)
+
+
+def patch_methods() -> None:
+    """Trace `self.step()` and `super().step()` where a jitted function is the method.
+
+    Dynamo traces ``Jitted.__get__``, which makes a method of what stands for the function. It
+    doesn't do so for `super`, and takes static and class methods for functions.
+    """
+    original_call = UserDefinedClassVariable.call_function
+    original_found = SuperVariable._resolved_getattr_and_source
+    original_function = UserFunctionVariable.__init__
+    original_method = UserMethodVariable.__init__
+
+    @functools.wraps(original_call)
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if active.depth and self.value is types.MethodType and len(args) == 2 and not kwargs:
+            function = args[0].realize()
+            if type(function) is UserFunctionVariable:
+                return UserMethodVariable(function.fn, args[1], source_fn=function.source)
+        return original_call(self, tx, args, kwargs)
+
+    @functools.wraps(original_found)
+    def resolved(self: Any, tx: Any, name: str) -> Any:
+        found, source = original_found(self, tx, name)
+        if active.depth and is_jitted(found):
+            return found.__wrapped__, source and AttrSource(source, "__wrapped__")
+        return found, source
+
+    @functools.wraps(original_function)
+    def function(self: Any, fn: Any, *args: Any, **kwargs: Any) -> None:
+        if active.depth and is_jitted(fn):
+            source = kwargs.get("source")
+            if source is not None and not isinstance(self, UserMethodVariable):
+                kwargs["source"] = AttrSource(source, "__wrapped__")
+            fn = fn.__wrapped__
+        original_function(self, fn, *args, **kwargs)
+
+    @functools.wraps(original_method)
+    def method(self: Any, fn: Any, *args: Any, **kwargs: Any) -> None:
+        original_method(self, fn, *args, **kwargs)
+        if active.depth and is_jitted(fn) and self.source_fn is not None:
+            self.source_fn = AttrSource(self.source_fn, "__wrapped__")
+
+    UserFunctionVariable.__init__ = function  # type: ignore[method-assign]
+    UserMethodVariable.__init__ = method  # type: ignore[method-assign]
+    UserDefinedClassVariable.call_function = call_function  # type: ignore[method-assign]
+    SuperVariable._resolved_getattr_and_source = resolved  # type: ignore[method-assign]
+
+
+@functools.cache
+def leave_alone() -> None:
+    """Keep Dynamo's frame hook from calls of jitted functions, and from all that those call."""
+    from npaccel._jit import Jitted
+
+    skip = FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP)
+    set_code_exec_strategy(Jitted.__call__.__code__, skip)
