@@ -27,6 +27,7 @@ from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
+from npaccel._results import FAILURES
 from npaccel._runner import FAILED, MISS, OVERLAP, Runner, make_runner
 from npaccel._torch_internals import quietly_imported
 from npaccel._torch_internals.loader import NotPortableError
@@ -164,7 +165,7 @@ class Engine:
     def _run(self, runner: Runner, values: Sequence[Any]) -> Any:
         try:
             result = runner(values)
-        except RuntimeError as error:
+        except FAILURES as error:
             return self._failed_at_run_time(error, values)
         if result is OVERLAP:
             return self._overlapping(values)
@@ -185,9 +186,14 @@ class Engine:
     def _has_tensors(self, values: Sequence[Any]) -> bool:
         return _arguments.device_of(values) is not None
 
-    def _failed_at_run_time(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+    def _failed_at_run_time(self, error: Exception, values: Sequence[Any]) -> Any:
         """Let NumPy raise its own error, at the user's line, where it does."""
-        from npaccel._results import AssumptionError, as_numpy_error, is_assumption
+        from npaccel._results import (
+            AssumptionError,
+            as_numpy_error,
+            assumption_and_advice,
+            is_assumption,
+        )
 
         if isinstance(error, AssumptionError) and not error.after_others:
             return self._not_as_assumed(error, values)
@@ -203,15 +209,10 @@ class Engine:
             raise translated from error
         if not _are_same(values, copies):
             raise translated from error  # The compiled code may have written to them already.
-        self.fall_back(
-            f"compiled code stops at an error that the function catches, or that NumPy doesn't "
-            f"have ({type(translated).__name__}: {translated}), so this call runs in NumPy",
-            "look for what causes the error before the compiled function is called, or catch it "
-            "outside of it",
-        )
+        self.fall_back(*assumption_and_advice(error))
         return self.plain(values) if _share(result, copies) else result
 
-    def _not_as_assumed(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+    def _not_as_assumed(self, error: Exception, values: Sequence[Any]) -> Any:
         """Run in NumPy what was compiled for other data."""
         from npaccel._results import assumption_and_advice
 
@@ -219,7 +220,7 @@ class Engine:
         self.fall_back(*assumption_and_advice(error))
         return result
 
-    def _not_as_assumed_after_writes(self, error: RuntimeError, values: Sequence[Any]) -> Any:
+    def _not_as_assumed_after_writes(self, error: Exception, values: Sequence[Any]) -> Any:
         """Do so after parts of the function that may have written to its arguments.
 
         Raises

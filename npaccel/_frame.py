@@ -32,7 +32,7 @@ from npaccel._runner import (
     make_check,
 )
 from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.inductor import CompiledGraph
+from npaccel._torch_internals.inductor import CompiledGraph, may_raise
 
 
 @dataclasses.dataclass
@@ -196,7 +196,7 @@ class Frame:
         except DrawError:
             result = self.engine.plain(self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
-        except RuntimeError as error:
+        except _results.FAILURES as error:
             result = self.engine._failed_at_run_time(error, self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
         compiled, why = self._plan(result, run)
@@ -470,7 +470,7 @@ class Frame:
         """Whether a draw or the graph may raise, so that what was drawn has to be undone."""
         if any(_is_variable(line.arguments) for line in self.draws.lines):
             return True
-        return self.backend != "inductor" or bool(_RAISING.search(self._source()))
+        return self.backend != "inductor" or may_raise(self._source())
 
     def _other_numbers(self) -> dict[str, Any]:
         """Return numbers to be given for those of the arguments, each an object of its own."""
@@ -584,10 +584,6 @@ class Frame:
 def _host_bytes(values: Sequence[Any]) -> int:
     """The size of the arrays that are NumPy's."""
     return sum(value.nbytes for value in values if isinstance(value, np.ndarray | np.generic))
-
-
-#: What in generated code may raise for some values.
-_RAISING = re.compile(r"TORCH_CHECK|assert_async|linalg|cholesky|_assert")
 
 
 def _is_variable(arguments: str) -> bool:

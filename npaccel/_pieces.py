@@ -64,7 +64,7 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
         if _arguments.device_of(values) is None:
             try:
                 result = on_host(values)
-            except RuntimeError as failure:
+            except _results.FAILURES as failure:
                 return engine._failed_at_run_time(failure, values)
         else:
             from npaccel import _host
@@ -172,7 +172,7 @@ def _full(compiled: CompiledGraph, inputs: Sequence[Any], after_others: bool) ->
     """
     try:
         return compiled.full(*inputs)
-    except RuntimeError as error:
+    except _results.FAILURES as error:
         if not _results.is_assumption(error):
             raise
         raise _results.AssumptionError(str(error), after_others) from error

@@ -357,6 +357,10 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
 
 #: How an assumption about elements, not sizes, begins.
 ELEMENTS = "there is an element for which "
+#: How the user's own assertions begin in compiled code.
+ASSERTION = "assertion in compiled code: "
+#: What compiled code raises where it can't do what NumPy does.
+FAILURES = (RuntimeError, IndexError)
 
 
 class AssumptionError(RuntimeError):
@@ -376,18 +380,32 @@ class AssumptionError(RuntimeError):
         self.after_others = after_others
 
 
-def is_assumption(error: RuntimeError) -> bool:
-    """Whether an error says that a size isn't one that the code was compiled for."""
+def is_assumption(error: Exception) -> bool:
+    """Whether an error says that something isn't as the code was compiled for."""
     text = str(error)
-    if text == _floating_errors.CAUSE:
+    if isinstance(error, AssumptionError) or text == _floating_errors.CAUSE or ASSERTION in text:
         return True
     return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
 
 
-def assumption_and_advice(error: RuntimeError) -> tuple[str, str]:
+def assumption_and_advice(error: Exception) -> tuple[str, str]:
     """Return what isn't as the code was compiled for, and what to write instead."""
     if str(error) == _floating_errors.CAUSE:
         return _floating_errors.CAUSE, _floating_errors.ADVICE
+    translated = as_numpy_error(error.__cause__ or error)
+    if translated is not None:
+        return (
+            "compiled code stops at an error that the function catches, or that NumPy doesn't "
+            f"have ({type(translated).__name__}), so this call runs in NumPy",
+            "look for what causes the error before the compiled function is called, or catch it "
+            "outside of it",
+        )
+    if ASSERTION in str(error):
+        return (
+            "an assertion fails in compiled code that the function catches, or that holds in "
+            "NumPy, so this call runs in NumPy",
+            "assert it before the compiled function is called",
+        )
     said = re.search(f"{ELEMENTS}.*", str(error))
     if said is not None:
         return (
@@ -401,7 +419,7 @@ def assumption_and_advice(error: RuntimeError) -> tuple[str, str]:
     )
 
 
-def as_numpy_error(error: Exception) -> Exception | None:
+def as_numpy_error(error: BaseException) -> Exception | None:
     """Translate an error of a compiled kernel into the one NumPy raises."""
     if isinstance(error, torch.linalg.LinAlgError):  # type: ignore[attr-defined]
         text = "Singular matrix" if "singular" in str(error) else str(error)

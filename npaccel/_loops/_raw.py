@@ -23,6 +23,7 @@ from npaccel._arguments import CONVERTERS, how_converted, token
 from npaccel._engine import Engine
 from npaccel._guards import Condition, check_code
 from npaccel._results import (
+    FAILURES,
     Argument,
     Container,
     Output,
@@ -134,7 +135,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     names |= scope.names() | _runner.shape_functions()
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
-    names |= {"copy_back": _runner.copy_back, "Tensor": torch.Tensor}
+    names |= {"copy_back": _runner.copy_back, "Tensor": torch.Tensor, "FAILURES": FAILURES}
     plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))
     plan = dataclasses.replace(plan, shape_guard=assumed.pop("", None))
@@ -146,7 +147,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     lines += _conditions(conditions, raw, names)
     lines += [*_runner._inputs(plan), *_runner._shape(plan), *_overlap(plan, raw)]
     lines += ["try:", *(f"    {line}" for line in _runner._call(plan))]
-    lines += ["except RuntimeError as error:", "    return failed(error, args)"]
+    lines += ["except FAILURES as error:", "    return failed(error, args)"]
     lines += _runner._write_back(plan)
     lines += _fresh(plan, outputs)
     constants: dict[str, Any] = {}

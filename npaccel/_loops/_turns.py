@@ -453,7 +453,7 @@ class Stay:
                 self.left.append("a value is of another kind")
             return tensors(result)
 
-        def failed(error: RuntimeError, args: Sequence[Any]) -> Any:
+        def failed(error: Exception, args: Sequence[Any]) -> Any:
             self.left.append("an error")
             values = [self.array(value) for value in args]
             return tensors(region.engine._failed_at_run_time(error, values))

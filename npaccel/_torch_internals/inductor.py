@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import dis
 import functools
 import os
 import re
+import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from torch._inductor.fx_passes import reinplace
 
 from npaccel import _fork
 from npaccel._report._details import LineCode
-from npaccel._results import AssumptionError, is_assumption
+from npaccel._results import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
 from npaccel._torch_internals import headers
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_views import known_as_views
@@ -53,6 +55,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=AsyncCompile.pool.cache_clear)
 _fork.go_first()  # codecache.py imports filelock.
 
+#: What in generated code may raise for some values.
+_RAISING = re.compile(r"TORCH_CHECK|assert_async|linalg|cholesky|_assert")
 _VIEWS = (OutputType.alias_of_input, OutputType.is_input)
 
 
@@ -122,6 +126,7 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
     context = torch._guards.TracingContext(capture.fake_mode)
     context.tensor_to_context = capture.tensor_to_context
     with torch._guards.tracing(context), observed(graph) as seen:
+        _label_assertions(graph)
         assumes = has_assumptions(graph.graph)
         if backend == "eager":
             compiled = _interpreted(graph)
@@ -129,7 +134,10 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
             compiled = _aot_eager(capture)
         else:
             compiled = _inductor(capture, scratch)
-        compiled = _restoring(compiled, backend) if assumes else compiled
+        catches = _catches_errors(capture.traced_code)
+        catches = catches and (backend != "inductor" or may_raise(compiled.source))
+        if assumes or catches:
+            compiled = _restoring(compiled, backend, catches)
         if backend == "inductor":
             seen.add_library_calls(compiled.source)
     compiled.lines, compiled.stages = seen.lines(), seen.stages
@@ -141,8 +149,40 @@ def has_assumptions(graph: torch.fx.Graph) -> bool:
     return any("assert" in str(node.target) for node in graph.nodes)
 
 
-def _restoring(compiled: CompiledGraph, backend: str) -> CompiledGraph:
-    """Give written arrays their old values again, where a size isn't the one assumed."""
+def may_raise(source: str) -> bool:
+    """Whether generated code may raise for some values."""
+    return _RAISING.search(source) is not None
+
+
+def _label_assertions(graph: torch.fx.GraphModule) -> None:
+    """Make the user's assertions known by their text, which is what compiled code raises."""
+    found = graph.graph.find_nodes(op="call_function", target=torch._assert_async)
+    for node in found:
+        condition, *text = node.args
+        node.args = (condition, ASSERTION + str(text[0] if text else ""))
+    if found:
+        graph.recompile()
+
+
+def _catches_errors(codes: Iterable[types.CodeType]) -> bool:
+    """Whether there is a `try` in what was traced."""
+    for code in codes:
+        names = [instruction.opname for instruction in dis.get_instructions(code)]
+        if names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START"):
+            return True
+    return False
+
+
+def _restoring(compiled: CompiledGraph, backend: str, catches: bool) -> CompiledGraph:
+    """Give written arrays their old values again, where something isn't as assumed.
+
+    Parameters
+    ----------
+    compiled : CompiledGraph
+    backend : {"inductor", "aot_eager", "eager"}
+    catches : bool
+        Whether the function may catch errors that compiled code raises.
+    """
     if backend == "inductor" and not compiled.mutated:
         return compiled
     full = compiled.full
@@ -153,15 +193,15 @@ def _restoring(compiled: CompiledGraph, backend: str) -> CompiledGraph:
         before = [tensor.clone() for tensor in tensors]
         try:
             return full(*inputs)
-        except RuntimeError as error:
-            if not is_assumption(error):
+        except FAILURES as error:
+            if not (is_assumption(error) or (catches and as_numpy_error(error) is not None)):
                 raise
             for tensor, old in zip(tensors, before, strict=True):
                 tensor.copy_(old)
             raise AssumptionError(str(error)) from error
 
     if backend == "inductor":
-        reason = "it writes to an argument, and sizes depend on the data"
+        reason = "it writes to an argument, and may raise for what the data are"
         return dataclasses.replace(
             compiled, full=restoring, inner=None, kernels=None, not_portable=reason
         )

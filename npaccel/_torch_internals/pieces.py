@@ -97,6 +97,7 @@ def _configured(limit: int) -> Any:
         "capture_dynamic_output_shape_ops": True,
         "capture_scalar_outputs": True,
         "recompile_limit": limit,
+        "rewrite_assert_with_torch_assert": False,  # Other pieces may have written before it.
         "suppress_errors": True,  # A piece that can't be compiled runs in NumPy.
     }
     return dynamo_config.patch(changes)

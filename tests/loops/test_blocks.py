@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from assertions import assertion, assertion_after_a_break, assertion_that_is_caught
 from comparing import assert_same
 
 import npaccel
@@ -227,6 +228,45 @@ def test_an_error_that_is_caught_after_a_draw():
             warnings.simplefilter("ignore", PerformanceWarning)
             assert_same(jitted(matrix, ours), function(matrix, theirs))
         assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+def solved(a, b, index):
+    b += 1
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as error:
+        return str(error)
+    finally:
+        b[0] += 1
+
+
+def taken(a, b, index):
+    b += 1
+    try:
+        return b[index] * 2
+    except IndexError as error:
+        return str(error)
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize(
+    "function", [solved, taken, assertion, assertion_after_a_break, assertion_that_is_caught]
+)
+def test_errors_after_writes(function, backend):
+    """They are NumPy's, and so is what was written before them."""
+    jitted = npaccel.jit(function, backend=backend, default_float="float64")
+    for matrix, index in ((REGULAR + 1, 1), (SINGULAR * 0, 5), (REGULAR + 9, 1), (SINGULAR, -1)):
+        b = np.arange(2.0) + matrix[0, 1]
+        ours, theirs = (matrix, b.copy(), np.array([0, index])), (matrix, b, np.array([0, index]))
+        try:
+            wanted = function(*theirs)
+        except AssertionError as error:
+            with pytest.raises(AssertionError) as raised:
+                jitted(*ours)
+            assert str(raised.value) == str(error)  # noqa: PT017
+        else:
+            assert_same(jitted(*ours), wanted)
+        assert_same(ours, theirs)
 
 
 # -- What isn't a loop
