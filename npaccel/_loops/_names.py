@@ -217,14 +217,22 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Any], Flow]] = {
 
 def local_names(function: ast.FunctionDef) -> Names:
     """The parameters of a function and the names that it assigns to."""
-    declared = {
-        name
-        for node in ast.walk(function)
-        if isinstance(node, ast.Global | ast.Nonlocal)
-        for name in node.names
-    }
     parameters = {a.arg for a in _parameters(function.args)}
-    return frozenset((of_statements(function.body).writes | parameters) - declared)
+    written = of_statements(function.body).writes | parameters
+    return frozenset(written - declarations(function).keys())
+
+
+def declarations(function: ast.FunctionDef) -> dict[str, type[ast.Global | ast.Nonlocal]]:
+    """The names that a function, not one defined in it, declares as global or nonlocal."""
+    found: dict[str, type[ast.Global | ast.Nonlocal]] = {}
+    todo: list[ast.AST] = [*function.body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            found |= dict.fromkeys(node.names, type(node))
+        elif not isinstance(node, ast.FunctionDef):
+            todo += ast.iter_child_nodes(node)
+    return found
 
 
 def _parameters(arguments: ast.arguments) -> list[ast.arg]:

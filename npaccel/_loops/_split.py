@@ -11,7 +11,7 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops import _managers
+from npaccel._loops import _managers, _names
 from npaccel._loops._kinds import Kinds
 from npaccel._loops._names import Names
 from npaccel._loops._split_blocks import block
@@ -106,6 +106,7 @@ def split(
     CannotSplitError
     """
     _check(definition)
+    _check_inner(definition, form)
     _managers.mark(definition, kinds.value_of)
     with_single_displays(definition)
     facts = Facts(definition, kinds, callee_loops, form, nests, lists)
@@ -120,6 +121,26 @@ def split(
         frozenset(facts.temporaries),
         facts.declared,
     )
+
+
+def _check_inner(
+    definition: ast.FunctionDef, form: Callable[[ast.expr], Sequence[str] | None]
+) -> None:
+    """Refuse inner functions that assign to names of this one, but those that forms run."""
+    own = _names.declarations(definition).keys()
+    nodes = list(ast.walk(definition))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and form(n.func) is not None]
+    run = {id(argument) for call in calls for argument in call.args}
+    run |= {id(keyword.value) for call in calls for keyword in call.keywords}
+    for inner in nodes:
+        if inner is definition or not isinstance(inner, ast.FunctionDef):
+            continue
+        written = [n for n in ast.walk(inner) if isinstance(n, ast.Nonlocal)]
+        names = {name for n in written for name in n.names} - own
+        uses = [n for n in nodes if isinstance(n, ast.Name) and n.id == inner.name]
+        if names and not all(id(use) in run for use in uses):
+            what = ", ".join(sorted(names))
+            raise CannotSplitError(f"an inner function assigns to {what} of it", written[0].lineno)
 
 
 def _check(definition: ast.FunctionDef) -> None:

@@ -50,12 +50,7 @@ class Facts:
         self.temporaries: list[str] = []
         self.containers = containers(definition, lists)
         self.inner = inner_definitions(definition)
-        self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {
-            declared: type(node)
-            for node in ast.walk(definition)
-            if isinstance(node, ast.Global | ast.Nonlocal)
-            for declared in node.names
-        }
+        self.declared = _names.declarations(definition)
         self.looping: frozenset[str] = frozenset()
         self.looping = self._looping_functions()
         in_loops = [n for n in ast.walk(definition) if isinstance(n, ast.For | ast.While)]

@@ -446,8 +446,45 @@ def with_inner_function(a, n):
     return a
 
 
+def with_nonlocal(a, n):
+    count, total = 0, np.zeros_like(a)
+
+    def add(x):
+        nonlocal count, total
+        count += 1
+        total = total + x
+        return total.sum()
+
+    last = twice = None
+    for i in range(n):
+        last = add(a * i)
+        twice = total * 2
+    return count, total, last, twice
+
+
+def with_global(a, n):
+    def count(x):
+        global counter  # noqa: PLW0603
+        counter += 1
+        return x + counter
+
+    for _ in range(n):
+        a = count(a) * 0.5
+    return a
+
+
 def test_inner_functions():
     check(with_inner_function, X, 4)
+
+
+def test_inner_functions_that_assign(monkeypatch):
+    jitted = check(with_nonlocal, X, 4)
+    assert "an inner function assigns to count, total" in str(jitted.report())
+    monkeypatch.setitem(globals(), "counter", 0)
+    ours = npaccel.jit(with_global, backend="eager", loops="compile", default_float="float64")(X, 3)
+    assert counter == 3
+    monkeypatch.setitem(globals(), "counter", 0)
+    assert_same(ours, with_global(X, 3))
 
 
 # -- Functions that are called
