@@ -36,6 +36,7 @@ class Run:
         self.outputs: list[Any] = []
         self.left: dict[int, tuple[int, Any]] = {}
         self.wrapped: dict[int, Any] = {}
+        self.arrays: dict[int, Any] = {}
         self.replays = False
         self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
         self.read_only: list[torch.Tensor] = []
@@ -45,6 +46,8 @@ class Run:
         """Convert one output of the graph for the caller."""
         if id(value) in self.wrapped:
             return self.wrapped[id(value)]
+        if id(value) in self.arrays:  # It's stored somewhere, and returned too.
+            return self.arrays[id(value)]
         for i, output in enumerate(self.outputs):
             if output is value:
                 scalar = self.scalars[i] if i < len(self.scalars) else False
@@ -54,6 +57,8 @@ class Run:
                 if isinstance(result, np.ndarray) and is_view_of(value, self.read_only) is not None:
                     result.flags.writeable = False
                 self.left[id(result)] = (i, result)
+                if isinstance(result, np.ndarray) and sum(o is value for o in self.outputs) == 1:
+                    self.arrays[id(value)] = result
                 return result
         return restore(value, scalar=False, tensors=self.tensors)
 

@@ -221,3 +221,23 @@ def test_kept_artifacts_return_the_numbers_given(tmp_path, monkeypatch):
         for t, dt in TIMES[:4]:
             assert_same(compiled(np.ones(3), t, dt), advanced(np.ones(3), t, dt), rtol=0)
     assert any(graph.loaded for graph in compiled.report().graphs)
+
+
+def test_arrays_that_are_stored_and_returned(backend):
+    """They are one array, wherever they went."""
+
+    def f(x, wave, found):
+        y = x * 2
+        wave.u = y
+        found["y"], found["rest"] = y, y[1:]
+        found["all"] = [y, (y, x)]
+        return y, y.copy()
+
+    compiled, wave, found = jitted(f, backend), Wave(2), {}
+    for n in (3, 3, 5):
+        x = np.arange(float(n))
+        y, copied = compiled(x, wave, found)
+        assert all(one is y for one in (wave.u, found["y"], *found["all"][:1], found["all"][1][0]))
+        assert found["all"][1][1] is x
+        y += 1
+        assert_same([found["rest"], copied], [2 * x[1:] + 1, 2 * x])
