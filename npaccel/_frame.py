@@ -95,8 +95,8 @@ class ReadOnlyError(Exception):
     """The graph writes to a read-only array."""
 
 
-class DrawError(Exception):
-    """NumPy refuses to draw random numbers."""
+class NumPysCallError(Exception):
+    """NumPy has to make a call: it refuses to draw random numbers, or one has over 64 bits."""
 
 
 class Frame:
@@ -193,7 +193,7 @@ class Frame:
             return Outcome(result, None, self.runner, False, self._source(), "")
         except ReadOnlyError:
             return Uncompiled(self.engine.plain)
-        except DrawError:
+        except NumPysCallError:
             result = self.engine.plain(self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
         except _results.FAILURES as error:
@@ -243,7 +243,7 @@ class Frame:
             return self.engine._overlapping(values)
         except ReadOnlyError:
             return self.engine.plain(values)
-        except DrawError:
+        except NumPysCallError:
             return FAILED
 
     def _new_run(self) -> _results.Run:
@@ -277,6 +277,7 @@ class Frame:
             return run.outputs
         inputs = tuple(run.entered.get(id(value), (None, value))[1] for value in inputs)
         given = self.inputs[: len(inputs)]
+        self._check_numbers(inputs)
         tensors = [
             value if plan.how in ("symbol", "number") else self._input(value, run)
             for value, plan in zip(inputs, given, strict=True)
@@ -304,6 +305,15 @@ class Frame:
         run.inputs = tensors
         return outputs
 
+    def _check_numbers(self, inputs: Sequence[Any]) -> None:
+        for value, plan in zip(inputs, self.inputs, strict=False):
+            if plan.how == "symbol" and type(value) is int and not -(2**63) <= value < 2**63:
+                self.engine.fall_back(
+                    "a number has more than 64 bits, so this call runs in NumPy",
+                    "keep such numbers out of the function",
+                )
+                raise NumPysCallError
+
     def _find_written(self, compiled: CompiledGraph, tensors: Sequence[Any]) -> None:
         """Run the graph on copies, to see which inputs it writes to."""
         try:
@@ -320,7 +330,7 @@ class Frame:
         try:
             return self.draw(run.values, tensors)
         except Exception as error:
-            raise DrawError from error
+            raise NumPysCallError from error
 
     def _input(self, value: Any, run: _results.Run) -> torch.Tensor:
         tensor = self.call.convert(value)

@@ -7,6 +7,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
+from npaccel.errors import PerformanceWarning
 
 
 class Wave:
@@ -82,6 +83,36 @@ def test_attributes_that_change_in_a_loop():
         assert_same(function(ours, n), theirs.run(n))
         assert_same_object(ours, theirs)
     assert len(function.report().graphs) <= 3
+
+
+calls = 0
+
+
+class Counted:
+    calls = 0
+    rate = 0.5
+
+    def run(self, x):
+        global calls  # noqa: PLW0603
+        calls += 1
+        Counted.calls += 2
+        type(self).rate *= 0.9
+        return x * Counted.rate + calls, Counted.calls, x[:calls]
+
+
+def test_numbers_of_modules_and_classes(backend, monkeypatch):
+    compiled, x = jitted(Counted.run, backend), np.arange(12.0)
+    found = []
+    for function in (compiled, Counted.run):
+        monkeypatch.setattr(Counted, "calls", 0)
+        monkeypatch.setattr(Counted, "rate", 0.5)
+        monkeypatch.setitem(globals(), "calls", 0)
+        found.append([(*function(Counted(), x), calls, Counted.rate) for _ in range(8)])
+    assert_same(*found)
+    assert len(compiled.report().graphs) <= 3
+    monkeypatch.setattr(Counted, "calls", 2**63)
+    with pytest.warns(PerformanceWarning, match="a number has more than 64 bits"):
+        assert compiled(Counted(), x)[1] == 2**63 + 2
 
 
 def test_dataclasses():

@@ -102,6 +102,7 @@ def install() -> None:
             trace_rules.add(f"npaccel.{module}")
         python_numbers.patch_outputs(active)
         python_numbers.patch_formatting(active)
+        python_numbers.patch_globals(active)
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()
         jitted_calls.patch_methods()

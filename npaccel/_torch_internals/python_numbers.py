@@ -18,8 +18,10 @@ import torch._dynamo.codegen as dynamo_codegen
 import torch._dynamo.variables.builder as dynamo_builder
 from torch._dynamo.bytecode_transformation import create_call_function, create_dup_top
 from torch._dynamo.exc import unimplemented
+from torch._dynamo.source import is_from_defaults
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._dynamo.variables.tensor import SymNodeVariable
+from torch._guards import GuardSource
 
 from npaccel._numpy._dtypes import to_numpy
 
@@ -82,6 +84,28 @@ def patch_outputs(active: Any) -> None:
         self.top_of_stack = value
 
     dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
+
+
+def patch_globals(active: Any) -> None:
+    """Let ints of modules and classes change, as those of arguments may: builder.py.
+
+    Dynamo takes them for constants, so that a count of calls was compiled for each value.
+
+    Parameters
+    ----------
+    active : object
+        Its `depth` is 0 where npaccel doesn't trace.
+    """
+    original = dynamo_builder.is_int_specialization_case
+
+    def is_specialized(value: Any, source: Any) -> bool:
+        if active.depth and not -(2**63) <= value < 2**63:
+            return True  # Symbols have 64 bits.
+        if active.depth and source.guard_source is GuardSource.GLOBAL:
+            return bool(is_from_defaults(source))
+        return bool(original(value, source))
+
+    dynamo_builder.is_int_specialization_case = is_specialized
 
 
 def patch_formatting(active: Any) -> None:
