@@ -272,3 +272,80 @@ def test_arrays_that_are_stored_and_returned(backend):
         assert found["all"][1][1] is x
         y += 1
         assert_same([found["rest"], copied], [2 * x[1:] + 1, 2 * x])
+
+
+SUMS = []
+
+
+class Recorder:
+    """Appends to lists at each call."""
+
+    def __init__(self):
+        self.u = np.zeros(4)
+        self.t = 0.0
+        self.history = []
+        self.log = {"t": [], "u": [[], []]}
+        self.last = self.history
+
+    def record(self, x):
+        self.history.append((self.t, x))
+
+    def step(self, dt):
+        self.u = self.u + dt
+        self.t += dt
+        self.record(self.u)
+        self.history.append(self.u.sum())
+        self.log["t"].append(self.t)
+        self.log["u"][1].append(self.u[1:])
+        SUMS.append(self.u.max())
+        return self.last
+
+    def replaced(self, dt):
+        old = self.history
+        self.history.append(old)
+        self.history.append("new")
+        self.history = [self.u * dt]
+        self.history.append(dt)
+        return old[-1], self.history
+
+    def in_pieces(self, dt):
+        self.history.append(self.u)
+        print(end="")
+        self.history.append(self.u * dt)
+        return self.history
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize("method", ["step", "replaced", "in_pieces"])
+def test_lists_that_grow_from_call_to_call(method, backend):
+    compiled, ours, theirs = jitted(getattr(Recorder, method), backend), Recorder(), Recorder()
+    SUMS.clear()
+    for k in range(8):
+        result, wanted = compiled(ours, 0.25 * k), getattr(theirs, method)(0.25 * k)
+        if method == "replaced":
+            assert result[1] is ours.history
+            assert_same(result, wanted)
+            continue
+        assert result is ours.history is ours.last
+        assert_same(vars(ours), vars(theirs))
+    if method == "step":
+        assert all(array is pair[1] for array, pair in [(ours.u, ours.history[-2])])
+        assert_same(SUMS[::2], SUMS[1::2])
+    assert len(compiled.report().graphs) <= 4
+
+
+def test_lists_that_are_read_as_well():
+    """Their length is a condition of the code then, before and after appending."""
+
+    def f(wave, found):
+        wave.history.append(wave.u)
+        wave.history.append(len(wave.history))
+        first = found["all"][0] * 2
+        found["all"].append(first)
+        return wave.history[-2] + found["all"][-1], len(found["all"])
+
+    compiled, ours, theirs = jitted(f, "eager"), Recorder(), Recorder()
+    one, other = {"all": [np.ones(4)]}, {"all": [np.ones(4)]}
+    for _ in range(4):
+        assert_same(compiled(ours, one), f(theirs, other))
+        assert_same([ours.history, one], [theirs.history, other])

@@ -21,6 +21,7 @@ from torch._dynamo.variables.misc import NumpyVariable
 from npaccel import _numpy
 from npaccel._numpy import _table
 from npaccel._torch_internals import (
+    growing_lists,
     jitted_calls,
     numpy_assignments,
     numpy_objects,
@@ -106,6 +107,7 @@ def install() -> None:
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()
         jitted_calls.patch_methods()
+        growing_lists.patch_lists()
         _installed = True
 
 
