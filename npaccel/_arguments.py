@@ -28,7 +28,7 @@ _WRITEABLE = 0x400
 
 _BY_VALUE = (
     *(type(None), bool, int, str, bytes, type(Ellipsis), type(NotImplemented), range),
-    *(type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ufunc),
+    *(type, types.BuiltinFunctionType, types.ModuleType, np.ufunc),
 )
 
 #: Part of a signature key.
@@ -107,6 +107,32 @@ def _value_token(value: Any) -> Token:
     return (type(value), value)
 
 
+class FunctionKey:
+    """What stands for all functions of one definition, such as a lambda made at every call.
+
+    What they have from outside, and their defaults, are conditions of the code.
+    """
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.kept = function.__code__, function.__globals__  # So that no other has their ids.
+        self.name = function.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
+
+
+_function_keys: dict[tuple[int, int], FunctionKey] = {}
+
+
+def _function_token(value: types.FunctionType) -> Token:
+    ids = id(value.__code__), id(value.__globals__)
+    return (types.FunctionType, _function_keys.get(ids) or _new_function_key(ids, value))
+
+
+def _new_function_key(ids: tuple[int, int], value: types.FunctionType) -> FunctionKey:
+    return _function_keys.setdefault(ids, FunctionKey(value))
+
+
 def _type_token(value: Any) -> Token:
     return ("object", type(value))
 
@@ -147,6 +173,7 @@ _TOKENS: dict[type, Callable[[Any], Token]] = {
     list: _tuple_token,
     dict: _dict_token,
     slice: _slice_token,
+    types.FunctionType: _function_token,
 }
 
 

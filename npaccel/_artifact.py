@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 from npaccel import _conditions_on_disk, _fork, _guards, _results
+from npaccel._arguments import FunctionKey
 from npaccel._cache import DiskCache, Entry, cache_key
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope
@@ -130,6 +131,8 @@ def key_text(key: Any) -> str:
         return f"type {key.__module__}.{key.__qualname__}"
     if key is None or isinstance(key, bool | int | float | complex | str | bytes):
         return repr(key)
+    if isinstance(key, FunctionKey):
+        raise NotKeepableError("an argument of type function")
     raise NotKeepableError(f"an argument of type {type(key).__qualname__}")
 
 

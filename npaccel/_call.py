@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -121,5 +122,7 @@ class Call:
         part = self.known[expression]
         if type(part) in (int, float) and (generic or expression in self.engine.varying_names):
             return False
+        if isinstance(part, types.FunctionType):
+            return kind in ("TYPE_MATCH", "CLOSURE_MATCH")
         is_opaque = _arguments.token(part)[:1] == ("object",)
         return kind == "TYPE_MATCH" or not is_opaque

@@ -1,23 +1,29 @@
-"""Jitted functions that others call: methods are traced, and calls at graph breaks left alone.
+"""Functions that others call: jitted ones and methods, and those that are arguments.
 
-Read from torch/_dynamo/variables/{misc,user_defined}.py and torch/_dynamo/eval_frame.py of 2.11
-and 2.13.
+Read from torch/_dynamo/variables/{builtin,misc,user_defined}.py and torch/_dynamo/eval_frame.py of
+2.11 and 2.13.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from typing import Any
 
 from torch._dynamo.eval_frame import set_code_exec_strategy
+from torch._dynamo.guards import GuardBuilder
+from torch._dynamo.guards import install_guard as install
 from torch._dynamo.source import AttrSource
 from torch._dynamo.types import FrameAction, FrameExecStrategy
+from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.functions import UserFunctionVariable, UserMethodVariable
 from torch._dynamo.variables.misc import SuperVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable
 
 from npaccel._torch_internals.numpy_state import active
+
+_COMPARISONS = (operator.is_, operator.is_not, operator.eq, operator.ne)
 
 
 def is_jitted(value: Any) -> bool:
@@ -70,6 +76,25 @@ def patch_methods() -> None:
     UserMethodVariable.__init__ = method  # type: ignore[method-assign]
     UserDefinedClassVariable.call_function = call_function  # type: ignore[method-assign]
     SuperVariable._resolved_getattr_and_source = resolved  # type: ignore[method-assign]
+
+
+def patch_comparisons() -> None:
+    """Ask which function it is where two are compared: BuiltinVariable.call_function.
+
+    A function that is an argument stands for all of its definition, see `FunctionKey`.
+    """
+    original = BuiltinVariable.call_function
+
+    @functools.wraps(original)
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if active.depth and self.fn in _COMPARISONS:
+            functions = [argument.realize() for argument in args]
+            if all(type(one) is UserFunctionVariable for one in functions):
+                for source in (one.source for one in functions if one.source is not None):
+                    install(source.make_guard(GuardBuilder.ID_MATCH))
+        return original(self, tx, args, kwargs)
+
+    BuiltinVariable.call_function = call_function  # type: ignore[method-assign]
 
 
 @functools.cache

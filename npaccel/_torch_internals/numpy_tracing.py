@@ -107,6 +107,7 @@ def install() -> None:
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()
         jitted_calls.patch_methods()
+        jitted_calls.patch_comparisons()
         growing_lists.patch_lists()
         _installed = True
 
