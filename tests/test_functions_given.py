@@ -79,3 +79,28 @@ def test_what_a_function_has_is_looked_at(backend):
     assert_same(compiled(f, X), apply(f, X))
     f.__code__ = other_code(1.0)
     assert_same(compiled(f, X), apply(f, X))
+
+
+def counted(f, x):
+    f.calls = getattr(f, "calls", 0) + 1
+    return f(x)
+
+
+def weighted(f, x):
+    return f(x) * f.weight if hasattr(f, "weight") else f(x) * getattr(f, "sign", 1)
+
+
+def test_attributes_that_functions_get_later(backend):
+    f = scaled(2.0)
+    one = npaccel.jit(counted, backend=backend, default_float="float64")
+    other = npaccel.jit(weighted, backend=backend, default_float="float64")
+    with pytest.warns(npaccel.errors.PerformanceWarning, match="setattr"):
+        one(f, X)
+    for k in range(1, 4):
+        assert_same(one(f, X), f(X))
+        assert f.calls == k + 1
+    assert_same(other(f, X), weighted(f, X))
+    f.sign = -1
+    assert_same(other(f, X), weighted(f, X))
+    f.weight = 3.0
+    assert_same(other(f, X), weighted(f, X))

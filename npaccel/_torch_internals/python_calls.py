@@ -1,7 +1,7 @@
 """Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
 
-Read from torch/_dynamo/variables/{builtin,torch,lists}.py and torch/_dynamo/utils.py of 2.11
-and 2.13.
+Read from torch/_dynamo/variables/{builtin,functions,torch,lists}.py and torch/_dynamo/utils.py
+of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any
 
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
+from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
@@ -32,12 +34,13 @@ def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operati
 
 
 def patch_python_functions() -> None:
-    """Patch the calls of `min`, `max`, `pow`, `int`, of `math`, and `x in [...]`."""
+    """Patch the calls of `min`, `max`, `pow`, `int`, `hasattr`, of `math`, and `x in [...]`."""
     _patch_extreme()
     _patch_int()
     _patch_pow()
     _patch_math()
     _patch_contains()
+    _patch_hasattr()
 
 
 def _arrays(values: Sequence[Any]) -> bool:
@@ -164,3 +167,16 @@ def _patch_contains() -> None:
 
 
 __all__ = ["patch_python_functions", "rounded"]
+
+
+def _patch_hasattr() -> None:
+    """Whether a function has an attribute is a condition, as it is for other objects."""
+    original = UserFunctionVariable.call_obj_hasattr
+
+    def has(self: Any, tx: Any, name: str) -> Any:
+        if active.depth and self.source is not None:
+            guard = functools.partial(GuardBuilder.HASATTR, attr=name)
+            install_guard(self.source.make_guard(guard))
+        return original(self, tx, name)
+
+    UserFunctionVariable.call_obj_hasattr = has
