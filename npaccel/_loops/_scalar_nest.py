@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from npaccel._loops import _slice_columns, _slices
+from npaccel._loops._independent import Independent, independent
 from npaccel._loops._scalar_calls import Helpers, function_body, stored_names, written
 from npaccel._loops._scalar_code import Env, Program, Site
 from npaccel._loops._scalar_expressions import Scope
@@ -64,6 +65,8 @@ class Lowered:
         See `Scope`; None stands for the nest's own namespace.
     holds : callable, optional
         Says whether the code may be called with a call's values.
+    independent : Independent, optional
+        The loop whose turns may run at once.
     """
 
     source: str
@@ -78,6 +81,7 @@ class Lowered:
     written: frozenset[str]
     guards: tuple[tuple[Mapping[str, Any] | None, str, Any], ...]
     holds: Callable[[Mapping[str, Any]], bool] | None = None
+    independent: Independent | None = None
 
 
 def limit_of(values: Sequence[Any]) -> int:
@@ -141,8 +145,9 @@ def lower(
         nest = by_columns.nest
     elif _slices.is_array_code(nest) and _slices.is_fit(nest):
         nest = _slices.without_slices(nest, values, namespace)
+    found = independent(nest, values, namespace)
     try:
-        lowered = _Lowering(nest, values, namespace, narrow).run()
+        lowered = _Lowering(nest, values, namespace, narrow, found.loop if found else None).run()
     except NotSupportedError as error:
         if error.line:
             raise
@@ -151,6 +156,8 @@ def lower(
         raise again from None
     except RecursionError:
         raise NotSupportedError("expressions nested too deeply", nest.lineno) from None
+    if found and lowered.written <= found.axes.keys():
+        lowered = dataclasses.replace(lowered, independent=found)
     if by_columns is None:
         return lowered
     if lowered.sites:  # In Python all columns would have come as far.
@@ -165,8 +172,10 @@ class _Lowering:
         values: Mapping[str, Any],
         namespace: Mapping[str, Any],
         narrow: bool,
+        divided: ast.For | None,
     ) -> None:
         self.nest = nest
+        self.divided = divided
         self.values = values
         self.limit = limit_of(list(values.values()))
         self.program = Program(narrow)
@@ -211,7 +220,7 @@ class _Lowering:
         return Items(tuple(Value((one,)) for one in ones))
 
     def _write(self, code: Statements) -> None:
-        code.is_nest = True
+        code.is_nest, code.divided = True, self.divided
         *body, last = self.nest.body
         code.statements(body)
         if code.env is None:
