@@ -247,6 +247,9 @@ class _Builder(Lifting):
             return
         nest = facts.nests and not facts.in_nest and may_be_elementwise(statement, facts.containers)
         nest = nest and not facts.has_form(statement)
+        unbound = (_carried(statement) & self.kinds.locals) - self.bound
+        # Of a name that may have a value or none before it isn't known how to hand it on.
+        nest = nest and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
         if nest:
             self.flush()
             facts.in_nest = True
@@ -301,3 +304,9 @@ class _Builder(Lifting):
         new = ast.While(test=test, body=inner, orelse=self._else(statement))
         new.__dict__["npaccel_original"] = original
         self.out.append(ast.copy_location(new, statement))
+
+
+def _carried(statement: ast.stmt) -> Names:
+    """Return names that a statement assigns to, and may read before."""
+    flow = _names.of_statement(statement)
+    return flow.reads & flow.writes
