@@ -98,9 +98,10 @@ class NestRunner:
         return made
 
     def _note(self, engine: str, detail: str = "") -> None:
-        for node in ast.walk(self.nest.loop):
-            if isinstance(node, ast.For | ast.While):
-                self._note_loop(node, engine, detail)
+        for loop in self.nest.loops:
+            for node in ast.walk(loop):
+                if isinstance(node, ast.For | ast.While):
+                    self._note_loop(node, engine, detail)
 
     def _note_loop(self, node: ast.For | ast.While, engine: str, detail: str) -> None:
         file, end = self.program.filename, node.end_lineno or 0
@@ -110,7 +111,8 @@ class NestRunner:
     def _ran_in_threads(self) -> None:
         if not self._told_threads:
             self._told_threads = True
-            self._note_loop(self.nest.loop, "Numba", "turns in threads")
+            for loop in self.nest.loops:
+                self._note_loop(loop, "Numba", "turns in threads")
 
     def _ran_in_python(self, reason: str, line: int) -> None:
         self.program.driver.whole.fall_back(

@@ -75,11 +75,12 @@ class Inline(ast.expr):
 
 
 class Nest(ast.stmt):
-    """A loop that may suit an element-wise engine, and the same loop split.
+    """Loops that may suit an element-wise engine together, and the same loops split.
 
     Parameters
     ----------
-    loop : ast.For or ast.While
+    loops : sequence of ast.For or ast.While
+        One, or several that follow each other.
     split : list of ast.stmt
     bound : frozenset of str
         Names that surely have a value before it.
@@ -90,18 +91,20 @@ class Nest(ast.stmt):
         Set by `_liveness`.
     """
 
-    def __init__(self, loop: ast.For | ast.While, split: list[ast.stmt], bound: Names) -> None:
+    def __init__(
+        self, loops: Sequence[ast.For | ast.While], split: list[ast.stmt], bound: Names
+    ) -> None:
         super().__init__()
         self.bound = bound
-        self.loop = loop
+        self.loops = loops
         self.split = split
         self.inputs: tuple[str, ...] = ()
         self.outputs: tuple[str, ...] = ()
-        ast.copy_location(self, loop)
+        ast.copy_location(self, loops[0])
 
     def npaccel_flow(self) -> Flow:
         """What it does with names."""
-        return _names.of_statement(self.loop)
+        return _names.of_statements(self.loops)
 
 
 def name(identifier: str, context: ast.expr_context | None = None) -> ast.Name:

@@ -143,6 +143,8 @@ def lower(
     by_columns = _slice_columns.columns(nest, values, namespace)
     if by_columns is not None:
         nest = by_columns.nest
+    elif _slices.is_array_code(nest) and len(nest.body) > 2:
+        raise NotSupportedError("several loops", nest.lineno, is_array_code=True)
     elif _slices.is_array_code(nest) and _slices.is_fit(nest):
         nest = _slices.without_slices(nest, values, namespace)
     found = independent(nest, values, namespace)

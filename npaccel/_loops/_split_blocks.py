@@ -10,6 +10,7 @@ from npaccel._loops import _names
 from npaccel._loops._managers import may_swallow
 from npaccel._loops._names import Names
 from npaccel._loops._nodes import Nest, assign, name
+from npaccel._loops._slice_columns import may_be_columns
 from npaccel._loops._split_facts import Facts
 from npaccel._loops._split_lifting import CannotLiftError, Lifting
 from npaccel._loops._split_locals import is_inner, makes_container
@@ -255,11 +256,22 @@ class _Builder(Lifting):
             facts.in_nest = True
             inner = _Builder(facts, self.bound, self.depth)
             inner._driven(statement)
-            self.out.append(Nest(statement, inner.finished(), self.bound))
+            self._nest(Nest([statement], inner.finished(), self.bound))
             facts.in_nest = False
         else:
             self._driven(statement)
         self._written(statement)
+
+    def _nest(self, made: Nest) -> None:
+        """Add a nest; together with the one before, where both go along the last axis."""
+        before = self.out[-1] if self.out else None
+        if isinstance(before, Nest) and all(map(may_be_columns, [*before.loops, *made.loops])):
+            single = before.split if len(before.loops) > 1 else [before]
+            both = Nest([*before.loops, *made.loops], [*single, made], before.bound)
+            if _carried(both) & self.kinds.locals <= both.bound:
+                self.out.pop()
+                made = both
+        self.out.append(made)
 
     def _driven(self, statement: ast.For | ast.While) -> None:
         self.facts.loops.append(statement)
