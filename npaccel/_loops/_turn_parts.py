@@ -20,8 +20,10 @@ import torch
 from npaccel import _workers
 from npaccel._loops._scalar_nest import Lowered
 
-#: Work that takes as long, in seconds, is worth threads.
-_WORTH = 4e-4
+#: Work that takes as long, in seconds, is worth threads; so much longer for each byte copied.
+_WORTH, _COPIED = 4e-4, 3e-10
+#: Calls that take no longer aren't looked at, nor those with as few elements.
+_SHORT = 25e-6
 #: Work that takes as long is cut into more parts than there are threads: some may take longer.
 _LONG, _PARTS = 4e-3, 4
 #: How much longer the last turns are expected to take than the first ones, at most.
@@ -77,8 +79,13 @@ class Runner:
     def __init__(self, lowered: Lowered, function: Callable[..., tuple[Any, ...]]) -> None:
         self.lowered = lowered
         self.function = function
+        # Counters that outgrow 64 bits after years are no reason to copy arrays.
+        sites = (site for site in lowered.sites if site.kind != "bail")
+        self._may_raise = lowered.bails or any(sites)
         #: How much longer turns took than the first ones, the last time.
         self._factor = 1.0
+        #: Calls with so many elements were short, the last time.
+        self._short = -1
 
     def __call__(self, values: Mapping[str, Any], inputs: Sequence[Any]) -> list[Ran]:
         """Run the nest; return what came of its parts, in order, up to the first that failed.
@@ -95,20 +102,31 @@ class Runner:
         kept = [(array, array.copy()) for array in written]
         if lowered.independent is None or torch.get_num_threads() == 1:
             return [self._run(inputs, _ALL, kept=kept)]
+        size = sum(value.size for value in inputs if isinstance(value, np.ndarray))
+        if size <= self._short:
+            ran = [self._run(inputs, _ALL, kept=kept)]
+            self._note(size, ran)
+            return ran
         first = self._run(inputs, _FIRST, kept=kept)
         left = range(*first.ints[4:7].tolist())
         if first.has_failed or not left:
             return [first]
         expected = first.seconds * len(left) / int(first.ints[7])
-        if expected * self._factor < _WORTH or not self._are_apart(values, left):
+        if not self._is_worth(expected * self._factor, values) or not self._are_apart(values, left):
             ran = [self._run(inputs, _SOME, left)]
+            self._note(size, [first, *ran])
         else:
-            ran = self._in_threads(values, inputs, left, expected * self._factor)
+            ran = self._in_threads(values, inputs, left, expected * self._factor, kept)
         seconds = sum(one.seconds for one in ran)
         self._factor = min(max(seconds / expected, 1.0), _MOST)
         failed = next((i for i, one in enumerate(ran) if one.has_failed), len(ran))
         undo(ran[failed + 1 :])
         return [first, *ran[: failed + 1]]
+
+    def _note(self, size: int, ran: Sequence[Ran]) -> None:
+        """Note for the next calls whether one with so many elements was short."""
+        is_short = sum(one.seconds for one in ran) < _SHORT
+        self._short = max(self._short, size) if is_short else min(self._short, size - 1)
 
     def _run(
         self,
@@ -126,30 +144,44 @@ class Runner:
         found = self.function(ints, floats, *inputs)
         return Ran(ints, floats, found, clock() - start, kept or [])
 
+    def _is_worth(self, seconds: float, values: Mapping[str, Any]) -> bool:
+        """Whether threads would do work sooner, with the copies that they make."""
+        copies = self._may_raise and not self.lowered.bails
+        size = sum(values[name].nbytes for name in self.lowered.written) if copies else 0
+        return seconds >= _WORTH + _COPIED * size
+
     def _in_threads(
-        self, values: Mapping[str, Any], inputs: Sequence[Any], left: range, seconds: float
+        self,
+        values: Mapping[str, Any],
+        inputs: Sequence[Any],
+        left: range,
+        seconds: float,
+        whole: Kept,
     ) -> list[Ran]:
         count = torch.get_num_threads() * (_PARTS if seconds > _LONG else 1)
         ends = [len(left) * part // count for part in range(count + 1)]
         parts = [left[a:b] for a, b in itertools.pairwise(ends) if a < b]
 
         def work(part: range) -> Ran:
-            may_be_undone = self.lowered.sites and part is not parts[0]
-            kept = self._kept(values, part) if may_be_undone else []
+            may_be_undone = self._may_raise and part is not parts[0]
+            kept = self._kept(values, part, whole) if may_be_undone else []
             ran = self._run(inputs, _SOME, part, kept, time.thread_time)
             return dataclasses.replace(ran, in_thread=True)
 
         return _workers.in_threads(work, parts)
 
-    def _kept(self, values: Mapping[str, Any], turns: range) -> Kept:
-        """Copy what some turns may write."""
+    def _kept(self, values: Mapping[str, Any], turns: range, whole: Kept) -> Kept:
+        """Copy what some turns may write, if there are no copies of the whole arrays."""
         assert self.lowered.independent is not None
         own = slice(min(turns[0], turns[-1]), max(turns[0], turns[-1]) + 1)
         found = []
+        copies = {id(array): copy for array, copy in whole}
         for name in self.lowered.written:
-            axis = self.lowered.independent.axes[name]
-            view = values[name][(slice(None),) * axis + (own,)]
-            found.append((view, view.copy(order="K")))
+            place = (slice(None),) * self.lowered.independent.axes[name] + (own,)
+            array = values[name]
+            copy = copies.get(id(array))
+            kept = array[place].copy(order="K") if copy is None else copy[place]
+            found.append((array[place], kept))
         return found
 
     def _are_apart(self, values: Mapping[str, Any], turns: range) -> bool:

@@ -20,7 +20,9 @@ A, B = RNG.random((2, 37, 23))
 def _eager(monkeypatch):
     """However little there is to do, three threads do it."""
     monkeypatch.setattr(_turn_parts, "_WORTH", 0.0)
+    monkeypatch.setattr(_turn_parts, "_COPIED", 0.0)
     monkeypatch.setattr(_turn_parts, "_LONG", np.inf)
+    monkeypatch.setattr(_turn_parts, "_SHORT", 0.0)
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     yield
@@ -657,9 +659,29 @@ def test_several_threads_at_once():
 
 
 def test_little_work_stays_on_one_thread(monkeypatch, runs):
-    monkeypatch.setattr(_turn_parts, "_WORTH", 4e-4)
-    check(elements, A, B, np.zeros((37, 23)))
-    assert runs == [0]
-    monkeypatch.setattr(_turn_parts, "_WORTH", 1e9)
-    check(mandelbrot, np.zeros((37, 23), np.int32), 3000)
-    assert runs == [0, 0]
+    monkeypatch.setattr(_turn_parts, "_WORTH", 1.0)
+    for short in (0.0, 0.5):
+        monkeypatch.setattr(_turn_parts, "_SHORT", short)
+        nest = check(elements, A, B, np.zeros((37, 23)))
+        for _ in range(3):
+            check(elements, A, B, np.zeros((37, 23)), nest=nest)
+            check(elements, A[:20], B, np.zeros((37, 23)), nest=nest)
+    assert not any(runs)
+    monkeypatch.setattr(_turn_parts, "_WORTH", 0.0)
+    larger = np.zeros((74, 23))
+    check(elements, A, B, larger, nest=nest)
+    monkeypatch.setattr(_turn_parts, "_SHORT", 0.0)
+    check(elements, A, B, np.zeros((37, 23)), nest=nest)  # Looked at again after this.
+    check(elements, A, B, np.zeros((37, 23)), nest=nest)
+    assert runs[-3:] == [3, 0, 3]
+
+
+def test_errors_of_short_calls(monkeypatch):
+    monkeypatch.setattr(_turn_parts, "_SHORT", 0.5)
+    monkeypatch.setattr(_turn_parts, "_WORTH", 1.0)
+    places = np.arange(37) % 30
+    args = A, places, np.full(37, 7.0), np.full(37, 8.0)
+    for function in (at_numbers, outgrown):
+        nest = check(function, *args[:1], places % 2, *args[2:])
+        check(function, *args[:1], places % 2, *args[2:], nest=nest)
+        check(function, *args[:1], places + 20, *args[2:], nest=nest)
