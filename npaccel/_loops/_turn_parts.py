@@ -1,15 +1,17 @@
 """Run a compiled nest: whole, or with its turns in threads.
 
 Where the turns of the outermost loop are independent, the first of them are run and timed. If those
-that are left take long enough, each thread takes a part of them. What Python would leave behind
-where a turn raises is what the parts before and the part itself have written: what later parts have
-written is undone.
+that are left take long enough, each thread takes a part of them, unless that was found to be
+slower: two cores may share what they compute with. What Python would leave behind where a turn
+raises is what the parts before and the part itself have written: what later parts have written is
+undone.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,8 +26,11 @@ from npaccel._loops._scalar_nest import Lowered
 _WORTH, _COPIED = 4e-4, 3e-10
 #: Calls that take no longer aren't looked at, nor those with as few elements.
 _SHORT = 25e-6
-#: Work that takes as long is cut into more parts than there are threads: some may take longer.
-_LONG, _PARTS = 4e-3, 4
+#: Work that takes as long, or turns that take so much longer than the first ones, are cut into more
+#: parts than there are threads.
+_LONG, _UNEVEN, _PARTS = 4e-3, 2.0, 4
+#: So many calls of each way are timed, and again after 64, 128, 256, ... calls.
+_ROUNDS, _FIRST_PAUSE = 3, 64
 #: How much longer the last turns are expected to take than the first ones, at most.
 _MOST = 16
 #: What is asked for in a record, see `_numba_runtime.some_turns`.
@@ -66,6 +71,33 @@ class Ran:
         return bool(self.ints[0])
 
 
+class Choice:
+    """Whether threads do the work of a nest sooner, as measured on calls that are needed anyway."""
+
+    def __init__(self) -> None:
+        self._costs: dict[bool, list[float]] = {True: [], False: []}
+        self._in_threads = True
+        self._left, self._pause = 0, _FIRST_PAUSE
+
+    def in_threads(self) -> bool:
+        """Whether the next call uses threads."""
+        if self._left:
+            self._left -= 1
+            return self._in_threads
+        return len(self._costs[True]) <= len(self._costs[False])
+
+    def note(self, in_threads: bool, cost: float) -> None:
+        """Note what a call took, for each second that was expected by its first turns."""
+        if self._left:
+            return
+        self._costs[in_threads].append(cost)
+        if min(map(len, self._costs.values())) >= _ROUNDS:
+            costs = {way: statistics.median(found) for way, found in self._costs.items()}
+            self._in_threads = costs[True] < costs[False]
+            self._costs = {True: [], False: []}
+            self._left, self._pause = self._pause, 2 * self._pause
+
+
 class Runner:
     """Calls of one compiled nest.
 
@@ -82,6 +114,7 @@ class Runner:
         # Counters that outgrow 64 bits after years are no reason to copy arrays.
         sites = (site for site in lowered.sites if site.kind != "bail")
         self._may_raise = lowered.bails or any(sites)
+        self._choice = Choice()
         #: How much longer turns took than the first ones, the last time.
         self._factor = 1.0
         #: Calls with so many elements were short, the last time.
@@ -112,11 +145,16 @@ class Runner:
         if first.has_failed or not left:
             return [first]
         expected = first.seconds * len(left) / int(first.ints[7])
-        if not self._is_worth(expected * self._factor, values) or not self._are_apart(values, left):
+        may_be = self._is_worth(expected * self._factor, values) and self._are_apart(values, left)
+        in_threads = may_be and self._choice.in_threads()
+        start = time.perf_counter()
+        if in_threads:
+            ran = self._in_threads(values, inputs, left, expected * self._factor, kept)
+        else:
             ran = [self._run(inputs, _SOME, left)]
             self._note(size, [first, *ran])
-        else:
-            ran = self._in_threads(values, inputs, left, expected * self._factor, kept)
+        if may_be:
+            self._choice.note(in_threads, (time.perf_counter() - start) / expected)
         seconds = sum(one.seconds for one in ran)
         self._factor = min(max(seconds / expected, 1.0), _MOST)
         failed = next((i for i, one in enumerate(ran) if one.has_failed), len(ran))
@@ -158,7 +196,8 @@ class Runner:
         seconds: float,
         whole: Kept,
     ) -> list[Ran]:
-        count = torch.get_num_threads() * (_PARTS if seconds > _LONG else 1)
+        more = seconds > _LONG or self._factor > _UNEVEN
+        count = torch.get_num_threads() * (_PARTS if more else 1)
         ends = [len(left) * part // count for part in range(count + 1)]
         parts = [left[a:b] for a, b in itertools.pairwise(ends) if a < b]
 
@@ -168,7 +207,7 @@ class Runner:
             ran = self._run(inputs, _SOME, part, kept, time.thread_time)
             return dataclasses.replace(ran, in_thread=True)
 
-        return _workers.in_threads(work, parts)
+        return _workers.in_threads(work, parts, helps=True)
 
     def _kept(self, values: Mapping[str, Any], turns: range, whole: Kept) -> Kept:
         """Copy what some turns may write, if there are no copies of the whole arrays."""
