@@ -15,12 +15,15 @@ P = TypeVar("P")
 T = TypeVar("T")
 
 
-def in_threads(work: Callable[[P], T], parts: Iterable[P]) -> list[T]:
+def in_threads(work: Callable[[P], T], parts: Iterable[P], *, helps: bool = False) -> list[T]:
     """Return what a function gives for each part, with a thread for each of torch's cores.
 
     Every operator of torch on a small part would start torch's own threads and wait for the last of
     them, which takes as long as the operator itself where the machine has other work too. Here each
     thread takes parts of its own, and torch uses no others in it.
+
+    Where the calling thread `helps`, it takes parts as well, from the last: its core is awake, and
+    others may be busy. This is for work that doesn't use torch.
     """
     parts = list(parts)
     threads = torch.get_num_threads()
@@ -31,8 +34,14 @@ def in_threads(work: Callable[[P], T], parts: Iterable[P]) -> list[T]:
         _workers(threads).submit(context.run, work, part)
         for context, part in zip(contexts, parts, strict=True)
     ]
-    wait(tasks)  # also where one has failed: nobody writes into the arrays any more
-    return [task.result() for task in tasks]
+    own: dict[int, T] = {}
+    try:
+        for i in reversed(range(len(tasks))) if helps else ():
+            if tasks[i].cancel():
+                own[i] = work(parts[i])
+    finally:  # also where one has failed: nobody writes into the arrays any more
+        wait([task for task in tasks if not task.cancelled()])
+    return [own[i] if i in own else task.result() for i, task in enumerate(tasks)]
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}

@@ -534,9 +534,10 @@ class _Emitter(ast.NodeTransformer):
         return node
 
     def visit_Nest(self, node: Nest) -> list[ast.stmt]:
-        """Either the element-wise engine runs the loop, or the split loop runs."""
+        """Either the element-wise engine runs the loops, or the split loops run."""
         last = _at_end(node, ast.Return(value=_tuple(node.outputs, ast.Load())))
-        nest = self._define(NEST, node.inputs, [copy.deepcopy(node.loop), last], [node.loop])
+        body = [*copy.deepcopy(node.loops), last]
+        nest = self._define(NEST, node.inputs, body, list(node.loops))
         self.nests[nest] = node
         result = nest + "_result"
         missing = ast.Compare(left=name(result), ops=[ast.Is()], comparators=[ast.Constant(None)])

@@ -93,6 +93,8 @@ class _Liveness:
         outputs = flow.writes & after & self.locals
         # What may stay unwritten comes out as it went in, if it was there.
         inputs = (flow.reads | ((outputs - flow.sure) & node.bound)) & self.locals
+        if isinstance(node, Nest):  # What has no value before it is only its own.
+            inputs -= flow.writes - node.bound
         node.inputs = tuple(sorted(inputs))
         node.outputs = tuple(sorted(outputs))
 

@@ -41,6 +41,7 @@ class NestRunner:
         self.function = function
         self.nest = nest
         self._chosen: dict[tuple[Any, ...], Any] = {}
+        self._told_threads = False
 
     def __call__(self, *args: Any) -> Any:
         """Return what the loop leaves, or None if it is to be split."""
@@ -84,6 +85,7 @@ class NestRunner:
                 on_python=self._ran_in_python,
                 splits=is_array_code,
                 cache=program.options.cache,
+                on_threads=self._ran_in_threads,
             )
         except _numba.NotInstalledError:
             if is_array_code:
@@ -108,13 +110,21 @@ class NestRunner:
         return made
 
     def _note(self, engine: str, detail: str = "") -> None:
-        program = self.program
-        for node in ast.walk(self.nest.loop):
-            if isinstance(node, ast.For | ast.While):
-                text = _source.line(program.filename, node.lineno)
-                program.driver.log.add_loop(
-                    Loop(program.filename, node.lineno, text, engine, detail, node.end_lineno or 0)
-                )
+        for loop in self.nest.loops:
+            for node in ast.walk(loop):
+                if isinstance(node, ast.For | ast.While):
+                    self._note_loop(node, engine, detail)
+
+    def _note_loop(self, node: ast.For | ast.While, engine: str, detail: str) -> None:
+        file, end = self.program.filename, node.end_lineno or 0
+        text = _source.line(file, node.lineno)
+        self.program.driver.log.add_loop(Loop(file, node.lineno, text, engine, detail, end))
+
+    def _ran_in_threads(self) -> None:
+        if not self._told_threads:
+            self._told_threads = True
+            for loop in self.nest.loops:
+                self._note_loop(loop, "Numba", "turns in threads where faster")
 
     def _ran_in_python(self, reason: str, line: int) -> None:
         self.program.driver.whole.fall_back(

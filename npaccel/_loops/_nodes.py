@@ -75,11 +75,12 @@ class Inline(ast.expr):
 
 
 class Nest(ast.stmt):
-    """A loop that may suit an element-wise engine, and the same loop split.
+    """Loops that may suit an element-wise engine together, and the same loops split.
 
     Parameters
     ----------
-    loop : ast.For or ast.While
+    loops : sequence of ast.For or ast.While
+        One, or several that follow each other.
     split : list of ast.stmt
     bound : frozenset of str
         Names that surely have a value before it.
@@ -95,7 +96,7 @@ class Nest(ast.stmt):
 
     def __init__(
         self,
-        loop: ast.For | ast.While,
+        loops: Sequence[ast.For | ast.While],
         split: list[ast.stmt],
         bound: Names,
         of_elements: bool,
@@ -103,15 +104,15 @@ class Nest(ast.stmt):
         super().__init__()
         self.bound = bound
         self.of_elements = of_elements
-        self.loop = loop
+        self.loops = loops
         self.split = split
         self.inputs: tuple[str, ...] = ()
         self.outputs: tuple[str, ...] = ()
-        ast.copy_location(self, loop)
+        ast.copy_location(self, loops[0])
 
     def npaccel_flow(self) -> Flow:
         """What it does with names."""
-        return _names.of_statement(self.loop)
+        return _names.of_statements(self.loops)
 
 
 def name(identifier: str, context: ast.expr_context | None = None) -> ast.Name:

@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
-from npaccel import _workers
-from npaccel._loops import _captured, _numba_errors, _scalar_nest
+from npaccel._loops import _captured, _numba_errors, _scalar_nest, _turn_parts
 from npaccel._loops._scalar_expressions import MISSING
 from npaccel._loops._scalar_nest import Lowered
 from npaccel._loops._scalar_statements import layout
@@ -33,8 +31,6 @@ __all__ = ["CompiledNest", "NotInstalledError", "NotSupportedError", "compile_ne
 _KEPT, _VERSIONS = 256, 4
 #: After so many calls that Python had to start over, it does so at once.
 _PATIENCE = 2
-#: With fewer elements threads aren't worth the while.
-_MANY = 1 << 15
 _compiled: dict[tuple[Any, ...], list[_Version]] = {}
 _lock = threading.Lock()
 
@@ -53,6 +49,7 @@ def compile_nest(
     on_python: Callable[[str, int], None] | None = None,
     splits: bool = False,
     cache: bool = True,
+    on_threads: Callable[[], None] | None = None,
 ) -> CompiledNest:
     """Compile a loop nest for the types of these values.
 
@@ -75,6 +72,8 @@ def compile_nest(
         Whether such a call gives None instead, because the caller has another way.
     cache : bool
         Whether what is compiled is kept on disk.
+    on_threads : callable, optional
+        Called when turns of the outermost loop have run in threads.
 
     Returns
     -------
@@ -88,7 +87,9 @@ def compile_nest(
         If the nest isn't scalar code, or its types can't be told.
     """
     narrow = default_float == "float32"
-    made = CompiledNest(nest, namespace, filename, narrow, on_python, splits, cache)
+    made = CompiledNest(
+        nest, namespace, filename, narrow, on_python, on_threads, splits=splits, cache=cache
+    )
     made.prepare(values)
     return made
 
@@ -102,7 +103,7 @@ class CompiledNest:
 
     Parameters
     ----------
-    nest, namespace, filename, on_python, splits, cache
+    nest, namespace, filename, on_python, on_threads, splits, cache
         See `compile_nest`.
     narrow : bool
     """
@@ -114,6 +115,8 @@ class CompiledNest:
         filename: str,
         narrow: bool,
         on_python: Callable[[str, int], None] | None,
+        on_threads: Callable[[], None] | None,
+        *,
         splits: bool,
         cache: bool,
     ) -> None:
@@ -123,6 +126,7 @@ class CompiledNest:
         self.filename = filename
         self.narrow = narrow
         self.on_python = on_python
+        self.on_threads = on_threads
         self.splits = splits
         self.cache = cache
         self._source = (ast.dump(nest, include_attributes=True), filename, narrow)
@@ -216,8 +220,8 @@ class _Version:
 
     def __init__(self, lowered: Lowered, function: Callable[..., tuple[Any, ...]]) -> None:
         self.lowered = lowered
-        self.function = function
         self.restarts = 0
+        self._runner = _turn_parts.Runner(lowered, function)
         self._results = list(_results(lowered))
 
     def holds(self, namespace: Mapping[str, Any]) -> bool:
@@ -237,52 +241,37 @@ class _Version:
     ) -> tuple[Any, ...] | None:
         """Call the code."""
         lowered = self.lowered
-        if lowered.is_array_code and _share_memory(lowered.written, values):
+        if lowered.is_array_code and _turn_parts.share_memory(lowered.written, values):
             return nest.in_python(*args)
-        given, every = values, _with_memory(lowered, values)
+        if lowered.holds is not None and not lowered.holds(values):
+            return nest.in_python(*args)
+        every = _with_memory(lowered, values)
         if every is None:
             return nest.in_python(*args)
         values = every
         inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
-        if lowered.holds is not None:
-            if not lowered.holds(values):
-                return nest.in_python(*args)
-            found = self._by_columns(inputs)
-            return tuple(result(values, found) for result in self._results)
-        ints, floats = np.zeros(3, np.int64), np.zeros(3)
-        kept = {n: given[n].copy() for n in lowered.written & given.keys()} if lowered.bails else {}
-        found = self.function(ints, floats, *inputs)
-        if ints[0] == 0:
+        ran = self._runner(values, inputs)
+        last = ran[-1]
+        if last.in_thread and nest.on_threads is not None:
+            nest.on_threads()
+        if not last.has_failed:
+            found = [one.found for one in ran]
             results = tuple(result(values, found) for result in self._results)
             if lowered.arrays is None:
                 return results
             by_name = dict(zip(lowered.outputs, results, strict=True))
             outputs = lowered.arrays.results(by_name, values)
             return nest.in_python(*args) if outputs is None else outputs
-        site = lowered.sites[ints[0] - 1]
+        site = lowered.sites[last.ints[0] - 1]
         if site.kind == "unfit":  # Nothing has been written yet.
             return nest.in_python(*args)
         if site.kind != "bail" or not lowered.bails:
-            _numba_errors.raise_at(site, ints, floats, nest.filename, nest.namespace)
-        for name, content in kept.items():
-            values[name][...] = content
+            _numba_errors.raise_at(site, last.ints, last.floats, nest.filename, nest.namespace)
+        _turn_parts.undo(ran)
         self.restarts += 1
         if self.restarts >= _PATIENCE:
             nest.give_up(key, site.detail, site.line)
         return nest.in_python(*args)
-
-    def _by_columns(self, inputs: Sequence[Any]) -> Any:
-        """Call the code for parts of the columns, in as many threads as torch has."""
-        array = next(value for value in inputs if isinstance(value, np.ndarray))
-        parts = torch.get_num_threads() if array.size >= _MANY else 1
-        ends = [len(array) * part // parts for part in range(parts + 1)]
-
-        def call(part: int) -> Any:
-            own = slice(ends[part], ends[part + 1])
-            values = [value[own] if isinstance(value, np.ndarray) else value for value in inputs]
-            return self.function(np.zeros(3, np.int64), np.zeros(3), *values)
-
-        return _workers.in_threads(call, range(parts))[0]
 
 
 def _with_memory(lowered: Lowered, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -291,17 +280,6 @@ def _with_memory(lowered: Lowered, values: Mapping[str, Any]) -> Mapping[str, An
         return values
     memory = lowered.arrays.memory(values)
     return None if memory is None else {**values, **memory}
-
-
-def _share_memory(written: frozenset[str], values: Mapping[str, Any]) -> bool:
-    """Whether an array that is written shares memory with another one."""
-    arrays = {n: v for n, v in values.items() if isinstance(v, np.ndarray)}
-    return any(
-        np.may_share_memory(arrays[name], other)
-        for name in written & arrays.keys()
-        for one, other in arrays.items()
-        if one != name
-    )
 
 
 def _kind(value: Any) -> Any:
@@ -376,7 +354,8 @@ def _numba_type(numba: Any, value: Any) -> Any:
 
 
 def _results(lowered: Lowered) -> Any:
-    """Yield what makes each output from the values given and the numbers that come back."""
+    """Yield what makes each output from the values given and the numbers that the parts give."""
+    counters = lowered.independent.counters if lowered.independent else frozenset()
     place, returned = 0, iter(lowered.returned)
     for name in lowered.outputs:
         if name not in lowered.stored:
@@ -385,7 +364,13 @@ def _results(lowered: Lowered) -> Any:
         kinds = next(returned)
         storages = {storage: place + i for i, storage in enumerate(layout(kinds))}
         place += len(storages)
-        yield _result(lowered, kinds, storages, place)
+        result = _result(lowered, kinds, storages, place)
+        if name in counters:
+            yield lambda values, found, name=name, result=result: sum(
+                (result(values, one) - values[name] for one in found), values[name]
+            )
+        else:
+            yield lambda values, found, result=result: result(values, found[-1])
         place += 1
 
 

@@ -114,7 +114,8 @@ class _NestCache(_Cache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ARG002
         """Keep what was compiled, if another process can use it."""
-        _known[self._key] = data
+        # Another dispatcher that gets it notes times of its own, as it does for what is loaded.
+        _known[self._key] = data._replace(metadata=None)
         try:
             if not _is_portable(data):
                 return

@@ -96,6 +96,29 @@ def range_size(start: Any, stop: Any, step: Any) -> Any:
     return (start - stop - step - 1) // -step if stop < start else np.int64(0)
 
 
+_size = numba.njit(**OPTIONS)(range_size)
+
+
+def some_turns(record: Any, start: Any, stop: Any, step: Any) -> Any:
+    """Return where a range of turns starts and stops, as far as they are asked for.
+
+    ``record[3]`` asks for all of them (0), for the first sixteenth (1), or for those from
+    ``record[4]`` to ``record[5]`` (2). Where those that are left then start, their stop and step
+    are noted in ``record[4:7]``, and how many were taken in ``record[7]``.
+    """
+    asked, first, end = record[3], record[4], record[5]
+    if asked != 2:
+        size = _size(start, stop, step)
+        taken = size if asked == 0 else (size + 15) // 16
+        first = start
+        end = stop if taken == size else start + taken * step
+        record[7] = taken
+    record[4], record[5], record[6] = end, stop, step
+    if step == 1:  # So that indices can be seen to be within the bounds.
+        return max(first, start), min(end, stop)
+    return first, end
+
+
 def floor_divide_int(a: Any, b: Any) -> Any:
     """``a // b`` rounded down; 0 for b = 0, and wrapped for the least number by -1."""
     if b == 0:
@@ -251,7 +274,7 @@ def divide_complex_python(a: Any, b: Any) -> Any:
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(add_overflows, subtract_overflows, left_shift_overflows, power_overflows),
-    *(at, fail, fail_floats, range_size),
+    *(at, fail, fail_floats, range_size, some_turns),
     *(floor_divide_int, floor_divide_unsigned, remainder_int, remainder_unsigned),
     *(
         remainder_float,

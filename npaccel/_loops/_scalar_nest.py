@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from npaccel._loops import _slice_columns, _slices
+from npaccel._loops._independent import Independent, independent
 from npaccel._loops._scalar_calls import Helpers, function_body, stored_names, written
 from npaccel._loops._scalar_code import Env, Program, Site
 from npaccel._loops._scalar_expressions import Scope
@@ -70,6 +71,8 @@ class Lowered:
         Says whether the code may be called with a call's values.
     arrays : Made, optional
         What array code became loops over: the memory that they need, what their results are.
+    independent : Independent, optional
+        The loop whose turns may run at once.
     """
 
     source: str
@@ -85,6 +88,7 @@ class Lowered:
     guards: tuple[tuple[Mapping[str, Any] | None, str, Any], ...]
     holds: Callable[[Mapping[str, Any]], bool] | None = None
     arrays: Made | None = None
+    independent: Independent | None = None
 
     @property
     def is_array_code(self) -> bool:
@@ -151,13 +155,16 @@ def lower(
     by_columns = _slice_columns.columns(nest, values, namespace)
     if by_columns is not None:
         nest = by_columns.nest
+    elif sum(isinstance(n, ast.For | ast.While) for n in nest.body) > 1:
+        raise NotSupportedError("several loops", nest.lineno, is_array_code=True)
     made = None
     if by_columns is None and _slices.is_array_code(nest, values):
         made = _slices.without_slices(nest, values, namespace)
         nest = made.nest
         values = {**values, **(made.memory(values) or {})}
+    found = independent(nest, values, namespace)
     try:
-        lowered = _Lowering(nest, values, namespace, narrow).run()
+        lowered = _Lowering(nest, values, namespace, narrow, found.loop if found else None).run()
     except NotSupportedError as error:
         if error.line:
             raise
@@ -168,8 +175,13 @@ def lower(
         raise NotSupportedError("expressions nested too deeply", nest.lineno) from None
     if made is not None and lowered.source.count("\n") > _MOST_LINES:
         raise NotSupportedError("much array code", nest.body[0].lineno, is_array_code=True)
+    if found and lowered.written <= found.axes.keys():
+        lowered = dataclasses.replace(lowered, independent=found)
+    if made is not None:
+        own = lowered.written - made.buffers.keys()
+        lowered = dataclasses.replace(lowered, arrays=made, written=own)
     if by_columns is None:
-        return dataclasses.replace(lowered, arrays=made)
+        return lowered
     if lowered.sites:  # In Python all columns would have come as far.
         raise NotSupportedError("it may raise", nest.lineno, is_array_code=True)
     return dataclasses.replace(lowered, holds=by_columns.holds)
@@ -182,8 +194,10 @@ class _Lowering:
         values: Mapping[str, Any],
         namespace: Mapping[str, Any],
         narrow: bool,
+        divided: ast.For | None,
     ) -> None:
         self.nest = nest
+        self.divided = divided
         self.values = values
         self.limit = limit_of(list(values.values()))
         self.program = Program(narrow)
@@ -228,7 +242,7 @@ class _Lowering:
         return Items(tuple(Value((one,)) for one in ones))
 
     def _write(self, code: Statements) -> None:
-        code.is_nest = True
+        code.is_nest, code.divided = True, self.divided
         *body, last = self.nest.body
         code.statements(body)
         if code.env is None:

@@ -82,11 +82,14 @@ class Statements(Expressions):
         Whether it returns one value, not a tuple.
     is_nest : bool
         Whether it is the nest itself, not a function that it calls.
+    divided : ast.For or None
+        The loop that can be asked for some of its turns.
     """
 
     returned: list[Types] | None = None
     single: bool | None = None
     is_nest = False
+    divided: ast.For | None = None
     _loops: list[_Loop]
 
     def begin(
@@ -269,7 +272,10 @@ class Statements(Expressions):
         turns = self._iterated(node.iter)
         first, last = _counted(turns)
         count = self.new("k")
-        stop, step = turns.stop.code, turns.step.code
+        start, stop, step = turns.start.code, turns.stop.code, turns.step.code
+        if node is self.divided:
+            asked = self.temporary(f"_some_turns(_e, {start}, {stop}, {step})")
+            start, stop = self.temporary(f"{asked}[0]"), self.temporary(f"{asked}[1]")
         entry = None if self.env is None else dict(self.env)
 
         def turn() -> None:
@@ -278,7 +284,7 @@ class Statements(Expressions):
             self.statements(node.body)
 
         ends: list[Env | None] = []
-        head = f"for {count} in range({turns.start.code}, {stop}, {step}):"
+        head = f"for {count} in range({start}, {stop}, {step}):"
         loop = self._repeat(head, turn, ends)
         self.env = ends[0] if _is_never_empty(turns) else self.join_envs(entry, ends[0])
         if node.orelse:

@@ -5,6 +5,7 @@ column alone. Turn by turn it takes one element of every cache line; here each c
 its first turn to its last, as a loop over single elements, and what is only computed with in a
 turn, such as a pivot, is one number. Only C-contiguous float64 arrays are taken whose other axes
 have equal lengths, and indices that can be seen to be within the bounds before anything is written.
+Loops that follow each other are taken together: each column is done by the first, then by the next.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import ast
 import copy
 import dataclasses
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -79,55 +80,84 @@ def columns(
     Parameters
     ----------
     nest : ast.FunctionDef
-        A loop, and a return of the names that are read afterwards.
+        Loops, and a return of the names that are read afterwards.
     values : mapping
         Of its parameters.
     namespace : mapping
         The values of other names.
     """
-    loop, last = nest.body[0], nest.body[-1]
-    if len(nest.body) != 2 or not isinstance(loop, ast.For) or not may_be_columns(loop):
+    loops = [one for one in nest.body[:-1] if isinstance(one, ast.For) and may_be_columns(one)]
+    if not loops or len(loops) + 1 != len(nest.body):
         return None
-    assert isinstance(loop.target, ast.Name)
-    assert isinstance(loop.iter, ast.Call)
     names = ChainMap(dict(values), namespace)  # type: ignore[arg-type]
-    found = _Checking(loop.target.id, names)
-    outputs = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)}
-    if not found.is_fit(loop) or outputs & {*found.assigned, loop.target.id}:
+    found = _Checking(loops, names)
+    outputs = {n.id for n in ast.walk(nest.body[-1]) if isinstance(n, ast.Name)}
+    if not found.is_fit() or outputs & found.stored:
         return None
-    turns = [compile(ast.Expression(a), "<range>", "eval") for a in loop.iter.args]
-    holds = _Holds(loop.target.id, turns, found.places, namespace)
+    holds = _Holds(found.along, namespace)
     if not holds(values):
         return None
-    return Columns(_written(nest, loop, found), holds)
+    return Columns(_written(nest, loops, found), holds)
+
+
+@dataclasses.dataclass
+class _Along:
+    """The turns of a loop, and the places that it reads or writes in a turn.
+
+    Parameters
+    ----------
+    index : str
+        Its variable.
+    turns : list of code
+        The arguments of `range`.
+    places : list of (str, code)
+        Names of arrays, with the indices along their last axes.
+    """
+
+    index: str
+    turns: list[CodeType]
+    places: list[tuple[str, CodeType]] = dataclasses.field(default_factory=list)
 
 
 class _Checking:
-    """Look at what a loop's body does."""
+    """Look at what the bodies of loops do."""
 
-    def __init__(self, index: str, names: Mapping[str, Any]) -> None:
-        self.index = index
+    def __init__(self, loops: Sequence[ast.For], names: Mapping[str, Any]) -> None:
+        self.loops = loops
         self.names = names
+        self.stored = {
+            n.id
+            for loop in loops
+            for n in ast.walk(loop)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        #: Of the loop that is looked at.
+        self.index = ""
         self.assigned: set[str] = set()
-        self.stored: set[str] = set()
         self.viewed: set[str] = set()
         self.written: set[str] = set()
-        self.places: list[tuple[str, CodeType]] = []
+        self.along: list[_Along] = []
         self.dimensions = 0
 
-    def is_fit(self, loop: ast.For) -> bool:
-        """Whether it computes with the elements of each column alone."""
-        assert isinstance(loop.iter, ast.Call)
-        is_range = builtin("range", self.names) is range and not loop.iter.keywords
-        self.stored = {
-            n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        if not (is_range and loop.iter.args and all(map(self._is_bound, loop.iter.args))):
-            return False
-        read = {n.id for a in loop.iter.args for n in ast.walk(a) if isinstance(n, ast.Name)}
-        if read & self.stored or not all(map(self._statement, loop.body)) or self.dimensions < 2:
+    def is_fit(self) -> bool:
+        """Whether they compute with the elements of each column alone."""
+        if not all(map(self._loop, self.loops)) or self.dimensions < 2:
             return False
         return not self.viewed & self.written  # A view would show what is written.
+
+    def _loop(self, loop: ast.For) -> bool:
+        assert isinstance(loop.target, ast.Name)
+        assert isinstance(loop.iter, ast.Call)
+        self.index, self.assigned = loop.target.id, set()
+        bounds = loop.iter.args
+        is_range = builtin("range", self.names) is range and not loop.iter.keywords
+        if not (is_range and bounds and all(map(self._is_bound, bounds))):
+            return False
+        if self.stored & {n.id for a in bounds for n in ast.walk(a) if isinstance(n, ast.Name)}:
+            return False
+        turns = [compile(ast.Expression(a), "<range>", "eval") for a in bounds]
+        self.along.append(_Along(self.index, turns))
+        return all(map(self._statement, loop.body))
 
     def _statement(self, node: ast.stmt) -> bool:
         match node:
@@ -179,7 +209,7 @@ class _Checking:
         fits = array.ndim == self.dimensions == (dimensions or array.ndim)
         if not (fits and array.flags.c_contiguous and self._is_number(index)):
             return False
-        self.places.append((name, compile(ast.Expression(index), "<index>", "eval")))
+        self.along[-1].places.append((name, compile(ast.Expression(index), "<index>", "eval")))
         return True
 
     def _is_bound(self, node: ast.expr) -> bool:
@@ -215,52 +245,47 @@ class _Checking:
 class _Holds:
     """Whether all indices are within the bounds, and all other axes alike."""
 
-    def __init__(
-        self,
-        index: str,
-        turns: list[CodeType],
-        places: list[tuple[str, CodeType]],
-        namespace: Mapping[str, Any],
-    ) -> None:
-        self.index = index
-        self.turns = turns
-        self.places = places
+    def __init__(self, along: Sequence[_Along], namespace: Mapping[str, Any]) -> None:
+        self.along = along
         self.namespace = namespace
-        codes = [*turns, *(code for _, code in places)]
-        self.names = {name for code in codes for name in code.co_names} - {index}
+        codes = [code for a in along for code in (*a.turns, *(place for _, place in a.places))]
+        names = {name for code in codes for name in code.co_names}
+        self.names = names - {a.index for a in along}
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
         every: Mapping[str, Any] = ChainMap(dict(values), self.namespace)  # type: ignore[arg-type]
         names = {n: every[n] for n in self.names if n in every}
-        try:
-            turns = range(*(eval(code, {}, names) for code in self.turns))
-        except (ValueError, IndexError):  # A step of 0, no such axis: Python says so.
-            return False
-        ends = (turns[0], turns[-1]) if turns else ()
-        first = every[self.places[0][0]].shape[:-1]
-        for name, code in self.places:
-            shape = every[name].shape
-            indices = [eval(code, {}, {**names, self.index: turn}) for turn in ends]
-            if shape[:-1] != first or not all(0 <= index < shape[-1] for index in indices):
+        first = every[self.along[0].places[0][0]].shape[:-1]
+        for along in self.along:
+            try:
+                turns = range(*(eval(code, {}, names) for code in along.turns))
+            except (ValueError, IndexError):  # A step of 0, no such axis: Python says so.
                 return False
+            ends = (turns[0], turns[-1]) if turns else ()
+            for name, code in along.places:
+                shape = every[name].shape
+                indices = [eval(code, {}, {**names, along.index: turn}) for turn in ends]
+                if shape[:-1] != first or not all(0 <= index < shape[-1] for index in indices):
+                    return False
         return True
 
 
-def _written(nest: ast.FunctionDef, loop: ast.For, found: _Checking) -> ast.FunctionDef:
+def _written(nest: ast.FunctionDef, loops: Sequence[ast.For], found: _Checking) -> ast.FunctionDef:
     axes = [f"0c{axis}" for axis in range(found.dimensions - 1)]
-    made = copy.deepcopy(nest)
-    inner = made.body[0]
-    assert isinstance(inner, ast.For)
-    inner.body = [_Elements(axes).visit(statement) for statement in inner.body]
-    inner.iter = called(range, *inner.iter.args)  # type: ignore[attr-defined]
-    shape = ast.Attribute(name_of(found.places[0][0]), "shape", ast.Load())
+    inner: list[ast.stmt] = []
+    for loop in copy.deepcopy(loops):
+        loop.body = [_Elements(axes).visit(statement) for statement in loop.body]
+        loop.iter = called(range, *loop.iter.args)  # type: ignore[attr-defined]
+        inner.append(loop)
+    shape = ast.Attribute(name_of(found.along[0].places[0][0]), "shape", ast.Load())
     for axis, name in reversed(list(enumerate(axes))):
         size = ast.Subscript(copy.deepcopy(shape), ast.Constant(axis), ast.Load())
-        inner = ast.For(name_of(name, ast.Store()), called(range, size), [inner], [])
-    made.body[0] = inner
+        inner = [ast.For(name_of(name, ast.Store()), called(range, size), inner, [])]
+    made = copy.copy(nest)
+    made.body = [*inner, copy.deepcopy(nest.body[-1])]
     for part in ast.walk(made):
         if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
-            ast.copy_location(part, loop)
+            ast.copy_location(part, loops[0])
     return ast.fix_missing_locations(made)
 
 

@@ -10,6 +10,7 @@ from npaccel._loops import _names
 from npaccel._loops._managers import may_swallow
 from npaccel._loops._names import Names
 from npaccel._loops._nodes import Nest, assign, name
+from npaccel._loops._slice_columns import may_be_columns
 from npaccel._loops._split_facts import Facts
 from npaccel._loops._split_lifting import CannotLiftError, Lifting
 from npaccel._loops._split_locals import is_inner, makes_container
@@ -247,17 +248,32 @@ class _Builder(Lifting):
             self.add(statement)
             return
         may_be = facts.nests and not facts.in_nest and not facts.has_form(statement)
+        unbound = (_carried(statement) & self.kinds.locals) - self.bound
+        # Of a name that may have a value or none before it isn't known how to hand it on.
+        may_be = may_be and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
         of_elements = may_be and may_be_elementwise(statement, facts.containers)
         if of_elements or (may_be and may_be_simple(statement, facts.containers)):
             self.flush()
             facts.in_nest = of_elements
             inner = _Builder(facts, self.bound, self.depth)
             inner._driven(statement)
-            self.out.append(Nest(statement, inner.finished(), self.bound, of_elements))
+            self._nest(Nest([statement], inner.finished(), self.bound, of_elements))
             facts.in_nest = False
         else:
             self._driven(statement)
         self._written(statement)
+
+    def _nest(self, made: Nest) -> None:
+        """Add a nest; together with the one before, where both go along the last axis."""
+        before = self.out[-1] if self.out else None
+        if isinstance(before, Nest) and all(map(may_be_columns, [*before.loops, *made.loops])):
+            single = before.split if len(before.loops) > 1 else [before]
+            loops = [*before.loops, *made.loops]
+            both = Nest(loops, [*single, made], before.bound, before.of_elements)
+            if _carried(both) & self.kinds.locals <= both.bound:
+                self.out.pop()
+                made = both
+        self.out.append(made)
 
     def _driven(self, statement: ast.For | ast.While) -> None:
         self.facts.loops.append(statement)
@@ -302,3 +318,9 @@ class _Builder(Lifting):
         new = ast.While(test=test, body=inner, orelse=self._else(statement))
         new.__dict__["npaccel_original"] = original
         self.out.append(ast.copy_location(new, statement))
+
+
+def _carried(statement: ast.stmt) -> Names:
+    """Return names that a statement assigns to, and may read before."""
+    flow = _names.of_statement(statement)
+    return flow.reads & flow.writes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from npaccel._loops import _names
@@ -25,6 +26,12 @@ MAX_UNROLLED = 8
 _MAX_UNROLLED_STATEMENTS = 32
 
 _NATIVE_BUILTINS = frozenset({"print", "input", "open", "next", "iter", "setattr", "delattr"})
+
+
+def _stores(node: ast.AST) -> Counter[str]:
+    """How often each name is assigned to."""
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
 
 
 class Facts:
@@ -57,12 +64,18 @@ class Facts:
         assigned = _names.of_statements([s for s in in_loops if not self.is_unrolled(s)]).writes
         self.changing = assigned
         self.varying = assigned & frozenset(kinds.host)
+        self._stores = _stores(definition)
 
     def new_name(self) -> str:
         self.temporaries.append(TEMPORARY.format(len(self.temporaries)))
         return self.temporaries[-1]
 
     # -- Questions about nodes ------------------------------------------------
+
+    def is_alone(self, node: ast.AST, names: Names) -> bool:
+        """Whether names are assigned to nowhere but in a part of the function."""
+        own = _stores(node)
+        return all(own[name] == self._stores[name] for name in names)
 
     def callee_loops(self, node: ast.expr) -> bool:
         """Whether a called expression is a function that loops, an inner one or another."""

@@ -162,7 +162,7 @@ def check_layouts(order: Sequence[int]) -> None:
     arrays = [u, u.T.copy().T, np.repeat(u, 2, 1)[:, ::2]]
     for array in (arrays[place] for place in order):
         function = _numba._compile(lowered, {"u": array}, nest, cache=True)
-        function(np.zeros(3, np.int64), np.zeros(3), array)
+        function(np.zeros(8, np.int64), np.zeros(3), array)
         np.testing.assert_array_equal(array, RATE * np.arange(24.0).reshape(4, 6) + 1)
 
 

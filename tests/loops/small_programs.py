@@ -308,11 +308,11 @@ def _compared(text: str, lowered: _scalar_nest.Lowered, values: dict[str, Any]) 
         for array in memory.values():
             array[...] = 777.0
         every = {**ours, **memory}
-        record = np.zeros(3, np.int64)
+        record = np.zeros(8, np.int64)
         inputs = [every[name] if i is None else every[name][i] for name, i in lowered.inputs]
         names = {**names_of_runtime()}
         exec(lowered.source, names)
-        found = names["nest"](record, np.zeros(3), *inputs)
+        found = [names["nest"](record, np.zeros(3), *inputs)]
     if record[0]:
         if lowered.sites[record[0] - 1].kind in ("bail", "unfit"):
             return "left to Python"

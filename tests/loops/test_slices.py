@@ -9,6 +9,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
+from npaccel._loops import _turn_parts
 
 pytest.importorskip("numba")
 
@@ -459,3 +460,129 @@ def shared_names(a, n):
 def test_turns_that_need_more_than_elements(function):
     check(function, np.random.default_rng(0).random((3, 4)), 4, engine=None)
     check(function, np.random.default_rng(0).random((3, 4)), 3, engine=None)
+
+
+# -- Loops along the last axis that follow each other
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Note each call of compiled code."""
+    found = []
+    call = _turn_parts.Runner.__call__
+
+    def noted(self, values, inputs):
+        found.append(self)
+        return call(self, values, inputs)
+
+    monkeypatch.setattr(_turn_parts.Runner, "__call__", noted)
+    return found
+
+
+def three(a, b, n):
+    for k in range(1, n):
+        t = a[..., k - 1] * 0.5
+        b[..., k] = a[..., k] - t
+    for j in range(n - 1, 0, -1):
+        t = b[..., j] + j
+        a[..., j - 1] += t
+    for k in range(0, n, 2):
+        b[..., k] *= a[..., k]
+
+
+def in_turns(a, b, n):
+    for _ in range(3):
+        for k in range(1, n):
+            a[..., k] += b[..., k - 1]
+        for k in range(n):
+            b[..., k] *= 0.5
+
+
+def test_loops_that_follow_each_other_are_one_pass(runs):
+    random = np.random.default_rng(0)
+    lower, upper, rhs = random.random((3, 4, 5, 6))
+    check(thomas, lower, 2.5 + lower, upper, rhs, engine=None)
+    assert len(runs) == 2
+    runs.clear()
+    check(three, *random.random((2, 4, 5, 6)), 6)
+    assert len(runs) == 2
+    runs.clear()
+    check(in_turns, *random.random((2, 4, 5)), 5, engine=None)
+    assert len(runs) == 6
+
+
+def out_of_bounds(a, b, n):
+    for k in range(n):
+        a[..., k] *= 2
+    for k in range(n):
+        a[..., k] += a[..., k + 1]
+
+
+def of_other_shapes(a, b, n):
+    for k in range(n):
+        a[..., k] *= 2
+    for k in range(b.shape[-1]):
+        b[..., k] += k
+
+
+def of_the_last_turn(a, b, n):
+    for k in range(n):
+        t = a[..., k] * 2
+        a[..., k] = t
+    for j in range(n):
+        a[..., j] -= t
+
+
+def of_the_last_index(a, b, n):
+    for k in range(n):
+        a[..., k] *= 2
+    for j in range(k):
+        a[..., j] += a[..., k]
+
+
+def read_later(a, b, n):
+    for k in range(n):
+        a[..., k] *= 2
+    for j in range(n):
+        a[..., j] += 1
+    return j + k
+
+
+def with_more_between(a, b, n):
+    for k in range(n):
+        a[..., k] *= 2
+    n -= 1
+    for k in range(n):
+        a[..., k] += a[..., k + 1]
+
+
+def divided_later(a, b, n):
+    for k in range(n):
+        a[..., k] *= 2
+    for k in range(n):
+        a[..., k] *= 1 / (2 - k)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(out_of_bounds, of_other_shapes, of_the_last_turn, of_the_last_index),
+        *(read_later, with_more_between, divided_later),
+    ],
+)
+def test_loops_that_follow_each_other_and_are_not_one_pass(function):
+    random = np.random.default_rng(0)
+    check(function, random.random((3, 4)), random.random((2, 5)), 4, engine=None)
+    check(function, random.random((3, 4)), random.random((2, 5)).astype("f4"), 4, engine=None)
+    check(function, random.random((3, 5))[:, :4], random.random((2, 3, 5)), 4, engine=None)
+
+
+def test_loops_on_arrays_that_share_memory():
+    jitted = npaccel.jit(three, default_float="float64", backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for a, b in ((slice(0, 3), slice(3, 6)), (slice(0, 3), slice(1, 4))):
+            ours, theirs = (np.random.default_rng(0).random((6, 4)) for _ in range(2))
+            jitted(ours[a], ours[b], 4)
+            three(theirs[a], theirs[b], 4)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12)
