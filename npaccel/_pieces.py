@@ -64,7 +64,7 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
         if _arguments.device_of(values) is None:
             try:
                 result = on_host(values)
-            except _results.FAILURES as failure:
+            except (RuntimeError, _results.CompiledIndexError) as failure:
                 return engine._failed_at_run_time(failure, values)
         else:
             from npaccel import _host
@@ -169,10 +169,14 @@ def _full(compiled: CompiledGraph, inputs: Sequence[Any], after_others: bool) ->
     ------
     AssumptionError
         If a size isn't one that it was compiled for. What it wrote to has its old values again.
+    CompiledIndexError
+        For an index that is out of bounds.
     """
     try:
         return compiled.full(*inputs)
     except _results.FAILURES as error:
         if not _results.is_assumption(error):
+            if isinstance(error, IndexError):
+                raise _results.CompiledIndexError(*error.args) from error
             raise
         raise _results.AssumptionError(str(error), after_others) from error

@@ -368,6 +368,10 @@ ASSERTION = "assertion in compiled code: "
 FAILURES = (RuntimeError, IndexError)
 
 
+class CompiledIndexError(IndexError):
+    """An index error of compiled code, not of code that NumPy or Python runs beside it."""
+
+
 class AssumptionError(RuntimeError):
     """Something that depends on the data isn't what the code was compiled for.
 
