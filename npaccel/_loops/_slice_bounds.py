@@ -119,15 +119,15 @@ class Bounds(Writing):
         self.buffers[name] = [self.bounds[length] for length in lengths]
         return View(name, tuple(Axis("", length) for length in lengths))
 
-    def view(self, node: ast.expr) -> View | None:
+    def view(self, node: ast.expr, *, of_any_size: bool = False) -> View | None:
         """Return the part of an array that an expression names; None if it doesn't name one."""
         if isinstance(node, ast.Name):
-            return self._view(node.id, [], node.id)
+            return self._view(node.id, [], node.id, of_any_size)
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
             return None
-        return self._view(node.value.id, parts_of(node), ast.dump(_as_read(node)))
+        return self._view(node.value.id, parts_of(node), ast.dump(_as_read(node)), of_any_size)
 
-    def _view(self, name: str, parts: list[ast.expr], text: str) -> View | None:
+    def _view(self, name: str, parts: list[ast.expr], text: str, of_any_size: bool) -> View | None:
         if name in self.held:
             array, rank = self.held[name].memory, self.held[name].rank
             sizes = [*self.held[name].lengths]
@@ -145,7 +145,8 @@ class Bounds(Writing):
         given = [part for part in parts if not _is_new(part)]
         if len(given) != rank:
             raise self.unfit("these indices")
-        self._check_small(name, given)
+        if not of_any_size:
+            self._check_small(name, given)
         found: list[ast.expr | Axis | None] = []
         axis = 0
         fixed = tuple(None if isinstance(p, ast.Slice) else _whole_number(p) for p in given)

@@ -450,7 +450,7 @@ class Rewriting(Bounds):
                     for one, part in zip(target.elts, parts, strict=True)
                     for statement in self._given(one, part, place, sizes)
                 ]
-        view = self.view(items)
+        view = self.view(items, of_any_size=True)  # It is the body that may be array code.
         if view is None or len(view.lengths) != 1 or len(view.parts) != 1:
             raise self.unfit("a loop over slices")
         sizes.append(view.lengths[0])

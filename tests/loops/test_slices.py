@@ -55,6 +55,13 @@ def test_sparse_rows(counts):
     check(sparse, indptr, indices, random.normal(size=indptr[-1]), V)
 
 
+def test_many_sparse_rows():
+    """However many rows there are, each of them is short."""
+    counts = np.arange(40_000) % 3
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    check(sparse, indptr, np.zeros(indptr[-1], int), np.ones(indptr[-1]), V)
+
+
 def test_an_index_out_of_bounds_raises():
     check(sparse, np.array([0, 2]), np.array([0, 30]), np.ones(2), V)
 
