@@ -252,13 +252,16 @@ class _Builder(Lifting):
         # Of a name that may have a value or none before it isn't known how to hand it on.
         may_be = may_be and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
         of_elements = may_be and may_be_elementwise(statement, facts.containers)
-        if of_elements or (may_be and may_be_simple(statement, facts.containers)):
+        # Where the loop around isn't fit, one in it seldom is, and asking takes time in each turn.
+        simple = may_be and not facts.in_simple and may_be_simple(statement, facts.containers)
+        if of_elements or simple:
             self.flush()
-            facts.in_nest = of_elements
+            before = facts.in_simple
+            facts.in_nest, facts.in_simple = of_elements, True
             inner = _Builder(facts, self.bound, self.depth)
             inner._driven(statement)
             self._nest(Nest([statement], inner.finished(), self.bound, of_elements))
-            facts.in_nest = False
+            facts.in_nest, facts.in_simple = False, before
         else:
             self._driven(statement)
         self._written(statement)

@@ -53,7 +53,7 @@ class Facts:
         self.parameters = [a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)]
         self.loops: list[ast.For | ast.While] = []
         self.native: list[tuple[int, str]] = []
-        self.in_nest = False
+        self.in_nest = self.in_simple = False
         self.temporaries: list[str] = []
         self.containers = containers(definition, lists)
         self.inner = inner_definitions(definition)
