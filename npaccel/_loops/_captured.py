@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._loops import _names
+
 
 @dataclasses.dataclass(frozen=True)
 class Path:
@@ -63,11 +65,7 @@ class _Visitor(ast.NodeTransformer):
         self.values = values
         self.namespace = namespace
         self.paths: dict[str, Path] = {}
-        self.stored = {
-            node.id
-            for node in ast.walk(nest)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
+        self.stored = set(_names.stores([nest]))
         self.written = {
             node.attr
             for node in ast.walk(nest)

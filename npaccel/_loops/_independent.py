@@ -123,12 +123,10 @@ class _Uses(ast.NodeVisitor):
     """
 
     def __init__(self, nest: ast.FunctionDef, loop: ast.For, names: Mapping[str, Any]) -> None:
-        stored = [
-            n.id for n in ast.walk(nest) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        ]
+        stores = _names.stores([nest])
         self.names = names
-        self.stored = frozenset(stored)
-        self.once = {name for name in stored if stored.count(name) == 1}
+        self.stored = frozenset(stores)
+        self.once = {name for name, count in stores.items() if count == 1}
         #: Names of the turn's number.
         self.own: set[str] = set()
         self._found: dict[str, frozenset[int]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -111,10 +112,10 @@ def free_names(node: ast.AST) -> Names:
         arguments = node.args
         own = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)}
         body: Sequence[ast.AST] = node.body if isinstance(node.body, list) else [node.body]
-        own |= _stored(body)
+        own |= frozenset(stores(body))
         defaults = [d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None]
         return (_loaded(body) - own) | _loaded(defaults)
-    return _loaded([node]) - _stored([node]) | walrus_targets(node)
+    return _loaded([node]) - frozenset(stores([node])) | walrus_targets(node)
 
 
 def _loaded(nodes: Iterable[ast.AST]) -> Names:
@@ -126,13 +127,10 @@ def _loaded(nodes: Iterable[ast.AST]) -> Names:
     )
 
 
-def _stored(nodes: Iterable[ast.AST]) -> Names:
-    return frozenset(
-        n.id
-        for node in nodes
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    )
+def stores(nodes: Iterable[ast.AST]) -> Counter[str]:
+    """How often each name is assigned to in some code, in place as well."""
+    names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
+    return Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
 
 
 def _assign(node: ast.Assign) -> Flow:

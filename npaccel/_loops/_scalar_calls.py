@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from npaccel._loops import _names
 from npaccel._loops._scalar_code import FAILED, Block, Code, Env, Program, Unreachable, rendered
 from npaccel._loops._scalar_expressions import Expressions, Result, Scope, Static
 from npaccel._loops._scalar_statements import Statements, layout, zero
@@ -71,16 +72,6 @@ def function_body(code: Statements, start: Env, parameters: Sequence[str]) -> li
             lines.append(f"v_{name}_tag = {code.program.tag(kind)}")
     lines += code.lines
     return [*rendered(lines), f"    {FAILED}"]
-
-
-def stored_names(body: Sequence[ast.AST]) -> set[str]:
-    """Return the names that statements assign to."""
-    return {
-        node.id
-        for statement in body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
 
 
 @dataclasses.dataclass
@@ -215,7 +206,7 @@ class Helpers:
     ) -> _Helper:
         scope = Scope(_Cells(function), function.__globals__)
         self.scopes.append(scope)
-        stored = stored_names(definition.body)
+        stored = set(_names.stores(definition.body))
         local_names = stored | start.keys()
         for name in static.keys() & local_names:
             raise NotSupportedError(f"`{name}` is assigned to", definition.lineno)

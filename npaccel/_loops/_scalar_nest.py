@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops import _slice_columns, _slices
+from npaccel._loops import _names, _slice_columns, _slices
 from npaccel._loops._independent import Independent, independent
-from npaccel._loops._scalar_calls import Helpers, function_body, stored_names, written
+from npaccel._loops._scalar_calls import Helpers, function_body, written
 from npaccel._loops._scalar_code import Env, Program, Site
 from npaccel._loops._scalar_expressions import Scope
 from npaccel._loops._scalar_statements import Statements
@@ -203,7 +203,7 @@ class _Lowering:
         self.program = Program(narrow)
         self.scope = Scope(namespace)
         self.helpers = Helpers(self.program)
-        self.stored = stored_names(nest.body)
+        self.stored = set(_names.stores(nest.body))
         self.inputs: list[tuple[str, int | None]] = []
         self.parameters: list[str] = []
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._loops import _names
 from npaccel._loops._hidden import Hidden, called, name_of
 from npaccel._loops._meanings import builtin, is_ufunc
 from npaccel._loops._scalar_types import FLOAT64
@@ -125,12 +126,7 @@ class _Checking:
     def __init__(self, loops: Sequence[ast.For], names: Mapping[str, Any]) -> None:
         self.loops = loops
         self.names = names
-        self.stored = {
-            n.id
-            for loop in loops
-            for n in ast.walk(loop)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
+        self.stored = set(_names.stores(loops))
         #: Of the loop that is looked at.
         self.index = ""
         self.assigned: set[str] = set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from npaccel._loops import _names
@@ -26,12 +25,6 @@ MAX_UNROLLED = 8
 _MAX_UNROLLED_STATEMENTS = 32
 
 _NATIVE_BUILTINS = frozenset({"print", "input", "open", "next", "iter", "setattr", "delattr"})
-
-
-def _stores(node: ast.AST) -> Counter[str]:
-    """How often each name is assigned to."""
-    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-    return Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
 
 
 class Facts:
@@ -64,7 +57,7 @@ class Facts:
         assigned = _names.of_statements([s for s in in_loops if not self.is_unrolled(s)]).writes
         self.changing = assigned
         self.varying = assigned & frozenset(kinds.host)
-        self._stores = _stores(definition)
+        self._stores = _names.stores([definition])
 
     def new_name(self) -> str:
         self.temporaries.append(TEMPORARY.format(len(self.temporaries)))
@@ -74,7 +67,7 @@ class Facts:
 
     def is_alone(self, node: ast.AST, names: Names) -> bool:
         """Whether names are assigned to nowhere but in a part of the function."""
-        own = _stores(node)
+        own = _names.stores([node])
         return all(own[name] == self._stores[name] for name in names)
 
     def callee_loops(self, node: ast.expr) -> bool:
