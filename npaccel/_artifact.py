@@ -131,9 +131,8 @@ def key_text(key: Any) -> str:
         return f"type {key.__module__}.{key.__qualname__}"
     if key is None or isinstance(key, bool | int | float | complex | str | bytes):
         return repr(key)
-    if isinstance(key, FunctionKey):
-        raise NotKeepableError("an argument of type function")
-    raise NotKeepableError(f"an argument of type {type(key).__qualname__}")
+    kind = "function" if isinstance(key, FunctionKey) else type(key).__qualname__
+    raise NotKeepableError(f"an argument of type {kind}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,13 +7,18 @@ from collections.abc import Mapping
 
 from npaccel._loops import _captured, _scalar_nest, _slices
 from npaccel._loops._meanings import is_slice
+from npaccel._loops._scalar_nest import Lowered
 from npaccel._loops._scalar_types import NotSupportedError
 
 
-def why_not(
-    nest: ast.FunctionDef, values: Mapping[str, object], namespace: Mapping[str, object]
-) -> str:
-    """Say why a loop nest isn't element-wise work, which Numba suits.
+def examine(
+    nest: ast.FunctionDef,
+    values: Mapping[str, object],
+    namespace: Mapping[str, object],
+    *,
+    narrow: bool = False,
+) -> tuple[str, Lowered | None]:
+    """Say why a loop nest isn't element-wise work, which Numba suits, and type it.
 
     Numba isn't imported for this.
 
@@ -26,22 +31,23 @@ def why_not(
         The value of each parameter.
     namespace : mapping
         The values of other names.
+    narrow : bool
+        Whether floats that NumPy would invent become float32.
 
     Returns
     -------
-    str
+    reason : str
         Empty if it is. Element-wise code that can't be typed counts as such:
         `_numba.compile_nest` says why it can't.
+    lowered : Lowered or None
+        What `_numba.compile_nest` compiles; None if it can't be typed.
     """
     changed, paths = _captured.with_captured(nest, values, namespace)
     every = {**values, **{name: path.fetch(values, namespace) for name, path in paths.items()}}
     try:
-        _scalar_nest.lower(changed, every, namespace, narrow=False)
+        return "", _scalar_nest.lower(changed, every, namespace, narrow)
     except NotSupportedError as error:
-        if error.is_array_code:
-            return str(error)
-        return _array_code(changed, every)
-    return ""
+        return str(error) if error.is_array_code else _array_code(changed, every), None
 
 
 def _array_code(nest: ast.FunctionDef, values: Mapping[str, object]) -> str:

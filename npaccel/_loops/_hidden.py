@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 
@@ -47,6 +48,14 @@ def is_hidden(node: ast.expr, what: Hidden) -> TypeGuard[ast.Call]:
 def called(function: Any, *arguments: ast.expr) -> ast.Call:
     """Return a call of a function, or of something hidden, whatever names mean to the user."""
     return ast.Call(ast.Constant(function), [*arguments], [])
+
+
+def locate(written: Iterable[ast.AST], place: ast.AST) -> None:
+    """Give what was written here, and has no place in the user's file, one."""
+    for node in written:
+        for part in ast.walk(node):
+            if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
+                ast.copy_location(part, place)
 
 
 def name_of(identifier: str, context: ast.expr_context | None = None) -> ast.Name:

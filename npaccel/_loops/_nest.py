@@ -72,7 +72,10 @@ class NestRunner:
         is_array_code = _slices.is_array_code(self.definition, values)
         if not self.nest.of_elements and not is_array_code and program.options.loops != "numba":
             return None
-        reason = _elementwise.why_not(self.definition, values, program.outer)
+        narrow = program.options.default_float == "float32"
+        reason, lowered = _elementwise.examine(
+            self.definition, values, program.outer, narrow=narrow
+        )
         if reason and program.options.loops != "numba":
             return None
         try:
@@ -81,7 +84,8 @@ class NestRunner:
                 values,
                 program.outer,
                 program.filename,
-                default_float=program.options.default_float,
+                narrow=narrow,
+                lowered=lowered,
                 on_python=self._ran_in_python,
                 splits=is_array_code,
                 cache=program.options.cache,

@@ -45,7 +45,8 @@ def compile_nest(
     namespace: Mapping[str, Any],
     filename: str,
     *,
-    default_float: str = "float64",
+    narrow: bool = False,
+    lowered: Lowered | None = None,
     on_python: Callable[[str, int], None] | None = None,
     splits: bool = False,
     cache: bool = True,
@@ -64,8 +65,10 @@ def compile_nest(
         The values of other names; looked up again at every call.
     filename : str
         The user's file, for tracebacks.
-    default_float : {"float32", "float64"}
-        What floats become that NumPy would invent.
+    narrow : bool
+        Whether floats that NumPy would invent become float32.
+    lowered : Lowered, optional
+        What `_elementwise.examine` made of the same.
     on_python : callable, optional
         Told the reason and the line when a later call must run in Python.
     splits : bool
@@ -86,11 +89,10 @@ def compile_nest(
     NotSupportedError
         If the nest isn't scalar code, or its types can't be told.
     """
-    narrow = default_float == "float32"
     made = CompiledNest(
         nest, namespace, filename, narrow, on_python, on_threads, splits=splits, cache=cache
     )
-    made.prepare(values)
+    made.prepare(values, lowered)
     return made
 
 
@@ -103,9 +105,8 @@ class CompiledNest:
 
     Parameters
     ----------
-    nest, namespace, filename, on_python, on_threads, splits, cache
+    nest, namespace, filename, narrow, on_python, on_threads, splits, cache
         See `compile_nest`.
-    narrow : bool
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class CompiledNest:
         result: tuple[Any, ...] = names[self.nest.name](*args)
         return result
 
-    def prepare(self, values: Mapping[str, Any]) -> None:
+    def prepare(self, values: Mapping[str, Any], lowered: Lowered | None = None) -> None:
         """Compile for the types of some values.
 
         Raises
@@ -164,7 +165,7 @@ class CompiledNest:
             See `compile_nest`.
         """
         every, key = self._described(values)
-        self._made[key] = self._version(every, values, key)
+        self._made[key] = self._version(every, values, key, lowered)
 
     def give_up(self, key: tuple[Any, ...], reason: str, line: int) -> None:
         """Leave calls with these types to Python from now on."""
@@ -194,7 +195,11 @@ class CompiledNest:
             return None
 
     def _version(
-        self, values: Mapping[str, Any], given: Mapping[str, Any], key: tuple[Any, ...]
+        self,
+        values: Mapping[str, Any],
+        given: Mapping[str, Any],
+        key: tuple[Any, ...],
+        lowered: Lowered | None = None,
     ) -> _Version:
         nest, _ = self._paths[tuple(map(_kind, given.values()))]
         place = (*self._source, *values, *key)
@@ -205,7 +210,8 @@ class CompiledNest:
                     return version
             if len(versions) >= _VERSIONS:
                 raise NotSupportedError("globals that change from call to call", nest.lineno)
-            lowered = _scalar_nest.lower(nest, values, self.namespace, self.narrow)
+            if lowered is None:
+                lowered = _scalar_nest.lower(nest, values, self.namespace, self.narrow)
             every = _with_memory(lowered, values)
             assert every is not None  # Or it wouldn't be fit.
             versions.append(_Version(lowered, _compile(lowered, every, nest, self.cache)))

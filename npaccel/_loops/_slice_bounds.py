@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._loops import _slice_expressions
 from npaccel._loops._hidden import Hidden, called, is_hidden, name_of
 from npaccel._loops._scalar_types import FLOAT64
 from npaccel._loops._slice_made import SMALL, SMALL_IF_CHANGING, Bound, Held
 from npaccel._loops._slice_ranks import Ranks, is_full, parts_of
-from npaccel._loops._slice_views import Axis, View
+from npaccel._loops._slice_views import Axis, Expression, View
 from npaccel._loops._slice_writing import Writing
 
 _SIZE = "0size_{}_{}"
@@ -30,6 +31,8 @@ class Bounds(Writing):
 
     Attributes
     ----------
+    names : mapping
+        The values of names that aren't assigned to.
     held : dict
         The names that are assigned arrays.
     buffers : dict
@@ -48,6 +51,7 @@ class Bounds(Writing):
         super().__init__(line)
         self.arrays = arrays
         self.ranks = ranks
+        self.names = ranks.names
         self.held: dict[str, Held] = {}
         self.buffers: dict[str, list[Bound]] = {}
         self.bounds: dict[str, Bound] = {}
@@ -60,7 +64,11 @@ class Bounds(Writing):
 
     def number(self, node: ast.expr) -> ast.expr:
         """Return an expression that gives a number, with what is done to arrays done ahead."""
-        raise NotImplementedError
+        return _slice_expressions.number(self, node)
+
+    def expression(self, node: ast.expr) -> Expression:
+        """Return what gives the elements of an expression."""
+        return _slice_expressions.expression(self, node)
 
     def size(self, name: str, axis: int) -> str:
         """Write the length of a parameter's axis, before the loop."""
@@ -101,6 +109,7 @@ class Bounds(Writing):
         return array in self.buffers or self.arrays[array].dtype == FLOAT64
 
     def root(self, node: ast.expr) -> str:
+        """Return the name that subscripts are of; empty if it is no name."""
         while isinstance(node, ast.Subscript):
             node = node.value
         return node.id if isinstance(node, ast.Name) else ""
@@ -225,14 +234,18 @@ class Bounds(Writing):
     def _fixed_axis(self, size: str, lower: int, upper: int, node: ast.Slice) -> Axis:
         """Write a slice between constants of an axis whose length doesn't change, once."""
         is_open = node.upper is None
-        start = self._once((size, lower), lambda: self._bound(ast.Constant(lower), size))
+        start = ""
+        if lower:
+            start = self._once((size, lower), lambda: self._bound(ast.Constant(lower), size))
         if lower >= 0 and (is_open or upper < 0):  # So many less than all of them.
             less = lower - upper
             length = self._once((size, "less", less), lambda: self._less(size, less))
-            return Axis(start if lower else "", length)
+            return Axis(start, length)
         stop = size
         if not is_open:
             stop = self._once((size, upper), lambda: self._bound(ast.Constant(upper), size))
+        if not start:
+            return Axis("", stop)
         return Axis(start, self._once((start, stop), lambda: self._between(start, stop, size)))
 
     def _less(self, size: str, less: int) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from npaccel._loops import _names
-from npaccel._loops._hidden import Hidden, called, name_of
+from npaccel._loops._hidden import Hidden, called, locate, name_of
 from npaccel._loops._meanings import builtin, is_ufunc
 from npaccel._loops._scalar_types import FLOAT64
 
@@ -279,9 +279,7 @@ def _written(nest: ast.FunctionDef, loops: Sequence[ast.For], found: _Checking) 
         inner = [ast.For(name_of(name, ast.Store()), called(range, size), inner, [])]
     made = copy.copy(nest)
     made.body = [*inner, copy.deepcopy(nest.body[-1])]
-    for part in ast.walk(made):
-        if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
-            ast.copy_location(part, loops[0])
+    locate([made], loops[0])
     return ast.fix_missing_locations(made)
 
 

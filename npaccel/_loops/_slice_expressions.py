@@ -19,10 +19,10 @@ from npaccel._loops._meanings import builtin, is_ufunc
 from npaccel._loops._slice_views import Axis, Expression, View, of_view
 
 if TYPE_CHECKING:
-    from npaccel._loops._slices import Rewriting
+    from npaccel._loops._slice_bounds import Bounds
 
 
-def expression(rewriting: Rewriting, node: ast.expr) -> Expression:
+def expression(rewriting: Bounds, node: ast.expr) -> Expression:
     """Return what gives the elements of an expression; of a number, what gives it."""
     if not rewriting.ranks.of(node):
         number_ = rewriting.hoisted(node)
@@ -47,7 +47,7 @@ def expression(rewriting: Rewriting, node: ast.expr) -> Expression:
 
 
 def _combined(
-    rewriting: Rewriting, nodes: Sequence[ast.expr], combine: Callable[..., ast.expr]
+    rewriting: Bounds, nodes: Sequence[ast.expr], combine: Callable[..., ast.expr]
 ) -> Expression:
     parts = [expression(rewriting, node) for node in nodes]
     lengths = _broadcast(rewriting, parts)
@@ -57,7 +57,7 @@ def _combined(
     )
 
 
-def _broadcast(rewriting: Rewriting, parts: Sequence[Expression]) -> tuple[str, ...]:
+def _broadcast(rewriting: Bounds, parts: Sequence[Expression]) -> tuple[str, ...]:
     """Return the lengths of what some expressions give together."""
     rank = max(len(part.lengths) for part in parts)
     found = []
@@ -70,7 +70,7 @@ def _broadcast(rewriting: Rewriting, parts: Sequence[Expression]) -> tuple[str, 
     return tuple(reversed(found))
 
 
-def _call(rewriting: Rewriting, node: ast.Call) -> Expression:
+def _call(rewriting: Bounds, node: ast.Call) -> Expression:
     """Return what a call gives that gives an array."""
     function = rewriting.ranks.function(node)
     is_abs = isinstance(node.func, ast.Name) and builtin(node.func.id, rewriting.names) is abs
@@ -93,7 +93,7 @@ def _call(rewriting: Rewriting, node: ast.Call) -> Expression:
     return written(rewriting, *args)
 
 
-def _noted(rewriting: Rewriting, node: ast.Call) -> list[ast.expr]:
+def _noted(rewriting: Bounds, node: ast.Call) -> list[ast.expr]:
     """Return the arguments of a function of NumPy's, which may be another one later."""
     if any(isinstance(a, ast.Starred) for a in node.args):
         raise rewriting.unfit("a call with `*`")
@@ -101,7 +101,7 @@ def _noted(rewriting: Rewriting, node: ast.Call) -> list[ast.expr]:
     return node.args
 
 
-def _method(rewriting: Rewriting, function: ast.Attribute, node: ast.Call) -> Expression:
+def _method(rewriting: Bounds, function: ast.Attribute, node: ast.Call) -> Expression:
     if function.attr == "copy" and not node.args and not node.keywords:
         return expression(rewriting, function.value)
     if function.attr == "dot" and len(node.args) == 1 and not node.keywords:
@@ -112,21 +112,21 @@ def _method(rewriting: Rewriting, function: ast.Attribute, node: ast.Call) -> Ex
 def _filled(number_: float) -> Callable[..., Expression]:
     """Return what writes an array that is the same everywhere."""
 
-    def write(rewriting: Rewriting, like: ast.expr) -> Expression:
+    def write(rewriting: Bounds, like: ast.expr) -> Expression:
         lengths = expression(rewriting, like).lengths
         return Expression(lengths, lambda _: ast.Constant(np.float64(number_)))
 
     return write
 
 
-def _filled_like(rewriting: Rewriting, like: ast.expr, value: ast.expr) -> Expression:
+def _filled_like(rewriting: Bounds, like: ast.expr, value: ast.expr) -> Expression:
     if rewriting.ranks.of(value):
         raise rewriting.unfit("an array as a fill value")
     lengths, made = expression(rewriting, like).lengths, expression(rewriting, value)
     return Expression(lengths, lambda _: called(np.float64, made.at(())))
 
 
-def _outer(rewriting: Rewriting, left: ast.expr, right: ast.expr) -> Expression:
+def _outer(rewriting: Bounds, left: ast.expr, right: ast.expr) -> Expression:
     if not rewriting.ranks.of(left) == rewriting.ranks.of(right) == 1:
         raise rewriting.unfit("`np.outer` of more than vectors")
     u, v = expression(rewriting, left), expression(rewriting, right)
@@ -137,7 +137,7 @@ def _outer(rewriting: Rewriting, left: ast.expr, right: ast.expr) -> Expression:
     return Expression((*u.lengths, *v.lengths), element, (*u.views, *v.views))
 
 
-def _where(rewriting: Rewriting, condition: ast.expr, yes: ast.expr, no: ast.expr) -> Expression:
+def _where(rewriting: Bounds, condition: ast.expr, yes: ast.expr, no: ast.expr) -> Expression:
     if isinstance(condition, ast.Compare) and len(condition.ops) == 1:
         op = condition.ops[0]
         test = _combined(
@@ -174,7 +174,7 @@ _FUNCTIONS: dict[tuple[Any, int], Callable[..., Expression]] = {
 # -- What is written into memory ahead ------------------------------------------
 
 
-def materialised(rewriting: Rewriting, made: Expression) -> View:
+def materialised(rewriting: Bounds, made: Expression) -> View:
     """Write the elements of an expression into memory."""
     if "" in made.lengths:
         raise rewriting.unfit("an axis of one element")
@@ -186,7 +186,7 @@ def materialised(rewriting: Rewriting, made: Expression) -> View:
     return view
 
 
-def _operand(rewriting: Rewriting, node: ast.expr) -> Expression:
+def _operand(rewriting: Bounds, node: ast.expr) -> Expression:
     """Return an expression whose elements can be read several times."""
     made = expression(rewriting, node)
     if rewriting.view(node) is None:
@@ -196,7 +196,7 @@ def _operand(rewriting: Rewriting, node: ast.expr) -> Expression:
     return made
 
 
-def _product(rewriting: Rewriting, left: ast.expr, right: ast.expr) -> View:
+def _product(rewriting: Bounds, left: ast.expr, right: ast.expr) -> View:
     """Write a product of matrices, or of a matrix and a vector."""
     a, b = _operand(rewriting, left), _operand(rewriting, right)
     ranks = len(a.lengths), len(b.lengths)
@@ -234,7 +234,7 @@ def _product(rewriting: Rewriting, left: ast.expr, right: ast.expr) -> View:
     return view
 
 
-def _rolled(rewriting: Rewriting, node: ast.Call) -> View:
+def _rolled(rewriting: Bounds, node: ast.Call) -> View:
     """Write ``np.roll(x, shift, axis)`` in two parts."""
     named = {keyword.arg: keyword.value for keyword in node.keywords}
     given = dict(zip(("a", "shift", "axis"), node.args, strict=False))
@@ -292,7 +292,7 @@ def _rolled(rewriting: Rewriting, node: ast.Call) -> View:
 # -- Rows that change places ------------------------------------------------------
 
 
-def is_exchange(rewriting: Rewriting, target: ast.expr, value: ast.expr) -> bool:
+def is_exchange(rewriting: Bounds, target: ast.expr, value: ast.expr) -> bool:
     """Whether rows of an array are taken in another order: ``a[[i, j]] = a[[j, i]]``."""
     parts = [_listed(node) for node in (target, value)]
     if None in parts:
@@ -309,7 +309,7 @@ def _listed(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
     return node.value.id, node.slice.elts
 
 
-def exchange(rewriting: Rewriting, target: ast.Subscript, value: ast.expr) -> None:
+def exchange(rewriting: Bounds, target: ast.Subscript, value: ast.expr) -> None:
     """Write rows to other places of their array."""
     name, others = _listed(value)  # type: ignore[misc]
     own = _listed(target)[1]  # type: ignore[index]
@@ -333,14 +333,14 @@ def exchange(rewriting: Rewriting, target: ast.Subscript, value: ast.expr) -> No
         rewriting.over(row.lengths, write)
 
 
-def _row(rewriting: Rewriting, name: str, index: ast.expr) -> View:
+def _row(rewriting: Bounds, name: str, index: ast.expr) -> View:
     node = ast.Subscript(name_of(name), ast.Tuple([index, ast.Constant(...)], ast.Load()))
     view = rewriting.view(ast.copy_location(node, index))
     assert view is not None
     return view
 
 
-def _kept(rewriting: Rewriting, row: View) -> View | str:
+def _kept(rewriting: Bounds, row: View) -> View | str:
     """Copy a row, or a number, that will be written to."""
     if row.lengths:
         return materialised(rewriting, of_view(row))
@@ -352,7 +352,7 @@ def _kept(rewriting: Rewriting, row: View) -> View | str:
 # -- Numbers ------------------------------------------------------------------
 
 
-def number(rewriting: Rewriting, node: ast.expr) -> ast.expr:
+def number(rewriting: Bounds, node: ast.expr) -> ast.expr:
     """Return an expression that gives a number, with what is done to arrays done ahead."""
     made = _Numbers(rewriting).visit(node)
     assert isinstance(made, ast.expr)
@@ -361,7 +361,7 @@ def number(rewriting: Rewriting, node: ast.expr) -> ast.expr:
     return made
 
 
-def _is_of_arrays(rewriting: Rewriting, node: ast.expr) -> bool:
+def _is_of_arrays(rewriting: Bounds, node: ast.expr) -> bool:
     """Whether an array is computed with as a whole in an expression."""
     for part in ast.walk(node):
         if isinstance(part, ast.Slice | ast.MatMult):
@@ -371,7 +371,7 @@ def _is_of_arrays(rewriting: Rewriting, node: ast.expr) -> bool:
     return False
 
 
-def element(rewriting: Rewriting, node: ast.Subscript) -> ast.Subscript:
+def element(rewriting: Bounds, node: ast.Subscript) -> ast.Subscript:
     """Return an element of what a name is assigned."""
     view = rewriting.view(node)
     if view is None or view.lengths:
@@ -382,7 +382,7 @@ def element(rewriting: Rewriting, node: ast.Subscript) -> ast.Subscript:
 class _Numbers(ast.NodeTransformer):
     """Do what gives numbers for arrays ahead."""
 
-    def __init__(self, rewriting: Rewriting) -> None:
+    def __init__(self, rewriting: Bounds) -> None:
         self.rewriting = rewriting
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -445,38 +445,36 @@ class _Numbers(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         """A part of it isn't computed: nothing may be done ahead."""
-        return self._whole(node)
+        self._check_later(node.test, node.body, node.orelse)
+        return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """Only the first part is surely computed: nothing may be done ahead for the others."""
         first, *rest = node.values
-        made = self.visit(first)
-        for part in rest:
-            self._whole(part)
-        node.values = [made, *rest]
+        node.values = [self.visit(first), *rest]
+        self._check_later(*rest)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """Only the first two sides are surely computed."""
-        for part in node.comparators[1:]:
-            self._whole(part)
+        self._check_later(*node.comparators[1:])
         return self.generic_visit(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         """It is computed later."""
-        return self._whole(node)
-
-    def _whole(self, node: ast.AST) -> ast.AST:
-        before = len(self.rewriting.ahead)
-        made = self.generic_visit(copy.deepcopy(node))
-        if isinstance(made, ast.expr):
-            made = self.visit(made) if not isinstance(made, ast.IfExp | ast.BoolOp) else made
-        if len(self.rewriting.ahead) > before:
-            raise self.rewriting.unfit("arrays in a part that may not be computed")
+        self._check_later(node.body)
         return node
 
+    def _check_later(self, *nodes: ast.expr) -> None:
+        """Check that nothing has to be done ahead for what may not be computed."""
+        before = len(self.rewriting.ahead)
+        for node in nodes:
+            self.visit(copy.deepcopy(node))
+        if len(self.rewriting.ahead) > before:
+            raise self.rewriting.unfit("arrays in a part that may not be computed")
 
-def _dot(rewriting: Rewriting, left: ast.expr, right: ast.expr) -> ast.expr:
+
+def _dot(rewriting: Bounds, left: ast.expr, right: ast.expr) -> ast.expr:
     """Write the product of two vectors."""
     vectors = [_vector(rewriting, node) for node in (left, right)]
     u, v = vectors
@@ -485,7 +483,7 @@ def _dot(rewriting: Rewriting, left: ast.expr, right: ast.expr) -> ast.expr:
     return rewriting.total([size], lambda at: ast.BinOp(u.at(at), ast.Mult(), v.at(at)))
 
 
-def _vector(rewriting: Rewriting, node: ast.expr) -> Expression:
+def _vector(rewriting: Bounds, node: ast.expr) -> Expression:
     view = rewriting.view(node) if isinstance(node, ast.Name | ast.Subscript) else None
     made = of_view(view) if view is not None else expression(rewriting, node)
     if len(made.lengths) != 1 or "" in made.lengths:

@@ -16,8 +16,8 @@ SMALL = 1 << 14
 SMALL_IF_CHANGING = 1 << 18
 SET = "0set_{}"
 
-#: What a length is at most: the lengths of axes of arrays, or a number.
-Bound: TypeAlias = "frozenset[tuple[str, int] | int]"
+#: What a length is at most: the lengths of axes of arrays.
+Bound: TypeAlias = "frozenset[tuple[str, int]]"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +107,7 @@ class Made:
             return tuple(values[name].shape)
         seen |= {name}
 
-        def size(one: tuple[str, int] | int) -> int:
-            if isinstance(one, int):
-                return one
+        def size(one: tuple[str, int]) -> int:
             array, axis = one
             return 0 if array in seen else self._shape(array, values, seen)[axis]
 

@@ -13,14 +13,14 @@ from npaccel._loops._slice_ranks import REDUCTIONS
 from npaccel._loops._slice_views import Element
 
 if TYPE_CHECKING:
-    from npaccel._loops._slices import Rewriting
+    from npaccel._loops._slice_bounds import Bounds
 
 #: How many places are done in one turn of a loop.
 ACCUMULATORS = 4
-Writer = Callable[["Rewriting", Sequence[str], Element], ast.expr]
+Writer = Callable[["Bounds", Sequence[str], Element], ast.expr]
 
 
-def _found(rewriting: Rewriting, node: ast.Call) -> tuple[str, ast.expr] | None:
+def _found(rewriting: Bounds, node: ast.Call) -> tuple[str, ast.expr] | None:
     """Return which reduction of what a call is; None if it's something else."""
     ranks, function = rewriting.ranks, node.func
     if node.keywords or not isinstance(function, ast.Attribute):
@@ -35,7 +35,7 @@ def _found(rewriting: Rewriting, node: ast.Call) -> tuple[str, ast.expr] | None:
     return None
 
 
-def written(rewriting: Rewriting, node: ast.Call) -> ast.expr | None:
+def written(rewriting: Bounds, node: ast.Call) -> ast.expr | None:
     """Write a reduction ahead and return its result; None if a call is something else."""
     found = _found(rewriting, node)
     if found is None or not rewriting.ranks.of(found[1]):
@@ -51,18 +51,18 @@ def written(rewriting: Rewriting, node: ast.Call) -> ast.expr | None:
     return _WRITERS[which](rewriting, made.lengths, made.at)
 
 
-def _sum(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+def _sum(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
     return rewriting.total(lengths, element)
 
 
-def _norm(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+def _norm(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
     def squared(at: Sequence[ast.expr]) -> ast.expr:
         return ast.BinOp(element(at), ast.Mult(), element(at))
 
     return called(np.sqrt, rewriting.total(lengths, squared))
 
 
-def _mean(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+def _mean(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
     count: ast.expr = name_of(lengths[0])
     for length in lengths[1:]:
         count = ast.BinOp(count, ast.Mult(), name_of(length))
@@ -72,7 +72,7 @@ def _mean(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast
     return name_of(mean)
 
 
-def _var(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+def _var(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
     mean = _mean(rewriting, lengths, element)
 
     def squared(at: Sequence[ast.expr]) -> ast.expr:
@@ -83,12 +83,12 @@ def _var(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.
     return _mean(rewriting, lengths, squared)
 
 
-def _std(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+def _std(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
     return called(np.sqrt, _var(rewriting, lengths, element))
 
 
 def _extreme(
-    rewriting: Rewriting, lengths: Sequence[str], element: Element, op: ast.cmpop
+    rewriting: Bounds, lengths: Sequence[str], element: Element, op: ast.cmpop
 ) -> ast.expr:
     """Write a least or greatest element.
 
@@ -113,7 +113,7 @@ def _extreme(
 
 
 def _extreme_of_row(
-    rewriting: Rewriting, length: str, element: Element, op: ast.cmpop, kept: tuple[str, str]
+    rewriting: Bounds, length: str, element: Element, op: ast.cmpop, kept: tuple[str, str]
 ) -> None:
     best, bad = kept
     parts = [(rewriting.new(), rewriting.new()) for _ in range(ACCUMULATORS)]
@@ -139,7 +139,7 @@ def _extreme_of_row(
 
 
 def _exact_extreme(
-    rewriting: Rewriting, lengths: Sequence[str], element: Element, op: ast.cmpop, best: str
+    rewriting: Bounds, lengths: Sequence[str], element: Element, op: ast.cmpop, best: str
 ) -> None:
     """What isn't a number is the result, wherever it is."""
     one = rewriting.new()
@@ -154,15 +154,15 @@ def _exact_extreme(
     rewriting.over(lengths, step)
 
 
-def _min(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+def _min(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
     return _extreme(rewriting, lengths, element, ast.Lt())
 
 
-def _max(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+def _max(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
     return _extreme(rewriting, lengths, element, ast.Gt())
 
 
-def _require_elements(rewriting: Rewriting, lengths: Sequence[str]) -> None:
+def _require_elements(rewriting: Bounds, lengths: Sequence[str]) -> None:
     """Of no elements Python says that there are none."""
     for length in lengths:
         rewriting.require(ast.Compare(name_of(length), [ast.Gt()], [ast.Constant(0)]))
@@ -175,7 +175,7 @@ def _let(target: str, value: ast.expr) -> ast.stmt:
 def _argument(op: ast.cmpop) -> Writer:
     """Return what writes the place of the first least or greatest element, or of the first NaN."""
 
-    def write(rewriting: Rewriting, lengths: Sequence[str], element: Element) -> ast.expr:
+    def write(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.expr:
         _require_elements(rewriting, lengths)
         best, found, one, place = (rewriting.new() for _ in range(4))
         rewriting.let(best, element([ast.Constant(0)]))

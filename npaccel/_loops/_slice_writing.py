@@ -63,9 +63,7 @@ class Writing:
         self.let(total, ast.BinOp(halves[0], ast.Add(), halves[1]))
         return name_of(total)
 
-    def unrolled(
-        self, length: str, step: Callable[[int, ast.expr], list[ast.stmt]], first: int = 0
-    ) -> None:
+    def unrolled(self, length: str, step: Callable[[int, ast.expr], list[ast.stmt]]) -> None:
         """Write a loop that does several places a turn, which don't wait for each other.
 
         Parameters
@@ -73,8 +71,6 @@ class Writing:
         length : str
         step : callable
             Writes what is done at a place, which is given after its number within the turn.
-        first : int
-            The place to begin with.
         """
         whole, place = self.new(), self.new()
         parts, size = ast.Constant(ACCUMULATORS), name_of(length)
@@ -83,7 +79,7 @@ class Writing:
         for i in range(ACCUMULATORS):
             at: ast.expr = ast.BinOp(name_of(place), ast.Mult(), parts)
             steps += step(i, ast.BinOp(at, ast.Add(), ast.Constant(i)) if i else at)
-        self.loop(place, [ast.Constant(first), name_of(whole)], steps)
+        self.loop(place, [name_of(whole)], steps)
         rest = ast.BinOp(name_of(whole), ast.Mult(), parts)
         self.loop(place, [rest, size], step(0, name_of(place)))
 
@@ -116,6 +112,7 @@ class Writing:
         self.ahead.append(ast.Expr(called(Hidden.REQUIRE, condition)))
 
     def replace_if(self, name: str, op: ast.cmpop, limit: ast.expr, new: ast.expr) -> None:
+        """Write that a number is replaced where it is below or above a limit."""
         test = ast.Compare(name_of(name), [op], [limit])
         self.ahead.append(ast.If(test, [ast.Assign([name_of(name, ast.Store())], new)], []))
 

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from npaccel._loops import _slice_expressions, _slice_held, _slice_rows
-from npaccel._loops._hidden import Hidden, called, name_of
+from npaccel._loops._hidden import Hidden, called, locate, name_of
 from npaccel._loops._meanings import builtin, has_slices
 from npaccel._loops._scalar_types import FLOAT64
 from npaccel._loops._slice_bounds import Bounds
 from npaccel._loops._slice_held import unfit
 from npaccel._loops._slice_made import SET, Held, Made
-from npaccel._loops._slice_views import Axis, Expression, View, of_view
+from npaccel._loops._slice_views import Axis, View, of_view
 
 _HELD, _LENGTH = "0h_{}", "0n_{}_{}"
 
@@ -148,7 +148,6 @@ class Rewriting(Bounds):
         super().__init__(arrays, ranks, nest.body[0].lineno)
         self.nest = nest
         self.values = values
-        self.names = names
         self.groups = swapped
         self.swapped = frozenset().union(*swapped)
         self.varying = varying
@@ -169,9 +168,7 @@ class Rewriting(Bounds):
         self._check_held(new)
         made = copy.copy(self.nest)
         made.body = [*self.begin, *new, self._last(last)]
-        for part in ast.walk(made):
-            if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
-                ast.copy_location(part, body[0])
+        locate([made], body[0])
         buffers = {name: tuple(bounds) for name, bounds in self.buffers.items()}
         kept = {name: one for name, one in self.held.items() if name in outputs}
         result = Made(ast.fix_missing_locations(made), buffers, kept, outputs)
@@ -280,11 +277,9 @@ class Rewriting(Bounds):
             outer, self.ahead = self.ahead, []
             self.line = statement.lineno
             new = self.statement(statement)
-            for made in (*self.ahead, *new):
-                for part in ast.walk(made):
-                    if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
-                        ast.copy_location(part, statement)
-                found.append(made)
+            written = [*self.ahead, *new]
+            locate(written, statement)
+            found += written
             self.ahead = outer
         return found
 
@@ -359,16 +354,6 @@ class Rewriting(Bounds):
         leave = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
         node.test = ast.copy_location(ast.Constant(True), node.test)
         node.body = [*before, leave, *body]
-
-    # -- Numbers ------------------------------------------------------------
-
-    def number(self, node: ast.expr) -> ast.expr:
-        """Return an expression that gives a number, with what is done to arrays done ahead."""
-        return _slice_expressions.number(self, node)
-
-    def expression(self, node: ast.expr) -> Expression:
-        """Return what gives the elements of an expression."""
-        return _slice_expressions.expression(self, node)
 
     # -- Writing to arrays ------------------------------------------------------
 

@@ -28,6 +28,8 @@ from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.python_numbers import number
 from npaccel._torch_internals.sizes import depends_on_data
 
+__all__ = ["patch_python_functions", "rounded"]
+
 
 def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operation:
     return Operation(f"python.{name}", function, lambda node, flags: scalar)
@@ -164,9 +166,6 @@ def _patch_contains() -> None:
     dynamo_utils.iter_contains = iter_contains
     if hasattr(dynamo_lists, "iter_contains"):
         dynamo_lists.iter_contains = iter_contains
-
-
-__all__ = ["patch_python_functions", "rounded"]
 
 
 def _patch_hasattr() -> None:

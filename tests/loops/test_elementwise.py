@@ -9,7 +9,7 @@ import pytest
 from nest_checking import function_of, nest_of
 
 from npaccel._loops import _scalar_nest
-from npaccel._loops._elementwise import why_not
+from npaccel._loops._elementwise import examine
 
 A = np.zeros((4, 5))
 V = np.zeros(4)
@@ -19,7 +19,7 @@ def reason(text, **values):
     """Ask about the nest with this loop."""
     body = "\n".join(f"    {line}" for line in text.strip("\n").splitlines())
     source = f"def f({', '.join(values)}):\n{body}\n    return ()\n"
-    return why_not(ast.parse(source).body[0], values, {"np": np})
+    return examine(ast.parse(source).body[0], values, {"np": np})[0]
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_dimensions_decide():
 def test_numba_is_not_imported():
     code = (
         "import ast, sys, numpy as np\n"
-        "from npaccel._loops._elementwise import why_not\n"
+        "from npaccel._loops._elementwise import examine\n"
         "nest = ast.parse('def f(v):\\n for i in range(3):\\n  v[i] = i\\n return ()').body[0]\n"
-        "assert why_not(nest, {'v': np.zeros(3)}, {}) == ''\n"
+        "assert examine(nest, {'v': np.zeros(3)}, {})[0] == ''\n"
         "assert 'numba' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

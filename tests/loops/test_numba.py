@@ -332,10 +332,10 @@ def test_float32_stays_and_invented_floats_are_narrow():
     assert kinds == [np.float32, float, np.float32]
     kinds = [type(v) for v in compiled(function, whole, 0)(whole, 0)]
     assert kinds == [np.float64, float, np.float64]
-    narrow = compiled(function, whole, 0, default_float="float32")
+    narrow = compiled(function, whole, 0, narrow=True)
     assert [type(v) for v in narrow(whole, 0)] == [np.float32, float, np.float32]
     double = np.array([3.0])
-    narrow = compiled(function, double, 0, default_float="float32")
+    narrow = compiled(function, double, 0, narrow=True)
     assert [type(v) for v in narrow(double, 0)] == [np.float64, float, np.float64]
 
 

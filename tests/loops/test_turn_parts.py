@@ -9,6 +9,7 @@ import pytest
 import torch
 from nest_checking import check, compiled, copied, outcome
 from test_independent import SPARSE, A, B, elements
+from test_slices import standardised
 
 import npaccel
 from npaccel import _workers
@@ -108,18 +109,6 @@ def sparse(indptr, indices, data, x, y):
     return y
 
 
-def standardise(table):
-    constant = 0
-    for row in table:
-        row -= row.mean()
-        spread = row.std()
-        if spread == 0:
-            constant += 1
-            continue
-        row /= spread
-    return constant
-
-
 def along_the_last_axis(c, x):
     for k in range(1, x.shape[-1]):
         x[..., k] -= c[..., k] * x[..., k - 1]
@@ -146,7 +135,7 @@ def test_slices_and_rows(runs):
     constant[::3] = 2.5
     for function, args in (
         (sparse, SPARSE),
-        (standardise, (constant,)),
+        (standardised, (constant,)),
         (along_the_last_axis, tuple(RNG.random((2, 20, 4, 6)))),
     ):
         jitted = of_jit(function, *args)
