@@ -5,7 +5,11 @@ write to one of two views may then come before or after a read of the other. A v
 for its elements. With Inductor's own form of it the order of reads and writes is kept, and no call
 is made for the view.
 
-Read from torch/_inductor/graph.py (run_node) and lowering.py of 2.11 and 2.13.
+Of pairs of real numbers that are viewed as complex ones it takes the memory for free when the
+pairs themselves aren't read any more, though the view may be.
+
+Read from torch/_inductor/graph.py (run_node, never_reuse_buffers), lowering.py and
+codegen/wrapper.py (can_reuse) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ from typing import Any
 
 import torch
 from torch._inductor import graph as inductor_graph
+from torch._inductor import lowering
+from torch._inductor.virtualized import V
 
 _aten = torch.ops.aten
 
@@ -46,15 +52,23 @@ _VIEWS = frozenset(
 def known_as_views() -> Iterator[None]:
     """Let graphs that are lowered meanwhile have Inductor's own views of complex numbers."""
     original = inductor_graph.fallback_node_due_to_unsupported_type
+    of_pairs = lowering.lowerings[_aten.view_as_complex.default]
 
     def falls_back(node: torch.fx.Node, *args: Any, **kwargs: Any) -> bool:
         return node.target not in _VIEWS and original(node, *args, **kwargs)
 
+    def as_complex(pairs: Any) -> Any:
+        pairs.realize()
+        V.graph.never_reuse_buffers.add(pairs.get_name())
+        return of_pairs(pairs)
+
     inductor_graph.fallback_node_due_to_unsupported_type = falls_back
+    lowering.lowerings[_aten.view_as_complex.default] = as_complex
     try:
         yield
     finally:
         inductor_graph.fallback_node_due_to_unsupported_type = original
+        lowering.lowerings[_aten.view_as_complex.default] = of_pairs
 
 
 __all__ = ["known_as_views"]

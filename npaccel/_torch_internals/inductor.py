@@ -32,8 +32,9 @@ from torch._inductor.fx_passes import reinplace
 from npaccel import _fork
 from npaccel._report._details import LineCode
 from npaccel._results import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
-from npaccel._torch_internals import headers
+from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
@@ -225,8 +226,12 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     assert capture.graph is not None
     inner: list[tuple[Any, Any]] = []
 
-    def inner_compile(*args: Any, **kwargs: Any) -> Any:
-        code = compile_fx.compile_fx_inner(*args, **kwargs)
+    def inner_compile(module: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+        if needs_grad or not complex_pairs.split(module):
+            code = compile_fx.compile_fx_inner(module, *args, **kwargs)
+        else:
+            with loads_of_pairs():
+                code = compile_fx.compile_fx_inner(module, *args, **kwargs)
         if not kwargs.get("is_backward"):
             inner.append((code, torch._guards.TracingContext.get().fw_metadata))
         return code
@@ -239,7 +244,10 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
         with _configured(scratch, capture.graph.graph), grad_mode, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
             full: Any = compile_fx.compile_fx(
-                capture.graph, capture.example_inputs, inner_compile=inner_compile
+                capture.graph,
+                capture.example_inputs,
+                inner_compile=inner_compile,
+                decompositions=None if needs_grad else complex_pairs.decompositions(),
             )
     except Exception as error:
         if _is_missing_compiler(error):

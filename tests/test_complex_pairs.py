@@ -1,0 +1,307 @@
+"""Complex numbers in compiled kernels: as pairs of real ones, with NumPy's results."""
+
+import numpy as np
+import pytest
+
+import npaccel
+from npaccel._torch_internals import complex_loads
+
+pytestmark = pytest.mark.inductor
+
+SPECIAL = [0.0, -0.0, 1.0, -2.5, 1e-300, 1e300, np.inf, -np.inf, np.nan]
+DTYPES = [np.complex64, np.complex128]
+
+
+def numbers(dtype, shape=(7, 11), seed=0):
+    """Return complex numbers, of which none is close to a limit."""
+    random = np.random.default_rng(seed)
+    return (random.normal(size=shape) + 1j * random.normal(size=shape)).astype(dtype)
+
+
+def grid(dtype):
+    """Return each pair of special parts."""
+    found = np.zeros((len(SPECIAL), len(SPECIAL)), dtype)
+    with np.errstate(over="ignore"):
+        found.real = np.array(SPECIAL).astype(found.real.dtype)[:, None]
+        found.imag = np.array(SPECIAL).astype(found.real.dtype)
+    return found
+
+
+def compare(found, wanted, scale=1):
+    """Compare results; which part of a number that isn't finite is NaN is left open."""
+    assert type(found) is type(wanted) or np.ndim(wanted) == 0
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+    if wanted.dtype == bool:
+        np.testing.assert_array_equal(found, wanted)
+        return
+    # Products may be rounded once or twice before they are added up.
+    size = np.maximum(np.abs(wanted[finite]), scale)
+    assert (np.abs(found[finite] - wanted[finite]) <= 16 * np.finfo(wanted.dtype).eps * size).all()
+
+
+def check(function, *args, scale=1):
+    """Compare one compiled call with NumPy; return the compiled function."""
+    jitted = npaccel.jit(function, default_float="float64", cache=False, strict=True)
+    with np.errstate(all="ignore"):
+        wanted = function(*(np.array(a, copy=True, order="K") for a in args))
+        found = jitted(*args)
+    for one, other in zip(found, wanted, strict=True):
+        compare(one, other, scale)
+    return jitted
+
+
+def arithmetic(x, y, r):
+    return (
+        x + y,
+        x - y,
+        x * y,
+        x / y,
+        -x,
+        x + r,
+        r - x,
+        x * r,
+        r / x,
+        x**2,
+        x.conj() * y,
+        np.where(abs(x) < 1, x, y),
+        (x * y).real,
+        (x * y).imag + r,
+        np.abs(x * y),
+        x == y,
+        x * y != y,
+    )
+
+
+def with_numbers(x):
+    return (
+        x + 2,
+        x * 1j,
+        x * (1.5 - 2j),
+        x / (3 + 4j),
+        x / 2.5,
+        1j / x,
+        1 / x,
+        2 - x,
+        x * 2 + 1,
+        np.reciprocal(x),
+        x == 1,
+        x.real * 2j,
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic(dtype):
+    x, y = numbers(dtype), numbers(dtype, seed=1)
+    check(arithmetic, x, y, x.real.copy())
+    check(with_numbers, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic_of_special_numbers(dtype):
+    x = grid(dtype).reshape(-1)
+    check(lambda x, y: (x + y, x - y, x * y, -x, x.conj() * y, abs(x * y)), x[:, None], x[None])
+    check(lambda x: (x + 2, x * 1j, x.conj() * 2, abs(x) + 1, x == 1, x**2), x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quotients_of_special_numbers(dtype):
+    x = grid(dtype).reshape(-1)
+    finite = x[np.isfinite(x)]
+    check(lambda x, y: (x / y, x * 1 / y), x[:, None], finite[finite != 0][None])
+    check(lambda x: (x / 0.0, x / (0.0 + 0j), x * 2 / 3), x)
+
+
+def exponentials(x, r):
+    return np.exp(x), np.exp(1j * r), np.exp(x) * 2, np.exp(-2j * np.pi * r) * x
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exponentials(dtype):
+    x = numbers(dtype, (50, 7)) * 5
+    check(exponentials, x, x.real.copy())
+    limit = np.log(np.finfo(dtype).max)
+    parts = np.array([-2 * limit, -limit, 0, limit - 0.5, limit + 0.5, limit + 3, 2 * limit])
+    large = (parts[:, None] + 1j * np.array([0.0, 1.0, 1.5707, 3.0, -2.0])).astype(dtype)
+    check(lambda x: (np.exp(x), np.exp(x * 1) * 0.5), large)
+
+
+def test_exponentials_of_special_numbers():
+    check(lambda x: (np.exp(x), np.exp(x * 1) + 1), grid(np.complex128))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x[:0],
+        lambda x: x[:1, :1],
+        lambda x: x[2, 3],
+        lambda x: x[::2, 1::3],
+        lambda x: x[::-1, ::-1],
+        lambda x: x.T,
+        lambda x: np.asfortranarray(x),
+        lambda x: np.broadcast_to(x[0], (4, 11)),
+        lambda x: x[None, :, None, :],
+    ],
+    ids=["empty", "one", "0-d", "strided", "reversed", "T", "F", "broadcast", "4-d"],
+)
+def test_layouts(view):
+    x = view(numbers(np.complex128))
+    check(lambda x: (x * x + 1, abs(x * 2j), (x * x).T, np.exp(x).sum(), x * x.conj()), x)
+
+
+def test_memory_order_of_results():
+    x = np.asfortranarray(numbers(np.complex128))
+    t = numbers(np.complex128, (3, 4, 5)).transpose(1, 2, 0)
+
+    def function(x, t):
+        return x * x, t * t + 1
+
+    jitted = check(function, x, t)
+    for found, wanted in zip(jitted(x, t), function(x, t), strict=True):
+        assert found.strides == wanted.strides
+
+
+def moved(x, k):
+    y = x * x
+    z = y.copy()
+    z[1:3] = y[2:4] * 1j
+    z[:, 0] = 5
+    z[k] = y[:3]
+    return (
+        z,
+        y[::2, ::-1],
+        y.reshape(-1)[3:],
+        np.concatenate([y, x, x.real]),
+        np.stack([y, x]),
+        y.sum(axis=0),
+        y.mean(),
+        np.cumsum(y, axis=1),
+        y[k],
+        np.take_along_axis(y, np.argsort(y.real, axis=1), 1),
+        np.diff(y),
+        np.fft.fft(y * 2) * y,
+        y @ x.T,
+        np.roll(y, 2, 1),
+        y.astype(np.complex64) * 2,
+        np.array([y[0, 0], x[0, 0] * 2]),
+    )
+
+
+def test_what_moves_elements_and_what_is_left_to_torch():
+    check(moved, numbers(np.complex128), np.array([4, 0, 5]), scale=100)
+
+
+def test_sizes_that_change():
+    def function(x):
+        n = x.size
+        return np.exp(-2j * np.pi * np.arange(n) / n) * x, x * n, (x / n).sum()
+
+    jitted = npaccel.jit(function, default_float="float64", cache=False, strict=True)
+    for n in (8, 5, 1, 33, 0):
+        x = numbers(np.complex128, (n,))
+        for one, other in zip(jitted(x), function(x), strict=True):
+            compare(one, other)
+
+
+def test_writes_to_arguments():
+    def function(z, c):
+        inside = abs(z) < 2
+        z[inside] = z[inside] ** 2 + c[inside]
+        r = z * c
+        z.real[0] = 3
+        c *= z
+        z[1:] = z[:-1] * 2
+        return r, z.copy(), c * 1j
+
+    own = [numbers(np.complex128), numbers(np.complex128, seed=1)]
+    other = [array.copy() for array in own]
+    jitted = npaccel.jit(function, default_float="float64", cache=False)
+    for found, wanted in zip((*jitted(*own), *own), (*function(*other), *other), strict=True):
+        compare(found, wanted)
+
+
+def test_results_are_arrays_of_their_own():
+    def function(x):
+        y = x * x
+        return y, y.copy(), y[:2], y.conj().conj()
+
+    y, copy, part, again = npaccel.jit(function, default_float="float64", cache=False)(
+        numbers(np.complex128)
+    )
+    assert np.shares_memory(y, part)
+    assert not np.shares_memory(y, copy)
+    assert not np.shares_memory(y, again)
+
+
+def test_memory_of_a_result_is_not_used_again():
+    def function(a, b):
+        z = a * 2
+        np.put_along_axis(z, np.argsort(z.real, axis=1), z, 1)
+        y = b * 3 + 1
+        np.put_along_axis(y, np.argsort(y.real, axis=1), y * 2, 1)
+        return z, y
+
+    check(function, numbers(np.complex128), numbers(np.complex128, seed=1))
+
+
+def mandelbrot_step(z, c):
+    return np.where(np.abs(z) < 2, z * z + c, z)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_kernel_with_vectors(dtype):
+    x = numbers(dtype, (64, 64))
+    jitted = check(mandelbrot_step, x, x * 0.5)
+    source = jitted.report().graphs[0].source
+    assert "torch.ops.aten.mul" not in source
+    assert source.count('extern "C"') == 1
+    assert "deinterleave2" in source
+
+
+def test_pairs_of_real_numbers_are_loaded_alike():
+    """Points in a plane lie as the parts of complex numbers do; where rows end is looked at."""
+
+    def function(points, odd):
+        z = points[:, 0] + 1j * points[:, 1]
+        w = odd[:, 0] * 1j + odd[:, 1]
+        return z * z, abs(w * 2), z[1:] * odd[:-1, 2]
+
+    random = np.random.default_rng(0)
+    check(function, random.normal(size=(37, 2)), random.normal(size=(37, 3)))
+
+
+def test_the_place_in_a_pair(monkeypatch):
+    import sympy
+
+    class Graph:
+        def __init__(self, size, stride):
+            self.size, self.stride = size, stride
+
+        def try_get_buffer(self, name):
+            return self
+
+        def maybe_get_layout(self):
+            return self
+
+    class Virtualized:
+        graph = None
+
+    x, y, n = sympy.symbols("x y n", integer=True)
+    monkeypatch.setattr(complex_loads, "V", Virtualized)
+
+    def place(index, size=(5, 2), stride=(2, 1)):
+        Virtualized.graph = Graph(size, stride)
+        return complex_loads._of_pairs("buf", sympy.sympify(index))
+
+    assert place(2 * x) == 0
+    assert place(2 * x + 1) == 1
+    assert place(2 * x - 1) == 1
+    assert place(2 * n * y + 2 * x + 4) == 0
+    assert place(n * y + 2 * x) is None
+    assert place(2 * x, stride=(3, 1)) is None
+    assert place(2 * x, size=(5, 3), stride=(3, 1)) is None
+    assert place(2 * x, size=(), stride=()) is None
