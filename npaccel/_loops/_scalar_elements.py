@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from npaccel._loops import _scalar_functions, _scalar_operators
+from npaccel._loops import _scalar_ahead, _scalar_functions, _scalar_operators
 from npaccel._loops._hidden import Hidden, is_hidden
 from npaccel._loops._scalar_code import shortened
 from npaccel._loops._scalar_types import (
@@ -65,7 +65,10 @@ def place(code: Expressions, node: ast.Subscript) -> Place:
     kind = owner.ones[0].type
     assert isinstance(kind, Array)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    known = [is_hidden(part, Hidden.KNOWN) for part in parts]
+    known = [
+        is_hidden(part, Hidden.KNOWN) or _scalar_ahead.index_of(node, number) in code.inside
+        for number, part in enumerate(parts)
+    ]
     indices = [_index(code, part) for part in parts]
     if len(found) + len(indices) > kind.ndim:
         text = f"{len(found) + len(indices)} indices of an array of {kind.ndim} dimensions"
@@ -78,7 +81,7 @@ def place(code: Expressions, node: ast.Subscript) -> Place:
         else _checked(code, owner, len(found) + k, index, k, node.lineno).ones[0].code
         for k, index in enumerate(indices)
     ]
-    return owner, found + [f"_uint64({index})" for index in checked]
+    return owner, found + [code.pure(f"_uint64({index})") for index in checked]
 
 
 def _index(code: Expressions, node: ast.expr) -> Value:
@@ -120,7 +123,8 @@ def _checked(
             found = code.pure(f"_at({given}, {length})")
             code.check(f"{found} < 0", line, "index", shown, *operands)
             return One(inside, found)
-        code.check(f"_uint64({given}) >= _uint64({length})", line, "index", shown, *operands)
+        unsigned = [code.pure(f"_uint64({number})") for number in (given, length)]
+        code.check(f"{unsigned[0]} >= {unsigned[1]}", line, "index", shown, *operands)
         return One(inside, given)
 
     return code.combine(write, array, index)

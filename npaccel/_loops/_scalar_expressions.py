@@ -11,7 +11,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from npaccel._loops import _scalar_bounds, _scalar_elements, _scalar_functions, _scalar_operators
+from npaccel._loops import (
+    _scalar_ahead,
+    _scalar_bounds,
+    _scalar_elements,
+    _scalar_functions,
+    _scalar_operators,
+)
 from npaccel._loops._hidden import Hidden
 from npaccel._loops._scalar_code import Code, Program, Unreachable, shortened
 from npaccel._loops._scalar_types import (
@@ -125,6 +131,8 @@ class Expressions(Code):
         #: Parameters that are never assigned to: tuples, and what isn't a number.
         self.tuples: dict[str, Items] = {}
         self.statics: Mapping[str, Static] = {}
+        #: Indices that were seen to be within the bounds.
+        self.inside: frozenset[_scalar_ahead.Index] = frozenset()
         self._results: dict[int, Result] = {}
         self._hidden: dict[int, str] = {}
 

@@ -10,7 +10,13 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops import _scalar_bounds, _scalar_elements, _scalar_operators
+from npaccel._loops import (
+    _scalar_ahead,
+    _scalar_bounds,
+    _scalar_elements,
+    _scalar_ints,
+    _scalar_operators,
+)
 from npaccel._loops._hidden import Hidden, is_hidden
 from npaccel._loops._scalar_code import Block, Env, shortened
 from npaccel._loops._scalar_expressions import (
@@ -20,6 +26,7 @@ from npaccel._loops._scalar_expressions import (
 )
 from npaccel._loops._scalar_types import (
     MAX,
+    MIN,
     NP_BOOL,
     Array,
     DType,
@@ -59,12 +66,15 @@ class _Turns:
         Python ints.
     item : callable
         The item for the count.
+    is_numbered : bool
+        Whether an item is a tuple that begins with the count.
     """
 
     start: One
     stop: One
     step: One
     item: Callable[[One], Result]
+    is_numbered: bool = False
 
 
 #: How often a body is written at most. Each round adds a type or gives up a bound.
@@ -276,15 +286,42 @@ class Statements(Expressions):
         if node is self.divided:
             asked = self.temporary(f"_some_turns(_e, {start}, {stop}, {step})")
             start, stop = self.temporary(f"{asked}[0]"), self.temporary(f"{asked}[1]")
+        head = f"for {count} in range({start}, {stop}, {step}):"
+        fixed = dataclasses.replace(
+            turns, start=One(turns.start.type, start), stop=One(turns.stop.type, stop)
+        )
+        numbers = One(integer(first, last), count)
+        name = _numbered(node.target, turns)
+        seen = None
+        if name is not None:
+            counter = _scalar_ahead.Counter(name, fixed.start, fixed.stop, turns.step)
+            seen = _scalar_ahead.ahead(self, node, counter)
+        if seen is None:
+            self._for_turns(node, fixed, head, numbers)
+            return
+        low = max(first, seen.low)
+        near = One(integer(low, max(low, min(last, seen.high))), count)
+
+        def unchecked(indices: frozenset[_scalar_ahead.Index] = seen.indices) -> None:
+            outer, self.inside = self.inside, self.inside | indices
+            self._for_turns(node, fixed, head, near)
+            self.inside = outer
+
+        self.branch(
+            self.temporary(seen.condition),
+            unchecked,
+            lambda: self._for_turns(node, fixed, head, numbers),
+        )
+
+    def _for_turns(self, node: ast.For, turns: _Turns, head: str, number: One) -> None:
+        """Write the turns of a for loop, and what follows them."""
         entry = None if self.env is None else dict(self.env)
 
         def turn() -> None:
-            item = turns.item(One(integer(first, last), count))
-            self.bind(node.target, item)
+            self.bind(node.target, turns.item(number))
             self.statements(node.body)
 
         ends: list[Env | None] = []
-        head = f"for {count} in range({start}, {stop}, {step}):"
         loop = self._repeat(head, turn, ends)
         self.env = ends[0] if _is_never_empty(turns) else self.join_envs(entry, ends[0])
         if node.orelse:
@@ -367,17 +404,28 @@ class Statements(Expressions):
     def _range(self, node: ast.Call) -> _Turns:
         values = [self._bound_of_range(argument) for argument in node.args]
         zero, one = constant(0).ones[0], constant(1).ones[0]
-        if len(values) == 1:
-            return _Turns(zero, values[0], one, _itself)
-        if len(values) == 2:
-            return _Turns(values[0], values[1], one, _itself)
-        if len(values) != 3:
+        if not 1 <= len(values) <= 3:
             raise NotSupportedError("`range` takes one to three arguments", node.lineno)
-        kind = values[2].type
+        start, stop = (zero, values[0]) if len(values) == 1 else values[:2]
+        step = values[2] if len(values) == 3 else one
+        kind = step.type
         assert isinstance(kind, Py)
         if kind.low <= 0 <= kind.high:
-            self.fail_if(f"{values[2].code} == 0", node.lineno, "range")
-        return _Turns(values[0], values[1], values[2], _itself)
+            self.fail_if(f"{step.code} == 0", node.lineno, "range")
+        return _Turns(start, self._stop(start, stop, kind, node.lineno), step, _itself)
+
+    def _stop(self, start: One, stop: One, step: Py, line: int) -> One:
+        """Return where a range stops so that its length, which Numba counts, fits 64 bits."""
+        (first, last), (low, high) = (_scalar_ints.bounds(one) for one in (start, stop))
+        if low - last >= MIN and high - first <= MAX:
+            return stop
+        has_sign = step.low > 0 or step.high < 0
+        if has_sign:  # A range without a turn, however far its stop is behind its start.
+            choose = "max" if step.low > 0 else "min"
+            stop = One(stop.type, self.temporary(f"{choose}({start.code}, {stop.code})"))
+        test = f"_subtract_overflows({stop.code}, {start.code})"
+        self.bail_if(test, line, "a range of more than 63 bits", rare=has_sign)
+        return stop
 
     def _bound_of_range(self, node: ast.expr) -> One:
         def write(one: One) -> One:
@@ -404,14 +452,20 @@ class Statements(Expressions):
             raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
         only = parts[0]
         if function is enumerate:
-            return dataclasses.replace(only, item=lambda k: _row([_itself(k), only.item(k)]))
+            return _Turns(
+                only.start,
+                only.stop,
+                only.step,
+                lambda k: _row([_itself(k), only.item(k)]),
+                is_numbered=True,
+            )
         last = self.one(integer(-1, _high(only.stop) - 1), f"{only.stop.code} - 1")
 
         def mirrored(k: One) -> Result:
             bounds = integer(0, max(_high(only.stop) - 1, 0))
             return only.item(self.one(bounds, f"{last.code} - {k.code}"))
 
-        return dataclasses.replace(only, item=mirrored)
+        return _Turns(only.start, only.stop, only.step, mirrored)
 
     def _from_zero(self, turns: _Turns) -> _Turns:
         """Return the same items, counted from 0 in steps of 1."""
@@ -520,6 +574,15 @@ def _replayed(node: ast.stmt) -> str:
 
 def _itself(k: One) -> Value:
     return Value((k,))
+
+
+def _numbered(target: ast.expr, turns: _Turns) -> str | None:
+    """Return the name that a loop gives its count, if it has one."""
+    if turns.is_numbered:
+        target = target.elts[0] if isinstance(target, ast.Tuple | ast.List) else target
+    elif turns.item is not _itself:
+        return None
+    return target.id if isinstance(target, ast.Name) else None
 
 
 def _row(items: Sequence[Result]) -> Items:

@@ -26,6 +26,8 @@ from npaccel._loops._meanings import builtin, is_ufunc
 from npaccel._loops._scalar_types import FLOAT64
 
 _NUMBERS = (int, float, np.integer, np.floating)
+#: So many columns are done at a time.
+_LANES = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,29 +270,82 @@ class _Holds:
 
 def _written(nest: ast.FunctionDef, loops: Sequence[ast.For], found: _Checking) -> ast.FunctionDef:
     axes = [f"0c{axis}" for axis in range(found.dimensions - 1)]
-    inner: list[ast.stmt] = []
-    for loop in copy.deepcopy(loops):
-        loop.body = [_Elements(axes).visit(statement) for statement in loop.body]
-        loop.iter = called(range, *loop.iter.args)  # type: ignore[attr-defined]
-        inner.append(loop)
     shape = ast.Attribute(name_of(found.along[0].places[0][0]), "shape", ast.Load())
-    for axis, name in reversed(list(enumerate(axes))):
-        size = ast.Subscript(copy.deepcopy(shape), ast.Constant(axis), ast.Load())
-        inner = [ast.For(name_of(name, ast.Store()), called(range, size), inner, [])]
+    sizes = [ast.Subscript(shape, ast.Constant(axis), ast.Load()) for axis in range(len(axes))]
+    inner: list[ast.stmt] = _through(loops, axes, found.stored, 1)
+    *outer, last = zip(axes, sizes, strict=True)
+    if outer:  # Where there is one loop only, its turns run in threads.
+        inner = _interleaved(*last, _through(loops, axes, found.stored, _LANES), inner)
+    else:
+        outer = [last]
+    for name, size in reversed(outer):
+        turns = called(range, copy.deepcopy(size))
+        inner = [ast.For(name_of(name, ast.Store()), turns, inner, [])]
     made = copy.copy(nest)
     made.body = [*inner, copy.deepcopy(nest.body[-1])]
     locate([made], loops[0])
     return ast.fix_missing_locations(made)
 
 
+def _interleaved(
+    name: str, size: ast.expr, several: list[ast.stmt], one: list[ast.stmt]
+) -> list[ast.stmt]:
+    """Return loops over columns: several at a time, then one by one those that are left."""
+
+    def size_less(number: ast.expr) -> ast.expr:
+        return ast.BinOp(copy.deepcopy(size), ast.Sub(), number)
+
+    rest = ast.BinOp(copy.deepcopy(size), ast.Mod(), ast.Constant(_LANES))
+    most = size_less(ast.Constant(_LANES - 1))
+    first = called(range, ast.Constant(0), most, ast.Constant(_LANES))
+    last = called(range, size_less(rest), copy.deepcopy(size))
+    return [
+        ast.For(name_of(name, ast.Store()), turns, body, [])
+        for turns, body in ((first, several), (last, one))
+    ]
+
+
+def _through(
+    loops: Sequence[ast.For], axes: list[str], stored: set[str], lanes: int
+) -> list[ast.stmt]:
+    """Return the loops for some columns next to each other, one statement after the other.
+
+    Divisions of one column wait for each other, those of several don't.
+    """
+    made: list[ast.stmt] = []
+    for loop in loops:
+        assert isinstance(loop.target, ast.Name)
+        assert isinstance(loop.iter, ast.Call)
+        own = stored - {loop.target.id}
+        body = [
+            _Elements(axes, lane, own).visit(copy.deepcopy(statement))
+            for statement in loop.body
+            for lane in range(lanes)
+        ]
+        turns = called(range, *copy.deepcopy(loop.iter.args))
+        made.append(ast.copy_location(ast.For(copy.deepcopy(loop.target), turns, body, []), loop))
+    return made
+
+
 class _Elements(ast.NodeTransformer):
-    def __init__(self, axes: list[str]) -> None:
+    """Write a statement for one of the columns next to each other."""
+
+    def __init__(self, axes: list[str], lane: int, stored: set[str]) -> None:
         self.axes = axes
+        self.lane = lane
+        self.stored = stored
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         along = _along(node)
         assert along is not None
-        places = [name_of(axis) for axis in self.axes]
+        places: list[ast.expr] = [name_of(axis) for axis in self.axes]
+        if self.lane:
+            places[-1] = ast.BinOp(places[-1], ast.Add(), ast.Constant(self.lane))
         index = [called(Hidden.KNOWN, place) for place in (*places, along[2])]
         made = ast.Subscript(node.value, ast.Tuple([*index], ast.Load()), node.ctx)
         return ast.copy_location(made, node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if self.lane and node.id in self.stored:
+            return ast.copy_location(name_of(f"0l{self.lane}_{node.id}", node.ctx), node)
+        return node
