@@ -1,12 +1,13 @@
 """Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
 
-Read from torch/_dynamo/variables/{builtin,functions,torch,lists}.py and torch/_dynamo/utils.py
-of 2.11 and 2.13.
+Read from torch/_dynamo/variables/{builtin,functions,torch,lists}.py and
+torch/_dynamo/{guards,utils}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
 from torch._dynamo.guards import GuardBuilder, install_guard
+from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
@@ -174,8 +176,14 @@ def _patch_hasattr() -> None:
 
     def has(self: Any, tx: Any, name: str) -> Any:
         if active.depth and self.source is not None:
-            guard = functools.partial(GuardBuilder.HASATTR, attr=name)
-            install_guard(self.source.make_guard(guard))
+            install_guard(_has_attribute(self.source, name))
         return original(self, tx, name)
 
     UserFunctionVariable.call_obj_hasattr = has
+
+
+def _has_attribute(source: Any, name: str) -> Any:
+    """Return the guard on whether an object has an attribute."""
+    if "attr" in inspect.signature(GuardBuilder.HASATTR).parameters:  # In 2.13.
+        return source.make_guard(functools.partial(GuardBuilder.HASATTR, attr=name))
+    return AttrSource(source, name).make_guard(GuardBuilder.HASATTR)
