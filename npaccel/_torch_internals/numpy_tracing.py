@@ -21,6 +21,7 @@ from torch._dynamo.variables.misc import NumpyVariable
 from npaccel import _numpy
 from npaccel._numpy import _table
 from npaccel._torch_internals import (
+    class_attributes,
     growing_lists,
     jitted_calls,
     numpy_assignments,
@@ -108,6 +109,8 @@ def install() -> None:
         scipy_calls.patch_scipy_functions()
         jitted_calls.patch_methods()
         jitted_calls.patch_comparisons()
+        class_attributes.patch_classes()
+        class_attributes.patch_super()
         growing_lists.patch_lists()
         _installed = True
 

@@ -1,6 +1,6 @@
 """Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
 
-Read from torch/_dynamo/variables/{builtin,functions,torch,lists}.py and
+Read from torch/_dynamo/variables/{builtin,functions,misc,torch,lists}.py and
 torch/_dynamo/{guards,utils}.py of 2.11 and 2.13.
 """
 
@@ -19,6 +19,7 @@ from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
+from torch._dynamo.variables.misc import PythonModuleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
@@ -171,15 +172,19 @@ def _patch_contains() -> None:
 
 
 def _patch_hasattr() -> None:
-    """Whether a function has an attribute is a condition, as it is for other objects."""
-    original = UserFunctionVariable.call_obj_hasattr
+    """Whether a function or module has an attribute is a condition, as it is for objects."""
+    for kind in (UserFunctionVariable, PythonModuleVariable):
+        kind.call_obj_hasattr = _guarded(kind.call_obj_hasattr)
 
+
+def _guarded(original: Any) -> Any:
+    @functools.wraps(original)
     def has(self: Any, tx: Any, name: str) -> Any:
         if active.depth and self.source is not None:
             install_guard(_has_attribute(self.source, name))
         return original(self, tx, name)
 
-    UserFunctionVariable.call_obj_hasattr = has
+    return has
 
 
 def _has_attribute(source: Any, name: str) -> Any:
