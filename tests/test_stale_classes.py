@@ -1,4 +1,4 @@
-"""No stale results: what a function reads of classes and modules is seen anew."""
+"""No stale results: what a function reads of classes and other objects is seen anew."""
 
 import enum
 import types
@@ -79,13 +79,21 @@ def test_names_of_classes():
 
 
 @pytest.mark.parametrize("owner", [Settings, SETTINGS, MODULE], ids=["class", "object", "module"])
-@pytest.mark.parametrize("default", [None, 5.0])
-def test_attributes_that_come_and_go(owner, default):
-    def f(x):
-        if default is None:
-            return x * 2 if hasattr(owner, "extra") else x * 3
-        return x * getattr(owner, "extra", default)
+@pytest.mark.parametrize("form", ["hasattr", "getattr", "try"])
+def test_attributes_that_come_and_go(owner, form):
+    def has(x):
+        return x * 2 if hasattr(owner, "extra") else x * 3
 
+    def get(x):
+        return x * getattr(owner, "extra", 5.0)
+
+    def attempt(x):
+        try:
+            return x * owner.extra
+        except AttributeError:
+            return x * 9
+
+    f = {"hasattr": has, "getattr": get, "try": attempt}[form]
     compiled = npaccel.jit(f, backend="eager", default_float="float64")
     for value in (None, 1.0, None, 2.0, 3.0, None):
         if value is not None:
@@ -105,3 +113,59 @@ def test_lists_of_classes_that_grow(monkeypatch):
     for k in range(4):
         compiled(X * k)
     assert_same(Settings.found, [(X * k).sum() for k in range(4)])
+
+
+def test_keys_that_come_and_go(backend):
+    table = {"a": 1.0}
+
+    def f(x):
+        try:
+            return x * table["b"]
+        except KeyError:
+            return x * 9
+
+    compiled = npaccel.jit(f, backend=backend, default_float="float64")
+    for value in (None, 1.0, None, 2.0, 3.0, None):
+        if value is None:
+            table.pop("b", None)
+        else:
+            table["b"] = value
+        assert_same(compiled(X), f(X))
+
+
+def test_sets_that_grow():
+    seen = {0}
+    functions = [lambda x: x * len(seen), lambda x: x * sum(seen), lambda x: x * (2 in seen)]
+    for f in functions:
+        compiled = npaccel.jit(f, backend="eager", default_float="float64")
+        seen.clear()
+        for k in range(4):
+            seen.add(k)
+            assert_same(compiled(X), f(X))
+
+
+class Switch:
+    def __init__(self, value):
+        self.value = value
+
+    def __bool__(self):
+        return self.value > 1
+
+
+class Queue:
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+
+@pytest.mark.parametrize("kind", [Switch, Queue])
+def test_truth_of_objects(kind):
+    def f(x, switch):
+        y = x * 2 if switch else x * 3
+        return y + 1 if not switch else y
+
+    compiled = npaccel.jit(f, backend="eager", default_float="float64")
+    for value in (0, 1, 2, 3, 0, 4, 1):
+        assert_same(compiled(X, kind(value)), f(X, kind(value)))

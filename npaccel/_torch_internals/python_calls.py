@@ -1,13 +1,12 @@
 """Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
 
-Read from torch/_dynamo/variables/{builtin,functions,misc,torch,lists}.py and
-torch/_dynamo/{guards,utils}.py of 2.11 and 2.13.
+Read from torch/_dynamo/variables/{builtin,torch,lists}.py and torch/_dynamo/utils.py
+of 2.11 and 2.13.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -15,11 +14,7 @@ from typing import Any
 
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
-from torch._dynamo.guards import GuardBuilder, install_guard
-from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.builtin import BuiltinVariable
-from torch._dynamo.variables.functions import UserFunctionVariable
-from torch._dynamo.variables.misc import PythonModuleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
@@ -39,13 +34,12 @@ def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operati
 
 
 def patch_python_functions() -> None:
-    """Patch the calls of `min`, `max`, `pow`, `int`, `hasattr`, of `math`, and `x in [...]`."""
+    """Patch the calls of `min`, `max`, `pow`, `int`, of `math`, and `x in [...]`."""
     _patch_extreme()
     _patch_int()
     _patch_pow()
     _patch_math()
     _patch_contains()
-    _patch_hasattr()
 
 
 def _arrays(values: Sequence[Any]) -> bool:
@@ -169,26 +163,3 @@ def _patch_contains() -> None:
     dynamo_utils.iter_contains = iter_contains
     if hasattr(dynamo_lists, "iter_contains"):
         dynamo_lists.iter_contains = iter_contains
-
-
-def _patch_hasattr() -> None:
-    """Whether a function or module has an attribute is a condition, as it is for objects."""
-    for kind in (UserFunctionVariable, PythonModuleVariable):
-        kind.call_obj_hasattr = _guarded(kind.call_obj_hasattr)
-
-
-def _guarded(original: Any) -> Any:
-    @functools.wraps(original)
-    def has(self: Any, tx: Any, name: str) -> Any:
-        if active.depth and self.source is not None:
-            install_guard(_has_attribute(self.source, name))
-        return original(self, tx, name)
-
-    return has
-
-
-def _has_attribute(source: Any, name: str) -> Any:
-    """Return the guard on whether an object has an attribute."""
-    if "attr" in inspect.signature(GuardBuilder.HASATTR).parameters:  # In 2.13.
-        return source.make_guard(functools.partial(GuardBuilder.HASATTR, attr=name))
-    return AttrSource(source, name).make_guard(GuardBuilder.HASATTR)
