@@ -8,6 +8,7 @@ checked in plain Python, without Dynamo, and that can be kept on disk.
 from __future__ import annotations
 
 import builtins
+import copy
 import dataclasses
 import functools
 import math
@@ -122,8 +123,8 @@ _IDENTITY = frozenset(
     }
 )
 _SIMPLE: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "CONSTANT_MATCH": ("equals", lambda x: x),
-    "EQUALS_MATCH": ("equals", lambda x: x),
+    "CONSTANT_MATCH": ("equals", copy.deepcopy),  # A set may change in place.
+    "EQUALS_MATCH": ("equals", copy.deepcopy),
     "TYPE_MATCH": ("type", type),
     "SEQUENCE_LENGTH": ("length", len),
     "LIST_LENGTH": ("length", len),
@@ -284,8 +285,10 @@ def _condition(
         return Condition(expression, name, expected(value))
     if kind == "TENSOR_MATCH" and isinstance(value, np.ndarray | np.generic | torch.Tensor):
         return Condition(expression, "array", array_token(value))
-    if kind == "DICT_CONTAINS" and len(arguments) == 2:
+    if kind == "DICT_CONTAINS" and len(arguments) == 2:  # In torch 2.11.
         return Condition(expression, "contains", (arguments[0], not arguments[1]))
+    if kind in ("DICT_CONTAINS", "DICT_NOT_CONTAINS") and len(arguments) == 1:
+        return Condition(expression, "contains", (arguments[0], kind == "DICT_CONTAINS"))
     if kind == "HASATTR" and len(arguments) == 1:
         return Condition(expression, "hasattr", (arguments[0], hasattr(value, arguments[0])))
     if kind == "NOT_PRESENT_IN_GENERIC_DICT" and len(arguments) == 1:

@@ -1,9 +1,11 @@
 """Numbers that change from call to call: attributes of objects, times, counts. Two compilations."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
 import pytest
+import torch
 from comparing import assert_same
 
 import npaccel
@@ -100,15 +102,23 @@ class Counted:
         return x * Counted.rate + calls, Counted.calls, x[:calls]
 
 
+#: Dynamo of torch 2.11 doesn't trace assignments to attributes of classes, and npaccel says so.
+UNTRACED = torch.__version__ < "2.12"
+
+
 def test_numbers_of_modules_and_classes(backend, monkeypatch):
     compiled, x = jitted(Counted.run, backend), np.arange(12.0)
+    warned = pytest.warns(PerformanceWarning, match="setattr")
     found = []
     for function in (compiled, Counted.run):
         monkeypatch.setattr(Counted, "calls", 0)
         monkeypatch.setattr(Counted, "rate", 0.5)
         monkeypatch.setitem(globals(), "calls", 0)
-        found.append([(*function(Counted(), x), calls, Counted.rate) for _ in range(8)])
+        with warned if UNTRACED and function is compiled else contextlib.nullcontext():
+            found.append([(*function(Counted(), x), calls, Counted.rate) for _ in range(8)])
     assert_same(*found)
+    if UNTRACED:
+        return
     assert len(compiled.report().graphs) <= 3
     monkeypatch.setattr(Counted, "calls", 2**63)
     with pytest.warns(PerformanceWarning, match="a number has more than 64 bits"):

@@ -23,7 +23,13 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import raise_unless, share_memory, surely
+from npaccel._torch_internals.sizes import (
+    assume,
+    depends_on_data,
+    raise_unless,
+    share_memory,
+    surely,
+)
 
 #: torch has no masked scatter or gather for these; the bits are the same.
 _SAME_BITS = {
@@ -197,6 +203,9 @@ def _text(shape: Any) -> str:
 
 def _assign(view: torch.Tensor, value: torch.Tensor, flips: list[int]) -> None:
     value = fitted(value, view.shape)
+    for size, target in zip(reversed(value.shape), reversed(view.shape), strict=False):
+        if depends_on_data(size) and not surely(size == target):  # torch 2.11 can't copy it then.
+            assume(size == target, "an array has another size than what it is stored into")
     value = value.clone()  # It may be part of the same memory; compilers drop the copy.
     if flips and value.ndim:
         value = flipped(value.expand(view.shape), flips)

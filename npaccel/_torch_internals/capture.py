@@ -412,6 +412,7 @@ def _configured(dynamic: bool | None) -> Any:
         "capture_dynamic_output_shape_ops": True,
         "capture_scalar_outputs": True,
         "fake_tensor_cache_enabled": False,  # Keys of symbolic sizes cost more than they save.
+        "skip_guards_on_constant_func_defaults": False,  # They may differ between calls.
         "specialize_float": dynamic is False,
         "verbose": False,
     }
@@ -549,6 +550,9 @@ def _record(guard: Any) -> GuardRecord:
         arguments = (*made_with.args, *made_with.keywords.values())
     # Another source of the same object becomes Python for it, like the guarded one.
     arguments = tuple(_plain(a.name) if isinstance(a, Source) else a for a in arguments)
+    if guard.create_fn_name() == "HASATTR" and not arguments:  # In 2.11: of the attribute.
+        source = guard.originating_source
+        return GuardRecord(_plain(source.base.name), "HASATTR", (source.member,))
     return GuardRecord(_plain(guard.name), guard.create_fn_name(), arguments)
 
 

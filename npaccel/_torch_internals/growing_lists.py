@@ -1,7 +1,7 @@
 """Lists that a function only appends to, whose length isn't a condition of its code.
 
-Read from torch/_dynamo/{side_effects,codegen}.py and torch/_dynamo/variables/{builder,lists}.py of
-2.11 and 2.13.
+Read from torch/_guards.py, torch/_dynamo/{side_effects,codegen}.py and
+torch/_dynamo/variables/{builder,lists}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -63,10 +63,17 @@ def growing(builder: Any, value: Any, variable: Any) -> None:
     """
     if type(value) is not list or type(variable) is not ListVariable or variable.source is None:
         return
-    builder.tx.output.guards.remove_guards_with_source(variable.source)
+    _remove_guards(builder.tx.output.guards, variable.source)
     builder.install_guards(GuardBuilder.TYPE_MATCH)
     variable.before, variable.added = variable.__dict__.pop("items"), []
     variable.__class__ = GrowingListVariable
+
+
+def _remove_guards(guards: Any, source: Any) -> None:
+    """Remove the guards on a source: that of 2.11 does so for arguments and globals alone."""
+    guards.remove_guards_with_source(source)
+    for guard in [guard for guard in guards if guard.originating_source == source]:
+        guards.inner.discard(guard)
 
 
 def patch_lists() -> None:

@@ -7,6 +7,7 @@ Read from torch/_dynamo/variables/{builtin,misc,user_defined}.py and torch/_dyna
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import types
 from typing import Any
@@ -16,10 +17,11 @@ from torch._dynamo.guards import GuardBuilder
 from torch._dynamo.guards import install_guard as install
 from torch._dynamo.source import AttrSource
 from torch._dynamo.types import FrameAction, FrameExecStrategy
+from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.functions import UserFunctionVariable, UserMethodVariable
 from torch._dynamo.variables.misc import SuperVariable
-from torch._dynamo.variables.user_defined import UserDefinedClassVariable
+from torch._dynamo.variables.user_defined import UserDefinedClassVariable, UserDefinedObjectVariable
 
 from npaccel._torch_internals.numpy_state import active
 
@@ -76,6 +78,33 @@ def patch_methods() -> None:
     UserMethodVariable.__init__ = method  # type: ignore[method-assign]
     UserDefinedClassVariable.call_function = call_function  # type: ignore[method-assign]
     SuperVariable._resolved_getattr_and_source = resolved  # type: ignore[method-assign]
+    _patch_attributes()
+
+
+def _patch_attributes() -> None:
+    """Take a jitted function that an object itself has for what it is, not for a method of it.
+
+    Dynamo of 2.11 calls its ``__get__``, as it does where the class has it.
+    """
+    original = UserDefinedObjectVariable.var_getattr
+
+    @functools.wraps(original)
+    def var_getattr(self: Any, tx: Any, name: str) -> Any:
+        if active.depth and _has_jitted(self, tx, name):
+            return VariableTracker.build(tx, vars(self.value)[name], AttrSource(self.source, name))
+        return original(self, tx, name)
+
+    UserDefinedObjectVariable.var_getattr = var_getattr  # type: ignore[method-assign]
+
+
+def _has_jitted(variable: Any, tx: Any, name: str) -> bool:
+    """Whether an attribute of an object, not of its class, is a jitted function."""
+    value = getattr(variable.value, "__dict__", {}).get(name)
+    if not is_jitted(value) or variable.source is None or variable._object_has_getattribute:
+        return False
+    if tx.output.side_effects.has_pending_mutation_of_attr(variable, name):
+        return False
+    return inspect.getattr_static(variable.value, name) is value
 
 
 def patch_comparisons() -> None:

@@ -63,7 +63,7 @@ class Operation:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = self.function(*args, **kwargs)
-        leave_unbound(found)
+        leave_unbound(args if found is None else found)
         return found
 
 

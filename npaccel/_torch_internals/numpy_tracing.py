@@ -21,8 +21,10 @@ from torch._dynamo.variables.misc import NumpyVariable
 from npaccel import _numpy
 from npaccel._numpy import _table
 from npaccel._torch_internals import (
+    class_attributes,
     growing_lists,
     jitted_calls,
+    missing_names,
     numpy_assignments,
     numpy_objects,
     numpy_slots,
@@ -104,10 +106,14 @@ def install() -> None:
         python_numbers.patch_outputs(active)
         python_numbers.patch_formatting(active)
         python_numbers.patch_globals(active)
+        python_numbers.patch_truth(active)
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()
         jitted_calls.patch_methods()
         jitted_calls.patch_comparisons()
+        class_attributes.patch_classes()
+        class_attributes.patch_super()
+        missing_names.patch_missing_names()
         growing_lists.patch_lists()
         _installed = True
 

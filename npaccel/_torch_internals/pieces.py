@@ -98,6 +98,7 @@ def _configured(limit: int) -> Any:
         "capture_scalar_outputs": True,
         "recompile_limit": limit,
         "rewrite_assert_with_torch_assert": False,  # Other pieces may have written before it.
+        "skip_guards_on_constant_func_defaults": False,  # They may differ between calls.
         "suppress_errors": True,  # A piece that can't be compiled runs in NumPy.
     }
     return dynamo_config.patch(changes)

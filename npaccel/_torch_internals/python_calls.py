@@ -1,6 +1,6 @@
 """Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
 
-Read from torch/_dynamo/variables/{builtin,functions,torch,lists}.py and torch/_dynamo/utils.py
+Read from torch/_dynamo/variables/{builtin,torch,lists}.py and torch/_dynamo/utils.py
 of 2.11 and 2.13.
 """
 
@@ -14,9 +14,7 @@ from typing import Any
 
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
-from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._dynamo.variables.builtin import BuiltinVariable
-from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
@@ -36,13 +34,12 @@ def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operati
 
 
 def patch_python_functions() -> None:
-    """Patch the calls of `min`, `max`, `pow`, `int`, `hasattr`, of `math`, and `x in [...]`."""
+    """Patch the calls of `min`, `max`, `pow`, `int`, of `math`, and `x in [...]`."""
     _patch_extreme()
     _patch_int()
     _patch_pow()
     _patch_math()
     _patch_contains()
-    _patch_hasattr()
 
 
 def _arrays(values: Sequence[Any]) -> bool:
@@ -166,16 +163,3 @@ def _patch_contains() -> None:
     dynamo_utils.iter_contains = iter_contains
     if hasattr(dynamo_lists, "iter_contains"):
         dynamo_lists.iter_contains = iter_contains
-
-
-def _patch_hasattr() -> None:
-    """Whether a function has an attribute is a condition, as it is for other objects."""
-    original = UserFunctionVariable.call_obj_hasattr
-
-    def has(self: Any, tx: Any, name: str) -> Any:
-        if active.depth and self.source is not None:
-            guard = functools.partial(GuardBuilder.HASATTR, attr=name)
-            install_guard(self.source.make_guard(guard))
-        return original(self, tx, name)
-
-    UserFunctionVariable.call_obj_hasattr = has

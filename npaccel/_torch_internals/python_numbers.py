@@ -4,7 +4,7 @@ A number that depends on the data is a symbol in a graph; where the frame needs 
 the graph as a tensor without dimensions.
 
 Read from torch/_dynamo/{codegen,symbolic_convert}.py and
-torch/_dynamo/variables/{tensor,builtin,builder}.py of 2.11 and 2.13.
+torch/_dynamo/variables/{tensor,builtin,builder,functions}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from torch._dynamo.bytecode_transformation import create_call_function, create_d
 from torch._dynamo.exc import unimplemented
 from torch._dynamo.source import is_from_defaults
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.constant import ConstantVariable
+from torch._dynamo.variables.functions import UserMethodVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
 from torch._guards import GuardSource
 
@@ -108,6 +111,30 @@ def patch_globals(active: Any) -> None:
     dynamo_builder.is_int_specialization_case = is_specialized
 
 
+def patch_truth(active: Any) -> None:
+    """Decide by numbers that `__bool__` and `__len__` of an object give: UserMethodVariable.
+
+    Dynamo of 2.11 goes the same way for ``if x:`` as for ``if not x:`` then.
+
+    Parameters
+    ----------
+    active : object
+        Its `depth` is 0 where npaccel doesn't trace.
+    """
+    if hasattr(VariableTracker, "bool_impl"):  # In 2.13.
+        return
+    original = UserMethodVariable.call_function
+
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        found = original(self, tx, args, kwargs)
+        decides = getattr(self.fn, "__name__", "") in ("__bool__", "__len__")
+        if active.depth and decides and isinstance(found, SymNodeVariable):
+            return ConstantVariable.create(found.evaluate_expr())
+        return found
+
+    UserMethodVariable.call_function = call_function  # type: ignore[method-assign]
+
+
 def patch_formatting(active: Any) -> None:
     """Break graphs at the text of a number: Dynamo has the number itself for it.
 
@@ -182,4 +209,4 @@ def _is_computed(codegen: Any, value: Any) -> bool:
     return not known and value.source is None and value.python_type() in _DTYPES
 
 
-__all__ = ["NUMBER", "number", "patch_formatting", "patch_outputs", "value_of"]
+__all__ = ["NUMBER", "number", "patch_formatting", "patch_outputs", "patch_truth", "value_of"]

@@ -81,7 +81,7 @@ def leave_unbound(found: Any) -> None:
     Parameters
     ----------
     found : object
-        What the node computed: sizes that occur in it stay known.
+        What the node computed: sizes that occur in it stay known. Or what it wrote to.
     """
     first = found[0] if isinstance(found, tuple | list) and found else found
     if not isinstance(first, FakeTensor) or first.fake_mode.shape_env is None:
