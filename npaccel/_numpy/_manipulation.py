@@ -16,6 +16,7 @@ from npaccel._numpy._axes import axes_of, axis_of, needs_array, reversed_axes
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import as_tensor, is_scalar
 from npaccel._numpy._indexing import fitted, flipped, restored, same_bits
+from npaccel._numpy._rolls import known_shifts, pairs_of, rolled
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape
 from npaccel._torch_internals.sizes import depends_on_data, surely
@@ -304,21 +305,14 @@ def roll(a: Any, shift: Any, axis: Any = None) -> torch.Tensor:
     x = as_tensor(a)
     if axis is None:
         return roll(x.reshape(-1), shift, 0).reshape(x.shape)
-    axes = axis if isinstance(axis, Sequence) else (axis,)
-    shifts = shift if isinstance(shift, Sequence) else (shift,)
-    axes = [axis_of(i, x.ndim) for i in axes]
-    count = max(len(axes), len(shifts)) if axes and shifts else 0
-    if any(len(part) not in (1, count) for part in (axes, shifts)):
-        raise ValueError("shape mismatch: shifts and axes can't be broadcast together")
-    pairs = zip(_stretched(shifts, count), _stretched(axes, count), strict=True)
+    pairs = pairs_of(shift, axis, x.ndim)
     found = same_bits(x)
+    shifts = known_shifts(x.shape, pairs) if usable(x) else None
+    if shifts is not None:
+        return restored(rolled(found, shifts), x) if shifts else x.clone()
     for amount, position in pairs:
         found = _rolled(found, amount, position)
     return found.clone() if found is x else restored(found, x)
-
-
-def _stretched(values: Sequence[Any], count: int) -> list[Any]:
-    return list(values) * count if len(values) == 1 else list(values)
 
 
 def _rolled(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:
@@ -326,26 +320,13 @@ def _rolled(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:
         if isinstance(shift, float):
             raise TypeError("'float' object cannot be interpreted as an integer")
         if not depends_on_data(x.shape[axis]):
-            return _rotated(x, int(shift) if isinstance(shift, np.integer) else shift, axis)
+            return torch.roll(x, int(shift) if isinstance(shift, np.integer) else shift, axis)
         shift = torch.full((), shift, dtype=torch.int64, device=x.device)
     if shift.ndim or shift.is_floating_point():
         raise TypeError("roll takes integer shifts; pass several of them as a tuple")
     size = x.shape[axis]
     places = torch.remainder(torch.arange(size, device=x.device) - shift.to(torch.int64), size)
     return torch.index_select(x, axis, places)
-
-
-def _rotated(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:
-    """`torch.roll` by two copies of slices: generated code takes each index modulo the size."""
-    size: Any = x.shape[axis]
-    known = isinstance(shift, int) and isinstance(size, int) and usable(x)
-    if not known or not size or not shift % size:
-        return torch.roll(x, shift, axis)
-    first = shift % size
-    found = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    found.narrow(axis, first, size - first).copy_(x.narrow(axis, 0, size - first))
-    found.narrow(axis, 0, first).copy_(x.narrow(axis, size - first, first))
-    return found
 
 
 # -- windows

@@ -58,6 +58,7 @@ from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_slots import IDENTITY
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
+from npaccel._torch_internals.shared_rolls import with_shared_rolls
 
 #: Guards on settings of torch itself. Calls with tensors that require
 #: gradients have the grad mode in their key; nothing else here changes what
@@ -581,15 +582,17 @@ def _has_side_effects(side_effects: Any) -> bool:
 
 
 def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> torch.fx.GraphModule:
-    """Take stores out of a graph that change nothing, and sizes that depend on the data.
+    """Take out of a graph what costs time and changes nothing.
 
-    The sizes stay where gradients are wanted: the gradient of what a mask leaves out may be NaN,
-    and NaN times zero is NaN.
+    Stores of views into themselves, sizes that depend on the data, and copies for rolls. The sizes
+    stay where gradients are wanted: the gradient of what a mask leaves out may be NaN, and NaN
+    times zero is NaN.
     """
     without_stores_back(graph.graph)
     needs_grad = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
     if not (needs_grad and torch.is_grad_enabled()):
         without_masked_sizes(graph.graph)
+    with_shared_rolls(graph.graph)
     graph.recompile()
     return graph
 

@@ -33,6 +33,7 @@ from npaccel import _fork
 from npaccel._report._details import LineCode
 from npaccel._results import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
 from npaccel._torch_internals import complex_pairs, headers
+from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views
@@ -351,6 +352,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         narrow_as_written(),
         fast_mask_stores(),
         fast_vector_operations(),
+        vectorized_by_gcc(),
     ):
         yield
 

@@ -110,7 +110,7 @@ class _Pass:
         if _is_pure(node):
             what = (name_of(node), repr(torch.fx.map_arg((node.args, node.kwargs), self._content)))
         self._numbers[node] = self._same.setdefault(what, len(self._same))
-        if node.op == "call_method" or (node.op == "call_function" and not _is_known(node)):
+        if node.op == "call_method" or (node.op == "call_function" and not is_known(node)):
             self._epoch += 1  # It may write to anything.
 
     def _content(self, node: torch.fx.Node) -> Any:
@@ -291,7 +291,8 @@ def _known(key: Any) -> Any:
     return torch.fx.map_arg(key, _value)
 
 
-def _is_known(node: torch.fx.Node) -> bool:
+def is_known(node: torch.fx.Node) -> bool:
+    """Whether it's known which of its arguments a function's node writes to."""
     known = (torch.clone, operator.getitem)
     return isinstance(node.target, Operation) or node.target in known or _is_about_sizes(node)
 
@@ -317,4 +318,4 @@ def _is_pure(node: torch.fx.Node) -> bool:
     return _is_elementwise(node) and not any(True for _ in written(node))
 
 
-__all__ = ["without_masked_sizes"]
+__all__ = ["is_known", "without_masked_sizes"]
