@@ -207,6 +207,36 @@ def test_sizes_that_change():
             compare(one, other)
 
 
+def broadcast(x, r, condition):
+    z = r.astype(complex)  # The imaginary part is the same everywhere.
+    w = r[:, None] * (1 + 0j)
+    return (
+        x + r,
+        r[:, None] - x[0],
+        z + x[0, 0],
+        z[:, None] + x,
+        x[0] - z[:, None],
+        w * z,
+        w / (z + 2),
+        np.where(condition, 1 - 2j, r),
+        np.where(condition[:, None], r, x),
+        np.where(condition[:, None, None], x * x, x * x),
+        np.where(condition, z, 3j),
+        z == 2j,
+        z != 2j,
+        w == x,
+        z[0] * z == r,
+        np.where(z[0] == 0, 1j, z[0] * 2),
+        r.sum().astype(complex) == 2j,
+        r.sum().astype(complex) != 2j,
+    )
+
+
+def test_parts_that_are_the_same_everywhere():
+    random = np.random.default_rng(0)
+    check(broadcast, numbers(np.complex128, (5, 5)), random.normal(size=5), random.random(5) < 0.5)
+
+
 def test_writes_to_arguments():
     def function(z, c):
         inside = abs(z) < 2

@@ -141,6 +141,15 @@ class _Splitting:
             dtype = torch.result_type(*values)
         return [self.cast(self.parts(one), dtype.to_real()) for one in given]
 
+    def broadcast(self, *given: Any) -> list[Pair]:
+        """Return the parts of operands, each with all axes of its operand."""
+        return [
+            (real, self.array(imaginary, real))
+            if isinstance(real, Node) and _value(real).dim()
+            else (real, imaginary)
+            for real, imaginary in self.operands(*given)
+        ]
+
     def cast(self, pair: Pair, dtype: torch.dtype) -> Pair:
         """Return parts in a real dtype."""
         real, imaginary = (
@@ -285,7 +294,7 @@ def _array_first(x: Real, y: Real) -> tuple[Real, Real]:
 def _chosen(at: _Splitting, condition: Node | bool, yes: Real, no: Real) -> Real:
     if isinstance(condition, bool):
         return yes if condition else no
-    if yes is no or (not isinstance(yes, Node) and not isinstance(no, Node) and yes == no != 0):
+    if yes is no:
         return yes
     return at.emit(_aten.where.self, condition, at.number(yes, no), at.number(no, yes))
 
@@ -325,7 +334,7 @@ def _of_parts(at: _Splitting, op: Callable[..., Real], x: Any, y: Any, alpha: An
     if alpha != 1:
         return NotImplemented
     if _is_complex(at.node):
-        (a, b), (c, d) = at.operands(x, y)
+        (a, b), (c, d) = at.broadcast(x, y)
         return op(at, a, c), op(at, b, d)
     if all(node in at.stacked or _is_view_of_parts(node) for node in (x, y)):
         (a, b), (c, d) = _both_of(at, x), _both_of(at, y)
@@ -413,19 +422,31 @@ def _exponential(at: _Splitting, x: Any) -> Pair:
     return _chosen(at, is_real, _times(at, size, rest), part(_aten.cos.default)), imaginary
 
 
-def _equal(at: _Splitting, x: Any, y: Any) -> Any:
-    (a, b), (c, d) = at.operands(x, y)
-    return _combined(at, "and", _compared(at, "eq", a, c), _compared(at, "eq", b, d))
+def _equal(at: _Splitting, x: Any, y: Any) -> Node:
+    return _told(at, "eq", "and", x, y)
 
 
-def _unequal(at: _Splitting, x: Any, y: Any) -> Any:
-    (a, b), (c, d) = at.operands(x, y)
-    return _combined(at, "or", _compared(at, "ne", a, c), _compared(at, "ne", b, d))
+def _unequal(at: _Splitting, x: Any, y: Any) -> Node:
+    return _told(at, "ne", "or", x, y)
+
+
+def _told(at: _Splitting, comparison: str, combination: str, x: Any, y: Any) -> Node:
+    (a, b), (c, d) = at.broadcast(x, y)
+    parts = (_compared(at, comparison, *part) for part in ((a, c), (b, d)))
+    found = _combined(at, combination, *parts)
+    if isinstance(found, Node):
+        return found
+    device = _value(at.node).device  # No axes: else both parts would be arrays.
+    return at.emit(_aten.full.default, [], found, dtype=torch.bool, device=device)
 
 
 def _where(at: _Splitting, condition: Node, x: Any, y: Any) -> Pair:
-    (a, b), (c, d) = at.operands(x, y)
-    return _chosen(at, condition, a, c), _chosen(at, condition, b, d)
+    real, imaginary = zip(*at.broadcast(x, y), strict=True)
+
+    def chosen(yes: Real, no: Real) -> Node:
+        return at.emit(_aten.where.self, condition, at.number(yes, no), at.number(no, yes))
+
+    return chosen(*real), chosen(*imaginary)
 
 
 # -- Parts, and what is made of them ------------------------------------------------
