@@ -10,7 +10,6 @@ Read from torch/_inductor/{compile_fx,decomposition,lowering}.py of 2.11 and 2.1
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -180,11 +179,10 @@ class _Splitting:
         self.pairs[given] = real, imaginary
         return self.pairs[given]
 
-    def array(self, part: Real, like: Real) -> Node:
-        """Return a part as an array; one of the two is."""
+    def array(self, part: Real, like: Node) -> Node:
+        """Return a part as an array, as another is."""
         if isinstance(part, Node):
             return part
-        assert isinstance(like, Node)
         sizes = [
             size if isinstance(size, int) else self.emit(_aten.sym_size.int, like, axis)
             for axis, size in enumerate(_value(like).shape)
@@ -308,7 +306,7 @@ def _compared(at: _Splitting, op: str, x: Real, y: Real) -> Node | bool:
     return bool(getattr(operator, op)(x, y))
 
 
-_MIRRORED = {"ge": "le", "le": "ge", "eq": "eq", "ne": "ne", "gt": "lt", "lt": "gt"}
+_MIRRORED = {"ge": "le", "eq": "eq", "ne": "ne"}
 
 
 def _combined(at: _Splitting, op: str, x: Node | bool, y: Node | bool) -> Node | bool:
@@ -398,13 +396,12 @@ def _conjugate(at: _Splitting, x: Any) -> Pair:
 
 
 def _absolute(at: _Splitting, x: Any) -> Node:
-    a, b = at.parts(x)
-    return at.emit(_aten.hypot.default, at.array(a, b), at.array(b, a))
+    return at.emit(_aten.hypot.default, *at.arrays(x))
 
 
 def _exponential(at: _Splitting, x: Any) -> Pair:
     """Turn by the imaginary part and stretch by the real one, which may be too large alone."""
-    a, b = (at.array(one, other) for one, other in itertools.permutations(at.parts(x)))
+    a, b = at.arrays(x)
     dtype = _value(a).dtype
     most = math.floor(math.log(torch.finfo(dtype).max))
     is_large = at.emit(_aten.gt.Scalar, a, most)
@@ -454,10 +451,6 @@ def _where(at: _Splitting, condition: Node, x: Any, y: Any) -> Pair:
 
 def _of_real_parts(at: _Splitting, real: Node, imaginary: Node) -> Pair:
     return at.cast((real, imaginary), _value(at.node).dtype.to_real())
-
-
-def _as_complex(at: _Splitting, x: Node) -> Pair:
-    return _both_of(at, x)
 
 
 def _both_of(at: _Splitting, x: Node) -> tuple[Node, Node]:
@@ -599,7 +592,7 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     _aten.conj_physical.default: _conjugate,
     _aten._conj_physical.default: _conjugate,
     _aten.complex.default: _of_real_parts,
-    _aten.view_as_complex.default: _as_complex,
+    _aten.view_as_complex.default: _both_of,
     _aten.view_as_real.default: _as_real,
     _aten._to_copy.default: _cast,
     _prims.convert_element_type.default: _cast,
