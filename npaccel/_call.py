@@ -15,6 +15,7 @@ from npaccel._runner import (
 )
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.dtype_views import without_other_base
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -39,13 +40,15 @@ class Call:
                 self.known[expression] = part
                 if _arguments.is_array(part):
                     self.hows[expression] = self.how(part)
+        self._alone: dict[int, torch.Tensor] = {}
         self.converted = {
             name: _arguments.map_arrays(value, self._converted)
             for name, value in self.arguments.items()
         }
 
     def _converted(self, value: Any) -> torch.Tensor:
-        tensor = self.convert(value)
+        given = self.convert(value)
+        tensor = self._alone.setdefault(id(given), without_other_base(given))
         if isinstance(value, np.generic):
             self.scalars.append(tensor)
         elif isinstance(value, np.ndarray) and not _arguments.has_strides_of(tensor, value):

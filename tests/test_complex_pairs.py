@@ -335,3 +335,63 @@ def test_the_place_in_a_pair(monkeypatch):
     assert place(2 * x, stride=(3, 1)) is None
     assert place(2 * x, size=(5, 3), stride=(3, 1)) is None
     assert place(2 * x, size=(), stride=()) is None
+
+
+def halved(v):
+    turned = v.reshape(v.shape[::-1])
+    v /= 2
+    return (turned,)
+
+
+def set_anew(v):
+    turned = v.T
+    np.exp(v, out=v)
+    return (turned,)
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("function", [halved, set_anew])
+def test_views_of_what_is_written_afterwards(function, dynamic):
+    jitted = npaccel.jit(function, dynamic=dynamic, cache=False, strict=True)
+    for size in (3, 4, 5):
+        given = numbers(np.complex64, (size, 2))
+        other = given.copy()
+        (found,), (wanted,) = jitted(given), function(other)
+        compare(found, wanted)
+        compare(given, other)
+        assert np.shares_memory(found, given)
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("how", ["complex", "int32"])
+def test_tensors_that_are_views_of_another_dtype(how, dynamic):
+    import torch
+
+    def tripled(v):
+        turned = v.reshape(v.shape[::-1])
+        v *= 3
+        return turned
+
+    def seen(base):
+        return torch.view_as_complex(base) if how == "complex" else base.long().view(torch.int32)
+
+    jitted = npaccel.jit(tripled, dynamic=dynamic, cache=False, strict=True)
+    for size in (3, 4, 5):
+        base = torch.arange(size * 4.0, dtype=torch.float64).reshape(size, 2, 2)
+        given, other = seen(base.clone()), seen(base.clone()).numpy()
+        np.testing.assert_array_equal(jitted(given).numpy(), tripled(other))
+        np.testing.assert_array_equal(given.numpy(), other)
+
+
+def test_masked_parts_of_what_was_written():
+    def chosen(v):
+        v[1:3] += 2
+        large = v[np.abs(v) > 1]
+        return large, large.sum(), v * 2
+
+    for given in (numbers(np.complex128, 12), np.zeros(4, complex), np.zeros(0, complex)):
+        jitted = npaccel.jit(chosen, cache=False, strict=True)
+        other = given.copy()
+        for one, two in zip(jitted(given), chosen(other), strict=True):
+            compare(one, two)
+        compare(given, other)

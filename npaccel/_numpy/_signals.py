@@ -150,11 +150,16 @@ def _periodic(
     return x, xp, torch.cat([fp[-1:], fp, fp[:1]])
 
 
+def _at(samples: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Return samples; `torch.take` asks for the value of a place without dimensions."""
+    return samples.index_select(0, places.reshape(-1)).reshape(places.shape)
+
+
 def _between(x: torch.Tensor, xp: torch.Tensor, fp: torch.Tensor) -> torch.Tensor:
     """Return the linear interpolation, at positions that aren't outside the samples."""
     last = xp.shape[0] - 2
     j = torch.clamp(torch.searchsorted(xp, x.contiguous(), right=True) - 1, 0, last)
-    x0, x1, y0, y1 = xp.take(j), xp.take(j + 1), fp.take(j), fp.take(j + 1)
+    x0, x1, y0, y1 = _at(xp, j), _at(xp, j + 1), _at(fp, j), _at(fp, j + 1)
     slope = (y1 - y0) / (x1 - x0)
     found = slope * (x - x0) + y0
     again = slope * (x - x1) + y1

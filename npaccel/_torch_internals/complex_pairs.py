@@ -109,7 +109,8 @@ class _Splitting:
     def _replace(self, node: Node) -> None:
         """Write a node's parts, or let it have what it reads in memory."""
         made: Any = NotImplemented
-        if node.op == "call_function" and node.target in _HANDLERS:
+        has_own_size = bool(node.meta.get("unbacked_bindings"))  # Two parts would have two.
+        if node.op == "call_function" and node.target in _HANDLERS and not has_own_size:
             made = _HANDLERS[node.target](self, *node.args, **node.kwargs)
         if made is NotImplemented:
             for source in node.all_input_nodes:

@@ -37,6 +37,7 @@ from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views
+from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
@@ -44,6 +45,7 @@ from npaccel._torch_internals.narrow_lanes import narrow_as_written
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
+from npaccel._torch_internals.undecided import decided_or_left
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
@@ -228,14 +230,12 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     inner: list[tuple[Any, Any]] = []
 
     def inner_compile(module: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
-        if needs_grad or not complex_pairs.split(module):
-            code = compile_fx.compile_fx_inner(module, *args, **kwargs)
-        else:
-            with loads_of_pairs():
-                code = compile_fx.compile_fx_inner(module, *args, **kwargs)
+        has_pairs = not needs_grad and complex_pairs.split(module)
+        with loads_of_pairs() if has_pairs else contextlib.nullcontext():
+            code: Any = compile_fx.compile_fx_inner(module, *args, **kwargs)
         if not kwargs.get("is_backward"):
             inner.append((code, torch._guards.TracingContext.get().fw_metadata))
-        return code
+        return _without_other_bases(code) if has_pairs else code
 
     needs_grad = torch.is_grad_enabled() and any(
         isinstance(value, torch.Tensor) and value.requires_grad for value in capture.example_inputs
@@ -262,6 +262,20 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
         source = getattr(inner[0][0], "source_code", "") if inner else ""
         return CompiledGraph(full=full, source=source, not_portable="gradients")
     return _unwrapped(full, *inner[0])
+
+
+def _without_other_bases(code: Any) -> Callable[[list[Any]], Any]:
+    """Have AOTAutograd find complex numbers, where pairs of real ones are viewed as such."""
+
+    def run(inputs: list[Any]) -> Any:
+        outputs = code(inputs)
+        return [
+            without_other_base(output) if isinstance(output, torch.Tensor) else output
+            for output in outputs
+        ]
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def _is_missing_compiler(error: BaseException | None) -> bool:
@@ -350,6 +364,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         all_roundings(graph),
         _numbers_in_full(),
         narrow_as_written(),
+        decided_or_left(),
         fast_mask_stores(),
         fast_vector_operations(),
         vectorized_by_gcc(),

@@ -1,0 +1,89 @@
+"""Let Inductor go on where its analyses of sizes and ranges raise.
+
+* `False != (r < 0)`, which is in the floor division of a constant: SymPy's truth values have no
+  order.
+* The least of 0 and a size that depends on the data, in a part of a part of an array: it can't be
+  proved not to be negative, though no size is.
+* `max(0, i - 1)` of a loop's variable in an index, as in the edges of a padded array: only
+  symbols that are sizes have a range there.
+
+Read from torch/utils/_sympy/value_ranges.py (SymPyValueRangeAnalysis.eq), torch/_inductor/ir.py
+(View.handle_negative_index), torch/_inductor/sizevars.py (_simplify_with_ranges) and
+torch/fx/experimental/symbolic_shapes.py (ShapeEnv.simplify) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+from torch._inductor.ir import View
+from torch._inductor.sizevars import SizeVarAllocator
+from torch.utils._sympy.functions import Max, Min
+from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis, ValueRanges
+
+_EITHER: Any = ValueRanges(sympy.false, sympy.true)
+
+
+@contextlib.contextmanager
+def decided_or_left() -> Iterator[None]:
+    """Let graphs that are lowered meanwhile have what can't be decided as it is."""
+    places: tuple[tuple[Any, str, Any], ...] = (
+        (SymPyValueRangeAnalysis, "eq", _equal),
+        (View, "handle_negative_index", _from_the_front),
+        (SizeVarAllocator, "_simplify_with_ranges", _simplified),
+    )
+    before = [vars(owner)[name] for owner, name, _ in places]
+    for (owner, name, mended), original in zip(places, before, strict=True):
+        setattr(owner, name, mended(original))
+    try:
+        yield
+    finally:
+        for (owner, name, _), original in zip(places, before, strict=True):
+            setattr(owner, name, original)
+
+
+def _equal(original: Any) -> Any:
+    def eq(a: Any, b: Any) -> Any:
+        a, b = ValueRanges.wrap(a), ValueRanges.wrap(b)
+        if not (a.is_bool and b.is_bool):
+            return original.__func__(a, b)
+        if not (a.is_singleton() and b.is_singleton()):
+            return _EITHER
+        return ValueRanges.wrap(sympy.true if a.lower == b.lower else sympy.false)
+
+    return staticmethod(eq)
+
+
+def _from_the_front(original: Any) -> Any:
+    def handle_negative_index(index: Any, size: Any) -> Any:
+        if _is_natural(index, size):
+            return sympy.expand(index)
+        return original.__func__(index, size)
+
+    return staticmethod(handle_negative_index)
+
+
+def _is_natural(index: Any, size: Any) -> bool:
+    """Whether an index can't be negative, whatever the size of the array is."""
+    index = sympy.sympify(index)
+    if isinstance(index, Min | Max):
+        quantified = all if isinstance(index, Min) else any
+        return quantified(_is_natural(part, size) for part in index.args)
+    return bool(index == size or (index.is_number and index >= 0))
+
+
+def _simplified(original: Any) -> Any:
+    def simplify(self: Any, index: Any, ranges: Mapping[Any, Any]) -> Any:
+        if any(
+            not atom.free_symbols.isdisjoint(ranges) for atom in sympy.sympify(index).atoms(Max)
+        ):
+            return index
+        return original(self, index, ranges)
+
+    return simplify
+
+
+__all__ = ["decided_or_left"]

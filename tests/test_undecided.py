@@ -1,0 +1,79 @@
+"""Sizes, indices and truth values that Inductor's own analyses can't decide."""
+
+import numpy as np
+import pytest
+
+import npaccel
+
+pytestmark = pytest.mark.inductor
+
+VALUES = np.linspace(-1, 3, 12)
+
+
+def divided_constant(a):
+    v = np.empty((1, 12))
+    v[:] = 1e-3
+    v = np.where(v > 0, v * 100.0, v)
+    v[None] //= 3
+    return v + a
+
+
+def part_of_a_part(a):
+    found = a[a > 0]
+    return found[4:][:4], found[2:][:20][1:-1], found[:3][:100], found[30:][:2]
+
+
+def part_with_a_new_axis(a):
+    return a[a > 0][..., None, 4:][9:, :4]
+
+
+def padded_twice(a):
+    edges = np.pad(np.repeat(a != 0, 2), 1, mode="edge")
+    return np.vstack([edges, edges]), np.hstack([np.pad(a, 2, mode="edge"), a])
+
+
+def between(a):
+    place = a.sum()
+    return np.interp(place, a, a * 2), np.interp(place / 100, [0, 1, 3], [1, 5, -2])
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize(
+    "function", [divided_constant, part_of_a_part, part_with_a_new_axis, padded_twice, between]
+)
+def test_compiles_to_what_numpy_gives(function, dynamic):
+    jitted = npaccel.jit(
+        function, default_float="float64", cache=False, strict=True, dynamic=dynamic
+    )
+    for a in (VALUES, np.abs(VALUES), -np.abs(VALUES)):
+        found, wanted = jitted(a), function(a)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_parts_of_what_is_short(size):
+    jitted = npaccel.jit(part_of_a_part, cache=False, strict=True)
+    a = np.arange(1.0, 1 + size)
+    for one, other in zip(jitted(a), part_of_a_part(a), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_inductor_is_left_as_it_was():
+    from torch._inductor.ir import View
+    from torch._inductor.sizevars import SizeVarAllocator
+    from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis
+
+    from npaccel._torch_internals.undecided import decided_or_left
+
+    def state():
+        return [
+            vars(SymPyValueRangeAnalysis)["eq"],
+            vars(View)["handle_negative_index"],
+            vars(SizeVarAllocator)["_simplify_with_ranges"],
+        ]
+
+    before = state()
+    with decided_or_left():
+        assert not set(state()) & set(before)
+    assert state() == before
