@@ -42,10 +42,10 @@ from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.narrow_lanes import narrow_as_written
+from npaccel._torch_internals.needless_errors import no_needless_errors
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
-from npaccel._torch_internals.undecided import decided_or_left
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
@@ -364,7 +364,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         all_roundings(graph),
         _numbers_in_full(),
         narrow_as_written(),
-        decided_or_left(),
+        no_needless_errors(),
         fast_mask_stores(),
         fast_vector_operations(),
         vectorized_by_gcc(),

@@ -1,25 +1,30 @@
-"""Let Inductor go on where its analyses of sizes and ranges raise.
+"""Let Inductor go on where it raises for nothing.
 
 * `False != (r < 0)`, which is in the floor division of a constant: SymPy's truth values have no
   order.
+* `where(isnan(x) & (y == 0), ...)` of constants: what isn't known to be a truth value counts as an
+  integer.
 * The least of 0 and a size that depends on the data, in a part of a part of an array: it can't be
   proved not to be negative, though no size is.
 * `max(0, i - 1)` of a loop's variable in an index, as in the edges of a padded array: only
   symbols that are sizes have a range there.
+* A write to a part of unsigned integers that were computed as signed ones: which element of the one
+  is which of the other isn't said.
 
-Read from torch/utils/_sympy/value_ranges.py (SymPyValueRangeAnalysis.eq), torch/_inductor/ir.py
-(View.handle_negative_index), torch/_inductor/sizevars.py (_simplify_with_ranges) and
-torch/fx/experimental/symbolic_shapes.py (ShapeEnv.simplify) of 2.11 and 2.13.
+Read from torch/utils/_sympy/value_ranges.py (SymPyValueRangeAnalysis.eq, where),
+torch/_inductor/ir.py (View.handle_negative_index, DtypeView), torch/_inductor/sizevars.py
+(_simplify_with_ranges) and torch/fx/experimental/symbolic_shapes.py (ShapeEnv.simplify) of 2.11
+and 2.13.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
-from torch._inductor.ir import View
+from torch._inductor.ir import BaseView, DtypeView, View
 from torch._inductor.sizevars import SizeVarAllocator
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis, ValueRanges
@@ -28,12 +33,14 @@ _EITHER: Any = ValueRanges(sympy.false, sympy.true)
 
 
 @contextlib.contextmanager
-def decided_or_left() -> Iterator[None]:
+def no_needless_errors() -> Iterator[None]:
     """Let graphs that are lowered meanwhile have what can't be decided as it is."""
     places: tuple[tuple[Any, str, Any], ...] = (
         (SymPyValueRangeAnalysis, "eq", _equal),
+        (SymPyValueRangeAnalysis, "where", _chosen),
         (View, "handle_negative_index", _from_the_front),
         (SizeVarAllocator, "_simplify_with_ranges", _simplified),
+        (BaseView, "make_reindexer", _reindexed),
     )
     before = [vars(owner)[name] for owner, name, _ in places]
     for (owner, name, mended), original in zip(places, before, strict=True):
@@ -55,6 +62,15 @@ def _equal(original: Any) -> Any:
         return ValueRanges.wrap(sympy.true if a.lower == b.lower else sympy.false)
 
     return staticmethod(eq)
+
+
+def _chosen(original: Any) -> Any:
+    def where(condition: Any, one: Any, other: Any) -> Any:
+        condition = ValueRanges.wrap(condition)
+        known = condition if condition.is_bool else _EITHER
+        return original.__get__(None, SymPyValueRangeAnalysis)(known, one, other)
+
+    return staticmethod(where)
 
 
 def _from_the_front(original: Any) -> Any:
@@ -86,4 +102,15 @@ def _simplified(original: Any) -> Any:
     return simplify
 
 
-__all__ = ["decided_or_left"]
+def _reindexed(original: Any) -> Any:
+    def make_reindexer(self: Any) -> Any:
+        return _same if isinstance(self, DtypeView) else original(self)
+
+    return make_reindexer
+
+
+def _same(index: Sequence[Any]) -> Sequence[Any]:
+    return index
+
+
+__all__ = ["no_needless_errors"]
