@@ -16,8 +16,9 @@ from typing import Any
 import torch
 import torch._dynamo.codegen as dynamo_codegen
 import torch._dynamo.variables.builder as dynamo_builder
+from torch._dynamo import symbolic_convert
 from torch._dynamo.bytecode_transformation import create_call_function, create_dup_top
-from torch._dynamo.exc import unimplemented
+from torch._dynamo.exc import UserError, UserErrorType, unimplemented
 from torch._dynamo.source import is_from_defaults
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._dynamo.variables.base import VariableTracker
@@ -25,6 +26,7 @@ from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserMethodVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
 from torch._guards import GuardSource
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from npaccel._numpy._dtypes import to_numpy
 
@@ -33,6 +35,8 @@ NUMBER = "npaccel_number"
 
 #: The dtypes in which numbers leave a graph.
 _DTYPES: dict[type, torch.dtype] = {int: torch.int64, float: torch.float64}
+#: Why a graph ends at a branch.
+_OF_DATA = "which way to go depends on a number that only the data give, such as a size"
 #: Operators that never raise on Python floats.
 _NEVER_RAISE = frozenset({operator.add, operator.sub, operator.mul, operator.neg})
 
@@ -133,6 +137,38 @@ def patch_truth(active: Any) -> None:
         return found
 
     UserMethodVariable.call_function = call_function  # type: ignore[method-assign]
+
+
+def patch_sizes(active: Any) -> None:
+    """Break graphs at ``if a.size:`` where the data give the size: symbolic_convert.guard_bool.
+
+    Dynamo breaks them at a comparison of such a size, and lets the error out at its truth.
+
+    Parameters
+    ----------
+    active : object
+        Its `depth` is 0 where npaccel doesn't trace.
+    """
+    truth, value = symbolic_convert.guard_bool, SymNodeVariable.evaluate_expr
+
+    def guard_bool(condition: Any) -> bool:
+        try:
+            return bool(truth(condition))
+        except GuardOnDataDependentSymNode as error:
+            if not active.depth:
+                raise
+            raise UserError(UserErrorType.ANTI_PATTERN, _OF_DATA) from error
+
+    def evaluate_expr(self: Any, *args: Any) -> Any:
+        try:
+            return value(self, *args)
+        except UserError as error:
+            if not active.depth or not isinstance(error.__context__, GuardOnDataDependentSymNode):
+                raise
+            raise UserError(UserErrorType.ANTI_PATTERN, _OF_DATA) from error
+
+    symbolic_convert.guard_bool = guard_bool  # type: ignore[attr-defined]
+    SymNodeVariable.evaluate_expr = evaluate_expr  # type: ignore[method-assign]
 
 
 def patch_formatting(active: Any) -> None:

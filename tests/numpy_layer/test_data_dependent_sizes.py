@@ -60,3 +60,45 @@ def test_compiled_by_inductor():
         return [FUNCTIONS[i](x) for i in (0, 2, 5, 6, 11)]
 
     check(function, X, backend="inductor", calls=2)
+
+
+def mean_or_zero(x):
+    chosen = x[x > 0]
+    if chosen.size:
+        return chosen.mean()
+    return 0.0
+
+
+def greatest_or_none(x):
+    chosen = x[x > 0]
+    if not len(chosen):
+        return None
+    return chosen.max()
+
+
+def wiped(x):
+    (places,) = np.nonzero(x > 2)
+    if places.size:
+        x[places] = 0
+    return x * 2
+
+
+def taken_off(x):
+    chosen, total = x[x > 0], 0.0
+    while chosen.size:
+        total += chosen[0]
+        chosen = chosen[1:]
+    return total
+
+
+@pytest.mark.parametrize("function", [mean_or_zero, greatest_or_none, wiped, taken_off])
+def test_branches_on_such_sizes_are_compiled_on_both_sides(function):
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for x in (X, X[:1], X + 5, X[:0], X - 9):
+        given, other = x.copy(), x.copy()
+        found, wanted = quiet(jitted, given), function(other)
+        assert (found is None) if wanted is None else found == pytest.approx(wanted)
+        np.testing.assert_array_equal(given, other)
+    report = jitted.report()
+    assert len(report.graphs) > 1
+    assert all("depends on a number that only the data" in one.cause for one in report.fallbacks)
