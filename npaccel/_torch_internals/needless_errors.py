@@ -68,7 +68,7 @@ def _chosen(original: Any) -> Any:
     def where(condition: Any, one: Any, other: Any) -> Any:
         condition = ValueRanges.wrap(condition)
         known = condition if condition.is_bool else _EITHER
-        return original.__get__(None, SymPyValueRangeAnalysis)(known, one, other)
+        return original.__func__(known, one, other)
 
     return staticmethod(where)
 

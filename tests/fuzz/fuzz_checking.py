@@ -118,6 +118,9 @@ def check(program: Program, backend: str, dynamic: bool | None = None) -> Verdic
     report = compiled.report()
     verdict.breaks = [f"{one.cause}\n    {one.text}" for one in report.fallbacks]
     verdict.graphs = len(report.graphs)
+    refused = [text for text in verdict.breaks if "the compiler failed" in text]
+    if refused and verdict.failure is None:
+        verdict.failure = Failure("compiler", refused[0])
     return verdict
 
 

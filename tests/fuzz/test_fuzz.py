@@ -45,8 +45,6 @@ def test_random_programs(backend, seeds):
             f"seed {seed}: {verdict.failure.text}\n\n{program.text()}\n"
             f"python tests/fuzz/run.py --minimise --backend {backend} --programs 1 --seed {seed}"
         )
-        failed = [cause for cause in verdict.breaks if "the compiler failed" in cause]
-        assert not failed, f"seed {seed}: {failed}\n\n{program.text()}"
         ran += verdict.graphs > 0
     torch.compiler.reset()
     assert ran, "no program of this chunk was compiled"
