@@ -64,7 +64,7 @@ class Call:
         """Let go of the caller's arrays; what later calls need stays."""
         self.values = ()
         self.scalars, self.relaid = [], []
-        self.arguments, self.converted, self.known = {}, {}, {}
+        self.arguments, self.converted, self.known, self._alone = {}, {}, {}, {}
 
     def how(self, value: Any) -> str:
         """How an argument becomes a tensor; a backend that interprets gets copies."""

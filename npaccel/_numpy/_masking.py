@@ -17,7 +17,7 @@ from npaccel._numpy._index_keys import Selection, expanded_key, numpy_place, pla
 from npaccel._numpy._indexing import fitted, flipped, value_for
 from npaccel._numpy._reductions import max_, min_, nonzero_mask
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import raise_unless
+from npaccel._torch_internals.sizes import raise_unless, surely
 
 
 def rest_after(ndim: int, key: Any) -> int | None:
@@ -39,7 +39,7 @@ def rest_after(ndim: int, key: Any) -> int | None:
     masks = [part for part in parts if part.kind == "mask"]
     if len(masks) != 1 or any(part.kind == "array" for part in parts):
         return None
-    if not masks[0].source or any(size == 0 for size in masks[0].value.shape[:1]):
+    if not masks[0].source or any(surely(size == 0) for size in masks[0].value.shape[:1]):
         return None
     kept = sum(part.kind in ("slice", "new") for part in parts)
     return kept - (numpy_place(parts) or 0)
