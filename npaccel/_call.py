@@ -40,7 +40,7 @@ class Call:
                 self.known[expression] = part
                 if _arguments.is_array(part):
                     self.hows[expression] = self.how(part)
-        self._alone: dict[int, torch.Tensor] = {}
+        self._alone: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.converted = {
             name: _arguments.map_arrays(value, self._converted)
             for name, value in self.arguments.items()
@@ -48,7 +48,8 @@ class Call:
 
     def _converted(self, value: Any) -> torch.Tensor:
         given = self.convert(value)
-        tensor = self._alone.setdefault(id(given), without_other_base(given))
+        # One for each object, which is kept: another could have its id.
+        tensor = self._alone.setdefault(id(given), (given, without_other_base(given)))[1]
         if isinstance(value, np.generic):
             self.scalars.append(tensor)
         elif isinstance(value, np.ndarray) and not _arguments.has_strides_of(tensor, value):

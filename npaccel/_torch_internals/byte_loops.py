@@ -23,6 +23,8 @@ from torch._inductor import cpp_builder
 from torch._inductor.codegen import cpp
 from torch._inductor.codegen.cpp import CppKernel, CppKernelProxy, KernelGroup, TilingSelect
 
+from npaccel._torch_internals.patching import patched
+
 #: How many bytes a thread must have at least: it computes 10,000 in a microsecond, and threads take
 #: some to meet, or milliseconds where others run on their cores.
 _CHUNK = 1 << 17
@@ -46,14 +48,8 @@ def vectorized_by_gcc() -> Iterator[None]:
         (cpp, "reduction_acc_type", _kind_of),
         (cpp, "reduction_combine", _combined),
     ]
-    before = [vars(owner)[name] for owner, name, _ in patches]
-    for (owner, name, change), original in zip(patches, before, strict=True):
-        setattr(owner, name, change(original))
-    try:
+    with patched(patches):
         yield
-    finally:
-        for (owner, name, _), original in zip(patches, before, strict=True):
-            setattr(owner, name, original)
 
 
 class _Found:

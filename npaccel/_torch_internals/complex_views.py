@@ -23,6 +23,8 @@ from torch._inductor import graph as inductor_graph
 from torch._inductor import lowering
 from torch._inductor.virtualized import V
 
+from npaccel._torch_internals.patching import patched
+
 _aten = torch.ops.aten
 
 #: Views that are the same for all dtypes.
@@ -51,24 +53,31 @@ _VIEWS = frozenset(
 @contextlib.contextmanager
 def known_as_views() -> Iterator[None]:
     """Let graphs that are lowered meanwhile have Inductor's own views of complex numbers."""
-    original = inductor_graph.fallback_node_due_to_unsupported_type
-    of_pairs = lowering.lowerings[_aten.view_as_complex.default]
+    known: Any = lowering.lowerings
+    target = _aten.view_as_complex.default
+    of_pairs = known[target]
+    known[target] = _kept(of_pairs)
+    try:
+        with patched([(inductor_graph, "fallback_node_due_to_unsupported_type", _unless_view)]):
+            yield
+    finally:
+        known[target] = of_pairs
 
+
+def _unless_view(original: Any) -> Any:
     def falls_back(node: torch.fx.Node, *args: Any, **kwargs: Any) -> bool:
         return node.target not in _VIEWS and original(node, *args, **kwargs)
 
+    return falls_back
+
+
+def _kept(of_pairs: Any) -> Any:
     def as_complex(pairs: Any) -> Any:
         pairs.realize()
         V.graph.never_reuse_buffers.add(pairs.get_name())
         return of_pairs(pairs)
 
-    inductor_graph.fallback_node_due_to_unsupported_type = falls_back
-    lowering.lowerings[_aten.view_as_complex.default] = as_complex
-    try:
-        yield
-    finally:
-        inductor_graph.fallback_node_due_to_unsupported_type = original
-        lowering.lowerings[_aten.view_as_complex.default] = of_pairs
+    return as_complex
 
 
 __all__ = ["known_as_views"]

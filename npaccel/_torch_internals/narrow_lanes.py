@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch._inductor.codegen.cpp import CppOverrides, CppVecKernel
 
+from npaccel._torch_internals.patching import patched
+
 _BYTES = (torch.int8, torch.uint8)
 _FOLDS = ("min", "max", "sum", "prod", "xor_sum")
 _INTEGERS = (*_BYTES, torch.int16, torch.uint16, torch.int32, torch.int64)
@@ -25,14 +27,12 @@ _INTEGERS = (*_BYTES, torch.int16, torch.uint16, torch.int32, torch.int64)
 @contextlib.contextmanager
 def narrow_as_written() -> Iterator[None]:
     """Let kernels that are generated meanwhile compute narrow integers as they are."""
-    combine, sign = CppVecKernel.reduction_combine_vec, vars(CppOverrides)["sign"]
-    CppVecKernel.reduction_combine_vec = _combined(combine)  # type: ignore[method-assign]
-    CppOverrides.sign = staticmethod(_signed(sign.__func__))  # type: ignore[assignment]
-    try:
+    patches = [
+        (CppVecKernel, "reduction_combine_vec", _combined),
+        (CppOverrides, "sign", _signed),
+    ]
+    with patched(patches):
         yield
-    finally:
-        CppVecKernel.reduction_combine_vec = combine  # type: ignore[method-assign]
-        CppOverrides.sign = sign
 
 
 def _combined(original: Any) -> Any:
@@ -52,10 +52,10 @@ def _combined(original: Any) -> Any:
 def _signed(original: Any) -> Any:
     def sign(x: Any) -> Any:
         if getattr(x, "dtype", None) not in _INTEGERS:
-            return original(x)
+            return original.__func__(x)
         return f"decltype({x})(({x} > 0) - ({x} < 0))"
 
-    return sign
+    return staticmethod(sign)
 
 
 __all__ = ["narrow_as_written"]

@@ -29,6 +29,8 @@ from torch._inductor.sizevars import SizeVarAllocator
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis, ValueRanges
 
+from npaccel._torch_internals.patching import patched
+
 _EITHER: Any = ValueRanges(sympy.false, sympy.true)
 
 
@@ -42,14 +44,8 @@ def no_needless_errors() -> Iterator[None]:
         (SizeVarAllocator, "_simplify_with_ranges", _simplified),
         (BaseView, "make_reindexer", _reindexed),
     )
-    before = [vars(owner)[name] for owner, name, _ in places]
-    for (owner, name, mended), original in zip(places, before, strict=True):
-        setattr(owner, name, mended(original))
-    try:
+    with patched(places):
         yield
-    finally:
-        for (owner, name, _), original in zip(places, before, strict=True):
-            setattr(owner, name, original)
 
 
 def _equal(original: Any) -> Any:

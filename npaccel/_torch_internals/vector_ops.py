@@ -11,13 +11,15 @@ of 2.11 and 2.13.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, CppVecOverrides
 from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import V
+
+from npaccel._torch_internals.patching import patched
 
 #: Copies the bits of one vector into another type of as many lanes; the compiler drops it.
 _MOVED = "[&]() {{ {to} bits; std::memcpy(&bits, &{x}, sizeof(bits)); return bits; }}()"
@@ -190,24 +192,21 @@ def _loaded(original: Any) -> Any:
 @contextlib.contextmanager
 def fast_vector_operations() -> Iterator[None]:
     """Let kernels that are generated meanwhile compute these by vectors."""
-    before = {name: vars(CppVecOverrides)[name] for name in _FORMS}
-    convert, cast = CppVecKernel.get_to_dtype_expr, CppVecKernel._get_mask_cast
-    load = CppVecKernel._get_vec_load_line
-    for name, form in _FORMS.items():
-        form.__name__ = name  # by which a kernel finds the form for single numbers
-        setattr(CppVecOverrides, name, staticmethod(form))
+    patches: list[tuple[Any, str, Any]] = [(CppVecOverrides, name, _form(name)) for name in _FORMS]
     if isinstance(pick_vec_isa(), VecAVX512):
-        CppVecKernel.get_to_dtype_expr = _converted(convert)  # type: ignore[method-assign]
-        CppVecKernel._get_mask_cast = _cast_mask  # type: ignore[method-assign]
-        CppVecKernel._get_vec_load_line = _loaded(load)  # type: ignore[method-assign]
-    try:
+        patches += [
+            (CppVecKernel, "get_to_dtype_expr", _converted),
+            (CppVecKernel, "_get_mask_cast", lambda original: _cast_mask),
+            (CppVecKernel, "_get_vec_load_line", _loaded),
+        ]
+    with patched(patches):
         yield
-    finally:
-        CppVecKernel.get_to_dtype_expr = convert  # type: ignore[method-assign]
-        CppVecKernel._get_mask_cast = cast  # type: ignore[method-assign]
-        CppVecKernel._get_vec_load_line = load  # type: ignore[method-assign]
-        for name, method in before.items():
-            setattr(CppVecOverrides, name, method)
+
+
+def _form(name: str) -> Callable[[Any], Any]:
+    form = _FORMS[name]
+    form.__name__ = name  # by which a kernel finds the form for single numbers
+    return lambda original: staticmethod(form)
 
 
 __all__ = ["fast_vector_operations"]
