@@ -160,7 +160,7 @@ class _Request:
             path = self.folder / f"{name}.h"
             with _alone(self.folder / f"{name}.lock"):
                 if not path.exists():
-                    with _whole(str(path)) as draft:
+                    with whole_file(str(path)) as draft:
                         Path(draft).write_text(f"#include <{self.header}>\n")
                 builder = cpp_builder.CppBuilder(str(path), str(path), self.compiling)
                 if not os.path.exists(builder.get_target_file_path()):
@@ -196,7 +196,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _whole(target: str) -> Iterator[str]:
+def whole_file(target: str) -> Iterator[str]:
     """Let a file appear whole or not at all: yield the name of its draft."""
     draft = f"{target}.{os.getpid()}.{threading.get_ident()}"
     try:
@@ -211,7 +211,7 @@ def _whole(target: str) -> Iterator[str]:
 def whole_output(builder: cpp_builder.CppBuilder) -> Iterator[None]:
     """Have a compiler write to a draft, which gets its name when it's whole."""
     target, output = builder._target_file, builder._output
-    with _whole(target) as draft:
+    with whole_file(target) as draft:
         builder._output = output.removesuffix(target) + draft
         try:
             yield

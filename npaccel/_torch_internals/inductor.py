@@ -39,6 +39,7 @@ from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.huge_pages import use_huge_pages
+from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.narrow_lanes import narrow_as_written
@@ -356,6 +357,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         ),
         headers.flags_of_kernels(),
         _headers_in(scratch),
+        linked_by_name(scratch),
         _whole_files(),
         _writes_in_place(),
         _writing_operators_of_complex_numbers(),
