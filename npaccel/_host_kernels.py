@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 Shape = Callable[..., tuple[Sequence[Any], torch.dtype]]
 Operator = Callable[..., torch.Tensor]
 
-_library = torch.library.Library("npaccel", "DEF")  # type: ignore[no-untyped-call]
+library = torch.library.Library("npaccel", "DEF")  # type: ignore[no-untyped-call]
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 
 
@@ -118,10 +118,10 @@ def _kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Opera
             size, dtype = shape(*args)
             return torch.empty(size, dtype=dtype)
 
-        _library.define(schema, tags=_TAGS)  # type: ignore[no-untyped-call]
+        library.define(schema, tags=_TAGS)  # type: ignore[no-untyped-call]
         kernel = functools.update_wrapper(run, function)
-        _library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-        torch.library.register_fake(f"npaccel::{name}", fake, lib=_library)
+        library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
+        torch.library.register_fake(f"npaccel::{name}", fake, lib=library)
         operator: Operator = getattr(torch.ops.npaccel, name).default
         return operator
 
@@ -143,10 +143,10 @@ def _writing(schema: str) -> Callable[[Callable[..., None]], Callable[..., None]
             function(*map(_array, args))
             torch.autograd.graph.increment_version(args[0])  # torch sees no writes to the memory
 
-        _library.define(schema, tags=_TAGS)  # type: ignore[no-untyped-call]
+        library.define(schema, tags=_TAGS)  # type: ignore[no-untyped-call]
         kernel = functools.update_wrapper(run, function)
-        _library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-        torch.library.register_fake(f"npaccel::{name}", lambda *args: None, lib=_library)
+        library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
+        torch.library.register_fake(f"npaccel::{name}", lambda *args: None, lib=library)
         operator: Callable[..., None] = getattr(torch.ops.npaccel, name).default
         return operator
 

@@ -38,6 +38,7 @@ from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views
 from npaccel._torch_internals.dtype_views import without_other_base
+from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
@@ -361,6 +362,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         _whole_files(),
         _writes_in_place(),
         _writing_operators_of_complex_numbers(),
+        element_functions_inlined(),
         reads_before_writes(),
         known_as_views(),
         all_roundings(graph),

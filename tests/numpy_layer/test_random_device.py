@@ -53,7 +53,7 @@ def words_of(text):
 
 @pytest.mark.parametrize(("counter", "key", "wanted"), KNOWN)
 def test_philox_gives_its_published_answers(counter, key, wanted):
-    assert philox(words_of(counter), words_of(key)) == words_of(wanted)
+    assert philox(*words_of(counter), *words_of(key)) == words_of(wanted)
 
 
 def test_every_bit_is_fair():
