@@ -36,6 +36,23 @@ def cache_dir():
     return CACHE_DIR
 
 
+@pytest.fixture
+def own_cache(tmp_path):
+    """Return a folder for a cache that holds no artifact, but the header of all kernels, if made.
+
+    A process makes that in eight seconds.
+    """
+    made = CACHE_DIR / "scratch" / "inductor" / "precompiled_headers"
+    folder = tmp_path / "cache"
+    for part in (folder, folder / "scratch", folder / "scratch" / "inductor"):
+        part.mkdir(mode=0o700)
+    kept = folder / "scratch" / "inductor" / made.name
+    kept.mkdir()
+    for file in [*made.glob("*.h"), *made.glob("*.h.gch")]:
+        os.link(file, kept / file.name)
+    return folder
+
+
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def device(request):
     """Run the test on the CPU and, where there is one, on a CUDA device."""

@@ -145,8 +145,8 @@ def test_blocks_for_a_gpu_print_what_the_page_says(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", pages_with("sh"), ids=name_of)
-def test_shell_blocks_succeed(page, tmp_path):
-    environment = dict(os.environ, NPACCEL_CACHE_DIR=str(tmp_path / "cache"))
+def test_shell_blocks_succeed(page, tmp_path, own_cache):
+    environment = dict(os.environ, NPACCEL_CACHE_DIR=str(own_cache))
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for block in blocks(page):
         if block.language != "sh":

@@ -684,8 +684,8 @@ print([graph.loaded for graph in jitted.report().graphs])
 
 
 @pytest.mark.inductor
-def test_bodies_are_kept_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path / "cache"))
+def test_bodies_are_kept_on_disk(tmp_path, own_cache, monkeypatch):
+    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(own_cache))
     (tmp_path / "forms_program.py").write_text(
         "import npaccel\n"
         "def f(x, n):\n"
