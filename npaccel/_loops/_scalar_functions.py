@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from npaccel._loops import _scalar_ints
+from npaccel._loops._ordered_bits import of_ordered_bits, ordered_bits
 from npaccel._loops._scalar_code import Code
 from npaccel._loops._scalar_operators import (
     apply,
@@ -187,6 +188,8 @@ FUNCTIONS: dict[Any, Function] = {
     builtins.int: lambda code, line, x: to_int(code, x, line, "np.trunc({})"),
     builtins.round: _round,
     builtins.pow: lambda code, line, x, y: binary(code, np.power, x, y, line),
+    ordered_bits: lambda code, _, x: code.one(Np(np.dtype(np.int64)), f"_ordered_bits({x.code})"),
+    of_ordered_bits: lambda code, _, x: code.one(Np(FLOAT64), f"_of_ordered_bits({x.code})"),
     np.round: _numpy_round,
     np.around: _numpy_round,
     math.floor: _whole("np.floor({})"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npaccel._loops._hidden import called, name_of
+from npaccel._loops._ordered_bits import INFINITE, of_ordered_bits, ordered_bits
 from npaccel._loops._slice_ranks import REDUCTIONS
 from npaccel._loops._slice_views import Element
 
@@ -92,50 +93,35 @@ def _extreme(
 ) -> ast.expr:
     """Write a least or greatest element.
 
-    Several are kept, which don't wait for each other. Where one isn't a number, or is infinite,
-    all are gone over again.
+    The integers of the same order are compared. Where one element isn't a number, all are gone over
+    again.
     """
     _require_elements(rewriting, lengths)
-    best, bad = rewriting.new(), rewriting.new()
-    rewriting.let(best, element([ast.Constant(0) for _ in lengths]))
-    rewriting.let(bad, ast.Constant(np.float64(0.0)))
+    best, most = rewriting.new(), rewriting.new()
+    rewriting.let(best, called(ordered_bits, element([ast.Constant(0) for _ in lengths])))
+    rewriting.let(most, called(ordered_bits, ast.Constant(np.float64(0.0))))
 
-    def row(outer: list[ast.expr]) -> None:
-        _extreme_of_row(rewriting, lengths[-1], lambda at: element([*outer, *at]), op, (best, bad))
+    def step(places: list[ast.expr]) -> None:
+        one, bits, size = (rewriting.new() for _ in range(3))
+        rewriting.let(one, element(places))
+        rewriting.let(bits, called(ordered_bits, name_of(one)))
+        rewriting.let(size, called(ordered_bits, called(np.absolute, name_of(one))))
+        rewriting.let(best, _better(bits, op, best))
+        rewriting.let(most, _better(size, ast.Gt(), most))
 
-    rewriting.over(lengths[:-1], row)
+    rewriting.over(lengths, step)
+    found = rewriting.new()
+    rewriting.let(found, called(of_ordered_bits, name_of(best)))
     before, rewriting.ahead = rewriting.ahead, []
-    _exact_extreme(rewriting, lengths, element, op, best)
+    _exact_extreme(rewriting, lengths, element, op, found)
     again, rewriting.ahead = rewriting.ahead, before
-    test = ast.Compare(name_of(bad), [ast.NotEq()], [name_of(bad)])
+    test = ast.Compare(name_of(most), [ast.Gt()], [ast.Constant(INFINITE)])
     rewriting.ahead.append(ast.If(test, again, []))
-    return name_of(best)
+    return name_of(found)
 
 
-def _extreme_of_row(
-    rewriting: Bounds, length: str, element: Element, op: ast.cmpop, kept: tuple[str, str]
-) -> None:
-    best, bad = kept
-    parts = [(rewriting.new(), rewriting.new()) for _ in range(ACCUMULATORS)]
-    for own, own_bad in parts:
-        rewriting.let(own, name_of(best))
-        rewriting.let(own_bad, name_of(bad))
-
-    def step(i: int, at: ast.expr) -> list[ast.stmt]:
-        one, (own, own_bad) = rewriting.new(), parts[i]
-        better = ast.Compare(name_of(one), [op], [name_of(own)])
-        none = ast.BinOp(name_of(one), ast.Sub(), name_of(one))
-        return [
-            _let(one, element([at])),
-            _let(own, ast.IfExp(better, name_of(one), name_of(own))),
-            _let(own_bad, ast.BinOp(name_of(own_bad), ast.Add(), none)),
-        ]
-
-    rewriting.unrolled(length, step)
-    for own, own_bad in parts:
-        better = ast.Compare(name_of(own), [op], [name_of(best)])
-        rewriting.ahead.append(ast.If(better, [_let(best, name_of(own))], []))
-        rewriting.let(bad, ast.BinOp(name_of(bad), ast.Add(), name_of(own_bad)))
+def _better(one: str, op: ast.cmpop, best: str) -> ast.expr:
+    return ast.IfExp(ast.Compare(name_of(one), [op], [name_of(best)]), name_of(one), name_of(best))
 
 
 def _exact_extreme(

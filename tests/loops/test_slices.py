@@ -230,6 +230,23 @@ def extremes(table, out):
         out[i] = row.max() - row.min() + row[0] * len(row) + row.shape[0]
 
 
+def signed_extremes(table, most, least, largest, turned):
+    for i, row in enumerate(table):
+        most[i], least[i] = row.max(), row.min()
+        largest[i], turned[i] = np.abs(row).max(), np.min(-row)
+
+
+#: Zeros have one sign each: of -0.0 and 0.0 NumPy takes either for the greater.
+EXTREMES = (-np.nan, -np.inf, -1.7e308, -2.5, -5e-324, 0.0, 5e-324, 1.5, 1.7e308, np.inf, np.nan)
+
+
+@pytest.mark.parametrize("numbers", [EXTREMES[1:-1], EXTREMES], ids=["numbers", "nans too"])
+def test_extremes_of_extremes(numbers):
+    table = np.random.default_rng(0).choice(numbers, size=(60, 7))
+    table[::5] = table[::5, :1]
+    check(signed_extremes, table, *np.zeros((4, 60)))
+
+
 def weighted(table, weights):
     total = 0.0
     for row, w in zip(table, weights):  # noqa: B905
