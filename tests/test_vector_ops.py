@@ -106,6 +106,23 @@ def test_masks_of_bytes(dtype, width):
             np.testing.assert_array_equal(found, expected)
 
 
+#: Of which squares overflow, vanish, or are no numbers.
+UNUSUAL = (0.0, -0.0, 5e-324, 1e-310, 3e-160, 3e-138, 1e154, -7e153, 1e200, 1.7e308)
+
+
+@pytest.mark.inductor
+def test_hypotenuses_are_the_librarys():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 5001)) * 10 ** rng.uniform(-9, 9, (2, 5001))
+    numbers = [*UNUSUAL, 3.0, -4.0, np.inf, -np.inf, np.nan]
+    rare = [np.ravel(part) for part in np.meshgrid(numbers, numbers)]
+    rows = [np.repeat(part, 16) for part in rare]  # whole vectors of them
+    x, y = (np.concatenate(parts) for parts in zip((x, y), rare, rows, strict=True))
+    compiled = npaccel.jit(lambda x, y: np.hypot(x, y), backend="inductor", cache=False)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_max_ulp(compiled(x, y), np.hypot(x, y), 1)
+
+
 def test_inductor_is_left_as_it_was():
     from torch._inductor.codegen.cpp import CppVecKernel, CppVecOverrides
 

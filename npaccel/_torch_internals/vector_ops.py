@@ -142,8 +142,40 @@ def _by_vectors(function: str, x: Any, dtype: torch.dtype) -> str:
     return f"[&]() {{ {_vectors(dtype)} found; {steps} return found; }}()"
 
 
+_plain_hypot: Any = CppVecOverrides.hypot
+#: Borges' algorithm ("An improved algorithm for hypot(a, b)", 2019), which glibc's `hypot` takes,
+#: and so NumPy. Where squares could overflow or lose digits, it's glibc's own.
+_HYPOT = """[](const auto& x, const auto& y) {{
+    using Vectors = std::decay_t<decltype(x)>;
+    const auto a = x.abs(), b = y.abs();
+    const auto p = at::vec::maximum(a, b), q = at::vec::minimum(a, b);
+    const auto fits = (p <= Vectors(0x1p+511)) & ((q >= Vectors(0x1p-459)) | (q == Vectors(0.0)));
+    if ({mask}(fits).all_masked()) {{
+        const auto two = Vectors(2.0);
+        const auto h = (p * p + q * q).sqrt();
+        const auto d = h - q, e = h - p;
+        const auto near = p * (two * d - p) + (d - two * (p - q)) * d;
+        const auto far = two * e * (p - two * q) + ((Vectors(4.0) * e - q) * q + e * e);
+        const auto error = Vectors::blendv(far, near, h <= two * q);
+        return Vectors::blendv(h - error / (two * h), p + q, q <= p * Vectors(0x1p-54));
+    }}
+    alignas(64) double first[Vectors::size()], second[Vectors::size()];
+    x.store(first);
+    y.store(second);
+    for (int i = 0; i < Vectors::size(); ++i) first[i] = std::hypot(first[i], second[i]);
+    return Vectors::loadu(first);
+}}({x}, {y})""".replace("\n", " ")
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    if x.dtype is not torch.float64 or y.dtype is not torch.float64:
+        return _plain_hypot(x, y)
+    return _HYPOT.format(mask=V.kernel._get_mask_type(torch.float64), x=x, y=y)
+
+
 _FORMS: dict[str, Any] = {
     "abs": _abs,
+    "hypot": _hypot,
     "isnan": _isnan,
     "isinf": _isinf,
     "signbit": _signbit,
