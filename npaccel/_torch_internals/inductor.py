@@ -48,6 +48,7 @@ from npaccel._torch_internals.needless_errors import no_needless_errors
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
+from npaccel._torch_internals.stored_values import computed_once
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
@@ -362,6 +363,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         _whole_files(),
         _writes_in_place(),
         _writing_operators_of_complex_numbers(),
+        computed_once(),
         element_functions_inlined(),
         reads_before_writes(),
         known_as_views(),
