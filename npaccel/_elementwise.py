@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from npaccel._host_kernels import library
+from npaccel._host_kernels import operator
 
 
 class ElementFunction(NamedTuple):
@@ -47,24 +47,21 @@ def element_function(*dtypes: torch.dtype) -> Callable[[Callable[..., Any]], Cal
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         code = function.__code__
-        names = code.co_varnames[: code.co_argcount]
-        takes, gives = (
-            ", ".join(f"Tensor {name}" for name in names),
-            ", ".join(["Tensor"] * len(dtypes)),
-        )
-        name = function.__name__.lstrip("_")
+        takes = ", ".join(f"Tensor {name}" for name in code.co_varnames[: code.co_argcount])
+        gives = ", ".join(["Tensor"] * len(dtypes))
+        schema = f"{function.__name__}({takes}) -> ({gives})"
+        tags = (torch.Tag.pt2_compliant_tag,)
 
         def fake(*args: torch.Tensor) -> Any:
             shape = torch.broadcast_shapes(*(x.shape for x in args))  # type: ignore[no-untyped-call]
             found = tuple(args[0].new_empty(shape, dtype=dtype) for dtype in dtypes)
             return found if len(dtypes) > 1 else found[0]
 
-        library.define(f"{name}({takes}) -> ({gives})", tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
-        library.impl(name, function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-        torch.library.register_fake(f"npaccel::{name}", fake, lib=library)
-        operator: Callable[..., Any] = getattr(torch.ops.npaccel, name).default
-        ELEMENT_FUNCTIONS[operator] = ElementFunction(function, dtypes)
-        return operator
+        found: Callable[..., Any] = operator(
+            schema, function, fake, tags, device="CompositeExplicitAutograd"
+        )
+        ELEMENT_FUNCTIONS[found] = ElementFunction(function, dtypes)
+        return found
 
     return declare
 

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 Shape = Callable[..., tuple[Sequence[Any], torch.dtype]]
 Operator = Callable[..., torch.Tensor]
 
-library = torch.library.Library("npaccel", "DEF")  # type: ignore[no-untyped-call]
+_library = torch.library.Library("npaccel", "DEF")  # type: ignore[no-untyped-call]
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 
 
@@ -97,6 +97,33 @@ def _array(value: Any) -> Any:
     return value
 
 
+def operator(
+    schema: str,
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
+    tags: Sequence[torch.Tag] = _TAGS,
+    *,
+    device: str = "CPU",
+) -> Any:
+    """Make an operator ``torch.ops.npaccel.<name>``.
+
+    Parameters
+    ----------
+    schema : str
+        As `torch.library.Library.define` takes it.
+    kernel, fake : callable
+        Compute with tensors, and with fake ones.
+    tags : sequence of torch.Tag
+    device : str
+        The dispatch key that the kernel is for.
+    """
+    name = schema.partition("(")[0]
+    _library.define(schema, tags=tags)  # type: ignore[no-untyped-call]
+    _library.impl(name, kernel, device)  # type: ignore[no-untyped-call]
+    torch.library.register_fake(f"npaccel::{name}", fake, lib=_library)
+    return getattr(torch.ops.npaccel, name).default
+
+
 def _kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Operator]:
     """Make an operator of a function of ndarrays.
 
@@ -107,7 +134,6 @@ def _kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Opera
     shape : callable
         Takes the operator's arguments and returns the result's shape and dtype.
     """
-    name = schema.partition("(")[0]
 
     def declare(function: Callable[..., Array]) -> Operator:
         def run(*args: Any) -> torch.Tensor:
@@ -118,12 +144,8 @@ def _kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Opera
             size, dtype = shape(*args)
             return torch.empty(size, dtype=dtype)
 
-        library.define(schema, tags=_TAGS)  # type: ignore[no-untyped-call]
-        kernel = functools.update_wrapper(run, function)
-        library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-        torch.library.register_fake(f"npaccel::{name}", fake, lib=library)
-        operator: Operator = getattr(torch.ops.npaccel, name).default
-        return operator
+        found: Operator = operator(schema, functools.update_wrapper(run, function), fake)
+        return found
 
     return declare
 
@@ -136,19 +158,15 @@ def _writing(schema: str) -> Callable[[Callable[..., None]], Callable[..., None]
     schema : str
         As `torch.library.Library.define` takes it.
     """
-    name = schema.partition("(")[0]
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
         def run(*args: Any) -> None:
             function(*map(_array, args))
             torch.autograd.graph.increment_version(args[0])  # torch sees no writes to the memory
 
-        library.define(schema, tags=_TAGS)  # type: ignore[no-untyped-call]
         kernel = functools.update_wrapper(run, function)
-        library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
-        torch.library.register_fake(f"npaccel::{name}", lambda *args: None, lib=library)
-        operator: Callable[..., None] = getattr(torch.ops.npaccel, name).default
-        return operator
+        found: Callable[..., None] = operator(schema, kernel, lambda *args: None)
+        return found
 
     return declare
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
-from npaccel._loops._ordered_bits import MOST
+from npaccel._loops._ordered_bits import of_ordered_bits, ordered_bits
 
 #: No fastmath; divisions by zero are checked where Python's operators need it.
 #: Subscripts are checked by the nest itself, which Numba would do again.
@@ -38,35 +38,6 @@ def _multiply_overflows(typing_context: Any, a: Any, b: Any) -> Any:  # noqa: AR
 
 
 multiply_overflows: Callable[..., Any] = intrinsic(_multiply_overflows)
-
-
-def _float64_bits(typing_context: Any, a: Any) -> Any:  # noqa: ARG001
-    """The bits of a float64 as an int64."""
-    return types.int64(types.float64), _bitcast
-
-
-def _float64_of_bits(typing_context: Any, a: Any) -> Any:  # noqa: ARG001
-    """The float64 of the bits of an int64."""
-    return types.float64(types.int64), _bitcast
-
-
-def _bitcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-
-float64_bits: Callable[..., Any] = intrinsic(_float64_bits)
-float64_of_bits: Callable[..., Any] = intrinsic(_float64_of_bits)
-
-
-def ordered_bits(x: Any) -> Any:
-    """See `_ordered_bits.ordered_bits`."""
-    bits = float64_bits(x)
-    return bits ^ ((bits >> 63) & MOST)
-
-
-def of_ordered_bits(bits: Any) -> Any:
-    """See `_ordered_bits.of_ordered_bits`."""
-    return float64_of_bits(bits ^ ((bits >> 63) & MOST))
 
 
 def add_overflows(a: Any, b: Any) -> Any:

@@ -249,15 +249,13 @@ def arguments(source: random.Random) -> dict[str, Any]:
 @functools.cache
 def names_of_runtime() -> dict[str, Any]:
     """Return what lowered code calls, as Python's functions."""
-    from npaccel._loops import _numba_runtime, _ordered_bits
+    from npaccel._loops import _numba_runtime
 
     found = {n: getattr(v, "py_func", v) for n, v in _numba_runtime.NAMES.items()}
     own = types.SimpleNamespace(**{n: getattr(math, n) for n in dir(math) if n[0] != "_"})
     for name in ("sqrt", "exp", "log", "hypot"):
         setattr(own, name, getattr(np, name))  # Compiled, they give NaN instead of errors.
     found.update(math=own, _uint64=int)
-    for one in (_ordered_bits.ordered_bits, _ordered_bits.of_ordered_bits):
-        found[f"_{one.__name__}"] = one
     return found
 
 
