@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import torch
-from fuzz_checking import Failure, check
+from fuzz_checking import Failure, check, dynamic_of
 from fuzz_programs import Program, draw
 
 
@@ -18,7 +18,7 @@ def minimised(program: Program, backend: str, failure: Failure) -> Program:
     """Drop statements and results for as long as the same kind of difference stays."""
 
     def fails(candidate: Program) -> bool:
-        found = check(candidate, backend).failure
+        found = check(candidate, backend, dynamic_of(backend, program.seed)).failure
         return found is not None and found.kind == failure.kind
 
     changed = True
@@ -45,7 +45,7 @@ def main() -> int:
     for i in range(options.programs):
         seed = options.seed + i
         program = draw(seed, options.long)
-        verdict = check(program, options.backend)
+        verdict = check(program, options.backend, dynamic_of(options.backend, seed))
         counts.update(["programs"])
         counts.update(name for name in ("raised", "unstable", "unraised") if getattr(verdict, name))
         counts["statements"] += len(program.statements)
@@ -76,7 +76,8 @@ def _options() -> argparse.Namespace:
 def _save(program: Program, failure: Failure, options: argparse.Namespace) -> None:
     if options.minimise:
         program = minimised(program, options.backend, failure)
-        failure = check(program, options.backend).failure or failure
+        dynamic = dynamic_of(options.backend, program.seed)
+        failure = check(program, options.backend, dynamic).failure or failure
     text = "\n".join(f"# {line}" for line in f"{failure.kind}\n{failure.text}".splitlines())
     body = program.text().split("def program")[1].split("SIZES")[0]
     print(f"\nseed {program.seed}: {failure.kind}\n{failure.text}\ndef program{body}", flush=True)

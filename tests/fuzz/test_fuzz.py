@@ -4,7 +4,7 @@ import os
 
 import pytest
 import torch
-from fuzz_checking import check
+from fuzz_checking import check, dynamic_of
 from fuzz_programs import draw
 
 #: Programs in one test, and where each backend's seeds begin.
@@ -25,14 +25,6 @@ def chunks(backend, programs, size):
         pytest.param(backend, range(first + i, first + min(i + size, programs)), marks=marks)
         for i in range(0, programs, size)
     ]
-
-
-def dynamic_of(backend, seed):
-    """Whether all sizes are compiled at once; None: for one size first, then for all.
-
-    Compiling takes nearly all of the time: most programs are compiled once.
-    """
-    return None if backend == "eager" and seed % 4 == 0 else bool(seed % 2)
 
 
 @pytest.mark.parametrize(
