@@ -263,7 +263,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
     of = ", ".join(_IN_PIECES)
     parser.add_argument("--kept", type=Path, metavar="FILE", help=f"{of}: where results are kept")
-    parser.add_argument("--match", nargs="+", default=(), metavar="NAME", help=f"{of}: only these")
+    parser.add_argument("--match", nargs="+", default=(), metavar="NAME", help=f"loops, {of}: only these")
     parser.add_argument("--minutes", type=float, default=float("inf"), help=f"{of}: stop after")
     parser.add_argument(
         "--device", choices=("cpu", "cuda"), default="cpu", help="estimators: where"
@@ -279,6 +279,8 @@ def main(arguments: list[str] | None = None) -> int:
         given: tuple[Any, ...] = ()
         if name in _IN_PIECES:
             given = (Pieces(options.kept, tuple(options.match), options.minutes),)
+        if name == "loops":
+            given = (tuple(options.match),)
         if name == "estimators":
             given += (options.device, of_estimators(around, options.device))
         measured += ROWS[name](*given)

@@ -142,10 +142,14 @@ def suite_rows(runs: dict[str, Run]) -> list[Row]:
     ]
 
 
-def loops() -> list[Row]:
-    """Measure everything about loops."""
+def loops(names: tuple[str, ...] = ()) -> list[Row]:
+    """Measure everything about loops, or some programs only."""
     runs = {}
-    for name, program in PROGRAMS.items():
+    for name in names or PROGRAMS:
         print(f"  {name}", file=sys.stderr, flush=True)
-        runs[name] = run_program(program)
+        runs[name] = run_program(PROGRAMS[name])
+        taken = ", ".join(f"{n} {x * 1e3:.3g} ms" for n, x in runs[name].seconds.items())
+        print(f"    {taken}", file=sys.stderr, flush=True)
+    if names:
+        return suite_rows(runs)
     return [compile_row(), jacobi_row(runs["jacobi_2d"]), *suite_rows(runs)]
