@@ -263,7 +263,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
     of = ", ".join(_IN_PIECES)
     parser.add_argument("--kept", type=Path, metavar="FILE", help=f"{of}: where results are kept")
-    parser.add_argument("--match", nargs="+", default=(), metavar="NAME", help=f"loops, {of}: only these")
+    parser.add_argument(
+        "--match", nargs="+", default=(), metavar="NAME", help=f"loops, {of}: only these"
+    )
     parser.add_argument("--minutes", type=float, default=float("inf"), help=f"{of}: stop after")
     parser.add_argument(
         "--device", choices=("cpu", "cuda"), default="cpu", help="estimators: where"

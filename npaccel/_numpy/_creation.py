@@ -18,6 +18,7 @@ from npaccel._numpy._dtypes import (
     full_scalar,
     is_scalar,
     to_numpy,
+    to_torch,
 )
 from npaccel._numpy._indexing import fitted, value_for
 from npaccel._numpy._table import implements
@@ -25,7 +26,7 @@ from npaccel._numpy._ufunc_engine import is_symbolic
 
 #: A shape argument: one size or several; a size may be symbolic.
 Shape = Any
-_EMPTY_NOTE = "filled with zeros"
+_EMPTY_NOTE = "what is in it is undefined, and need not be what NumPy has there"
 
 
 def shape_of(shape: Shape) -> tuple[Any, ...]:
@@ -78,7 +79,21 @@ def cast_scalar(value: Any, dtype: DType) -> Any:
         return np.full((), value, dtype).item()
 
 
-def _of_shape(value: int) -> Callable[..., torch.Tensor]:
+def _uninitialised(shape: Shape, dtype: DType, device: torch.device | None) -> torch.Tensor:
+    """Return a new array of which nothing was written; zeros would be a pass over its memory."""
+    where = settings().device if device is None else device
+    return torch.empty(shape_of(shape), dtype=to_torch(dtype), device=where)
+
+
+#: Makes an array of a shape, dtype, and device; None is the one that arrays are computed on.
+_Maker = Callable[[Shape, DType, torch.device | None], torch.Tensor]
+
+
+def _with(value: int) -> _Maker:
+    return lambda shape, dtype, device: filled(shape, value, dtype, device)
+
+
+def _of_shape(make: _Maker) -> Callable[..., torch.Tensor]:
     def create(
         shape: Shape,
         dtype: Any = None,
@@ -88,15 +103,14 @@ def _of_shape(value: int) -> Callable[..., torch.Tensor]:
         like: Any = None,
     ) -> torch.Tensor:
         check_placed(order, device, creates=True)
-        kind = default_float() if dtype is None else as_dtype(dtype)
-        return filled(shape, value, kind, None)
+        return make(shape, default_float() if dtype is None else as_dtype(dtype), None)
 
     return create
 
 
-zeros = implements(np.zeros)(_of_shape(0))
-ones = implements(np.ones)(_of_shape(1))
-empty = implements(np.empty, note=_EMPTY_NOTE)(_of_shape(0))
+zeros = implements(np.zeros)(_of_shape(_with(0)))
+ones = implements(np.ones)(_of_shape(_with(1)))
+empty = implements(np.empty, note=_EMPTY_NOTE)(_of_shape(_uninitialised))
 
 
 @implements(np.full)
@@ -126,7 +140,7 @@ def _like(a: Any, dtype: Any, shape: Shape) -> tuple[Any, DType, torch.device | 
     return (prototype.shape if shape is None else shape), kind, device
 
 
-def _like_shape(value: int) -> Callable[..., torch.Tensor]:
+def _like_shape(make: _Maker) -> Callable[..., torch.Tensor]:
     def create(
         a: Any,
         dtype: Any = None,
@@ -138,17 +152,18 @@ def _like_shape(value: int) -> Callable[..., torch.Tensor]:
     ) -> torch.Tensor:
         check_placed(order, device)
         sizes, kind, where = _like(a, dtype, shape)
-        return filled(sizes, value, kind, where)
+        return make(sizes, kind, where)
 
     return create
 
 
 def _empty_like(prototype: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
-    return zeros_like(prototype, *args, **kwargs)
+    return _empty_of(prototype, *args, **kwargs)
 
 
-zeros_like = implements(np.zeros_like)(_like_shape(0))
-ones_like = implements(np.ones_like)(_like_shape(1))
+_empty_of = _like_shape(_uninitialised)
+zeros_like = implements(np.zeros_like)(_like_shape(_with(0)))
+ones_like = implements(np.ones_like)(_like_shape(_with(1)))
 empty_like = implements(np.empty_like, note=_EMPTY_NOTE)(_empty_like)
 
 
