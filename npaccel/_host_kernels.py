@@ -336,13 +336,49 @@ def _chosen_form(x: torch.Tensor, _: Any, axis: int) -> tuple[Sequence[Any], tor
     return (*x.shape[:axis], _counted(), *x.shape[axis + 1 :]), x.dtype
 
 
+#: A run of a mask's elements is found and copied in the time that so many positions take.
+_RUN = 16
+
+
+def _in_runs(mask: Array) -> bool:
+    """Whether a mask's elements change so seldom that NumPy's own ``x[mask]`` copies long runs.
+
+    Else it mispredicts a branch per element, and the positions are the faster way.
+    """
+    if mask.dtype != bool or mask.ndim != 1:
+        return False
+    return int(np.count_nonzero(mask[1:] != mask[:-1])) * _RUN < mask.size
+
+
 @_kernel("chosen(Tensor x, Tensor mask, int axis) -> Tensor", _chosen_form)
 def chosen(x: Array, mask: Array, axis: int) -> Array:
-    """Return the elements along an axis where a mask isn't 0.
+    """Return the elements along an axis where a mask isn't 0."""
+    return _each_chosen([x], mask, axis)[0]
 
-    By their positions: NumPy's own ``x[mask]`` mispredicts a branch per element.
-    """
-    return x.take(np.flatnonzero(mask), axis)
+
+def _each_chosen(xs: Sequence[Array], mask: Array, axis: int) -> list[Array]:
+    if _in_runs(mask) and all(x.ndim == 1 and x.size == mask.size for x in xs):
+        return [x[mask] for x in xs]
+    places = np.flatnonzero(mask)
+    return [x.take(places, axis) for x in xs]
+
+
+def _chosen_together(
+    xs: Sequence[torch.Tensor], _: torch.Tensor, axis: int
+) -> list[torch.Tensor]:
+    count = _counted()
+    return [torch.empty((*x.shape[:axis], count, *x.shape[axis + 1 :]), dtype=x.dtype) for x in xs]
+
+
+def _choose_each(xs: list[torch.Tensor], mask: torch.Tensor, axis: int) -> list[torch.Tensor]:
+    """Return `chosen` of several arrays by one mask."""
+    found = _each_chosen(_array(xs), _array(mask), axis)
+    return [torch.from_numpy(np.asarray(x, order="C")) for x in found]
+
+
+chosen_each = operator(
+    "chosen_each(Tensor[] xs, Tensor mask, int axis) -> Tensor[]", _choose_each, _chosen_together
+)
 
 
 def _some(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:

@@ -48,6 +48,7 @@ from npaccel._torch_internals.needless_errors import no_needless_errors
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
+from npaccel._torch_internals.shared_masks import with_shared_masks
 from npaccel._torch_internals.stored_values import computed_once
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
@@ -233,6 +234,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     inner: list[tuple[Any, Any]] = []
 
     def inner_compile(module: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+        with_shared_masks(module)
         has_pairs = not needs_grad and complex_pairs.split(module)
         with loads_of_pairs() if has_pairs else contextlib.nullcontext():
             code: Any = compile_fx.compile_fx_inner(module, *args, **kwargs)

@@ -1,0 +1,106 @@
+"""Let several arrays be read by one mask at once: ``x, y, z = x[m], y[m], z[m]``.
+
+Each read alone counts the mask's elements and lists their positions, and its size is one more
+number that only the running code knows. Read together the positions are listed once, and the
+compiler knows that the results are of one size.
+
+Read from torch/fx/experimental/symbolic_shapes.py and torch/_inductor/ir.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from npaccel import _host_kernels
+
+_aten = torch.ops.aten
+_CHOSEN = _host_kernels.chosen
+_CHOSEN_EACH = _host_kernels.chosen_each
+#: What masks are made with: the same operation on the same operands gives the same mask.
+_ALIKE = (
+    *(_aten.bitwise_not.default, _aten.logical_not.default, _aten.view.default),
+    *(_aten.bitwise_and.Tensor, _aten.bitwise_or.Tensor, _aten.logical_and.default),
+    *(_aten.logical_or.default, _aten.isnan.default, _aten.reshape.default),
+    *(getattr(getattr(_aten, name), kind)
+      for name in ("lt", "le", "gt", "ge", "eq", "ne") for kind in ("Tensor", "Scalar")),
+)  # fmt: skip
+
+
+def with_shared_masks(module: torch.fx.GraphModule) -> None:
+    """Rewrite a functional graph of AOTAutograd in place.
+
+    Parameters
+    ----------
+    module : torch.fx.GraphModule
+        Its nodes have fake tensors; it writes to inputs at its end only.
+    """
+    graph = module.graph
+    order = {node: i for i, node in enumerate(graph.nodes)}
+    keys: dict[torch.fx.Node, Hashable] = {}
+    groups: dict[Hashable, list[torch.fx.Node]] = {}
+    for node in graph.nodes:
+        keys[node] = _key(node, keys)
+        if node.target is not _CHOSEN:
+            continue
+        x, mask, axis = node.args
+        group = groups.setdefault((keys[mask], axis), [node])
+        if node is not group[0] and order[x] < order[group[0]]:
+            group.append(node)
+    shared = [group for group in groups.values() if len(group) > 1]
+    for group in shared:
+        _read_at_once(graph, group)
+    if shared:
+        graph.eliminate_dead_code()
+        module.recompile()
+
+
+def _key(node: torch.fx.Node, keys: dict[torch.fx.Node, Hashable]) -> Hashable:
+    """Return what is equal for nodes that compute the same mask."""
+    if node.target not in _ALIKE or node.kwargs:
+        return node
+    found = [keys[arg] if isinstance(arg, torch.fx.Node) else _constant(arg) for arg in node.args]
+    return node if None in found else (node.target, *found)
+
+
+def _constant(value: Any) -> Hashable:
+    """Return a key of a number or a shape; None where there may be more in it."""
+    if isinstance(value, bool | int | float):
+        return type(value), repr(value)  # 0.0 isn't -0.0, and NaN is itself
+    if isinstance(value, list | tuple) and all(type(item) is int for item in value):
+        return tuple(value)
+    return None
+
+
+def _read_at_once(graph: torch.fx.Graph, group: list[torch.fx.Node]) -> None:
+    first = group[0]
+    _, mask, axis = first.args
+    values = [node.meta["val"] for node in group]
+    shapes = first.meta["val"].fake_mode.shape_env
+    size = values[0].shape[axis].node.expr
+    for value in values[1:]:
+        other = value.shape[axis].node.expr
+        if other != size:
+            shapes._eliminate_unbacked(other, size)
+    with graph.inserting_before(first):
+        every = graph.call_function(_CHOSEN_EACH, ([node.args[0] for node in group], mask, axis))
+        each = [graph.call_function(operator.getitem, (every, i)) for i in range(len(group))]
+    every.meta = {**first.meta, "val": values}
+    bindings = first.meta.get("unbacked_bindings") or {}
+    every.meta["unbacked_bindings"] = {
+        symbol: (pytree.SequenceKey(0), *path) for symbol, path in bindings.items()
+    }
+    if "eager_input_vals" in first.meta:  # Whose strides the operator is to meet.
+        given = [node.meta["eager_input_vals"][0] for node in group]
+        every.meta["eager_input_vals"] = (([x for x, _, _ in given], *given[0][1:]), {})
+    for node, part in zip(group, each, strict=True):
+        part.meta = {"val": node.meta["val"], "stack_trace": node.meta.get("stack_trace")}
+        node.replace_all_uses_with(part)
+        graph.erase_node(node)
+
+
+__all__ = ["with_shared_masks"]
