@@ -363,9 +363,7 @@ def _each_chosen(xs: Sequence[Array], mask: Array, axis: int) -> list[Array]:
     return [x.take(places, axis) for x in xs]
 
 
-def _chosen_together(
-    xs: Sequence[torch.Tensor], _: torch.Tensor, axis: int
-) -> list[torch.Tensor]:
+def _chosen_together(xs: Sequence[torch.Tensor], _: torch.Tensor, axis: int) -> list[torch.Tensor]:
     count = _counted()
     return [torch.empty((*x.shape[:axis], count, *x.shape[axis + 1 :]), dtype=x.dtype) for x in xs]
 
