@@ -218,19 +218,25 @@ def _product(rewriting: Bounds, left: ast.expr, right: ast.expr) -> View:
     zero = ast.Constant(np.float64(0.0))
     rewriting.over(view.lengths, lambda places: rewriting.put(view, places, zero))
 
-    def outer(places: list[ast.expr]) -> None:
-        factor = rewriting.new()
-        rewriting.let(factor, a.at(places))
-        *rows, at = places
+    def whole_row(places: list[ast.expr]) -> None:
+        rewriting.in_groups(size, lambda group: rows(places, group))
+
+    def rows(places: list[ast.expr], group: list[ast.expr]) -> None:
+        """Add some rows of the right side, times their factors, in their order."""
+        factors = [rewriting.new() for _ in group]
+        for factor, at in zip(factors, group, strict=True):
+            rewriting.let(factor, a.at([*places, at]))
 
         def add(columns: list[ast.expr]) -> None:
-            value = ast.BinOp(name_of(factor), ast.Mult(), b.at([at, *columns]))
-            element = view.element([*rows, *columns], ast.Store())
-            rewriting.ahead.append(ast.AugAssign(element, ast.Add(), value))
+            value: ast.expr = view.element([*places, *columns])
+            for factor, at in zip(factors, group, strict=True):
+                part = ast.BinOp(name_of(factor), ast.Mult(), b.at([at, *columns]))
+                value = ast.BinOp(value, ast.Add(), part)
+            rewriting.put(view, [*places, *columns], value)
 
         rewriting.over(b.lengths[1:], add)
 
-    rewriting.over(a.lengths, outer)
+    rewriting.over(a.lengths[:-1], whole_row)
     return view
 
 

@@ -72,16 +72,40 @@ class Writing:
         step : callable
             Writes what is done at a place, which is given after its number within the turn.
         """
+
+        def write(places: list[ast.expr]) -> None:
+            for i, at in enumerate(places):
+                self.ahead += step(i, at)
+
+        self.in_groups(length, write)
+
+    def in_groups(self, length: str, write: Callable[[list[ast.expr]], None]) -> None:
+        """Write a loop that does several places a turn, and one for those that are left.
+
+        Parameters
+        ----------
+        length : str
+        write : callable
+            Writes what is done at some places.
+        """
         whole, place = self.new(), self.new()
         parts, size = ast.Constant(ACCUMULATORS), name_of(length)
         self.let(whole, ast.BinOp(size, ast.FloorDiv(), parts))
-        steps = []
-        for i in range(ACCUMULATORS):
-            at: ast.expr = ast.BinOp(name_of(place), ast.Mult(), parts)
-            steps += step(i, ast.BinOp(at, ast.Add(), ast.Constant(i)) if i else at)
-        self.loop(place, [name_of(whole)], steps)
+        first = ast.BinOp(name_of(place), ast.Mult(), parts)
+        places: list[ast.expr] = [
+            ast.BinOp(first, ast.Add(), ast.Constant(i)) if i else first
+            for i in range(ACCUMULATORS)
+        ]
         rest = ast.BinOp(name_of(whole), ast.Mult(), parts)
-        self.loop(place, [rest, size], step(0, name_of(place)))
+        loops: list[tuple[list[ast.expr], list[ast.expr]]] = [
+            ([name_of(whole)], places),
+            ([rest, size], [name_of(place)]),
+        ]
+        for bounds, group in loops:
+            outer, self.ahead = self.ahead, []
+            write(group)
+            body, self.ahead = self.ahead, outer
+            self.loop(place, bounds, body)
 
     def loop(self, place: str, bounds: list[ast.expr], body: list[ast.stmt]) -> None:
         """Write a loop over places."""
