@@ -41,8 +41,6 @@ class Bounds(Writing):
         What each length is at most.
     begin : list of ast.stmt
         What is done before the loop.
-    sizes : set of str
-        The lengths that are known then, and don't change.
     changing : frozenset of str
         Names that are assigned in the nest.
     """
@@ -57,7 +55,6 @@ class Bounds(Writing):
         self.bounds: dict[str, Bound] = {}
         self.changing: frozenset[str] = frozenset()
         self.begin: list[ast.stmt] = []
-        self.sizes: set[str] = set()
         self._fixed: dict[Any, str] = {}
         self._less_than: dict[str, tuple[str, int]] = {}
         self._expected: set[tuple[str, str]] = set()

@@ -13,6 +13,9 @@ from npaccel._loops._slice_held import unfit
 from npaccel._loops._slice_reductions import ACCUMULATORS
 from npaccel._loops._slice_views import Element, View
 
+#: So many elements are added up one after the other where their number isn't always the same.
+_FEW = 32
+
 
 class Writing:
     """What has been written.
@@ -23,12 +26,15 @@ class Writing:
         What the statement that is being written needs done before.
     line : int
         Of the user's file.
+    sizes : set of str
+        The lengths that are known before the loop, and don't change.
     """
 
     def __init__(self, line: int) -> None:
         self.line = line
         self.count = 0
         self.ahead: list[ast.stmt] = []
+        self.sizes: set[str] = set()
 
     def unfit(self, what: str) -> NotSupportedError:
         """Return the error for what isn't taken, at the line that is being written."""
@@ -54,7 +60,7 @@ class Writing:
         sums = [self.new() for _ in range(ACCUMULATORS)]
         for name in sums:
             self.let(name, ast.Constant(np.float64(0.0)))
-        self.unrolled(lengths[0], lambda i, at: [_add(sums[i], element([at]))])
+        self._add_up(lengths[0], sums, element)
         halves = [
             ast.BinOp(name_of(a), ast.Add(), name_of(b))
             for a, b in zip(sums[::2], sums[1::2], strict=True)
@@ -62,6 +68,24 @@ class Writing:
         total = self.new()
         self.let(total, ast.BinOp(halves[0], ast.Add(), halves[1]))
         return name_of(total)
+
+    def _add_up(self, length: str, sums: Sequence[str], element: Element) -> None:
+        """Write the addition of elements to several sums; of a few, to the first of them.
+
+        Where lengths differ from one turn of the nest to the next, the processor guesses the end
+        of one loop wrong, not of two.
+        """
+        if length in self.sizes:
+            self.unrolled(length, lambda i, at: [_add(sums[i], element([at]))])
+            return
+        outer, self.ahead = self.ahead, []
+        place = self.new()
+        self.loop(place, [name_of(length)], [_add(sums[0], element([name_of(place)]))])
+        few, self.ahead = self.ahead, []
+        self.unrolled(length, lambda i, at: [_add(sums[i], element([at]))])
+        many, self.ahead = self.ahead, outer
+        test = ast.Compare(name_of(length), [ast.Lt()], [ast.Constant(_FEW)])
+        self.ahead.append(ast.If(test, few, many))
 
     def unrolled(self, length: str, step: Callable[[int, ast.expr], list[ast.stmt]]) -> None:
         """Write a loop that does several places a turn, which don't wait for each other.
