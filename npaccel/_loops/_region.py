@@ -103,7 +103,7 @@ class Region:
             return self._compiled(*args)
         if self.multiplies and any(isinstance(a, np.ndarray) and a.size >= _MANY for a in args):
             self.wakes_threads = True
-        in_numpy = len(self.times[False]) >= _ROUNDS
+        in_numpy = self._is_numpys_turn()
         if in_numpy and not self.times[True]:
             self.on_choice(f"in NumPy for single {self.unit}s, which are timed")
         before = self.engine.compilations
@@ -123,6 +123,18 @@ class Region:
         elif len(self.times[True]) >= _ROUNDS:
             self._choose()
         return result
+
+    def _is_numpys_turn(self) -> bool:
+        """Whether NumPy is to be timed next.
+
+        The ways take turns, each first in every other pair, or arrays that shrink from turn to turn
+        would speak for the one that is timed last. Not where NumPy wakes BLAS's threads, that are
+        in compiled code's way for a while.
+        """
+        compiled, plain = len(self.times[False]), len(self.times[True])
+        if self.wakes_threads or compiled in (0, _ROUNDS):
+            return compiled >= _ROUNDS
+        return plain < compiled or (plain == compiled and plain % 2 == 1)
 
     def time_again(self) -> None:
         """Time further calls both ways."""

@@ -214,7 +214,7 @@ class TurnRunner:
         wakes = self._wakes_threads
         if wakes and self.chosen is None and any(r.is_in_numpy for r, _ in self._regions):
             time.sleep(_SPIN)
-        for stays in (True, False, True, False):
+        for stays in (True, False, False, True):
             if wakes and not stays:
                 time.sleep(_REST)
             for count in (_WAKING if wakes and not stays else 1, 1, _SEVERAL):

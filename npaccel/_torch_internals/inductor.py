@@ -42,6 +42,7 @@ from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
+from npaccel._torch_internals.mask_reads import masks_read_by_kernels
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.narrow_lanes import narrow_as_written
 from npaccel._torch_internals.needless_errors import no_needless_errors
@@ -374,6 +375,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         narrow_as_written(),
         no_needless_errors(),
         fast_mask_stores(),
+        masks_read_by_kernels(),
         fast_vector_operations(),
         vectorized_by_gcc(),
     ):

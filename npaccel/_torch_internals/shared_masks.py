@@ -51,10 +51,9 @@ def with_shared_masks(module: torch.fx.GraphModule) -> None:
         group = groups.setdefault((keys[mask], axis), [node])
         if node is not group[0] and order[x] < order[group[0]]:
             group.append(node)
-    shared = [group for group in groups.values() if len(group) > 1]
-    for group in shared:
+    for group in groups.values():
         _read_at_once(graph, group)
-    if shared:
+    if groups:
         graph.eliminate_dead_code()
         module.recompile()
 
