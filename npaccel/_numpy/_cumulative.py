@@ -226,13 +226,14 @@ def _edge(
     """Return the one-sided difference at an end; positions count from that end."""
     found: torch.Tensor
     if order == 1:
-        found = sign * (part(1) - part(0)) / step(0)
+        ends = (part(1) - part(0)) if sign > 0 else (part(0) - part(1))
+        found = ends / step(0)
         return found
     near, far = step(0), step(1)
-    first = -(2.0 * near + far) / (near * (near + far))
-    second = (near + far) / (near * far)
-    third = -near / (far * (near + far))
-    found = sign * (first * part(0) + second * part(1) + third * part(2))
+    first = sign * -(2.0 * near + far) / (near * (near + far))
+    second = sign * (near + far) / (near * far)
+    third = sign * -near / (far * (near + far))
+    found = first * part(0) + second * part(1) + third * part(2)
     return found
 
 

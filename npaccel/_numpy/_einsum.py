@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from npaccel._numpy._axes import deliver
 from npaccel._numpy._dtypes import as_dtype, cast, check_cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_products import from_zero
+from npaccel._torch_internals.sizes import surely
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -119,9 +122,22 @@ def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor
         return torch.einsum(text, *[part.view(torch.int64) for part in x]).view(own)
     if own.is_floating_point or own.is_complex or own == torch.int64 or len(x) == 1:
         found = torch.einsum(text, *x)
-        return found if found.dtype == own else found.to(own)
+        found = found if found.dtype == own else found.to(own)
+        is_view = len(x) == 1 and set(terms[0]) == set(output)
+        return found if is_view else from_zero(found, _terms(terms, output, x))
     # torch sums other integers in int64, and lacks products of most of them
     return torch.einsum(text, *[part.to(torch.int64) for part in x]).to(own)
+
+
+def _terms(terms: list[list[str]], output: list[str], x: list[torch.Tensor]) -> Any:
+    """Return how many products are added for each element of the result."""
+    sizes = {
+        label: size
+        for term, part in zip(terms, x, strict=True)
+        for label, size in zip(term, part.shape, strict=True)
+        if not surely(size == 1)
+    }
+    return math.prod(size for label, size in sizes.items() if label not in output)
 
 
 @implements(np.einsum, zero_d="scalar")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from npaccel._numpy._axes import axis_of, call, deliver
 from npaccel._numpy._dtypes import as_tensor, cast, result_dtype
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_products import matmul
-from npaccel._torch_internals.sizes import holds_here
+from npaccel._torch_internals.sizes import holds_here, surely
 
 #: What BLAS multiplies, for whose results NumPy takes an `out` of the same dtype only.
 _OF_BLAS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
@@ -35,6 +36,16 @@ def _aligned(a: torch.Tensor, b: torch.Tensor, i: int, j: int) -> None:
         )
 
 
+def _are_single(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether NumPy multiplies two elements, where other sums of products begin with zero."""
+    flat = a.dtype in _OF_BLAS and max(a.ndim, b.ndim) <= 2
+    return flat and surely(a.numel() == 1) and surely(b.numel() == 1)
+
+
+def _single(a: torch.Tensor, b: torch.Tensor, behind: Sequence[Any]) -> torch.Tensor:
+    return (a.reshape(()) * b.reshape(())).reshape((*a.shape[:-1], *behind))
+
+
 @implements(np.dot, zero_d="scalar")
 def dot(a: Any, b: Any, out: torch.Tensor | None = None) -> torch.Tensor:
     """`numpy.dot`, by the ranks of its operands."""
@@ -46,6 +57,8 @@ def dot(a: Any, b: Any, out: torch.Tensor | None = None) -> torch.Tensor:
             return exactly(found, out)
         return call(np.multiply, a, b, out=out)  # type: ignore[no-any-return]
     _aligned(a, b, -1, max(b.ndim - 2, 0))
+    if _are_single(a, b):
+        return exactly(_single(a, b, b.shape[:-2] + b.shape[-1:] if b.ndim > 1 else ()), out)
     if a.ndim <= 2 and b.ndim <= 2:
         return exactly(matmul(a, b), out)
     if b.ndim == 1:
@@ -83,6 +96,8 @@ def inner(a: Any, b: Any, /) -> torch.Tensor:
     if a.ndim == 0 or b.ndim == 0:
         return call(np.multiply, a, b)  # type: ignore[no-any-return]
     _aligned(a, b, -1, -1)
+    if _are_single(a, b):
+        return _single(a, b, b.shape[:-1])
     if a.ndim == 1 and b.ndim == 1:
         return matmul(a, b)
     return _contract(a, b, [a.ndim - 1], [b.ndim - 1])

@@ -31,6 +31,7 @@ from npaccel._numpy._norms import as_inexact
 from npaccel._numpy._products import promoted
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import as_signed
+from npaccel._numpy._ufunc_products import from_zero
 from npaccel._torch_internals.sizes import holds_here
 
 #: Up to this length of a window its products are written out, one after another.
@@ -47,7 +48,7 @@ def _written_out(a: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     sums = [
         functools.reduce(_plus, products[i : i + _TERMS]) for i in range(0, len(products), _TERMS)
     ]
-    return functools.reduce(_plus, sums)
+    return from_zero(functools.reduce(_plus, sums))
 
 
 def _over_ends(a: torch.Tensor, v: torch.Tensor, before: Any, after: Any) -> torch.Tensor:

@@ -22,7 +22,7 @@ from npaccel._numpy._ufunc_engine import (
     request_of,
 )
 from npaccel._numpy._ufunc_integers import Compute, as_signed, is_integral
-from npaccel._torch_internals.sizes import holds_here
+from npaccel._torch_internals.sizes import holds_here, surely
 
 
 def _by_dtype(product: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -36,6 +36,20 @@ def _by_dtype(product: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tenso
         return half
     whole: torch.Tensor = product(as_signed(a), as_signed(b))
     return whole.to(as_signed(a).dtype).view(dtype) if is_integral(dtype) else whole
+
+
+def from_zero(x: torch.Tensor, terms: Any = 1) -> torch.Tensor:
+    """Return a sum of products as NumPy adds it, to a zero: -0.0 never comes out of that.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    terms : int or torch.SymInt
+        How many products are in each sum: none has to be mended where there are several.
+    """
+    if surely(terms > 1) or not (x.is_floating_point() or x.is_complex()):
+        return x
+    return x + 0.0
 
 
 #: Stacks of matrices with so many multiplications each are written out, so that they fuse.
@@ -63,7 +77,7 @@ def _sum_of_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Multiply matrices, stacks of them, or vectors."""
-    return _by_dtype(_matmul, a, b)
+    return from_zero(_by_dtype(_matmul, a, b), a.shape[-1])
 
 
 def _vecdot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -72,7 +86,7 @@ def _vecdot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def vecdot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the dot products over the last axis, the first operand conjugated."""
-    return _by_dtype(_vecdot, a, b)
+    return from_zero(_by_dtype(_vecdot, a, b), a.shape[-1])
 
 
 def _matvec(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -81,7 +95,7 @@ def _matvec(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def matvec(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Multiply matrices with vectors."""
-    return _by_dtype(_matvec, a, b)
+    return from_zero(_by_dtype(_matvec, a, b), a.shape[-1])
 
 
 def _vecmat(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -90,7 +104,7 @@ def _vecmat(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def vecmat(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Multiply conjugated vectors with matrices."""
-    return _by_dtype(_vecmat, a, b)
+    return from_zero(_by_dtype(_vecmat, a, b), a.shape[-1])
 
 
 def _core_names(ufunc: np.ufunc, position: int) -> list[str]:

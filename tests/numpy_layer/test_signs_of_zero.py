@@ -1,0 +1,42 @@
+"""Sums of products begin with zero: they are never -0.0, where NumPy's aren't."""
+
+import numpy as np
+import pytest
+
+import npaccel
+
+FUNCTIONS = {
+    "einsum": lambda a, b: (
+        np.einsum("i,i", a, b),
+        np.einsum("i,i->i", a, b),
+        np.einsum("i,j->ij", a, b),
+        np.einsum("ij,ij->i", a[None], b[None]),
+        np.einsum("ij,jk", a[None], b[:, None]),
+        np.einsum("...i->...", a),
+    ),
+    "sliding": lambda a, b: (
+        np.convolve(a, b),
+        np.convolve(a, b[:1], "same"),
+        np.correlate(a, b, "full"),
+        np.polymul(a, b),
+    ),
+    "dot": lambda a, b: (np.dot(a, b), np.vdot(a, b), np.inner(a, b), a @ b, a[None] @ b[:, None]),
+    "gradient": lambda a, b: np.gradient(np.concatenate([a, b, a])),
+}
+
+
+def signs(results):
+    parts = [np.asarray(x) for x in results]
+    parts = [y for x in parts for y in ((x.real, x.imag) if x.dtype.kind == "c" else (x,))]
+    return [np.signbit(x).tolist() for x in parts]
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "D"])
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+def test_signs_of_zero(function, backend, dtype):
+    jitted = npaccel.jit(function, backend=backend, default_float="float64")
+    for n in (1, 3, 9):
+        for a, b in ((-0.0, 1), (0.0, -1), (-0.0, -0.0)):
+            given = np.full(n, a, dtype), np.full(n, b, dtype)
+            assert signs(jitted(*given)) == signs(function(*given))
