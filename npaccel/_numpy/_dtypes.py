@@ -347,6 +347,8 @@ def cast(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
         return real.clone() if real.dtype == target else real.to(target)
     if tensor.dtype.is_floating_point and target in (torch.uint8, torch.uint16):
         return tensor.to(torch.int32).to(target)  # C's way; torch's own differs beyond int32
+    if tensor.dtype.is_floating_point and target == torch.uint32:
+        return tensor.to(torch.int64).to(target)  # Inductor's own has 2**32 - 1 for all below 0
     return tensor.to(target)
 
 

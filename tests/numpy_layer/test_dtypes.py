@@ -9,6 +9,7 @@ import torch
 from chapter import ALL, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import npaccel
 from npaccel._numpy import _dtypes
 from npaccel._numpy._context import TraceSettings, tracing
 
@@ -183,6 +184,18 @@ def test_cast_all_pairs(source):
                 np.abs(x.astype("c16")) < 2.0**31
             )  # beyond, C leaves it to the instruction chosen
         np.testing.assert_array_equal(found[defined], expected[defined])
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("code", ["f", "d"])
+def test_negative_floats_as_unsigned_integers(code):
+    def f(x):
+        return [(x + 0).astype(target) for target in "BHI"]
+
+    x = np.array([-1.5, -5, 3.7, 250] * 20, code)
+    got = npaccel.jit(f, backend="inductor", cache=False)(x)
+    for mine, wanted in zip(got, f(x), strict=True):
+        np.testing.assert_array_equal(mine, wanted)
 
 
 def test_cast_shares_no_memory():
