@@ -150,7 +150,7 @@ class _PieceCompiler:
                     outputs = interpreted(*inputs)
                 else:
                     outputs = _full(compiled, inputs, after_others)
-            _results.note_scalars(outputs, piece.scalar_outputs)
+            _results.note_outputs(outputs, piece.scalar_outputs, piece.read_only_outputs)
             return outputs
 
         return call

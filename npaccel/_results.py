@@ -72,6 +72,7 @@ class _Current(threading.local):
 
     def __init__(self) -> None:
         self.scalars: dict[int, Any] = {}
+        self.read_only_outputs: dict[int, Any] = {}
         self.read_only: dict[int, Any] = {}
 
 
@@ -125,12 +126,22 @@ def leave(value: Any) -> Any:
         return run.leave(value)
     if isinstance(value, torch.Tensor):
         known, scalar = _current.scalars.get(id(value), (None, False))
-        return restore(value, scalar=scalar if known is value else False, tensors=False)
+        result = restore(value, scalar=scalar if known is value else False, tensors=False)
+        if isinstance(result, np.ndarray) and _current.read_only_outputs.get(id(value)) is value:
+            result.flags.writeable = False
+        return result
     return value
 
 
-def note_scalars(outputs: Sequence[Any], scalars: Sequence[IsScalar]) -> None:
-    """Remember which outputs of a piece are NumPy scalars, until they leave it."""
+def note_outputs(
+    outputs: Sequence[Any], scalars: Sequence[IsScalar], read_only_outputs: Sequence[bool]
+) -> None:
+    """Remember which outputs of a piece are NumPy scalars, or read-only, until they leave it."""
+    _current.read_only_outputs = {
+        id(value): value
+        for value, is_one in zip(outputs, read_only_outputs, strict=False)
+        if is_one
+    }
     _current.scalars = {
         id(value): (value, scalar)
         for value, scalar in zip(outputs, scalars, strict=False)

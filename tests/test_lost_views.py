@@ -174,6 +174,21 @@ def test_reshaping_an_argument_that_is_written():
                 assert_same(got, wanted)
 
 
+def test_reshaping_a_reversed_array_that_is_written():
+    def f(x):
+        y = np.sort(x)[::-1]
+        flat = y.reshape(-1)
+        y[1:] -= 3
+        return flat
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        for shape in ((3, 2), (4,), (3, 1)):
+            x = np.arange(float(np.prod(shape))).reshape(shape)
+            assert_same(jitted(x), f(x))
+
+
 def test_strides_of_a_reversed_array():
     jitted = npaccel.jit(lambda x: x.strides, backend="eager")
     with pytest.warns(errors.PerformanceWarning, match="strides"):
@@ -291,3 +306,33 @@ def test_broadcast_views_are_read_only(shape):
             warnings.simplefilter("ignore", errors.PerformanceWarning)
             with pytest.raises(ValueError, match="read-only"):
                 one(a)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        *(np.diagonal, np.linalg.diagonal, np.ndarray.diagonal, lambda x: x.diagonal()[1:]),
+        *(np.imag, lambda x: x.imag[1:].T),
+    ],
+)
+def test_diagonals_and_imaginary_parts_are_read_only(view):
+    def f(a):
+        part = view(a * 2)
+        part[...] = part
+        return part
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    for one in (f, jitted):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            with pytest.raises(ValueError, match="read-only"):
+                one(np.ones((3, 3)))
+
+
+def test_imaginary_parts_of_complex_numbers_are_written():
+    def f(a):
+        part = (a * 2).imag
+        part[1:] = 3
+        return part
+
+    check(f, np.ones(3, complex))

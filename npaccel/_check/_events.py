@@ -267,7 +267,7 @@ def _run_pieces(
 
         def call(*inputs: Any) -> Any:
             outputs = _Recorder(graph, run, counts).run(*inputs)
-            _results.note_scalars(outputs, scalars)
+            _results.note_outputs(outputs, scalars, piece.read_only_outputs)
             return outputs
 
         return call

@@ -282,6 +282,8 @@ def _scatter(selection: Selection, value: torch.Tensor) -> None:
                 host.store(view, indices, value)
                 return
             value = _last_values(view, indices, value, gathered, source)
+    else:
+        value = _apart(value, view)
     read = [index if index is None else _apart(index, view) for index in indices]
     torch.ops.aten.index_put_.default(same_bits(view), read, same_bits(value))
 

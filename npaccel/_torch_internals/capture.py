@@ -48,7 +48,7 @@ from npaccel._torch_internals.lost_views import (
     REASON,
     RESHAPED,
     line_of_leaving_view,
-    line_of_reshaped_input,
+    line_of_reshaped_view,
     line_of_stale_view,
     output_memory,
     without_stores_back,
@@ -190,6 +190,8 @@ class Capture:
         Makes Dynamo's own check of the guards, on a dict of locals.
     output_memory : list of int or None
         A number for the memory of each output: views of one array have the same.
+    read_only_outputs : list of bool
+        Which outputs of a piece are views that NumPy doesn't let be written.
     narrowed : tuple of Narrowed
         The lines at which floats become 32 bit.
     """
@@ -213,6 +215,7 @@ class Capture:
     has_sizes: bool
     build_check: Callable[[], Callable[[dict[str, Any]], bool]] | None
     output_memory: list[int | None] = dataclasses.field(default_factory=list)
+    read_only_outputs: list[bool] = dataclasses.field(default_factory=list)
     narrowed: tuple[Narrowed, ...] = ()
 
     def forget(self) -> None:
@@ -361,7 +364,7 @@ def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
     ------
     CaptureError
     """
-    checks = [(line_of_stale_view, REASON), (line_of_reshaped_input, RESHAPED)]
+    checks = [(line_of_stale_view, REASON), (line_of_reshaped_view, RESHAPED)]
     if is_part:
         checks.append((line_of_leaving_view, LEAVES))
     for find, reason in checks:

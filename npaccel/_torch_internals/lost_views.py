@@ -19,6 +19,9 @@ from npaccel._torch_internals.numpy_operations import RELAID, is_scalar, stored_
 from npaccel._torch_internals.sizes import surely
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
+#: Calls that give read-only views; and those that give read-only zeros for real numbers.
+_IMAGINARY = ("numpy.imag", "numpy.ndarray.imag")
+_DIAGONALS = ("numpy.diagonal", "numpy.ndarray.diagonal", "numpy.linalg.diagonal")
 #: Names of the in-place operators.
 INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
 
@@ -45,10 +48,10 @@ REASON = (
     "isn't contiguous), is written to, or its array is, and the other is used afterwards: "
     "compiled code has a copy where NumPy has a view"
 )
-#: Why a graph isn't used that writes to a reversed argument.
+#: Why a graph isn't used that writes to a reversed array.
 RESHAPED = (
-    "an argument whose strides are negative is written to, and this may be a view of it or a copy: "
-    "compiled code has the argument with other strides; pass np.ascontiguousarray of it"
+    "an array whose strides are negative is written to, and this may be a view of it or a copy: "
+    "compiled code has the array with other strides; take np.ascontiguousarray of it"
 )
 
 
@@ -121,35 +124,48 @@ def is_broadcast(node: torch.fx.Node) -> bool:
     return any(stride == 0 and surely(size > 1) for stride, size in axes if type(stride) is int)
 
 
-def _is_view_of(node: torch.fx.Node, name: str) -> bool:
-    """Whether a node's value is the result of a call, or a view of it."""
+def is_read_only(node: torch.fx.Node) -> bool:
+    """Whether NumPy's array is read-only: a diagonal, reals' imaginary part, a view of these."""
+    return _is_view_of(node, *_DIAGONALS) or (
+        _is_view_of(node, *_IMAGINARY) and not _is_view_of(node, *_IMAGINARY, of_complex=True)
+    )
+
+
+def _is_complex(x: Any) -> bool:
+    value = x.meta.get("example_value") if isinstance(x, torch.fx.Node) else x
+    return value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
+
+
+def _is_view_of(node: torch.fx.Node, *names: str, of_complex: bool = False) -> bool:
+    """Whether a node's value is the result of one of some calls, or a view of it."""
     while node.op == "call_function" and node.args:
-        if name_of(node) == name:
-            return True
         base = node.args[0]
+        if name_of(node) in names:
+            return not of_complex or _is_complex(base)
         if not isinstance(base, torch.fx.Node) or memory_of(base) != memory_of(node):
             return False
         node = base
     return False
 
 
-def line_of_reshaped_input(graph: torch.fx.Graph) -> tuple[str, int] | None:
-    """Return file and line of what may be a view of an input in NumPy and a copy here, or None.
+def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
+    """Return file and line of what may be a view of an array in NumPy or a copy, or None.
 
     Whether it's one depends on strides, which an input may have lost on its
-    way to torch. It matters where the input is written to.
+    way to torch, and which a reversed array never had. It matters where the array is written to.
 
     Parameters
     ----------
     graph : torch.fx.Graph
         As captured.
     """
-    relaid = _relaid(graph)
+    flips = {memory_of(n) for n in graph.nodes if _is_flip(n) and _is_view_in_numpy(n)}
+    relaid = _relaid(graph) | flips
     if not relaid:
         return None
     lost = relaid & {memory_of(target) for node in graph.nodes for target in written(node)}
     for node in graph.nodes:
-        is_other = name_of(node) not in _ALWAYS_VIEWS and not any(written(node))
+        is_other = name_of(node) not in _ALWAYS_VIEWS | _FLIPS and not any(written(node))
         if node.op == "call_function" and is_other and memory_of(node) in lost - {None}:
             return _line(node)
     return None
@@ -169,18 +185,29 @@ def _is_view_in_numpy(node: torch.fx.Node) -> bool:
         return memory_of(node) != memory_of(node.args[0])
     if name in _FLIPS:
         return True
-    if name != "operator.getitem" or len(node.args) < 2:
-        return False
-    key = node.args[1]
-    parts = key if isinstance(key, tuple) else (key,)
+    parts = _key_of(node)
     indices = [part for part in parts if isinstance(part, torch.fx.Node)]
     if not all(map(_is_integer_scalar, indices)) or any(isinstance(p, list) for p in parts):
         return False  # A copy in NumPy too.
     if indices:
         return not is_scalar(node)
-    return any(
-        isinstance(part, slice) and isinstance(part.step, int) and part.step < 0 for part in parts
+    return _is_flip(node)
+
+
+def _is_flip(node: torch.fx.Node) -> bool:
+    """Whether a node's value is a reversed array, here a copy."""
+    return name_of(node) in _FLIPS or any(
+        isinstance(part, slice) and isinstance(part.step, int) and part.step < 0
+        for part in _key_of(node)
     )
+
+
+def _key_of(node: torch.fx.Node) -> tuple[Any, ...]:
+    """Return what stands between the brackets; nothing for a node that takes no items."""
+    if name_of(node) != "operator.getitem" or len(node.args) < 2:
+        return ()
+    key = node.args[1]
+    return key if isinstance(key, tuple) else (key,)
 
 
 def _is_integer_scalar(node: torch.fx.Node) -> bool:
@@ -209,6 +236,12 @@ def output_memory(graph: torch.fx.Graph) -> list[int | None]:
     """Return a number for the memory of each output of a graph."""
     outputs = next(node for node in graph.nodes if node.op == "output").args[0]
     return [memory_of(out) if isinstance(out, torch.fx.Node) else None for out in outputs]
+
+
+def read_only_outputs(graph: torch.fx.Graph) -> list[bool]:
+    """Return for each output of a graph whether it's read-only in NumPy, as `is_read_only` says."""
+    outputs = next(node for node in graph.nodes if node.op == "output").args[0]
+    return [isinstance(out, torch.fx.Node) and is_read_only(out) for out in outputs]
 
 
 def _families(copies: list[torch.fx.Node]) -> dict[int | None, int]:

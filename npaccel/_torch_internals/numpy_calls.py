@@ -21,8 +21,9 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 
 from npaccel._numpy import _table
 from npaccel._torch_internals import numpy_operations
-from npaccel._torch_internals.lost_views import is_broadcast
+from npaccel._torch_internals.lost_views import is_broadcast, is_read_only
 from npaccel._torch_internals.numpy_operations import SCALAR, is_scalar, row_operation, stored_to
+from npaccel._torch_internals.sizes import depends_on_data
 
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
@@ -59,9 +60,8 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
         if is_scalar_variable(target):
             why = "NumPy decides what it does with it"
             refuse("storing to a NumPy scalar", operation.name, why)
-        if isinstance(target, NumpyNdarrayVariable) and is_broadcast(target.as_proxy().node):
-            why = "its elements share memory, and NumPy decides which value stays"
-            refuse("storing to a broadcast array", operation.name, why)
+        if isinstance(target, NumpyNdarrayVariable):
+            _check_writeable(target.as_proxy().node, operation.name)
     if args and operation.may_share and is_scalar_variable(args[0]):
         # What is made of a NumPy scalar may be written to, the scalar never changes.
         args = [_copied_scalar(tx, args[0]), *args[1:]]
@@ -77,6 +77,14 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
             raise
         return refuse(f"this call of {operation.name}", "", refusal)
     return _copied_scalar(tx, found) if copied_out else found
+
+
+def _check_writeable(target: Any, name: str) -> None:
+    if is_broadcast(target):
+        why = "its elements share memory, and NumPy decides which value stays"
+        refuse("storing to a broadcast array", name, why)
+    if is_read_only(target):
+        refuse("storing to a diagonal, or to `imag` of real numbers", name, "NumPy lets none")
 
 
 def _copied_scalar(tx: Any, variable: Any) -> Any:
@@ -190,8 +198,15 @@ def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) 
                 found = row.implementation(*values, **named)
         except NotImplementedError as error:
             return refuse(f"this call of {row.name}", "", " ".join(str(error).split()))
+        if _has_open_size(found) and len(args) == 1 and not kwargs:
+            return args[0].var_getattr(tx, row.name.rpartition(".")[2])
         return build_constant(tx, found)
     return emit(tx, row_operation(row), list(args), kwargs)
+
+
+def _has_open_size(found: Any) -> bool:
+    """Whether a size or a shape depends on the data: the graph has to ask the array for it."""
+    return any(map(depends_on_data, found if isinstance(found, tuple) else (found,)))
 
 
 def inlined(

@@ -17,6 +17,7 @@ from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy import _operators
+from npaccel._torch_internals.sizes import depends_on_data
 
 #: Slots of 2.13; 2.11 calls the methods of the same operators instead.
 _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
@@ -144,6 +145,13 @@ def _patch_iteration(active: Any, emit: Emit) -> None:
                 gb_type="iteration over an array without dimensions",
                 context="",
                 explanation="NumPy can't iterate over an array without dimensions.",
+                hints=[],
+            )
+        if idxes is None and depends_on_data(shape[0]):
+            unimplemented(
+                gb_type="iteration over an array whose length depends on the data",
+                context="",
+                explanation="how many turns there are is known only while the code runs.",
                 hints=[],
             )
         # The number of iterations becomes a part of the signature.

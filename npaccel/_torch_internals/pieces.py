@@ -33,6 +33,7 @@ from npaccel._torch_internals.capture import (
     rewritten,
 )
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
+from npaccel._torch_internals.lost_views import read_only_outputs
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_state import active, in_pieces
 from npaccel._torch_internals.numpy_tracing import numpy_traced
@@ -115,6 +116,7 @@ def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
         draws=Draws(), guards=[], shape_guard=None, has_side_effects=False,
         scalar_outputs=scalar_results(graph.graph), traced_code=[], imports={},
         has_symbols=False, has_sizes=False, build_check=none,
+        read_only_outputs=read_only_outputs(graph.graph),
     )  # fmt: skip
 
 

@@ -102,3 +102,19 @@ def test_branches_on_such_sizes_are_compiled_on_both_sides(function):
     report = jitted.report()
     assert len(report.graphs) > 1
     assert all("depends on a number that only the data" in one.cause for one in report.fallbacks)
+
+
+@pytest.mark.parametrize("count", [np.size, np.shape])
+def test_functions_that_tell_the_size(count):
+    check(lambda x: count(np.nonzero(x[x > 0])[0]), X)
+
+
+def test_loops_over_chosen_rows_name_the_line():
+    def f(x):
+        rows = np.stack([row * 3 for row in x[x > 0]])
+        return rows.sum() + np.sqrt(x * x).sum()
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    for x in (X, X[:4]):
+        assert_same(quiet(jitted, x), f(x))
+    assert [one.line for one in jitted.report().fallbacks] == [f.__code__.co_firstlineno + 1]

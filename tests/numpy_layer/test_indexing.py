@@ -143,6 +143,13 @@ def test_overlap():
     same(t, x[::-1])
 
 
+def test_overlap_of_a_single_element():
+    for key in (tensors([[], Ellipsis]), [0]):
+        t = torch.ones(1)
+        setitem(t, tuple(key), t.squeeze(0))
+        same(t, np.ones(1, "f"))
+
+
 def test_reads_are_views_where_numpy_has_them():
     x = torch.zeros(4, 5)
     for key in (1, slice(1, 3), (slice(None), 2), None, Ellipsis, (0, Ellipsis), (1, 1, Ellipsis)):
