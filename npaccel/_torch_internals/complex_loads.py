@@ -16,8 +16,11 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 from torch._inductor import config as inductor_config
-from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, cexpr_index
+from torch._inductor.codegen import cpp
+from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, TilingSelect, cexpr_index
 from torch._inductor.virtualized import V
+
+from npaccel._torch_internals.patching import patched
 
 __all__ = ["loads_of_pairs"]
 
@@ -89,11 +92,37 @@ def _loading(original: Any) -> Any:
 
 @contextlib.contextmanager
 def loads_of_pairs() -> Iterator[None]:
-    """Let kernels that are generated meanwhile load pairs by vectors, however many there are."""
-    original = CppVecKernel.load
-    CppVecKernel.load = _loading(original)  # type: ignore[method-assign]
-    try:
-        with inductor_config.patch({"cpp.enable_tiling_heuristics": False}):
-            yield
-    finally:
-        CppVecKernel.load = original  # type: ignore[method-assign]
+    """Let kernels that are generated meanwhile load pairs by vectors, however many there are.
+
+    What is left after whole vectors is computed number by number.
+    """
+    patches = [(CppVecKernel, "load", _loading), (TilingSelect, "_select_tiling_indices", _along)]
+    numbers = {"cpp.enable_tiling_heuristics": False, "cpp.enable_loop_tail_vec": False}
+    with patched(patches), inductor_config.patch(_known(numbers)):
+        yield
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those options that this torch has."""
+    return {name: value for name, value in options.items() if name in inductor_config._config}
+
+
+def _along(original: Any) -> Any:
+    """Let vectors go along pairs as they go along numbers that follow each other."""
+
+    def select_tiling_indices(self: Any, *args: Any) -> Any:
+        pairs = []
+
+        def pairs_as_one(stride_at: Any) -> Any:
+            def stride(index: Any, var: Any, length: int) -> Any:
+                found = stride_at(index, var, length)
+                pairs.append(found == 2)
+                return found / 2 if found == 2 else found
+
+            return stride
+
+        with patched([(cpp, "stride_at_vec_range", pairs_as_one)]):
+            found = original(self, *args)
+        return found[-1:] if any(pairs) else found
+
+    return select_tiling_indices

@@ -15,12 +15,15 @@ codegen/wrapper.py (can_reuse) of 2.11 and 2.13.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
+from sympy import sympify  # type: ignore[import-untyped]
 from torch._inductor import graph as inductor_graph
 from torch._inductor import lowering
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch._inductor.ir import ExternKernel, TensorBox
 from torch._inductor.virtualized import V
 
 from npaccel._torch_internals.patching import patched
@@ -51,17 +54,41 @@ _VIEWS = frozenset(
 
 
 @contextlib.contextmanager
+def seen_as_real(names: Collection[str]) -> Iterator[None]:
+    """Let code that is generated meanwhile take complex arguments as pairs of real numbers.
+
+    Parameters
+    ----------
+    names : collection of str
+        The arguments' names.
+    """
+
+    def write_args(original: Any) -> Any:
+        def write(self: Any, input_names: list[str]) -> None:
+            original(self, input_names)
+            if not isinstance(self, SubgraphPythonWrapperCodegen):
+                for name in names:
+                    self.prefix.writeline(f"{name} = torch.view_as_real({name})")
+
+        return write
+
+    with patched([(PythonWrapperCodegen, "write_args", write_args)]):
+        yield
+
+
+@contextlib.contextmanager
 def known_as_views() -> Iterator[None]:
     """Let graphs that are lowered meanwhile have Inductor's own views of complex numbers."""
     known: Any = lowering.lowerings
+    constraints: Any = lowering._maybe_layout_constraints
     target = _aten.view_as_complex.default
-    of_pairs = known[target]
-    known[target] = _kept(of_pairs)
+    of_pairs, constraint = known[target], constraints[target]
+    known[target], constraints[target] = _kept(of_pairs), _as_pairs_lie
     try:
         with patched([(inductor_graph, "fallback_node_due_to_unsupported_type", _unless_view)]):
             yield
     finally:
-        known[target] = of_pairs
+        known[target], constraints[target] = of_pairs, constraint
 
 
 def _unless_view(original: Any) -> Any:
@@ -71,13 +98,27 @@ def _unless_view(original: Any) -> Any:
     return falls_back
 
 
+def _as_pairs_lie(node: torch.fx.Node, pairs: Any) -> tuple[Any, Any]:
+    """Copy pairs that can't be viewed as they lie in memory, not all that aren't contiguous."""
+    pairs.realize()
+    placed = TensorBox(ExternKernel.realize_input(pairs))
+    *outer, inner = placed.get_stride()
+    is_even = all((stride / 2).is_integer for stride in map(sympify, (*outer, _offset(placed))))
+    if not is_even or inner != 1:
+        placed = ExternKernel.require_contiguous(placed)
+    return (placed,), {}
+
+
+def _offset(placed: Any) -> Any:
+    return placed.get_layout().offset
+
+
 def _kept(of_pairs: Any) -> Any:
     def as_complex(pairs: Any) -> Any:
-        pairs.realize()
         V.graph.never_reuse_buffers.add(pairs.get_name())
         return of_pairs(pairs)
 
     return as_complex
 
 
-__all__ = ["known_as_views"]
+__all__ = ["known_as_views", "seen_as_real"]

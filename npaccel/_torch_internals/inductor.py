@@ -36,7 +36,7 @@ from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
-from npaccel._torch_internals.complex_views import known_as_views
+from npaccel._torch_internals.complex_views import known_as_views, seen_as_real
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.huge_pages import use_huge_pages
@@ -47,6 +47,7 @@ from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.narrow_lanes import narrow_as_written
 from npaccel._torch_internals.needless_errors import no_needless_errors
 from npaccel._torch_internals.overlaps import reads_before_writes
+from npaccel._torch_internals.pair_stores import stores_of_pairs
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
 from npaccel._torch_internals.shared_masks import with_shared_masks
@@ -234,14 +235,18 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     assert capture.graph is not None
     inner: list[tuple[Any, Any]] = []
 
-    def inner_compile(module: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+    def inner_compile(module: torch.fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
         with_shared_masks(module)
-        has_pairs = not needs_grad and complex_pairs.split(module)
-        with loads_of_pairs() if has_pairs else contextlib.nullcontext():
-            code: Any = compile_fx.compile_fx_inner(module, *args, **kwargs)
+        pairs = None if needs_grad else complex_pairs.split(module)
+        with contextlib.nullcontext() if pairs is None else _with_pairs(pairs):
+            if pairs:
+                nodes = module.graph.find_nodes(op="placeholder")
+                given = zip(nodes, inputs, strict=True)
+                inputs = [n.meta["val"] if n.target in pairs else one for n, one in given]
+            code: Any = compile_fx.compile_fx_inner(module, inputs, **kwargs)
         if not kwargs.get("is_backward"):
             inner.append((code, torch._guards.TracingContext.get().fw_metadata))
-        return _without_other_bases(code) if has_pairs else code
+        return code if pairs is None else _without_other_bases(code)
 
     needs_grad = torch.is_grad_enabled() and any(
         isinstance(value, torch.Tensor) and value.requires_grad for value in capture.example_inputs
@@ -268,6 +273,13 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
         source = getattr(inner[0][0], "source_code", "") if inner else ""
         return CompiledGraph(full=full, source=source, not_portable="gradients")
     return _unwrapped(full, *inner[0])
+
+
+@contextlib.contextmanager
+def _with_pairs(inputs: list[str]) -> Iterator[None]:
+    """Let code that is generated meanwhile compute with pairs, which some inputs consist of."""
+    with loads_of_pairs(), stores_of_pairs(), seen_as_real(inputs):
+        yield
 
 
 def _without_other_bases(code: Any) -> Callable[[list[Any]], Any]:

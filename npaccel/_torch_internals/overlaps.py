@@ -31,6 +31,7 @@ from torch._inductor.dependencies import MemoryDep
 from torch._inductor.scheduler import Scheduler
 from torch.fx.experimental.symbolic_shapes import statically_known_true as surely
 from torch.fx.passes.reinplace import _is_view_op
+from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
 _aten = torch.ops.aten
 
@@ -117,19 +118,33 @@ def _fusable(original: Any) -> Any:
     """Look at reads of an array under the names that earlier writes gave it, too."""
 
     def fusable_weak_dep(self: Any, weak_dep: Any, node1: Any, node2: Any) -> bool:
-        if not original(self, weak_dep, node1, node2):
+        writes = [one for one in node2.read_writes.writes if one.name == weak_dep.mutating_buf]
+        if not (_is_pair(writes) or original(self, weak_dep, node1, node2)):
+            return False
+        if weak_dep.name not in node1.get_buffer_names():
             return False
         real = self.mutation_real_name
         array = real[weak_dep.mutating_buf]
-        writes = [one for one in node2.read_writes.writes if one.name == weak_dep.mutating_buf]
         reads = [one for one in node1.read_writes.reads if real.get(one.name, one.name) == array]
+        written = {(write.index, write.size) for write in writes}
         return all(
-            isinstance(read, MemoryDep) and (read.index, read.size) == (write.index, write.size)
-            for read in reads
-            for write in writes
+            isinstance(read, MemoryDep) and (read.index, read.size) in written for read in reads
         )
 
     return fusable_weak_dep
+
+
+def _is_pair(writes: list[Any]) -> bool:
+    """Whether a loop writes both parts of pairs, in each turn one that no other turn writes."""
+    if len(writes) != 2 or not all(isinstance(write, MemoryDep) for write in writes):
+        return False
+    first, second = writes
+    return (
+        first.size == second.size
+        and abs(first.index - second.index) == 1
+        and not free_symbol_is_type(first.index, SymT.TMP)
+        and set(first.var_names) <= first.index.free_symbols
+    )
 
 
 def _reading_first(original: Any) -> Any:
