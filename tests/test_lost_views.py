@@ -205,6 +205,18 @@ def test_the_size_of_an_array_that_only_gives_its_size(backend):
         assert_same(jitted(np.ones(n), np.ones(3)), np.ones(3) + n)
 
 
+@pytest.mark.parametrize("count", [np.size, np.shape])
+def test_the_size_of_an_array_of_open_sizes(count):
+    def f(a):
+        return a.sum() + np.sum(count(a[:, None] * a))
+
+    for dynamic in (None, True):
+        jitted = npaccel.jit(f, backend="eager", default_float="float64", dynamic=dynamic)
+        for n in (4, 5, 6):
+            assert_same(jitted(np.ones(n)), f(np.ones(n)))
+        assert not jitted.report().fallbacks
+
+
 def test_an_array_and_a_scalar_of_one_value(backend):
     """The compiler returns one tensor for both."""
 

@@ -34,8 +34,18 @@ def running(ufunc: np.ufunc, x: torch.Tensor, axis: int | None, dtype: DType) ->
     return accumulate(cast(x, dtype), axis_of(axis, x.ndim))  # type: ignore[no-any-return]
 
 
-def _running_dtype(ask: Callable[..., Any], x: torch.Tensor, dtype: Any) -> DType:
+def _running_dtype(
+    ask: Callable[..., Any], x: torch.Tensor, dtype: Any, out: torch.Tensor | None
+) -> DType:
+    """Return the dtype in which NumPy adds or multiplies: `out` takes part in the choice."""
+    if dtype is None and out is not None:
+        return as_dtype(np.result_type(to_numpy(x.dtype), to_numpy(out.dtype)))
     return as_dtype(ask(probe(x)).dtype if dtype is None else dtype)
+
+
+def _stored(found: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    """Return a result in `out`, which may be of any dtype here."""
+    return deliver(found if out is None else cast(found, to_numpy(out.dtype)), out)
 
 
 @implements(np.cumsum)
@@ -45,7 +55,7 @@ def cumsum(
 ) -> torch.Tensor:
     """`numpy.cumsum`; torch may carry the sum in a wider dtype than NumPy does."""
     x = as_tensor(a)
-    return deliver(running(np.add, x, axis, _running_dtype(np.cumsum, x, dtype)), out)
+    return _stored(running(np.add, x, axis, _running_dtype(np.cumsum, x, dtype, out)), out)
 
 
 @implements(np.cumprod)
@@ -55,7 +65,7 @@ def cumprod(
 ) -> torch.Tensor:
     """`numpy.cumprod`."""
     x = as_tensor(a)
-    return deliver(running(np.multiply, x, axis, _running_dtype(np.cumprod, x, dtype)), out)
+    return _stored(running(np.multiply, x, axis, _running_dtype(np.cumprod, x, dtype, out)), out)
 
 
 def _cumulative(

@@ -13,7 +13,7 @@ import torch
 
 from npaccel._numpy import _context
 from npaccel._numpy._context import settings
-from npaccel._torch_internals.sizes import assume, depends_on_data
+from npaccel._torch_internals.sizes import assume, depends_on_data, holds_here
 
 #: A dtype, or the Python type of a weak scalar (NEP 50).
 DType: TypeAlias = np.dtype[Any]
@@ -322,7 +322,10 @@ def _from_list(x: Any, dtype: DType) -> torch.Tensor:
         return flat.reshape(values.shape)
     parts = [as_tensor(item, dtype) for item in x]
     for part in parts[1:]:
-        if part.ndim != parts[0].ndim or tuple(part.shape) != tuple(parts[0].shape):
+        if part.ndim != parts[0].ndim or any(
+            holds_here(size != first, "the items of a list differ in shape")
+            for size, first in zip(part.shape, parts[0].shape, strict=True)
+        ):
             raise ValueError(
                 "setting an array element with a sequence. The requested array has an "
                 f"inhomogeneous shape: one item has shape {tuple(parts[0].shape)}, another "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import deliver
+from npaccel._numpy._axes import call, deliver
 from npaccel._numpy._dtypes import as_dtype, cast, check_cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._table import implements
@@ -98,9 +98,9 @@ def _check_sizes(terms: list[list[str]], tensors: list[torch.Tensor]) -> None:
     for term, tensor in zip(terms, tensors, strict=True):
         for label, size in zip(term, tensor.shape, strict=True):
             known = sizes.setdefault(label, size)
-            if known == 1:
+            if surely(known == 1):
                 sizes[label] = size
-            elif size not in (1, known):
+            elif surely(size != 1) and surely(size != known):
                 raise ValueError(
                     "operands could not be broadcast together with remapped shapes: "
                     f"subscript {label!r} has lengths {known} and {size}"
@@ -116,6 +116,12 @@ def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor
     own = x[0].dtype
     if len(x) == 1 and sorted(terms[0]) == sorted(output):  # a view
         return x[0].permute([terms[0].index(label) for label in output])
+    if len(x) == 1 and len(set(terms[0])) == len(terms[0]):  # torch.einsum asks which sizes are 1
+        left = [label for label in terms[0] if label in output]
+        summed = tuple(i for i, label in enumerate(terms[0]) if label not in output)
+        found = call(np.sum, x[0], axis=summed, dtype=to_numpy(own))
+        found = found.permute([left.index(label) for label in output])
+        return from_zero(found, _terms(terms, output, x))
     if own == torch.bool:  # counts of True, none of which can cancel another
         return torch.einsum(text, *[part.to(torch.float32) for part in x]) != 0
     if own == torch.uint64:

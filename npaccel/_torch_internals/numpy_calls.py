@@ -23,7 +23,6 @@ from npaccel._numpy import _table
 from npaccel._torch_internals import numpy_operations
 from npaccel._torch_internals.lost_views import is_broadcast, is_read_only
 from npaccel._torch_internals.numpy_operations import SCALAR, is_scalar, row_operation, stored_to
-from npaccel._torch_internals.sizes import depends_on_data
 
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
@@ -198,15 +197,16 @@ def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) 
                 found = row.implementation(*values, **named)
         except NotImplementedError as error:
             return refuse(f"this call of {row.name}", "", " ".join(str(error).split()))
-        if _has_open_size(found) and len(args) == 1 and not kwargs:
+        if _has_symbols(found) and len(args) == 1 and not kwargs:
             return args[0].var_getattr(tx, row.name.rpartition(".")[2])
         return build_constant(tx, found)
     return emit(tx, row_operation(row), list(args), kwargs)
 
 
-def _has_open_size(found: Any) -> bool:
-    """Whether a size or a shape depends on the data: the graph has to ask the array for it."""
-    return any(map(depends_on_data, found if isinstance(found, tuple) else (found,)))
+def _has_symbols(found: Any) -> bool:
+    """Whether a size or a shape isn't known yet: the graph has to ask the array for it."""
+    sizes = found if isinstance(found, tuple) else (found,)
+    return any(isinstance(size, torch.SymInt) for size in sizes)
 
 
 def inlined(

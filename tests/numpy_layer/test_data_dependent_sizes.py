@@ -25,6 +25,8 @@ FUNCTIONS = [
     lambda x: np.roll(x[x > 0], 1),
     lambda x: np.unique(x)[np.argmax(np.unique(x, return_counts=True)[1])],
     lambda x: np.unique(x[x > 0], return_counts=True)[1],
+    lambda x: np.array([x[x > 0], x[x < 9][x > 0]]),
+    lambda x: (np.einsum("...i->...", x[x > 0]), np.einsum("i->", x[x > 0])),
 ]
 
 

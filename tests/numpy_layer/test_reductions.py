@@ -171,6 +171,14 @@ def test_running(function, dtype):
     check(function, data((3, 4), dtype), dtype=bool)
 
 
+@pytest.mark.parametrize("out", ["?", "b", "l", "f", "d"])
+@pytest.mark.parametrize("dtype", ["?", "b", "L", "e", "f", "d"])
+@pytest.mark.parametrize("function", RUNNING, ids=name)
+def test_running_into_an_array_of_another_dtype(function, dtype, out):
+    x = np.array([100.3, 1, 2.7, 70]).astype(dtype)
+    check(function, x, out=np.zeros(4, out))
+
+
 @pytest.mark.parametrize("dtype", INEXACT)
 def test_running_leave_nan_out(dtype):
     x = data((3, 7), dtype)
