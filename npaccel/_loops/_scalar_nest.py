@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops import _names, _slice_columns, _slices
+from npaccel._loops import _names, _side_by_side, _slice_columns, _slices
 from npaccel._loops._independent import Independent, independent
 from npaccel._loops._scalar_calls import Helpers, function_body, written
 from npaccel._loops._scalar_code import Env, Program, Site
@@ -160,6 +160,8 @@ def lower(
     made = None
     if by_columns is None and _slices.is_array_code(nest, values):
         made = _slices.without_slices(nest, values, namespace)
+        with_memory = {**values, **(made.memory(values) or {})}
+        made = _side_by_side.side_by_side(made, with_memory, namespace)
         nest = made.nest
         values = {**values, **(made.memory(values) or {})}
     found = independent(nest, values, namespace)
