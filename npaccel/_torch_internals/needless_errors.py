@@ -4,8 +4,8 @@
   order.
 * `where(isnan(x) & (y == 0), ...)` of constants: what isn't known to be a truth value counts as an
   integer.
-* The least of 0 and a size that depends on the data, in a part of a part of an array: it can't be
-  proved not to be negative, though no size is.
+* The least of 0 and a size that depends on the data, or what is left of such a size, in a part of a
+  part of an array: it can't be proved not to be negative, though no size is.
 * `max(0, i - 1)` of a loop's variable in an index, as in the edges of a padded array: only
   symbols that are sizes have a range there.
 * A write to a part of unsigned integers that were computed as signed ones: which element of the one
@@ -26,6 +26,8 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 from torch._inductor.ir import BaseView, DtypeView, View
 from torch._inductor.sizevars import SizeVarAllocator
+from torch._inductor.virtualized import V
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis, ValueRanges
 
@@ -84,7 +86,15 @@ def _is_natural(index: Any, size: Any) -> bool:
     if isinstance(index, Min | Max):
         quantified = all if isinstance(index, Min) else any
         return quantified(_is_natural(part, size) for part in index.args)
-    return bool(index == size or (index.is_number and index >= 0))
+    if index == size or index.is_nonnegative:
+        return True
+    if isinstance(index, sympy.Add):  # u - min(4, u)
+        least = [-term for term in index.args if isinstance(-term, Min)]
+        return len(least) == 1 and index + least[0] in least[0].args
+    if free_unbacked_symbols(index):
+        return False
+    # A number of the caller's: later calls are guarded to agree.
+    return not V.graph.sizevars.shape_env.evaluate_expr(sympy.Lt(index, 0))
 
 
 def _simplified(original: Any) -> Any:
