@@ -299,7 +299,8 @@ def _scalar_type(scalar: type[np.generic]) -> None:
     def construct(x: Any = 0, /) -> torch.Tensor:
         """Return what the scalar type makes of x: a scalar, or an array of x's shape."""
         if isinstance(x, torch.Tensor):
-            return array(x, dtype, copy=None)
+            found = array(x, dtype, copy=None)
+            return found.clone() if found is x and not x.ndim else found  # a scalar is no view
         if not is_scalar(x) or isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool):
             return as_tensor(x, dtype)
         number = scalar(x)  # overflow and NaN raise here

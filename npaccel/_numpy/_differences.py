@@ -109,7 +109,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "condition",
         "an ill-conditioned matrix loses as many digits as in NumPy, but others; for one without "
         "full rank NumPy's cutoff of 1e-15 lets rounding decide in float32",
-        "linalg.pinv linalg.tensorsolve",
+        "linalg.pinv linalg.tensorsolve linalg.lstsq",
     ),
     Difference(
         "masked-scalar",

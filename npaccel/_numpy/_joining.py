@@ -294,9 +294,15 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[torch.Tensor]:
 if hasattr(np, "unstack"):  # NumPy 2.1
 
     @implements(np.unstack, zero_d="scalar")
-    def unstack(x: Any, /, *, axis: int = 0) -> tuple[torch.Tensor, ...]:
+    def unstack(x: Any, /, *, axis: Any = 0) -> tuple[torch.Tensor, ...]:
         """`numpy.unstack`: views."""
         tensor = needs_array(x)
         if tensor.ndim == 0:
             raise ValueError("Input array must be at least 1-d.")
+        if isinstance(axis, Sequence):  # NumPy moves the axis with `moveaxis`, which takes several.
+            if len(axis) != 1:
+                raise ValueError(
+                    "`source` and `destination` arguments must have the same number of elements"
+                )
+            (axis,) = axis
         return tuple(tensor.unbind(axis_of(axis, tensor.ndim)))

@@ -256,7 +256,7 @@ def polyfit(
     return found, base if cov == "unscaled" else _scaled(base, left, right, scaled, rank)
 
 
-@implements(np.poly, zero_d="scalar")
+@implements(np.poly, zero_d="python")
 def poly(seq_of_zeros: Any) -> torch.Tensor:
     """`numpy.poly` of real zeros.
 

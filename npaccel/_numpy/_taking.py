@@ -126,7 +126,7 @@ def where(condition: Any, /, *choices: Any) -> Any:
         raise ValueError("either both or neither of x and y should be given")
     kind = result_dtype(*(part if is_scalar(part) else as_tensor(part) for part in choices))
     chosen = cast(as_tensor(condition), BOOL)
-    first, second = (_branch(part, kind, chosen) for part in choices)
+    first, second = (_branch(_wrapped(part, kind), kind, chosen) for part in choices)
     broadcast_shape([chosen.shape, first.shape, second.shape])
     return either(chosen, first, second)
 

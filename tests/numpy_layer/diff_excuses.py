@@ -95,8 +95,9 @@ def condition(plan, got, wanted, checker):
     if plan.row.name.endswith("tensorsolve"):
         size = np.asarray(plan.draw()[0][1]).size
         matrix = matrix.reshape(size, -1)
-    worst = float(np.max(np.linalg.cond(matrix.astype(np.result_type(matrix, 1.0)))))
-    if worst > 1 / np.finfo(np.asarray(wanted.result).dtype).eps:
+    kind = np.result_type(matrix, 1.0)
+    worst = float(np.max(np.linalg.cond(matrix.astype(kind))))
+    if worst > 1 / np.finfo(kind).eps:
         return True
     return _equal(dataclasses.replace(checker, ulps=checker.ulps * (1 + worst)), got, wanted)
 

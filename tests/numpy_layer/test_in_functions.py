@@ -126,3 +126,32 @@ def test_powers_of_arrays_without_dimensions_take_the_paths_of_arrays(x, exponen
         assert type(ours) is type(theirs)
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint64, np.float64, np.bool_])
+@pytest.mark.parametrize("given", [np.array(4), np.array(4, np.int8), np.array(4.0), np.array([4])])
+def test_a_scalar_type_makes_scalars_of_its_own_dtype_too(dtype, given):
+    (found, _), (expected, _) = both(lambda x: dtype(x), given.astype(dtype))
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("number", [-3, 70000, 2**40, 3])
+@pytest.mark.parametrize("x", [np.array(8, np.uint16), np.array([8], np.uint8), np.uint16(8)])
+def test_numbers_wrap_around_in_where(x, number):
+    mask = np.array([[True, False]])
+    (found, _), (expected, _) = both(lambda c, x: np.where(c, x, number), mask, x)
+    assert_same(found, expected)
+
+
+@pytest.mark.skipif(not hasattr(np, "unstack"), reason="NumPy 2.1 brought unstack")
+def test_unstack_takes_a_sequence_of_one_axis():
+    x = np.arange(6.0).reshape(2, 3)
+    (found, _), (expected, _) = both(lambda x: np.unstack(x, axis=(-1,)), x)
+    assert_same(found, expected)
+    with pytest.raises(ValueError, match="same number of elements"):
+        npaccel.jit(lambda x: np.unstack(x, axis=(0, 1)), backend="eager")(x)
+
+
+def test_the_polynomial_without_zeros_is_a_python_float():
+    (found, _), (expected, _) = both(np.poly, np.array([]))
+    assert_same(found, expected)
