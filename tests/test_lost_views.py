@@ -205,6 +205,17 @@ def test_the_size_of_an_array_that_only_gives_its_size(backend):
         assert_same(jitted(np.ones(n), np.ones(3)), np.ones(3) + n)
 
 
+def test_the_shape_of_a_list_of_open_sizes():
+    def f(a):
+        return a.sum() + np.sum(np.shape([a, a + 1]))
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", dynamic=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        for n in (4, 5):
+            assert_same(jitted(np.ones(n)), f(np.ones(n)))
+
+
 @pytest.mark.parametrize("count", [np.size, np.shape])
 def test_the_size_of_an_array_of_open_sizes(count):
     def f(a):

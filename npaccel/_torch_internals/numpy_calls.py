@@ -110,10 +110,13 @@ def _place_of_out(function: Callable[..., Any]) -> int:
     return names.index("out") if "out" in names else len(names)
 
 
+def _realized(variable: Any) -> Any:
+    return variable.realize() if isinstance(variable, LazyVariableTracker) else variable
+
+
 def _without_builtin(variable: Any) -> Any:
     """Return a variable that a graph can hold: Dynamo has no form for the type `complex`."""
-    if isinstance(variable, LazyVariableTracker):
-        variable = variable.realize()
+    variable = _realized(variable)
     if isinstance(variable, BuiltinVariable) and variable.fn is complex:
         return NumpyDTypeVariable(np.dtype(complex))
     return variable
@@ -198,7 +201,9 @@ def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) 
         except NotImplementedError as error:
             return refuse(f"this call of {row.name}", "", " ".join(str(error).split()))
         if _has_symbols(found) and len(args) == 1 and not kwargs:
-            return args[0].var_getattr(tx, row.name.rpartition(".")[2])
+            array = _realized(args[0])
+            if isinstance(array, NumpyNdarrayVariable):
+                return array.var_getattr(tx, row.name.rpartition(".")[2])
         return build_constant(tx, found)
     return emit(tx, row_operation(row), list(args), kwargs)
 
