@@ -11,11 +11,11 @@ import torch
 from npaccel._numpy._axes import axis_of
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import INT64, as_tensor, cast, check_cast, is_scalar, to_numpy
-from npaccel._numpy._indexing import fitted, selected, value_for
+from npaccel._numpy._indexing import fitted, getitem, selected, setitem, value_for
 from npaccel._numpy._joining import split_at
 from npaccel._numpy._manipulation import along, moveaxis, reshaped
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import depends_on_data, surely
 
 
 @implements(np.tile)
@@ -95,6 +95,10 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> torch.Tensor:
         place = _checked_place(obj, size, where)
         first, _, last = split_at(x, [place, place + 1], where)
         return torch.cat([first, last], where)
+    if depends_on_data(size):
+        left = torch.ones(size, dtype=torch.bool, device=x.device)
+        setitem(left, _known_places(obj), False)
+        return getitem(x, (*(slice(None),) * where, left))
     kept = np.delete(np.arange(_known(size)), _known_places(obj)).tolist()
     return selected(x, where, _constant(kept, x))
 

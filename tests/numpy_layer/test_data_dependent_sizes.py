@@ -26,6 +26,8 @@ FUNCTIONS = [
     lambda x: np.unique(x)[np.argmax(np.unique(x, return_counts=True)[1])],
     lambda x: np.unique(x[x > 0], return_counts=True)[1],
     lambda x: np.array([x[x > 0], x[x < 9][x > 0]]),
+    lambda x: (np.delete(x[x > 0], [0, -1]), np.delete(x[x > 0], slice(None, None, 2))),
+    lambda x: np.delete(M[:, : x.size][np.arange(4) < x.size], [1, 0], axis=0),
     lambda x: (np.einsum("...i->...", x[x > 0]), np.einsum("i->", x[x > 0])),
 ]
 
