@@ -43,6 +43,8 @@ class Bounds(Writing):
         What is done before the loop.
     changing : frozenset of str
         Names that are assigned in the nest.
+    target : (str, int)
+        The array that the expression is written to, and the dimensions of the part.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]], ranks: Ranks, line: int) -> None:
@@ -55,6 +57,7 @@ class Bounds(Writing):
         self.bounds: dict[str, Bound] = {}
         self.changing: frozenset[str] = frozenset()
         self.begin: list[ast.stmt] = []
+        self.target: tuple[str, int] = "", 0
         self._fixed: dict[Any, str] = {}
         self._less_than: dict[str, tuple[str, int]] = {}
         self._expected: set[tuple[str, str]] = set()
@@ -104,6 +107,11 @@ class Bounds(Writing):
     def is_float64(self, array: str) -> bool:
         """Whether an array has elements of the one dtype that is taken."""
         return array in self.buffers or self.arrays[array].dtype == FLOAT64
+
+    def is_overwritten(self, view: View) -> bool:
+        """Whether a view, of fewer dimensions, is of the array that is written to."""
+        array, rank = self.target
+        return view.array == array and 0 < len(view.lengths) < rank and "" not in view.lengths
 
     def root(self, node: ast.expr) -> str:
         """Return the name that subscripts are of; empty if it is no name."""

@@ -43,7 +43,10 @@ def expression(rewriting: Bounds, node: ast.expr) -> Expression:
         raise rewriting.unfit("an operation on more than slices")
     if not rewriting.is_float64(view.array):
         raise rewriting.unfit("arrays of other numbers than float64")
-    return of_view(view)
+    made = of_view(view)
+    if rewriting.is_overwritten(view):  # A row of what is written is copied, not all of the result.
+        return of_view(materialised(rewriting, made))
+    return made
 
 
 def _combined(

@@ -365,7 +365,11 @@ class Rewriting(Bounds):
             _slice_expressions.exchange(self, target, value)
             return
         view = self.view(target) if op is not None else None  # In Python's order.
+        root = self.root(target)
+        array = self.held[root].memory if root in self.held else root
+        self.target = array, self.ranks.of(target)
         made = self.expression(value)
+        self.target = "", 0
         view = view or self.view(target)
         if view is None or not self.is_float64(view.array) or self._is_read_only(view.array):
             raise self.unfit("a write to this part of an array")
