@@ -63,6 +63,28 @@ def test_empty_arrays_are_written_by_parts():
     assert source.count("= empty_strided_cpu(") == 1
 
 
+def moves_alone(z, w):
+    k = np.array([2, 0, 1])
+    y = np.empty((2, *z.shape), z.dtype)
+    y[0], y[1] = z, w
+    z[1:] = z[:-1]
+    z[k] = w[:3]
+    w[:, 0] = z[:, 1]
+    w[w.real > 1] = 0
+    v = w.copy()
+    v.real[:, 2] = 2
+    return y, v, z.T.copy(), np.roll(w, 2), w[k], w.conj(), np.zeros_like(w), z.imag.copy()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_elements_that_are_only_moved(dtype, dynamic):
+    arrays = numbers(dtype, (37, 29)), numbers(dtype, (37, 29), seed=1)
+    jitted = run(moves_alone, *arrays, dynamic=dynamic)
+    calls = set(re.findall(r"torch\.ops\.(\w+\.\w+)\.\w+\(", jitted.report().graphs[0].source))
+    assert calls <= {"aten.view_as_complex", "aten.cat"}
+
+
 def test_several_results_in_one_loop():
     jitted = run(lambda z, w: (z * w, abs(z), z / w), numbers(complex), numbers(complex, seed=1))
     assert loops_of(jitted)[0] == 1

@@ -15,7 +15,7 @@ from torch.fx import Node
 
 from npaccel._torch_internals.complex_splitting import InMemory, Splitting, is_complex, value_of
 
-__all__ = ["MOVES"]
+__all__ = ["LEFT_ALONE", "MOVES"]
 
 _aten, _prims = torch.ops.aten, torch.ops.prims
 
@@ -261,30 +261,40 @@ def _moved(op: Any, places: Sequence[int]) -> Callable[..., Any]:
     return apply
 
 
-def _joined(at: Splitting, arrays: Sequence[Node], axis: int = 0) -> Any:
-    if all(is_complex(one) and one not in at.made for one in arrays):
-        whole = [at.memory_for(one, value_of(at.node).dtype.to_real()) for one in arrays]
-        return InMemory(at.emit(_aten.cat.default, whole, _axis(at, at.node, axis)))
-    return _moved(_aten.cat.default, (0,))(at, arrays, axis)
+def _if_made(op: Any) -> Callable[..., Any]:
+    """Return what does the same to both parts of what is computed, and leaves the rest to torch."""
+    of_parts = _moved(op, (0,))
+
+    def apply(at: Splitting, *args: Any, **kwargs: Any) -> Any:
+        if at.made.isdisjoint(at.node.all_input_nodes):
+            return NotImplemented
+        return of_parts(at, *args, **kwargs)
+
+    return apply
 
 
 #: What does the same to both parts, and which arguments are complex.
 _OF_PARTS: dict[Any, tuple[int, ...]] = {
-    _aten.cumsum.default: (0,),
     _aten.diagonal.default: (0,),
     _aten.flip.default: (0,),
     _aten.gather.default: (0,),
     _aten.index.Tensor: (0,),
     _aten.index_select.default: (0,),
-    _aten.mean.default: (0,),
-    _aten.mean.dim: (0,),
     _aten.repeat.default: (0,),
     _aten.scatter.src: (0, 3),
     _prims.rev.default: (0,),
-    _aten.sum.default: (0,),
-    _aten.sum.dim_IntList: (0,),
 }
+#: What torch does sooner to complex numbers in memory than a loop to their parts.
+_FASTER_WHOLE = (
+    _aten.cat.default,
+    _aten.cumsum.default,
+    _aten.mean.default,
+    _aten.mean.dim,
+    _aten.sum.default,
+    _aten.sum.dim_IntList,
+)
 MOVES: dict[Any, Callable[..., Any]] = {
+    **{op: _if_made(op) for op in _FASTER_WHOLE},
     **{op: _moved(op, places) for op, places in _OF_PARTS.items()},
     **{op: _viewed(op, change) for op, change in _VIEWS.items()},
     _aten.select.int: _selected,
@@ -298,10 +308,22 @@ MOVES: dict[Any, Callable[..., Any]] = {
     _aten.index_put.default: _put,
     _aten.copy.default: _copied,
     _aten.copy_.default: _stored,
-    _aten.cat.default: _joined,
     _aten.full.default: _filled,
     _aten.empty.memory_format: _left_empty,
     _aten.empty_permuted.default: _left_empty_in_order,
     _aten._to_copy.default: _cast,
     _prims.convert_element_type.default: _cast,
 }
+#: What isn't worth taking a graph apart for: views, and what torch does as well.
+LEFT_ALONE = frozenset(
+    {
+        *_VIEWS,
+        *_FASTER_WHOLE,
+        _aten.copy_.default,
+        _aten.diagonal.default,
+        _aten.select.int,
+        _aten.view_as_complex.default,
+        _aten.view_as_real.default,
+        _prims.clone.default,
+    }
+)

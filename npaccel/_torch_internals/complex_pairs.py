@@ -20,7 +20,7 @@ import torch
 from torch._inductor.decomposition import select_decomp_table
 from torch.fx import GraphModule, Node
 
-from npaccel._torch_internals.complex_moves import MOVES
+from npaccel._torch_internals.complex_moves import LEFT_ALONE, MOVES
 from npaccel._torch_internals.complex_splitting import (
     Pair,
     Real,
@@ -50,10 +50,11 @@ def split(module: GraphModule) -> list[str] | None:
     -------
     list of str or None
         The names of complex inputs, which are pairs of real numbers to the graph now. None where
-        nothing is computed with complex numbers, and the graph is as it was.
+        complex arrays are viewed only, or read by what takes nothing else, and the graph is as it
+        was.
     """
     graph = module.graph
-    if not any(node.target in _ARITHMETIC and touches(node) for node in graph.nodes):
+    if not any(node.target in _COMPUTED and touches(node) for node in graph.nodes):
         return None
     splitting = Splitting(graph, _HANDLERS)
     splitting.run()
@@ -292,3 +293,5 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     _aten.conj_physical.default: _conjugate,
     _aten._conj_physical.default: _conjugate,
 }
+#: What is worth taking a graph apart for.
+_COMPUTED = _HANDLERS.keys() - LEFT_ALONE
