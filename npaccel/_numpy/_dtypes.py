@@ -347,12 +347,25 @@ def cast(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
         return tensor != 0  # Inductor's cast takes twice as long
     if tensor.is_complex() and not target.is_complex:
         real = torch.real(tensor)  # a view: a cast must not share memory
-        return real.clone() if real.dtype == target else real.to(target)
+        return real.clone() if real.dtype == target else cast(real, dtype)
     if tensor.dtype.is_floating_point and target in (torch.uint8, torch.uint16):
         return tensor.to(torch.int32).to(target)  # C's way; torch's own differs beyond int32
     if tensor.dtype.is_floating_point and target == torch.uint32:
         return tensor.to(torch.int64).to(target)  # Inductor's own has 2**32 - 1 for all below 0
+    if tensor.dtype.is_floating_point and target == torch.uint64:
+        return _as_uint64(tensor)
     return tensor.to(target)
+
+
+def _as_uint64(tensor: torch.Tensor) -> torch.Tensor:
+    """Cast floats as C does with whole numbers of 64 bits alone: negative ones wrap around.
+
+    The vector instructions of AVX512, that the compiler takes, have 2**64 - 1 for all below 0.
+    """
+    half = 2.0**63
+    large = tensor >= half
+    whole = torch.where(large, tensor - half, tensor).to(torch.int64)
+    return torch.where(large, whole ^ torch.iinfo(torch.int64).min, whole).to(torch.uint64)
 
 
 def check_cast(source: DType, target: DType, casting: str = "same_kind") -> None:
