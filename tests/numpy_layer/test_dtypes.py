@@ -187,10 +187,11 @@ def test_cast_all_pairs(source):
 
 
 @pytest.mark.inductor
-@pytest.mark.parametrize("code", ["f", "d"])
+@pytest.mark.parametrize("code", ["f", "d", "F", "D"])
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_negative_floats_as_unsigned_integers(code):
     def f(x):
-        return [(x + 0).astype(target) for target in "BHI"]
+        return [*((x + 0).astype(target) for target in "BHI"), (x * 2**30).astype("Q")]
 
     x = np.array([-1.5, -5, 3.7, 250] * 20, code)
     got = npaccel.jit(f, backend="inductor", cache=False)(x)
