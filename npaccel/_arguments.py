@@ -379,6 +379,9 @@ CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "tensor": tensor,
 }
 
+#: Those of them that always copy.
+COPYING = frozenset({"copied", "resolved"})
+
 
 def how_converted(value: Any) -> str:
     """Choose how arrays like this one become tensors: a key of `CONVERTERS`.

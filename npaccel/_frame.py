@@ -357,7 +357,8 @@ class Frame:
             shares = isinstance(original, torch.Tensor) or np.shares_memory(
                 original, tensors[i].detach().cpu().numpy()
             )
-            if original is not tensors[i] and not (shares and self.inputs[i].how != "copied"):
+            is_copy = self.inputs[i].how in _arguments.COPYING or not shares
+            if original is not tensors[i] and is_copy:
                 copy_back(original, tensors[i])
 
     # -- Planning -------------------------------------------------------------
@@ -586,7 +587,8 @@ class Frame:
             item = self.inputs[owner]
             if item.how == "readonly":
                 found.add(output.index)
-            elif item.how == "copied" and self.backend == "inductor" and not output.is_scalar:
+            copies = item.how in _arguments.COPYING and self.backend == "inductor"
+            if copies and not output.is_scalar:
                 return None
         return frozenset(found)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import CONVERTERS
+from npaccel._arguments import CONVERTERS, COPYING
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
 from npaccel._results import Template, apart, has_overlap, template_code
@@ -269,7 +269,7 @@ def _write_back(plan: Plan) -> list[str]:
 
 def is_copied(item: InputPlan, plan: Plan) -> bool:
     """Whether the compiled code works on a copy of an input."""
-    if item.how == "copied" or item.narrow:
+    if item.how in COPYING or item.narrow:
         return True
     return plan.device != "cpu" and not (plan.tensors and item.how == "tensor")
 

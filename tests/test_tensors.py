@@ -137,3 +137,23 @@ def test_streams_are_respected():
         got = jitted(x)
     stream.synchronize()
     assert bool((got == 7).all())
+
+
+@pytest.mark.parametrize(
+    "lazy", [torch.conj, lambda z: torch._neg_view(z), lambda z: z.conj().imag]
+)
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_tensors_that_are_conjugated_on_reading_are_written(backend, lazy):
+    def scale(z):
+        z *= 3
+        z[1:] += z[0]
+        return z
+
+    jitted = npaccel.jit(scale, backend=backend, cache=False)
+    for _ in range(2):
+        base = torch.randn(5, dtype=torch.complex128)
+        mine, wanted = base.clone(), lazy(base).clone()
+        found = jitted(lazy(mine))
+        scale(wanted)
+        torch.testing.assert_close(lazy(mine).clone(), wanted)
+        torch.testing.assert_close(found.clone(), wanted)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from npaccel import _runner
-from npaccel._arguments import CONVERTERS, how_converted, token
+from npaccel._arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._engine import Engine
 from npaccel._guards import Condition, check_code
 from npaccel._results import (
@@ -176,7 +176,7 @@ def _check(plan: Plan, values: Sequence[Any]) -> None:
         raise CannotStayError("it draws random numbers")
     if plan.read_only or any(type(value) is np.ndarray for value in values):
         raise CannotStayError("an array is read-only or laid out so that it is copied")
-    if any(item.narrow or item.how == "copied" for item in plan.inputs):
+    if any(item.narrow or item.how in COPYING for item in plan.inputs):
         raise CannotStayError("an array is copied at every call")
 
 

@@ -28,7 +28,7 @@ from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
 from npaccel import _results
-from npaccel._arguments import how_converted, to_tensor
+from npaccel._arguments import COPYING, how_converted, to_tensor
 from npaccel._numpy import _table
 from npaccel._numpy._context import settings
 from npaccel._torch_internals import vectorized_calls
@@ -62,7 +62,7 @@ def patch_inputs() -> None:
     def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
         if not active.depth:
             return original_ndarray(self, value)
-        if active.pieces and how_converted(value) == "copied":
+        if active.pieces and how_converted(value) in COPYING:
             refuse("an array that NumPy hands on", "", _NOT_SHARED)
         strides = value.strides
         if not value.flags.writeable or any(stride < 0 for stride in strides):
