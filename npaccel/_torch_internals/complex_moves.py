@@ -82,9 +82,13 @@ _VIEWS: dict[Any, _Change] = {
     _aten.view.default: _of_size,
 }
 
+_VIEWED_AS_THEY_LIE = (_aten.view.default, _aten._unsafe_view.default)
+
 
 def _viewed(op: Any, change: _Change) -> Callable[..., Any]:
     of_parts = _moved(op, (0,))
+    # Pairs may lie in memory in another order than torch's complex numbers would.
+    in_memory = _aten.reshape.default if op in _VIEWED_AS_THEY_LIE else op
 
     def apply(at: Splitting, x: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_complex(at.node) or not is_complex(x):
@@ -92,7 +96,7 @@ def _viewed(op: Any, change: _Change) -> Callable[..., Any]:
         changed = None if x in at.made else change(at, x, *args)
         if changed is None or kwargs.get("memory_format") not in _FORMATS:
             return of_parts(at, x, *args, **kwargs)
-        return InMemory(at.emit(op, at.memory(x), *changed, **kwargs))
+        return InMemory(at.emit(in_memory, at.memory(x), *changed, **kwargs))
 
     return apply
 

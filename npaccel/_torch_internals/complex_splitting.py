@@ -278,10 +278,11 @@ class Splitting:
     def copy(self, op: Any, array: Node, like: torch.Tensor) -> Node:
         """Copy pairs to memory in the order of another array's axes."""
         order = _order(like)
+        packed = {"memory_format": torch.contiguous_format}
         if order == sorted(order):
-            return self.emit(op, array)
+            return self.emit(op, array, **packed)
         turned = self.emit(_aten.permute.default, array, [*order, len(order)])
-        return self._turned_back(self.emit(op, turned), order)
+        return self._turned_back(self.emit(op, turned, **packed), order)
 
     def _turned_back(self, array: Node, order: Sequence[int]) -> Node:
         back = [order.index(axis) for axis in range(len(order))]

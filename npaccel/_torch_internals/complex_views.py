@@ -39,6 +39,7 @@ _VIEWS = frozenset(
         _aten.diagonal.default,
         _aten.expand.default,
         _aten.permute.default,
+        _aten.reshape.default,
         _aten.select.int,
         _aten.slice.Tensor,
         _aten.split.Tensor,
