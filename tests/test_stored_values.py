@@ -55,8 +55,11 @@ def test_it_is_computed_in_loops_of_its_own(function, called, dynamic, source):
     compiled = npaccel.jit(
         function, backend="inductor", default_float="float64", cache=False, dynamic=dynamic
     )
-    x = np.random.default_rng(0).normal(size=(16, 16))
+    x = np.random.default_rng(0).normal(size=(64, 64))  # half of it, too, is whole vectors
     assert_same(compiled(x), function(x), rtol=1e-12)
     for name in called:  # by vectors: a number alone is std::sin's
-        assert len(re.findall(rf"tmp\d+\.{name}\(\)", source[0])) <= (2 if dynamic else 1), name
-        assert f"std::{name}(" not in source[0]
+        assert 1 <= len(re.findall(rf"tmp\d+\.{name}\(\)", source[0])) <= (2 if dynamic else 1), (
+            name
+        )
+        if not (dynamic and function is twiddled):  # what is left of complex arrays are numbers
+            assert f"std::{name}(" not in source[0]

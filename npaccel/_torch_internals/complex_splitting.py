@@ -90,10 +90,11 @@ class Splitting:
         self._memory: dict[Node, Node] = {}
         self._wholes: dict[Node, Node] = {}
         self.node: Node = next(iter(graph.nodes))
-        #: Where the writes to arguments begin, behind all that may read them.
-        self._end = graph.output_node()
-        while self._end.prev.target is _aten.copy_.default:
-            self._end = self._end.prev
+        #: Where the writes to arguments begin, behind all that may read them. Only views for the
+        #: results may follow.
+        writes = graph.find_nodes(op="call_function", target=_aten.copy_.default, sort=True)
+        ends = [node for node in writes if node.args[0].op == "placeholder"]
+        self._end = ends[0] if ends else graph.output_node()
 
     def run(self) -> None:
         """Go through the nodes."""
