@@ -255,7 +255,10 @@ class Splitting:
             return self._wholes[node]
         if node not in self.made and node not in self._memory:
             return node
-        with self.graph.inserting_before(self._end if self.node.op == "output" else self.node):
+        known = (self._memory[node],) if node in self._memory else self.pairs[node]
+        is_early = all(one < self._end for one in known if isinstance(one, Node))
+        is_result = self.node.op == "output" and is_early
+        with self.graph.inserting_before(self._end if is_result else self.node):
             self._wholes[node] = self.emit(_aten.view_as_complex.default, self.memory(node))
         return self._wholes[node]
 
