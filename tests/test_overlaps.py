@@ -45,10 +45,10 @@ y = z[:20]; y[:] *= y[:] - 2.0; d = np.diff(y[:, 0], n=2); z[:, 1] = z[:, 0] + 1
 """.strip().splitlines()
 
 
-def together(statements, local):
-    """Return a function that does each statement to an array of its own."""
+def together(statements, local, given=("k",)):
+    """Return a function that does each statement to an array of its own, after what is given."""
     names = [f"a{i}" for i in range(len(statements))]
-    lines = [f"def run(k, {', '.join(names)}):"]
+    lines = [f"def run({', '.join([*given, *names])}):"]
     for name, statement in zip(names, statements, strict=True):
         lines.append(f"    z = {name}{' * 2' if local else ''}")
         lines += [f"    {part.strip()}" for part in statement.split(";")]

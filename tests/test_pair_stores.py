@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from test_complex_pairs import DTYPES, compare, grid, numbers
+from test_overlaps import together
 
 import npaccel
 from npaccel._torch_internals import pair_stores
@@ -151,20 +152,13 @@ np.add.at(z, k, z[:3] * 2); z[:, 3] = np.trace(z * 2)
     [("F", False, True), ("D", False, None), ("D", True, None)],
 )
 def test_statements(dtype, local, dynamic):
-    names = [f"a{i}" for i in range(len(STATEMENTS))]
-    lines = [f"def run(k, c, {', '.join(names)}):"]
-    for name, statement in zip(names, STATEMENTS, strict=True):
-        lines.append(f"    z = {name}{' * 2' if local else ''}")
-        lines += [f"    {part.strip()}" for part in statement.split(";")]
-        lines.append(f"    {name} = z")
-    space = {"np": np}
-    exec("\n".join([*lines, f"    return {', '.join(names)}"]), space)
+    run = together(STATEMENTS, local, ("k", "c"))
     arrays = [numbers(dtype, (37, 37), seed) for seed in range(len(STATEMENTS))]
     c = numbers(dtype, (37, 37), 99)
     own, other = ([a.copy() for a in arrays] for _ in range(2))
-    jitted = npaccel.jit(space["run"], default_float="float64", cache=False, dynamic=dynamic)
+    jitted = npaccel.jit(run, default_float="float64", cache=False, dynamic=dynamic)
     k = np.array([2, 0, 1])
-    found, wanted = jitted(k, c, *own), space["run"](k, c, *other)
+    found, wanted = jitted(k, c, *own), run(k, c, *other)
     tolerance = 1e-3 if dtype == "F" else 1e-12
     for text, *pair in zip(STATEMENTS * 2, (*found, *own), (*wanted, *other), strict=True):
         np.testing.assert_allclose(*pair, tolerance, tolerance, err_msg=text)

@@ -13,6 +13,7 @@ import operator
 from collections.abc import Hashable
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch.utils import _pytree as pytree
 
@@ -49,7 +50,8 @@ def with_shared_masks(module: torch.fx.GraphModule) -> None:
             continue
         x, mask, axis = node.args
         group = groups.setdefault((keys[mask], axis), [node])
-        if node is not group[0] and order[x] < order[group[0]]:
+        is_known_before = order[x] < order[group[0]]
+        if node is not group[0] and is_known_before and isinstance(_size(node), sympy.Symbol):
             group.append(node)
     for group in groups.values():
         _read_at_once(graph, group)
@@ -75,16 +77,20 @@ def _constant(value: Any) -> Hashable:
     return None
 
 
+def _size(node: torch.fx.Node) -> Any:
+    """Return how many elements a mask leaves, as the compiler knows it."""
+    _, _, axis = node.args
+    return node.meta["val"].shape[axis].node.expr
+
+
 def _read_at_once(graph: torch.fx.Graph, group: list[torch.fx.Node]) -> None:
     first = group[0]
     _, mask, axis = first.args
     values = [node.meta["val"] for node in group]
     shapes = first.meta["val"].fake_mode.shape_env
-    size = values[0].shape[axis].node.expr
-    for value in values[1:]:
-        other = value.shape[axis].node.expr
-        if other != size:
-            shapes._eliminate_unbacked(other, size)
+    for node in group[1:]:
+        if _size(node) != _size(first):
+            shapes._eliminate_unbacked(_size(node), _size(first))
     with graph.inserting_before(first):
         every = graph.call_function(_CHOSEN_EACH, ([node.args[0] for node in group], mask, axis))
         each = [graph.call_function(operator.getitem, (every, i)) for i in range(len(group))]
