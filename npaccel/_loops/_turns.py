@@ -43,7 +43,7 @@ _FIRST_PAUSE = 256
 _REST = 5e-3
 #: So many seconds BLAS's threads spin, which keeps OpenMP's from their work.
 _SPIN = 0.12
-#: Turns in NumPy in which BLAS's threads wake; turns that are timed together.
+#: Turns in which BLAS's or OpenMP's threads wake; turns that are timed together.
 _WAKING, _SEVERAL = 7, 8
 #: Bodies that take longer, in seconds, are timed by single turns.
 _LONG = 100e-6
@@ -214,10 +214,11 @@ class TurnRunner:
         wakes = self._wakes_threads
         if wakes and self.chosen is None and any(r.is_in_numpy for r, _ in self._regions):
             time.sleep(_SPIN)
-        for stays in (True, False, False, True):
+        # As long as NumPy's threads spin, compiled code can't be timed again.
+        for stays in (True, False) if wakes else (True, False, False, True):
             if wakes and not stays:
                 time.sleep(_REST)
-            for count in (_WAKING if wakes and not stays else 1, 1, _SEVERAL):
+            for count in (_WAKING if wakes else 1, 1, _SEVERAL):
                 values, seconds = self._go(turns, values, count, stays)
                 if count != _WAKING or turns.is_done:
                     best[stays] = min(best[stays], seconds)

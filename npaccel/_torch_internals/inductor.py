@@ -40,6 +40,7 @@ from npaccel._torch_internals.complex_views import known_as_views, seen_as_real
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.huge_pages import use_huge_pages
+from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.mask_reads import masks_read_by_kernels
@@ -361,7 +362,7 @@ def _is_plain(metadata: Any, mutated: set[int]) -> bool:
 @contextlib.contextmanager
 def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
     """Set Inductor up for npaccel while one graph compiles."""
-    with (
+    parts = (
         _environment("TORCHINDUCTOR_CACHE_DIR", str(scratch)),
         inductor_config.patch(
             {
@@ -385,12 +386,16 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         all_roundings(graph),
         _numbers_in_full(),
         narrow_as_written(),
+        lanes_folded_by_halves(),
         no_needless_errors(),
         fast_mask_stores(),
         masks_read_by_kernels(),
         fast_vector_operations(),
         vectorized_by_gcc(),
-    ):
+    )
+    with contextlib.ExitStack() as stack:
+        for part in parts:
+            stack.enter_context(part)
         yield
 
 
