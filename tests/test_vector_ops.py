@@ -123,11 +123,34 @@ def test_hypotenuses_are_the_librarys():
         np.testing.assert_array_max_ulp(compiled(x, y), np.hypot(x, y), 1)
 
 
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_the_greatest_and_least_of_all_find_nan_and_infinity_anywhere(dtype):
+    def extremes(x, m):
+        return np.max(x), np.min(x), np.max(m, axis=1), np.min(m, axis=0)
+
+    fn = npaccel.jit(extremes, default_float="float64", strict=True)
+    drawn = np.random.default_rng(0).integers(-99, 99, 40_003).astype(dtype)
+    specials = (np.nan, np.inf, -np.inf) if dtype != "int64" else (2**63 - 1, -(2**63))
+    for special in specials:
+        for place in (0, 1, 17, 20_001, 39_999, 40_002):
+            x = drawn.copy()
+            x[place] = special
+            m = x[:40_000].reshape(200, 200)
+            for found, expected in zip(fn(x, m), extremes(x, m), strict=True):
+                np.testing.assert_array_equal(found, expected)
+
+
 def test_inductor_is_left_as_it_was():
     from torch._inductor.codegen.cpp import CppVecKernel, CppVecOverrides
 
     names = ("abs", "isnan", "isinf", "signbit", "to_dtype_bitcast")
-    kernel_names = ("get_to_dtype_expr", "_get_mask_cast", "_get_vec_load_line")
+    kernel_names = (
+        "get_to_dtype_expr",
+        "_get_mask_cast",
+        "_get_vec_load_line",
+        "reduction_combine_vec",
+    )
 
     def state():
         return [vars(CppVecOverrides)[name] for name in names] + [

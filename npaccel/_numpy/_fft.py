@@ -22,6 +22,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
     to_torch,
 )
+from npaccel._numpy._manipulation import roll
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
 from npaccel._torch_internals.sizes import holds_here, surely
@@ -331,15 +332,13 @@ def _shiftable(x: Any, axes: Any) -> torch.Tensor:
 def fftshift(x: Any, axes: Any = None) -> Any:
     """`numpy.fft.fftshift`: frequency 0 goes to the middle."""
     x = _shiftable(x, axes)
-    for axis in _shift_axes(x, axes):
-        x = torch.roll(x, x.shape[axis] // 2, axis)
-    return x
+    axes = _shift_axes(x, axes)
+    return roll(x, [x.shape[axis] // 2 for axis in axes], axes)
 
 
 @implements(np.fft.ifftshift)
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """`numpy.fft.ifftshift`, which undoes `fftshift`."""
     x = _shiftable(x, axes)
-    for axis in _shift_axes(x, axes):
-        x = torch.roll(x, -(x.shape[axis] // 2), axis)
-    return x
+    axes = _shift_axes(x, axes)
+    return roll(x, [-(x.shape[axis] // 2) for axis in axes], axes)

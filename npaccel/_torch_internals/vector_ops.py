@@ -4,8 +4,8 @@ For an operation without a vector form Inductor stores the lanes, loops over the
 loads the results: `isnan` of a million float64 takes 3 ms, of which NumPy needs 0.3.
 The forms here are comparisons, moves of bits, and AVX512's own conversions.
 
-Read from torch/_inductor/codegen/cpp.py (CppVecOverrides, CppVecKernel.get_to_dtype_expr)
-of 2.11 and 2.13.
+Read from torch/_inductor/codegen/cpp.py (CppVecOverrides; get_to_dtype_expr and
+reduction_combine_vec of CppVecKernel) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -221,6 +221,31 @@ def _loaded(original: Any) -> Any:
     return get_vec_load_line
 
 
+#: The greatest or least of what was, x, and what comes, y: NaN where one is. The header's way
+#: compares both, and each step waits for the comparison of the one before. AVX512's instruction
+#: returns its second operand where one is NaN, so that only what comes has to be looked at.
+_FOLD = "_mm512_mask_mov_{t}(_mm512_{name}_{t}({y}, {x}), _mm512_cmp_{t}_mask({y}, {y}, 3), {y})"
+_LANES = {torch.float64: "pd", torch.float32: "ps"}
+
+
+def _folded(original: Any) -> Any:
+    def reduction_combine_vec(
+        self: Any, reduction_type: str, var: Any, next_value: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        dtype = getattr(next_value, "dtype", None)
+        if reduction_type not in ("max", "min") or dtype not in _LANES or self.tail_size:
+            return original(self, reduction_type, var, next_value, *args, **kwargs)
+        lanes = f"at::vec::Vectorized<{DTYPE_TO_CPP[dtype]}>"
+        if self._get_num_vectors(dtype) == 1:
+            step = _FOLD.format(t=_LANES[dtype], name=reduction_type, x=var, y=next_value)
+            return f"{lanes}({step})"
+        step = _FOLD.format(t=_LANES[dtype], name=reduction_type, x="x", y="y")
+        pair = f"const {lanes}& x, const {lanes}& y"
+        return f"{var}.binary_op({next_value}, []({pair}) {{ return {lanes}({step}); }})"
+
+    return reduction_combine_vec
+
+
 @contextlib.contextmanager
 def fast_vector_operations() -> Iterator[None]:
     """Let kernels that are generated meanwhile compute these by vectors."""
@@ -230,6 +255,7 @@ def fast_vector_operations() -> Iterator[None]:
             (CppVecKernel, "get_to_dtype_expr", _converted),
             (CppVecKernel, "_get_mask_cast", lambda original: _cast_mask),
             (CppVecKernel, "_get_vec_load_line", _loaded),
+            (CppVecKernel, "reduction_combine_vec", _folded),
         ]
     with patched(patches):
         yield
