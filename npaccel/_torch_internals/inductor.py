@@ -51,6 +51,7 @@ from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.pair_stores import stores_of_pairs
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
+from npaccel._torch_internals.shared_loops import loops_shared_by_size
 from npaccel._torch_internals.shared_masks import with_shared_masks
 from npaccel._torch_internals.stored_values import computed_once
 from npaccel._torch_internals.vector_ops import fast_vector_operations
@@ -391,6 +392,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         fast_mask_stores(),
         masks_read_by_kernels(),
         fast_vector_operations(),
+        loops_shared_by_size(),
         vectorized_by_gcc(),
     )
     with contextlib.ExitStack() as stack:
