@@ -404,6 +404,10 @@ def how_converted(value: Any) -> str:
     return "direct" if type(value) is np.ndarray else "plain"
 
 
+#: The most frequent types that neither are tensors nor hold any.
+_WITHOUT_PARTS = frozenset([np.ndarray, np.float64, np.int64, np.bool_, float, int, bool])
+
+
 def device_of(values: Sequence[Any]) -> torch.device | None:
     """Return the device of the tensors among the arguments, None without any.
 
@@ -416,6 +420,8 @@ def device_of(values: Sequence[Any]) -> torch.device | None:
     devices: dict[torch.device, None] = {}
     zero_d = False
     for i, value in enumerate(values):
+        if type(value) in _WITHOUT_PARTS:
+            continue
         for _, part in parts(value, str(i)):
             if isinstance(part, torch.Tensor):
                 if part.ndim == 0 and part.device.type == "cpu":

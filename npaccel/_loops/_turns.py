@@ -187,8 +187,8 @@ class TurnRunner:
             self.chosen = self._may_stay
             if self.chosen or all(region.is_in_numpy for region, _ in self._regions):
                 self._note("")
-            else:
-                self.is_over = True  # Python goes on calling the regions.
+            else:  # Python goes on calling the regions, of which each may change its way.
+                self.chosen, turns.wait = None, turns.count + _FIRST_PAUSE
                 return values
         if turns.is_done:
             return values

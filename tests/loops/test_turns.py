@@ -554,6 +554,36 @@ def test_large_products_are_tried_once_in_numpy(plain):
         assert len(called) == 3
 
 
+def crossed_out(flags, n):
+    for i in range(2, n):
+        if not flags[i]:
+            continue
+        flags[i * i :: i] = False
+
+
+@pytest.mark.inductor
+def test_a_loop_follows_its_regions_to_numpy(monkeypatch, ways):
+    """Also one that reads elements, which no tensor can stand for."""
+    faster = {"in NumPy": False}
+
+    def choose(self):
+        self.was_timed, self.left = True, 1
+        self.chosen = self._in_numpy if faster["in NumPy"] else self._compiled
+
+    monkeypatch.setattr(_region.Region, "_choose", choose)
+    jitted = npaccel.jit(crossed_out, default_float="float64", cache=False)
+    for in_numpy in (False, True):
+        faster["in NumPy"] = in_numpy
+        for _ in range(4):
+            ways.clear()
+            ours, theirs = np.ones((2, 200), bool)
+            jitted(ours, 200)
+            crossed_out(theirs, 200)
+            assert_same(ours, theirs)
+        assert any(not stays for stays, _ in ways) == in_numpy
+    assert jitted.report().loops[0].engine == "NumPy"
+
+
 def iterated(a, x, turns=3, shift=0.0):
     for _ in range(turns):
         x = a @ x + shift
