@@ -489,7 +489,7 @@ answer(before=before, after=add(4))
 """
 
 
-def test_the_scratch_folder_is_cleaned_meanwhile(tmp_path):
+def test_the_scratch_folder_is_cleaned_meanwhile(own_cache):
     """What the compiler has made once for all kernels is made again."""
-    found = children.run(SUBJECT + CLEANED, NPACCEL_CACHE_DIR=str(tmp_path))
+    found = children.run(SUBJECT + CLEANED, NPACCEL_CACHE_DIR=str(own_cache))
     assert found == {"before": [1, 4, 7, 10, 13], "after": [1, 5, 9, 13, 17]}

@@ -481,7 +481,7 @@ def test_programs(program, n):
 def test_bodies_compile_once(program):
     jitted = npaccel.jit(program, backend="eager", loops="compile")
     long = np.linspace(-1.0, 2.0, 600)
-    quadratic = program in (looping_body, counting_loops, in_loops)
+    quadratic = program in (looping_body, counting_loops, in_loops, nested)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PerformanceWarning)
         for n in (5, 7):  # What the functions compute with n besides is compiled for any n.
