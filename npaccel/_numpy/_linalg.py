@@ -202,7 +202,7 @@ def least_squares(
         rcond = _eps(x) * max(n, m)
     elif not isinstance(rcond, torch.Tensor) and rcond < 0:
         rcond = _eps(x)  # LAPACK's reading of a negative bound
-    if isinstance(m, int) and isinstance(n, int) and 0 < 2 * n <= m:  # as LAPACK does, for time
+    if all(isinstance(size, int) for size in x.shape) and 0 < 2 * n <= m:  # LAPACK's way, faster
         q, x = torch.linalg.qr(x)
         y = torch.matmul(conjugate(transposed(q)), y)
     left, values, right = torch.linalg.svd(x, full_matrices=False)
