@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextvars
+import ctypes
+import functools
 import os
+import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 
@@ -23,17 +28,23 @@ def in_threads(work: Callable[[P], T], parts: Iterable[P], *, helps: bool = Fals
     thread takes parts of its own, and torch uses no others in it.
 
     Where the calling thread `helps`, it takes parts as well, from the last: its core is awake, and
-    others may be busy. This is for work that doesn't use torch.
+    others may be busy. This is for work that doesn't use torch. Where torch's threads are those of
+    GNU OpenMP, they take parts too: they keep their cores busy for 5 ms after each loop of compiled
+    code, while they wait for the next one, and other threads would have to share these with them.
     """
     parts = list(parts)
     threads = torch.get_num_threads()
     if threads == 1 or len(parts) < 2:
         return [work(part) for part in parts]
     contexts = [contextvars.copy_context() for _ in parts]
-    tasks = [
-        _workers(threads).submit(context.run, work, part)
+    calls = [
+        functools.partial(context.run, work, part)
         for context, part in zip(contexts, parts, strict=True)
     ]
+    team = _openmp() if helps else None
+    if team is not None:
+        return _in_team(team, threads, calls)
+    tasks = [_workers(threads).submit(call) for call in calls]
     own: dict[int, T] = {}
     try:
         for i in reversed(range(len(tasks))) if helps else ():
@@ -43,6 +54,54 @@ def in_threads(work: Callable[[P], T], parts: Iterable[P], *, helps: bool = Fals
         wait([task for task in tasks if not task.cancelled()])
     return [own[i] if i in own else task.result() for i, task in enumerate(tasks)]
 
+
+# -- Threads of OpenMP ----------------------------------------------------------------
+
+
+@functools.cache
+def _openmp() -> Any:
+    """Return GNU's function that has another run in each thread of torch's, or None without it.
+
+    LLVM's and Intel's libraries have it too where they stand in for GNU's.
+    """
+    path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    if sys.platform != "linux" or not path.exists():
+        return None
+    return getattr(ctypes.CDLL(str(path)), "GOMP_parallel", None)  # also in what it is linked to
+
+
+def _in_team(team: Any, threads: int, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """Run tasks in threads of OpenMP's, the calling one among them."""
+    left = deque(enumerate(tasks))
+    done: dict[int, T] = {}
+    errors: list[BaseException] = []
+
+    def take(_: Any) -> None:
+        try:
+            for i, task in _taken(left):
+                done[i] = task()
+        except BaseException as error:  # noqa: BLE001 (C can't pass it on; raised below)
+            errors.append(error)
+
+    team(_FUNCTION(take), None, threads, 0)
+    if errors:
+        raise errors[0]
+    return [done[i] for i in range(len(tasks))]
+
+
+def _taken(left: deque[T]) -> Iterator[T]:
+    while True:
+        try:
+            item = left.popleft()
+        except IndexError:  # another thread has taken the last one
+            return
+        yield item
+
+
+#: How OpenMP calls what it runs.
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+# -- Threads of npaccel's own ---------------------------------------------------------
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 _lock = threading.Lock()

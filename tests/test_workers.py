@@ -1,0 +1,73 @@
+"""Work in several threads: OpenMP's where the caller helps, npaccel's own elsewhere."""
+
+import contextvars
+import threading
+
+import pytest
+import torch
+
+from npaccel import _workers
+
+asked = contextvars.ContextVar("asked", default=0)
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("helps", [False, True])
+def test_both_threads_take_parts(helps):
+    both = threading.Barrier(2, timeout=60)
+
+    def work(part):
+        if part < 2:
+            both.wait()  # Alone it would wait in vain.
+        return part * 10, asked.get(), threading.get_ident()
+
+    asked.set(7)
+    found = _workers.in_threads(work, range(9), helps=helps)
+    assert [(value, seen) for value, seen, _ in found] == [(part * 10, 7) for part in range(9)]
+    assert len({thread for *_, thread in found}) == 2
+
+
+@pytest.mark.parametrize("helps", [False, True])
+def test_errors_are_raised_when_all_have_ended(helps):
+    begun, ended = [], []
+
+    def work(part):
+        begun.append(part)
+        if part == 3:
+            raise KeyError("three")
+        ended.append(part)
+
+    with pytest.raises(KeyError, match="three"):
+        _workers.in_threads(work, range(6), helps=helps)
+    assert sorted(begun) == sorted([*ended, 3])
+
+
+@pytest.mark.skipif(_workers._openmp() is None, reason="torch's threads aren't GNU OpenMP's")
+def test_threads_that_wait_for_compiled_code_take_parts():
+    both = threading.Barrier(2, timeout=60)
+
+    def work(_):
+        both.wait()
+        return threading.current_thread().name
+
+    found = _workers.in_threads(work, range(2), helps=True)
+    assert not any(name.startswith("npaccel") for name in found), found
+
+
+def test_one_thread_needs_no_other():
+    torch.set_num_threads(1)
+    own = threading.get_ident()
+    found = _workers.in_threads(lambda _: threading.get_ident(), range(3), helps=True)
+    assert found == [own] * 3
+
+
+def test_a_team_of_one_does_all(monkeypatch):
+    monkeypatch.setattr(_workers, "_openmp", lambda: lambda take, data, threads, flags: take(data))
+    assert _workers.in_threads(str, range(3), helps=True) == ["0", "1", "2"]
