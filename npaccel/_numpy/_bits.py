@@ -94,6 +94,26 @@ def _counted(bits: torch.Tensor, count: Any) -> torch.Tensor:
     return torch.cat([bits, bits.new_zeros((*bits.shape[:-1], count - size))], -1)
 
 
+#: The steps that turn the bytes of a number round: which bits go up by how many, the others down.
+_EXCHANGES = {
+    torch.int32: ((0x00FF00FF, 8), (0x0000FFFF, 16)),
+    torch.int64: ((0x00FF00FF00FF00FF, 8), (0x0000FFFF0000FFFF, 16), (0x00000000FFFFFFFF, 32)),
+}
+_WHOLE = {4: torch.int32, 8: torch.int64}
+
+
+def _turned(x: torch.Tensor) -> torch.Tensor:
+    """Return numbers of two bytes or more with their bytes in reverse order, as some dtype."""
+    whole = _WHOLE.get(x.element_size())
+    if whole is None:
+        octets = x.clone().unsqueeze(-1).view(torch.uint8)
+        return torch.flip(octets, (-1,)).view(x.dtype).squeeze(-1)
+    bits = x.view(whole)
+    for low, width in _EXCHANGES[whole]:
+        bits = ((bits & low) << width) | ((bits >> width) & low)
+    return bits
+
+
 @implements("numpy.ndarray.byteswap", mutates=(0,))
 def byteswap(a: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """`numpy.ndarray.byteswap`: the bytes of every number in reverse order."""
@@ -103,8 +123,7 @@ def byteswap(a: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     if width == 1 or surely(a.numel() == 0):
         swapped = a if inplace else a.clone()
     else:
-        octets = parts.clone(memory_format=torch.contiguous_format).unsqueeze(-1)
-        turned = torch.flip(octets.view(torch.uint8), (-1,)).view(number).squeeze(-1)
+        turned = _turned(parts.contiguous()).view(number)
         swapped = torch.view_as_complex(turned) if a.is_complex() else turned
     if inplace:
         a.copy_(swapped)

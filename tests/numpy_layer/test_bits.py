@@ -6,6 +6,8 @@ import torch
 from chapter import ALL, check, data, implementation, traced
 from comparing import check as compare
 
+import npaccel
+
 as_strided = np.lib.stride_tricks.as_strided
 
 
@@ -104,3 +106,18 @@ def test_traces_with_symbolic_sizes():
     traced(np.packbits, np.arange(13) > 4)
     traced(np.unpackbits, np.arange(5, dtype="B"))
     traced(as_strided, np.arange(9.0), (3, 2), (8, 16))
+
+
+@pytest.mark.inductor
+def test_compiled_code_turns_the_bytes_of_every_dtype_and_of_slices():
+    def swapped(x):
+        return x.byteswap(), x[::2].byteswap(), x.reshape(4, -1).T.byteswap()
+
+    fn = npaccel.jit(swapped, default_float="float64", strict=True)
+    rng = np.random.default_rng(0)
+    for name in ("int16", "uint32", "int64", "float16", "float32", "float64", "complex128"):
+        dtype = np.dtype(name)
+        x = rng.integers(0, 256, 1000 * dtype.itemsize, dtype=np.uint8).view(dtype)
+        for found, expected in zip(fn(x), swapped(x), strict=True):
+            assert found.dtype == expected.dtype
+            assert found.tobytes() == expected.tobytes()
