@@ -139,6 +139,10 @@ class TurnRunner:
     def _regions(self) -> Collection[tuple[Region, int]]:
         return self.ways.regions.values()
 
+    @property
+    def _compilations(self) -> int:
+        return sum(region.engine.compilations for region, _ in self._regions)
+
     def _watch(self, regions: Sequence[Region]) -> bool:
         """Look at a turn's calls, to make the same ones on tensors."""
         if any(region.seen is None for region in regions):
@@ -243,7 +247,8 @@ class TurnRunner:
     def _go(
         self, turns: Turns, values: Sequence[Any], budget: int | None, stays: bool
     ) -> tuple[Sequence[Any], float]:
-        """Run so many turns one way; also give the seconds that one took."""
+        """Run so many turns one way; also give the seconds that one took, if none was compiled."""
+        compiled = self._compilations
         turns.begin(budget)
         if stays:
             values, seconds = self._on_tensors(turns, values)
@@ -253,7 +258,8 @@ class TurnRunner:
             values = self.ways.plain(turns, turns.some, *values)
             seconds = time.perf_counter() - start
         turns.end(budget)
-        return values, seconds / turns.done if turns.done else math.inf
+        says_nothing = not turns.done or self._compilations != compiled
+        return values, math.inf if says_nothing else seconds / turns.done
 
     def _on_tensors(self, turns: Turns, values: Sequence[Any]) -> tuple[Sequence[Any], float]:
         stay = Stay(values)

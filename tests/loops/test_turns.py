@@ -584,6 +584,26 @@ def test_a_loop_follows_its_regions_to_numpy(monkeypatch, ways):
     assert jitted.report().loops[0].engine == "NumPy"
 
 
+@pytest.mark.inductor
+def test_turns_that_compile_are_not_timed(monkeypatch):
+    """Else NumPy would run the others, as a turn with the compiler takes seconds."""
+    on_tensors, compiling = _turns.TurnRunner._on_tensors, []
+
+    def slow(self, turns, values):
+        result = on_tensors(self, turns, values)
+        if len(compiling) < 2:
+            next(iter(self.ways.regions.values()))[0].engine.compilations += 1
+            compiling.append(self)
+            return result[0], 100.0
+        return result[0], 0.0
+
+    monkeypatch.setattr(_turns.TurnRunner, "_on_tensors", slow)
+    jitted = npaccel.jit(swapped, default_float="float64", cache=False)
+    assert_same(jitted(X, 100), swapped(X, 100), rtol=1e-12)
+    assert len(compiling) == 2
+    assert compiling[0].chosen
+
+
 def iterated(a, x, turns=3, shift=0.0):
     for _ in range(turns):
         x = a @ x + shift
