@@ -28,7 +28,8 @@ def pytest_unconfigure():
 def pytest_collection(session):
     """Collect without looking for garbage, nor ever again among what has been collected.
 
-    Each look would go through a million objects: it took a quarter of the collection.
+    Each look would go through a million objects: it took a quarter of the collection. Later ones
+    are rarer than Python has them: captures make many objects that stay for a while.
     """
     gc.disable()
     try:
@@ -37,6 +38,7 @@ def pytest_collection(session):
         gc.enable()
         gc.collect()
         gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
 
 
 def pytest_collection_modifyitems(items):
