@@ -38,3 +38,37 @@ def test_a_number_that_only_decides_the_way(backend):
     for k, m, n in ((3, 7, 3), (4, 5, 2), (2, 4, 2), (5, 6, 6), (3, 4, 3), (6, 2, 5), (7, 3, 3)):
         arguments = np.ones(k), np.ones((k, m)), np.ones(k), n
         assert_same(jitted(*arguments), choose(*arguments))
+
+
+def shrunk(counts, index, x):
+    away = x > 0.5
+    counts[index[away]] = 7
+    return x[~away], index[~away]
+
+
+def added(counts, index, x):
+    counts[:3] += 1
+    return x[x > 0.5] + index[x > 0.5], x[x > 0.5] + counts[:3]
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize(
+    ("function", "is_certain", "dynamic"),
+    [(shrunk, True, False), (shrunk, True, True), (added, False, False)],
+)
+def test_sizes_that_are_right_for_all_data_are_not_assumed(function, is_certain, dynamic):
+    """Else what is written is copied before each call, and the code isn't kept on disk."""
+    jitted = npaccel.jit(function, default_float="float64", dynamic=dynamic)
+    for x in ([0.0, 0.7, 0.9, 0.1, 0.6], [0.1] * 5, [0.9] * 5):
+        arguments = np.zeros(9, dtype=int), np.arange(8, 3, -1), np.array(x)
+        ours = [a.copy() for a in arguments]
+        if not is_certain and sum(arguments[2] > 0.5) not in (1, 3):
+            with pytest.raises(ValueError, match="broadcast"):
+                jitted(*ours)
+            with pytest.raises(ValueError, match="broadcast"):
+                function(*arguments)
+        else:
+            assert_same(jitted(*ours), function(*arguments))
+        assert_same(ours, list(arguments))
+    kept = [not graph.not_kept for graph in jitted.report().graphs]
+    assert all(kept) if is_certain else not any(kept)

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import dis
 import functools
+import operator
 import os
 import re
 import types
@@ -43,6 +44,7 @@ from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
+from npaccel._torch_internals.lost_views import name_of
 from npaccel._torch_internals.mask_reads import masks_read_by_kernels
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.narrow_lanes import narrow_as_written
@@ -158,7 +160,35 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
 
 def has_assumptions(graph: torch.fx.Graph) -> bool:
     """Whether a graph is only right for some of the sizes that the data may have."""
-    return any("assert" in str(node.target) for node in graph.nodes)
+    return any("assert" in str(node.target) and not _is_certain(node) for node in graph.nodes)
+
+
+def _is_certain(node: torch.fx.Node) -> bool:
+    """Whether an assertion can't fail: no size is negative, and a mask chooses what there is."""
+    if node.target is not torch.ops.aten._assert_scalar.default:
+        return False
+    condition = node.args[0]
+    if not isinstance(condition, torch.fx.Node) or len(condition.args) != 2:
+        return False
+    size, bound = condition.args
+    if not isinstance(size, torch.fx.Node) or size.target is not torch.ops.aten.sym_size.int:
+        return False
+    if condition.target is operator.le and size.args[1] == 0:
+        return isinstance(bound, int) and bound == _chosen_from(size)
+    return condition.target is operator.ge and isinstance(bound, int) and bound == 0
+
+
+def _chosen_from(size: torch.fx.Node) -> int | None:
+    """Return of how many elements a mask chose those that a size counts, if that is known."""
+    chosen = size.args[0]
+    if not isinstance(chosen, torch.fx.Node) or name_of(chosen) != "operator.getitem":
+        return None
+    mask = chosen.args[1]
+    value = mask.meta.get("example_value") if isinstance(mask, torch.fx.Node) else None
+    if not isinstance(value, torch.Tensor) or value.dtype is not torch.bool or value.ndim != 1:
+        return None
+    count = value.shape[0]
+    return count if type(count) is int else None  # Not if it's a symbol.
 
 
 def may_raise(source: str) -> bool:
