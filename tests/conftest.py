@@ -71,6 +71,17 @@ def own_cache(tmp_path):
     return folder
 
 
+@pytest.fixture
+def two_threads():
+    """Let torch have two threads, however many cores there are."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def device(request):
     """Run the test on the CPU and, where there is one, on a CUDA device."""

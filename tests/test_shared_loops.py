@@ -4,21 +4,14 @@ import re
 
 import numpy as np
 import pytest
-import torch
 from comparing import assert_same
 from torch._inductor.codegen import cpp
 
 import npaccel
 from npaccel._torch_internals.shared_loops import loops_shared_by_size
 
-
-@pytest.fixture(autouse=True)
-def two_threads():
-    """Kernels for one thread have nothing to share."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+#: Kernels for one thread have nothing to share.
+pytestmark = pytest.mark.usefixtures("two_threads")
 
 
 def _for_all_sizes(function, *shapes):

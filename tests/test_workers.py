@@ -8,15 +8,8 @@ import torch
 
 from npaccel import _workers
 
+pytestmark = pytest.mark.usefixtures("two_threads")
 asked = contextvars.ContextVar("asked", default=0)
-
-
-@pytest.fixture(autouse=True)
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("helps", [False, True])

@@ -14,10 +14,8 @@ from npaccel._scipy import _element_loops, _table
 
 
 @pytest.fixture
-def parts(monkeypatch):
+def parts(monkeypatch, two_threads):
     """Let torch have two threads, and return of how many parts each call consisted."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
     seen = []
 
     def counted(work, slices):
@@ -26,8 +24,7 @@ def parts(monkeypatch):
 
     original = _workers.in_threads
     monkeypatch.setattr(_workers, "in_threads", counted)
-    yield seen
-    torch.set_num_threads(before)
+    return seen
 
 
 def _numbers(*shape, dtype="float64"):
