@@ -154,9 +154,10 @@ def _shares(loops: Sequence[Any]) -> list[str]:
     """Return what is written ahead of the outermost loop."""
     counts = [f"npaccel_count{place}" for place in range(len(loops))]
     choice = _CHOICE.format(counts=", ".join(counts), depth=len(loops), evenly=_EVENLY)
+    steps = [int(loop.steps) for loop in loops]
     turns = (
-        f"const int64_t {count} = ({_code(loop.size)} + {int(loop.steps) - 1}L) / {int(loop.steps)}L;"
-        for count, loop in zip(counts, loops, strict=True)
+        f"const int64_t {count} = ({_code(loop.size)} + {step - 1}L) / {step}L;"
+        for count, loop, step in zip(counts, loops, steps, strict=True)
     )
     return [
         "const int64_t npaccel_parts = omp_get_num_threads();",
