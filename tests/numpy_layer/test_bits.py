@@ -110,14 +110,17 @@ def test_traces_with_symbolic_sizes():
 
 @pytest.mark.inductor
 def test_compiled_code_turns_the_bytes_of_every_dtype_and_of_slices():
-    def swapped(x):
-        return x.byteswap(), x[::2].byteswap(), x.reshape(4, -1).T.byteswap()
+    def swapped(*arrays):
+        turned = [x.byteswap() for x in arrays] + [x[::2].byteswap() for x in arrays]
+        return turned + [x.reshape(4, -1).T.byteswap() for x in arrays]
 
-    fn = npaccel.jit(swapped, default_float="float64", strict=True)
     rng = np.random.default_rng(0)
-    for name in ("int16", "uint32", "int64", "float16", "float32", "float64", "complex128"):
-        dtype = np.dtype(name)
-        x = rng.integers(0, 256, 1000 * dtype.itemsize, dtype=np.uint8).view(dtype)
-        for found, expected in zip(fn(x), swapped(x), strict=True):
-            assert found.dtype == expected.dtype
-            assert found.tobytes() == expected.tobytes()
+    names = ("int16", "uint32", "int64", "float16", "float32", "float64", "complex128")
+    arrays = [
+        rng.integers(0, 256, 1000 * dtype.itemsize, dtype=np.uint8).view(dtype)
+        for dtype in map(np.dtype, names)
+    ]
+    fn = npaccel.jit(swapped, default_float="float64", strict=True)
+    for found, expected in zip(fn(*arrays), swapped(*arrays), strict=True):
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
