@@ -247,7 +247,8 @@ class Frame:
             return FAILED
 
     def _new_run(self) -> _results.Run:
-        return _results.Run(self.capture.scalar_outputs, self.call.tensors)
+        capture = self.capture
+        return _results.Run(capture.scalar_outputs, capture.read_only_outputs, self.call.tensors)
 
     def run_frame(self, values: Sequence[Any], run: _results.Run) -> Any:
         """Run Dynamo's frame on the caller's own objects."""
@@ -300,7 +301,9 @@ class Frame:
         self.shared = _results.falsely_shared(outputs, self.capture.output_memory)
         run.outputs = outputs = _results.apart(outputs, self.shared)
         run.read_only = [
-            t for t, plan in zip(tensors, self.inputs, strict=True) if plan.how == "readonly"
+            tensor
+            for tensor, original in zip(tensors, originals, strict=False)
+            if _is_read_only(original)
         ]
         run.inputs = tensors
         return outputs
@@ -573,10 +576,12 @@ class Frame:
         )
 
     def _views(self, made: _results.Template, run: _results.Run) -> frozenset[int] | None:
-        """The outputs that are views of read-only arrays; None if one is of a copy."""
+        """The outputs that are read-only arrays; None if one is a view of a copy."""
         found = set()
         for output in _results.outputs_of(made):
             tensor = run.outputs[output.index]
+            if self.capture.read_only_outputs[output.index] and not output.is_scalar:
+                found.add(output.index)
             owner = (
                 _results.is_view_of(tensor, run.inputs)
                 if isinstance(tensor, torch.Tensor)
@@ -585,7 +590,7 @@ class Frame:
             if owner is None:
                 continue
             item = self.inputs[owner]
-            if item.how == "readonly":
+            if _is_read_only(self.call.known.get(item.expression)):
                 found.add(output.index)
             copies = item.how in _arguments.COPYING and self.backend == "inductor"
             if copies and not output.is_scalar:

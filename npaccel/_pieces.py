@@ -119,9 +119,12 @@ class _PieceCompiler:
         self.count += 1
         start = time.perf_counter()
         interpreted = pieces.copy_of(piece)
+        written_inputs = pieces.written_inputs_of(piece)
         what = f"piece {self.count} of {self.engine.function.__qualname__}"
         with dynamo.lock, tracing(self.settings), notice(what):
             compiled = inductor.compile_graph(piece, self.engine.options.backend, scratch_folder())
+        if self.engine.options.backend != "inductor":  # What interprets learns of it too late.
+            compiled.mutated = written_inputs
 
         self.engine.log.add_graph(
             Graph(
@@ -141,7 +144,7 @@ class _PieceCompiler:
             self.current.ran += 1
             if _floating_errors.have_effect():
                 raise _results.AssumptionError(_floating_errors.CAUSE, after_others)
-            _results.check_writeable(inputs, compiled.mutated)
+            read_only = _results.check_writeable(inputs, compiled.mutated)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
             written = [positions.index(i) for i in compiled.mutated]
@@ -150,7 +153,8 @@ class _PieceCompiler:
                     outputs = interpreted(*inputs)
                 else:
                     outputs = _full(compiled, inputs, after_others)
-            _results.note_outputs(outputs, piece.scalar_outputs, piece.read_only_outputs)
+            known = piece.scalar_outputs, piece.read_only_outputs
+            _results.note_outputs(outputs, *known, read_only)
             return outputs
 
         return call

@@ -25,12 +25,17 @@ class Run:
     ----------
     scalars : sequence of bool or "python"
         Which outputs NumPy returns as scalars, or as numbers of Python's.
+    read_only_outputs : sequence of bool
+        Which outputs are read-only arrays, whatever they are views of.
     tensors : bool
         Whether results are given as tensors.
     """
 
-    def __init__(self, scalars: Sequence[IsScalar], tensors: bool) -> None:
+    def __init__(
+        self, scalars: Sequence[IsScalar], read_only_outputs: Sequence[bool], tensors: bool
+    ) -> None:
         self.scalars = scalars
+        self.read_only_outputs = read_only_outputs
         self.tensors = tensors
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
@@ -54,13 +59,17 @@ class Run:
                 result = restore(value, scalar=scalar, tensors=self.tensors)
                 if self.replays and isinstance(result, bool | int | float | complex | np.bool_):
                     result = _Place()  # Equal numbers may be one object, equal np.bool_ are.
-                if isinstance(result, np.ndarray) and is_view_of(value, self.read_only) is not None:
+                if isinstance(result, np.ndarray) and self._is_read_only(i, value):
                     result.flags.writeable = False
                 self.left[id(result)] = (i, result)
                 if isinstance(result, np.ndarray) and sum(o is value for o in self.outputs) == 1:
                     self.arrays[id(value)] = result
                 return result
         return restore(value, scalar=False, tensors=self.tensors)
+
+    def _is_read_only(self, i: int, output: torch.Tensor) -> bool:
+        known = i < len(self.read_only_outputs) and self.read_only_outputs[i]
+        return known or is_view_of(output, self.read_only) is not None
 
 
 class _Place:
@@ -105,8 +114,8 @@ def enter(value: Any) -> Any:
     return tensor
 
 
-def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> None:
-    """Refuse to write to read-only arrays that entered a piece.
+def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> list[torch.Tensor]:
+    """Refuse to write to read-only arrays that entered a piece, and return what stands for them.
 
     Raises
     ------
@@ -117,6 +126,7 @@ def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> None:
     _current.read_only = {}
     if any(id(inputs[i]) in read_only for i in written):
         raise ValueError("assignment destination is read-only")
+    return [value for value in inputs if id(value) in read_only]
 
 
 def leave(value: Any) -> Any:
@@ -134,13 +144,25 @@ def leave(value: Any) -> Any:
 
 
 def note_outputs(
-    outputs: Sequence[Any], scalars: Sequence[IsScalar], read_only_outputs: Sequence[bool]
+    outputs: Sequence[Any],
+    scalars: Sequence[IsScalar],
+    read_only_outputs: Sequence[bool],
+    read_only: Sequence[torch.Tensor] = (),
 ) -> None:
-    """Remember which outputs of a piece are NumPy scalars, or read-only, until they leave it."""
+    """Remember which outputs of a piece are NumPy scalars, or read-only, until they leave it.
+
+    Parameters
+    ----------
+    outputs : sequence
+    scalars, read_only_outputs : sequence
+        What is known of each output.
+    read_only : sequence of torch.Tensor
+        The inputs that are read-only arrays.
+    """
     _current.read_only_outputs = {
         id(value): value
         for value, is_one in zip(outputs, read_only_outputs, strict=False)
-        if is_one
+        if is_one or (isinstance(value, torch.Tensor) and is_view_of(value, read_only) is not None)
     }
     _current.scalars = {
         id(value): (value, scalar)

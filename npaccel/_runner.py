@@ -64,7 +64,7 @@ class Plan:
     written : tuple of int
         The inputs that the compiled code writes to.
     read_only : tuple of int
-        The outputs that are views of read-only arrays.
+        The outputs that are read-only arrays.
     tensors : bool
         Whether results are given as tensors.
     device : str
@@ -277,13 +277,15 @@ def is_copied(item: InputPlan, plan: Plan) -> bool:
 def _result(plan: Plan, names: dict[str, Any]) -> list[str]:
     constants: dict[str, Any] = {}
     code = template_code(plan.result, plan.tensors, constants)
-    if plan.device != "cpu" and not plan.tensors:
-        code = code.replace("].numpy()", "].cpu().numpy()")
     names.update(constants)
-    lines = [f"r{i} = read_only(o[{i}].numpy())" for i in sorted(plan.read_only)]
-    for i in plan.read_only:
+    read_only = [] if plan.tensors else sorted(plan.read_only)
+    lines = [f"r{i} = read_only(o[{i}].numpy())" for i in read_only]
+    for i in read_only:
         code = code.replace(f"o[{i}].numpy()", f"r{i}")
-    return [*lines, f"return {code}"]
+    lines.append(f"return {code}")
+    if plan.device != "cpu" and not plan.tensors:
+        lines = [line.replace("].numpy()", "].cpu().numpy()") for line in lines]
+    return lines
 
 
 def narrowed(value: torch.Tensor) -> torch.Tensor:

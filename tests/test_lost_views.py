@@ -43,6 +43,18 @@ def after_a_break(x):
     return x * 2
 
 
+def shuffled(x):
+    y = x[::-1]
+    np.random.default_rng(0).shuffle(x)
+    return y * 2
+
+
+def written_by_place(x):
+    y = x[0, ::-1]
+    np.sum(x, 0, None, x[0])
+    return y * 2
+
+
 def flat_of_a_transpose(x):
     y = x.T
     y.flat[1] = 9
@@ -65,6 +77,7 @@ def element_by_a_numpy_scalar(x):
         writes_through_a_view_of_the_view,
         masked,
         after_a_break,
+        *(shuffled, written_by_place),
     ],
 )
 def test_what_a_copy_would_lose_runs_in_numpy(function):

@@ -245,7 +245,7 @@ def _run_whole(run: GraphRun, call: Call, capture: Capture, settings: TraceSetti
     assert capture.graph is not None
     recorder = _Recorder(capture.graph, run, {})
     frame = Frame(call, capture, CompiledGraph(full=recorder.run), settings)
-    frame_run = _results.Run(capture.scalar_outputs, call.tensors)
+    frame_run = _results.Run(capture.scalar_outputs, capture.read_only_outputs, call.tensors)
     outputs = next(node for node in capture.graph.graph.nodes if node.op == "output").args[0]
     run.result = frame.run_frame(call.values, frame_run)
     run.outputs = {

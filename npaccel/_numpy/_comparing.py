@@ -100,7 +100,7 @@ def _replaced(x: torch.Tensor, nan: Any, posinf: Any, neginf: Any) -> torch.Tens
     return found
 
 
-@implements(np.nan_to_num, zero_d="scalar")
+@implements(np.nan_to_num, zero_d="scalar", mutates=(0,))
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> torch.Tensor:

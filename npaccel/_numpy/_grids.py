@@ -105,7 +105,7 @@ def triu(m: Any, k: Any = 0) -> torch.Tensor:
     return _part(m, k, upper=True)
 
 
-@implements(np.diagonal, note="what is returned, or written by a loop, isn't read-only")
+@implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> torch.Tensor:
     """`numpy.diagonal`: a view."""
     x = as_tensor(a)

@@ -340,7 +340,7 @@ def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> torch.Tensor:
     return call(np.cross, a, b, axis=axis)  # type: ignore[no-any-return]
 
 
-@implements(np.linalg.diagonal, note="what is returned, or written by a loop, isn't read-only")
+@implements(np.linalg.diagonal)
 def _diagonal(x: Any, /, *, offset: int = 0) -> torch.Tensor:
     a = as_tensor(x)
     if a.ndim < 2:

@@ -185,7 +185,7 @@ def squeeze(a: Any, axis: Any = None) -> torch.Tensor:
 # -- broadcasting
 
 
-@implements(np.broadcast_to, note="the view can be written to; NumPy's is read-only")
+@implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> torch.Tensor:
     """`numpy.broadcast_to`: a view."""
     x = as_tensor(array)

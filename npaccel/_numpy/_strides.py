@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,9 @@ def as_strided(
     array = as_tensor(x)
     width = array.element_size()
     sizes = tuple(array.shape if shape is None else _numbers(shape))
-    if strides is None:
+    if strides is None and array.is_contiguous():
+        steps = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
+    elif strides is None:
         steps = tuple(array.stride())
     else:
         given = _numbers(strides)

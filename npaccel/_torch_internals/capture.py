@@ -58,6 +58,7 @@ from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_slots import IDENTITY
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
+from npaccel._torch_internals.read_only_views import read_only_outputs
 from npaccel._torch_internals.shared_rolls import with_shared_rolls
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -191,7 +192,7 @@ class Capture:
     output_memory : list of int or None
         A number for the memory of each output: views of one array have the same.
     read_only_outputs : list of bool
-        Which outputs of a piece are views that NumPy doesn't let be written.
+        Which outputs are arrays that NumPy doesn't let be written.
     narrowed : tuple of Narrowed
         The lines at which floats become 32 bit.
     """
@@ -541,6 +542,7 @@ def _describe(
         else None,
         scalar_outputs=scalar_results(graph.graph),
         output_memory=output_memory(graph.graph),
+        read_only_outputs=read_only_outputs(graph.graph),
         has_symbols=is_generic,
         has_sizes=_has_sizes(found.fakes) or _reads_sizes(shape_env),
         **common,

@@ -13,18 +13,11 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy import _operators
 from npaccel._torch_internals.lines import frames_of
-from npaccel._torch_internals.numpy_operations import RELAID, is_scalar, stored_to
+from npaccel._torch_internals.numpy_operations import INPLACE, RELAID, is_scalar, stored_to
 from npaccel._torch_internals.sizes import surely
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
-#: Calls that give read-only views; and those that give read-only zeros for real numbers.
-_IMAGINARY = ("numpy.imag", "numpy.ndarray.imag")
-_DIAGONALS = ("numpy.diagonal", "numpy.ndarray.diagonal", "numpy.linalg.diagonal")
-#: Names of the in-place operators.
-INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
-
 #: Calls that give a view of any array; others look at its strides.
 _ALWAYS_VIEWS = frozenset(
     f"numpy.{prefix}{name}"
@@ -64,7 +57,7 @@ def line_of_stale_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
         As captured: its nodes are calls of NumPy, with fake tensors.
     """
     nodes = list(graph.nodes)
-    copies = [node for node in nodes if _is_view_in_numpy(node)]
+    copies = [node for node in nodes if is_view_in_numpy(node)]
     if not copies:
         return None
     family = _families(copies)
@@ -101,7 +94,7 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     seen = {memory_of(node) for node in nodes if node.op == "placeholder"}
     leaving = {memory_of(node) for node in outputs}
     for node in nodes:
-        if _is_view_in_numpy(node) and memory_of(node) in leaving - {None}:
+        if is_view_in_numpy(node) and memory_of(node) in leaving - {None}:
             base = node.args[0]
             assert isinstance(base, torch.fx.Node)
             if memory_of(base) in (seen | leaving):
@@ -119,33 +112,9 @@ def is_broadcast(node: torch.fx.Node) -> bool:
     if not isinstance(value, torch.Tensor):
         return False
     if any(surely(size == 0) for size in value.shape):  # Its strides say nothing.
-        return _is_view_of(node, "numpy.broadcast_to")
+        return False
     axes = zip(value.stride(), value.shape, strict=True)
     return any(stride == 0 and surely(size > 1) for stride, size in axes if type(stride) is int)
-
-
-def is_read_only(node: torch.fx.Node) -> bool:
-    """Whether NumPy's array is read-only: a diagonal, reals' imaginary part, a view of these."""
-    return _is_view_of(node, *_DIAGONALS) or (
-        _is_view_of(node, *_IMAGINARY) and not _is_view_of(node, *_IMAGINARY, of_complex=True)
-    )
-
-
-def _is_complex(x: Any) -> bool:
-    value = x.meta.get("example_value") if isinstance(x, torch.fx.Node) else x
-    return value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
-
-
-def _is_view_of(node: torch.fx.Node, *names: str, of_complex: bool = False) -> bool:
-    """Whether a node's value is the result of one of some calls, or a view of it."""
-    while node.op == "call_function" and node.args:
-        base = node.args[0]
-        if name_of(node) in names:
-            return not of_complex or _is_complex(base)
-        if not isinstance(base, torch.fx.Node) or memory_of(base) != memory_of(node):
-            return False
-        node = base
-    return False
 
 
 def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
@@ -159,7 +128,7 @@ def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     graph : torch.fx.Graph
         As captured.
     """
-    flips = {memory_of(n) for n in graph.nodes if _is_flip(n) and _is_view_in_numpy(n)}
+    flips = {memory_of(n) for n in graph.nodes if _is_flip(n) and is_view_in_numpy(n)}
     relaid = _relaid(graph) | flips
     if not relaid:
         return None
@@ -176,7 +145,7 @@ def _relaid(graph: torch.fx.Graph) -> set[int | None]:
     return {memory_of(n) for n in graph.find_nodes(op="placeholder") if n.meta.get(RELAID)}
 
 
-def _is_view_in_numpy(node: torch.fx.Node) -> bool:
+def is_view_in_numpy(node: torch.fx.Node) -> bool:
     """Whether a node's value, a copy, would be a view of its first argument in NumPy."""
     name = name_of(node)
     if not node.args or not isinstance(node.args[0], torch.fx.Node):
@@ -238,12 +207,6 @@ def output_memory(graph: torch.fx.Graph) -> list[int | None]:
     return [memory_of(out) if isinstance(out, torch.fx.Node) else None for out in outputs]
 
 
-def read_only_outputs(graph: torch.fx.Graph) -> list[bool]:
-    """Return for each output of a graph whether it's read-only in NumPy, as `is_read_only` says."""
-    outputs = next(node for node in graph.nodes if node.op == "output").args[0]
-    return [isinstance(out, torch.fx.Node) and is_read_only(out) for out in outputs]
-
-
 def _families(copies: list[torch.fx.Node]) -> dict[int | None, int]:
     """Give the memory of views and of what they are views of the same number."""
     family: dict[int | None, int] = {}
@@ -261,15 +224,17 @@ def _families(copies: list[torch.fx.Node]) -> dict[int | None, int]:
 
 def written(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
     """Yield the arrays that a node writes to."""
-    name = name_of(node)
-    targets: list[Any] = [node.kwargs.get("out")]
-    places = (0,) if name in INPLACE else stored_to(name)
-    if name == "numpy.nan_to_num" and False in (*node.args[1:2], node.kwargs.get("copy")):
-        places = (0,)
-    targets += [node.args[i] for i in places if i < len(node.args)]
-    for target in targets:
-        if isinstance(target, torch.fx.Node):
-            yield target
+    for target in stored_to(name_of(node), node.args, node.kwargs):
+        for one in target if isinstance(target, tuple | list) else (target,):
+            if isinstance(one, torch.fx.Node):
+                yield one
+
+
+def written_inputs(graph: torch.fx.Graph) -> tuple[int, ...]:
+    """Return the inputs of a graph that its calls write to, or to views of which they do."""
+    memory = {memory_of(target) for node in graph.nodes for target in written(node)} - {None}
+    inputs = graph.find_nodes(op="placeholder")
+    return tuple(i for i, node in enumerate(inputs) if memory_of(node) in memory)
 
 
 def _is_stored_back(node: torch.fx.Node, target: torch.fx.Node) -> bool:

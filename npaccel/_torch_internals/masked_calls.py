@@ -12,8 +12,8 @@ import torch
 
 from npaccel._numpy import _index_keys, _masking, _operators, _table
 from npaccel._numpy._axes import NO_VALUE
-from npaccel._torch_internals.lost_views import INPLACE, name_of
-from npaccel._torch_internals.numpy_operations import Operation
+from npaccel._torch_internals.lost_views import name_of
+from npaccel._torch_internals.numpy_operations import INPLACE, Operation
 
 #: Python's operators that are elementwise.
 OPERATORS = frozenset(

@@ -28,6 +28,7 @@ from npaccel._torch_internals.numpy_calls import (
     build_constant,
     emit,
     example_of,
+    is_flat,
     is_scalar_variable,
     refuse,
 )
@@ -87,7 +88,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
     def var_getattr(self: Any, tx: Any, name: str) -> Any:
         if not active.depth:
             return original_getattr(self, tx, name)
-        if FLAT_OF in self.as_proxy().node.meta and not hasattr(np.flatiter, name):
+        if is_flat(self) and not hasattr(np.flatiter, name):
             return refuse(f"`{name}` of `flat`", "", "NumPy's iterators have no such thing")
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
@@ -110,7 +111,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
         return refuse(f"ndarray.{name}", "")
 
     def python_type(self: Any) -> type:
-        if active.depth and FLAT_OF in self.as_proxy().node.meta:
+        if active.depth and is_flat(self):
             return np.flatiter
         if active.depth and is_scalar(self.as_proxy().node):
             scalar: type = attribute(example_of(self), "dtype").type

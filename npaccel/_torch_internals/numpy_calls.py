@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,15 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 
 from npaccel._numpy import _table
 from npaccel._torch_internals import numpy_operations
-from npaccel._torch_internals.lost_views import is_broadcast, is_read_only
-from npaccel._torch_internals.numpy_operations import SCALAR, is_scalar, row_operation, stored_to
+from npaccel._torch_internals.lost_views import is_broadcast
+from npaccel._torch_internals.numpy_operations import (
+    FLAT_OF,
+    SCALAR,
+    is_scalar,
+    row_operation,
+    stored_to,
+)
+from npaccel._torch_internals.read_only_views import is_read_only
 
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
@@ -55,12 +62,9 @@ def refuse(what: str, detail: str, reason: str = "") -> None:
 
 
 def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    for target in _written(operation.name, args, kwargs):
-        if is_scalar_variable(target):
-            why = "NumPy decides what it does with it"
-            refuse("storing to a NumPy scalar", operation.name, why)
-        if isinstance(target, NumpyNdarrayVariable):
-            _check_writeable(target.as_proxy().node, operation.name)
+    check_stores(operation.name, args, kwargs)
+    if operation.name == "operator.getitem" and is_flat(args[0]):
+        operation = numpy_operations.FLAT_ITEM
     if args and operation.may_share and is_scalar_variable(args[0]):
         # What is made of a NumPy scalar may be written to, the scalar never changes.
         args = [_copied_scalar(tx, args[0]), *args[1:]]
@@ -78,12 +82,26 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
     return _copied_scalar(tx, found) if copied_out else found
 
 
-def _check_writeable(target: Any, name: str) -> None:
+def check_stores(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Break the graph where a call stores to what NumPy lets nobody write to."""
+    args = [_realized(arg) for arg in args]
+    kwargs = {word: _realized(value) for word, value in kwargs.items()}
+    for target in stored_to(name, args, kwargs):
+        many = isinstance(target, ListVariable | TupleVariable)
+        for one in map(_realized, target.items) if many else (target,):
+            if isinstance(one, NumpyNdarrayVariable):
+                _check_writeable(one.as_proxy().node, name)
+
+
+def _check_writeable(target: torch.fx.Node, name: str) -> None:
+    if is_scalar(target):
+        refuse("storing to a NumPy scalar", name, "NumPy decides what it does with it")
     if is_broadcast(target):
         why = "its elements share memory, and NumPy decides which value stays"
         refuse("storing to a broadcast array", name, why)
     if is_read_only(target):
-        refuse("storing to a diagonal, or to `imag` of real numbers", name, "NumPy lets none")
+        what = "storing to a diagonal, a broadcast array, a window, or `imag` of real numbers"
+        refuse(what, name, "NumPy lets none")
 
 
 def _copied_scalar(tx: Any, variable: Any) -> Any:
@@ -122,10 +140,9 @@ def _without_builtin(variable: Any) -> Any:
     return variable
 
 
-def _written(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
-    """What a call stores to."""
-    named = [kwargs["out"]] if "out" in kwargs else []
-    return [args[i] for i in stored_to(name) if i < len(args)] + named
+def is_flat(variable: Any) -> bool:
+    """Whether a variable stands for ``a.flat``."""
+    return isinstance(variable, NumpyNdarrayVariable) and FLAT_OF in variable.as_proxy().node.meta
 
 
 def is_scalar_variable(variable: Any) -> bool:

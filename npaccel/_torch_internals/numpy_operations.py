@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +23,10 @@ _KEEP_SCALARS = frozenset(
 )
 #: Methods of a NumPy scalar that give an array all the same.
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
+#: Names of the in-place operators.
+INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
+#: The end of the name of the operation by which an array is shuffled.
+IN_PLACE = "in_place"
 #: In a node's meta: whether NumPy has a scalar there, not an array.
 SCALAR = "numpy_scalar"
 #: In the meta of ``a.flat``: the variable of a.
@@ -88,12 +94,57 @@ def is_scalar(node: torch.fx.Node) -> bool:
     return bool(known)
 
 
-def stored_to(name: str) -> tuple[int, ...]:
-    """Return the positions of the arguments that a call stores to, in-place operators apart."""
-    if name == "operator.setitem":
-        return (0,)
+def stored_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """Return the arguments that a call stores to; what stands for None is among them.
+
+    Parameters
+    ----------
+    name : str
+        NumPy's name of the call.
+    args : sequence
+    kwargs : mapping
+        The arguments, in any form.
+    """
+    switch = _SWITCHES.get(name)
+    if switch is not None and switch.of(args, kwargs) != switch.stores:
+        return []
+    places = _stored_places(name)
+    found = [args[place] for place, _ in places if place < len(args)]
+    return found + [kwargs[word] for word in {"out", *(word for _, word in places)} & set(kwargs)]
+
+
+@functools.cache
+def _stored_places(name: str) -> tuple[tuple[int, str], ...]:
+    """Return the positions and names of the parameters that a call stores to."""
+    if name == "operator.setitem" or name in INPLACE or name.endswith(f".{IN_PLACE}"):
+        return ((0, ""),)
     row = _table.row_named(name)
-    return row.mutates if row is not None else ()
+    if row is None:
+        return ()
+    kinds = inspect.signature(row.implementation).parameters.values()
+    words = [one.name if one.kind is one.POSITIONAL_OR_KEYWORD else "" for one in kinds]
+    places = {*row.mutates, *([words.index("out")] if "out" in words else [])}
+    return tuple((i, words[i] if i < len(words) else "") for i in sorted(places))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Switch:
+    """The parameter that decides whether a call stores to its first argument."""
+
+    place: int
+    word: str
+    default: bool
+    stores: bool
+
+    def of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        given = args[self.place] if self.place < len(args) else kwargs.get(self.word, self.default)
+        return bool(given.as_python_constant() if hasattr(given, "as_python_constant") else given)
+
+
+_SWITCHES = {
+    "numpy.nan_to_num": _Switch(1, "copy", default=True, stores=False),
+    "numpy.ndarray.byteswap": _Switch(1, "inplace", default=False, stores=True),
+}
 
 
 def scalar_results(graph: torch.fx.Graph) -> list[IsScalar]:
@@ -175,6 +226,15 @@ def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
     if not found.ndim and not any(part is Ellipsis for part in parts):
         return found.clone()
     return a[...] if found is a else found  # A view is another object than its array.
+
+
+def _flat_item(a: torch.Tensor, key: Any) -> torch.Tensor:
+    """``a.flat[key]``: a copy."""
+    return getitem(a, key).clone()
+
+
+#: ``a.flat[key]``
+FLAT_ITEM = Operation("numpy.flatiter.__getitem__", _flat_item, _getitem_zero_d)
 
 
 def _selected(a: torch.Tensor, axis: int, index: Any) -> torch.Tensor:

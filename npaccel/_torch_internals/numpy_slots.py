@@ -17,6 +17,7 @@ from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy import _operators
+from npaccel._torch_internals.numpy_operations import FLAT_OF
 from npaccel._torch_internals.sizes import depends_on_data
 
 #: Slots of 2.13; 2.11 calls the methods of the same operators instead.
@@ -32,7 +33,12 @@ IDENTITY = "identity of arrays"
 Emit = Callable[[Any, Callable[..., Any], list[Any]], Any]
 
 
-def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
+def patch_slots(
+    active: Any,
+    emit: Emit,
+    check_stores: Callable[[str, list[Any], dict[str, Any]], None],
+    is_scalar: Callable[[torch.fx.Node], bool],
+) -> None:
     """Patch Dynamo's slots of arrays.
 
     Parameters
@@ -41,6 +47,8 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
         Its `depth` is zero in threads that don't capture for npaccel.
     emit : callable
         Adds an operator of Python on arrays to the graph.
+    check_stores : callable
+        Breaks the graph where a call of that name stores to what NumPy lets nobody write to.
     is_scalar : callable
         Whether NumPy has a scalar where a graph has a node.
     """
@@ -51,7 +59,7 @@ def patch_slots(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bo
     _patch_truth(active)
     _patch_identity(active)
     _patch_iteration(active, emit)
-    _patch_operators(active, emit, is_scalar)
+    _patch_operators(active, emit, check_stores, is_scalar)
 
 
 def _unary(active: Any, emit: Emit, slot: str, op: Callable[..., Any]) -> Any:
@@ -161,8 +169,15 @@ def _patch_iteration(active: Any, emit: Emit) -> None:
     NumpyNdarrayVariable.unpack_var_sequence = unpack
 
 
-def _patch_operators(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
+def _patch_operators(
+    active: Any,
+    emit: Emit,
+    check_stores: Callable[[str, list[Any], dict[str, Any]], None],
+    is_scalar: Callable[[torch.fx.Node], bool],
+) -> None:
     """`a += b` rebinds a NumPy scalar, `a[None]` copies it, `a ** 2` of an array is its square.
+
+    `a.flat[1:]` copies as well.
 
     BuiltinVariable._handle_insert_op_in_graph.
     """
@@ -173,12 +188,14 @@ def _patch_operators(active: Any, emit: Emit, is_scalar: Callable[[torch.fx.Node
         first = args[0] if args else None
         if not active.depth or not isinstance(first, NumpyNdarrayVariable):
             return original(self, tx, args, kwargs)
-        of_scalar = is_scalar(first.as_proxy().node)
-        if self.fn is operator.pow or (self.fn is operator.getitem and of_scalar):
+        meta, of_scalar = first.as_proxy().node.meta, is_scalar(first.as_proxy().node)
+        copies = of_scalar or FLAT_OF in meta
+        if self.fn is operator.pow or (self.fn is operator.getitem and copies):
             return emit(tx, self.fn, list(args))
         plain = _operators.INPLACE.get(self.fn)
         if plain and of_scalar:
             return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
+        check_stores(f"operator.{self.fn.__name__}", list(args), kwargs)
         return original(self, tx, args, kwargs)
 
     BuiltinVariable._handle_insert_op_in_graph = insert

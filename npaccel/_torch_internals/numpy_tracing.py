@@ -35,7 +35,14 @@ from npaccel._torch_internals import (
     vectorized_calls,
 )
 from npaccel._torch_internals.numpy_arrays import patch_arrays, patch_operators
-from npaccel._torch_internals.numpy_calls import assign, call_row, emit, emit_operator, refuse
+from npaccel._torch_internals.numpy_calls import (
+    assign,
+    call_row,
+    check_stores,
+    emit,
+    emit_operator,
+    refuse,
+)
 from npaccel._torch_internals.numpy_frames import (
     patch_captured,
     patch_guards,
@@ -92,7 +99,7 @@ def install() -> None:
         _patch_functions()
         patch_arrays()
         patch_operators()
-        numpy_slots.patch_slots(active, emit_operator, is_scalar)
+        numpy_slots.patch_slots(active, emit_operator, check_stores, is_scalar)
         numpy_assignments.patch_assignments(active, refuse, assign)
         numpy_objects.patch_index_helpers(active, refuse, call_row)
         random_tracing.patch_generators(active, refuse, emit, Operation)

@@ -33,10 +33,11 @@ from npaccel._torch_internals.capture import (
     rewritten,
 )
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
-from npaccel._torch_internals.lost_views import read_only_outputs
+from npaccel._torch_internals.lost_views import written_inputs
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_state import active, in_pieces
 from npaccel._torch_internals.numpy_tracing import numpy_traced
+from npaccel._torch_internals.read_only_views import read_only_outputs
 
 #: So often a piece is compiled; for other values it runs in NumPy.
 LIMIT = 64
@@ -123,6 +124,12 @@ def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
 def is_generic(piece: Capture) -> bool:
     """Whether a size is an input of a piece."""
     return any(not isinstance(value, torch.Tensor) for value in piece.example_inputs)
+
+
+def written_inputs_of(piece: Capture) -> tuple[int, ...]:
+    """Return the inputs that a piece writes to."""
+    assert piece.graph is not None
+    return written_inputs(piece.graph.graph)
 
 
 def copy_of(piece: Capture) -> Callable[..., Any]:

@@ -16,7 +16,8 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from npaccel._numpy import _random
 from npaccel._numpy._context import settings
 from npaccel._numpy._random_results import Drawn, bound, result_of
-from npaccel._torch_internals.random_graph import IN_PLACE, HostCall, writes
+from npaccel._torch_internals.numpy_operations import IN_PLACE
+from npaccel._torch_internals.random_graph import HostCall, writes
 
 _COMPUTED = (
     "its parameters are computed in the function, and NumPy draws before the compiled code runs; "

@@ -13,8 +13,8 @@ from torch._dynamo.variables.tensor import SymNodeVariable
 
 from npaccel._numpy import _random, _random_device
 from npaccel._numpy._random_results import Drawn
+from npaccel._torch_internals.numpy_operations import IN_PLACE
 from npaccel._torch_internals.random_calls import SCALAR, Draw, Hooks, is_array, shape_of
-from npaccel._torch_internals.random_graph import IN_PLACE
 from npaccel.errors import NotOnDeviceError
 
 _NOT_OFFERED = (

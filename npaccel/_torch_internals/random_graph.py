@@ -9,7 +9,6 @@ torch/fx/experimental/symbolic_shapes.py of 2.11 and 2.13.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,10 +17,10 @@ import torch
 from torch._dynamo.source import SyntheticLocalSource
 from torch.utils._sympy.printers import PythonPrinter
 
-from npaccel._numpy import _table
 from npaccel._numpy._context import settings
 from npaccel._numpy._random_results import PYTHON_TYPES, Drawn
 from npaccel._random_host import Draws, Line
+from npaccel._torch_internals.lost_views import written
 
 
 class HostCall:
@@ -128,27 +127,9 @@ def _make_input(graph: torch.fx.Graph, node: torch.fx.Node, name: str) -> None:
     node.replace_all_uses_with(new)
 
 
-#: The end of the name of the operation by which an array is shuffled.
-IN_PLACE = "in_place"
-#: Operators and methods that write to their first argument.
-_WRITING = frozenset({"setitem", *(n for n in dir(operator) if n[0] == "i" and n != "index")})
-_WRITING_METHODS = ("fill", "partition", "put", "sort")
-
-
 def writes(node: torch.fx.Node) -> bool:
     """Whether a node of a graph writes to an array."""
-    name = getattr(node.target, "name", None)
-    if not isinstance(name, str) or isinstance(node.target, HostCall):
-        return False
-    prefix, _, short = name.rpartition(".")
-    row = _table.row_named(name)
-    return (
-        (prefix == "operator" and short in _WRITING)
-        or (prefix == "numpy.ndarray" and short in _WRITING_METHODS)
-        or short == IN_PLACE
-        or node.kwargs.get("out") is not None
-        or bool(row is not None and row.mutates)
-    )
+    return not isinstance(node.target, HostCall) and any(True for _ in written(node))
 
 
 def _owner(node: Any) -> Any:

@@ -60,6 +60,8 @@ def test_as_strided():
         check(as_strided, x, shape, strides)
     check(as_strided, x[2:], (2, 3), (24, 8))
     check(as_strided, x, (3,))
+    for matrix in (x[:12].reshape(3, 4), x[:12].reshape(3, 4).T, x[:12].reshape(3, 4)[:, ::2]):
+        check(as_strided, matrix, (2, 2))  # In a contiguous array, rows of two.
     check(as_strided, x, None, (8,))
     check(as_strided, x, (3, 3), (8,))
     base = torch.arange(4)
