@@ -40,6 +40,7 @@ from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.element_functions import element_functions_inlined
+from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.linking import linked_by_name
@@ -139,7 +140,7 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
         raise ValueError("a capture without a graph has nothing to compile")
     context = torch._guards.TracingContext(capture.fake_mode)
     context.tensor_to_context = capture.tensor_to_context
-    with torch._guards.tracing(context), observed(graph) as seen:
+    with torch._guards.tracing(context), observed(graph) as seen, quick_fakes():
         _label_assertions(graph)
         assumes = has_assumptions(graph.graph)
         if backend == "eager":

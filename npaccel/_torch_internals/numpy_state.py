@@ -13,6 +13,7 @@ class _Active(threading.local):
     pieces = False
     on_break: Callable[[Any], None] | None = None
     draws = False
+    quick_fakes = 0
     scalars: frozenset[int] = frozenset()
     relaid: frozenset[int] = frozenset()
 

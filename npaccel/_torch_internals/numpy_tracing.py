@@ -34,6 +34,7 @@ from npaccel._torch_internals import (
     scipy_calls,
     vectorized_calls,
 )
+from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.numpy_arrays import patch_arrays, patch_operators
 from npaccel._torch_internals.numpy_calls import (
     assign,
@@ -83,7 +84,8 @@ def numpy_traced(
     active.scalars, active.draws = frozenset(map(id, scalars)), draws
     active.relaid = frozenset(map(id, relaid))
     try:
-        yield
+        with quick_fakes():
+            yield
     finally:
         active.depth -= 1
         active.scalars, active.relaid, active.draws, active.pieces, active.on_break = before
