@@ -54,6 +54,23 @@ def check(function, *args, scale=1):
     return jitted
 
 
+def check_together(*calls):
+    """Compare calls of functions, which are compiled as one: each a function and its arguments."""
+    functions = [function for function, *_ in calls]
+
+    def together(*arguments):
+        pairs = zip(functions, arguments, strict=True)
+        return [result for function, given in pairs for result in function(*given)]
+
+    jitted = npaccel.jit(together, default_float="float64", cache=False, strict=True)
+    given = [arguments for _, *arguments in calls]
+    with np.errstate(all="ignore"):
+        wanted = together(*([np.array(a, copy=True, order="K") for a in args] for args in given))
+        found = jitted(*given)
+    for one, other in zip(found, wanted, strict=True):
+        compare(one, other)
+
+
 def arithmetic(x, y, r):
     return (
         x + y,
@@ -93,64 +110,73 @@ def with_numbers(x):
     )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_arithmetic(dtype):
-    x, y = numbers(dtype), numbers(dtype, seed=1)
-    check(arithmetic, x, y, x.real.copy())
-    check(with_numbers, x)
+def test_arithmetic():
+    calls = []
+    for dtype in DTYPES:
+        x, y = numbers(dtype), numbers(dtype, seed=1)
+        calls += [(arithmetic, x, y, x.real.copy()), (with_numbers, x)]
+    check_together(*calls)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_arithmetic_of_special_numbers(dtype):
-    x = grid(dtype).reshape(-1)
-    check(lambda x, y: (x + y, x - y, x * y, -x, x.conj() * y, abs(x * y)), x[:, None], x[None])
-    check(lambda x: (x + 2, x * 1j, x.conj() * 2, abs(x) + 1, x == 1, x**2), x)
+def test_arithmetic_of_special_numbers():
+    def of_two(x, y):
+        return x + y, x - y, x * y, -x, x.conj() * y, abs(x * y)
+
+    def of_one(x):
+        return x + 2, x * 1j, x.conj() * 2, abs(x) + 1, x == 1, x**2
+
+    grids = [grid(dtype).reshape(-1) for dtype in DTYPES]
+    check_together(*((of_two, x[:, None], x[None]) for x in grids), *((of_one, x) for x in grids))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_quotients_of_special_numbers(dtype):
-    x = grid(dtype).reshape(-1)
-    finite = x[np.isfinite(x)]
-    check(lambda x, y: (x / y, x * 1 / y), x[:, None], finite[finite != 0][None])
-    check(lambda x: (x / 0.0, x / (0.0 + 0j), x * 2 / 3), x)
+def test_quotients_of_special_numbers():
+    def of_two(x, y):
+        return x / y, x * 1 / y
+
+    def of_one(x):
+        return x / 0.0, x / (0.0 + 0j), x * 2 / 3
+
+    calls = []
+    for x in (grid(dtype).reshape(-1) for dtype in DTYPES):
+        finite = x[np.isfinite(x)]
+        calls += [(of_two, x[:, None], finite[finite != 0][None]), (of_one, x)]
+    check_together(*calls)
 
 
 def exponentials(x, r):
     return np.exp(x), np.exp(1j * r), np.exp(x) * 2, np.exp(-2j * np.pi * r) * x
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_exponentials(dtype):
-    x = numbers(dtype, (50, 7)) * 5
-    check(exponentials, x, x.real.copy())
-    limit = np.log(np.finfo(dtype).max)
-    parts = np.array([-2 * limit, -limit, 0, limit - 0.5, limit + 0.5, limit + 3, 2 * limit])
-    large = (parts[:, None] + 1j * np.array([0.0, 1.0, 1.5707, 3.0, -2.0])).astype(dtype)
-    check(lambda x: (np.exp(x), np.exp(x * 1) * 0.5), large)
+def test_exponentials():
+    calls = [(lambda x: (np.exp(x), np.exp(x * 1) + 1), grid(np.complex128))]
+    for dtype in DTYPES:
+        x = numbers(dtype, (50, 7)) * 5
+        limit = np.log(np.finfo(dtype).max)
+        parts = np.array([-2 * limit, -limit, 0, limit - 0.5, limit + 0.5, limit + 3, 2 * limit])
+        large = (parts[:, None] + 1j * np.array([0.0, 1.0, 1.5707, 3.0, -2.0])).astype(dtype)
+        calls += [(exponentials, x, x.real.copy())]
+        calls += [(lambda x: (np.exp(x), np.exp(x * 1) * 0.5), large)]
+    check_together(*calls)
 
 
-def test_exponentials_of_special_numbers():
-    check(lambda x: (np.exp(x), np.exp(x * 1) + 1), grid(np.complex128))
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        lambda x: x[:0],
-        lambda x: x[:1, :1],
-        lambda x: x[2, 3],
-        lambda x: x[::2, 1::3],
-        lambda x: x[::-1, ::-1],
-        lambda x: x.T,
-        lambda x: np.asfortranarray(x),
-        lambda x: np.broadcast_to(x[0], (4, 11)),
-        lambda x: x[None, :, None, :],
-    ],
-    ids=["empty", "one", "0-d", "strided", "reversed", "T", "F", "broadcast", "4-d"],
+LAYOUTS = (
+    lambda x: x[:0],
+    lambda x: x[:1, :1],
+    lambda x: x[2, 3],
+    lambda x: x[::2, 1::3],
+    lambda x: x[::-1, ::-1],
+    lambda x: x.T,
+    lambda x: np.asfortranarray(x),
+    lambda x: np.broadcast_to(x[0], (4, 11)),
+    lambda x: x[None, :, None, :],
 )
-def test_layouts(view):
-    x = view(numbers(np.complex128))
-    check(lambda x: (x * x + 1, abs(x * 2j), (x * x).T, np.exp(x).sum(), x * x.conj()), x)
+
+
+def test_layouts():
+    def function(x):
+        return x * x + 1, abs(x * 2j), (x * x).T, np.exp(x).sum(), x * x.conj()
+
+    check_together(*((function, layout(numbers(np.complex128))) for layout in LAYOUTS))
 
 
 def test_memory_order_of_results():
@@ -349,38 +375,42 @@ def set_anew(v):
     return (turned,)
 
 
+def both(v, w):
+    return (*halved(v), *set_anew(w))
+
+
 @pytest.mark.parametrize("dynamic", [True, False])
-@pytest.mark.parametrize("function", [halved, set_anew])
-def test_views_of_what_is_written_afterwards(function, dynamic):
-    jitted = npaccel.jit(function, dynamic=dynamic, cache=False, strict=True)
+def test_views_of_what_is_written_afterwards(dynamic):
+    jitted = npaccel.jit(both, dynamic=dynamic, cache=False, strict=True)
     for size in (3, 4, 5):
-        given = numbers(np.complex64, (size, 2))
-        other = given.copy()
-        (found,), (wanted,) = jitted(given), function(other)
-        compare(found, wanted)
-        compare(given, other)
-        assert np.shares_memory(found, given)
+        given = [numbers(np.complex64, (size, 2)) for _ in range(2)]
+        others = [array.copy() for array in given]
+        for found, wanted, array in zip(jitted(*given), both(*others), given, strict=True):
+            compare(found, wanted)
+            assert np.shares_memory(found, array)
+        for array, other in zip(given, others, strict=True):
+            compare(array, other)
 
 
 @pytest.mark.parametrize("dynamic", [True, False])
-@pytest.mark.parametrize("how", ["complex", "int32"])
-def test_tensors_that_are_views_of_another_dtype(how, dynamic):
+def test_tensors_that_are_views_of_another_dtype(dynamic):
     import torch
 
-    def tripled(v):
-        turned = v.reshape(v.shape[::-1])
+    def tripled(v, w):
+        turned = v.reshape(v.shape[::-1]), w.reshape(w.shape[::-1])
         v *= 3
+        w *= 3
         return turned
-
-    def seen(base):
-        return torch.view_as_complex(base) if how == "complex" else base.long().view(torch.int32)
 
     jitted = npaccel.jit(tripled, dynamic=dynamic, cache=False, strict=True)
     for size in (3, 4, 5):
         base = torch.arange(size * 4.0, dtype=torch.float64).reshape(size, 2, 2)
-        given, other = seen(base.clone()), seen(base.clone()).numpy()
-        np.testing.assert_array_equal(jitted(given).numpy(), tripled(other))
-        np.testing.assert_array_equal(given.numpy(), other)
+        given = torch.view_as_complex(base.clone()), base.long().view(torch.int32)
+        others = [tensor.clone().numpy() for tensor in given]
+        for found, wanted in zip(jitted(*given), tripled(*others), strict=True):
+            np.testing.assert_array_equal(found.numpy(), wanted)
+        for tensor, other in zip(given, others, strict=True):
+            np.testing.assert_array_equal(tensor.numpy(), other)
 
 
 def test_masked_parts_of_what_was_written():
