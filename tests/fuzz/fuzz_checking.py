@@ -222,10 +222,12 @@ def _is_unstable(
     """Whether NumPy's own result changes as much when intermediate results do by some ulps."""
     slack: dict[str, float] = collections.defaultdict(float)
     for seed in range(JIGGLES):
-        jiggle = _Jiggle(seed)
+        jiggle = Jiggle(seed)
         namespace = program.load(
             _with_jiggles,
             _jiggle=jiggle,
+            _jiggle_call=jiggle.called,
+            _jiggle_matmul=jiggle.multiplied,
             _jiggle_out=jiggle.into,
             _jiggle_nans=jiggle.nans,
         )
@@ -262,7 +264,7 @@ def _note_slack(one: Any, other: Any, where: str, slack: dict[str, float]) -> No
             slack[where] = 1.0
 
 
-class _Jiggle:
+class Jiggle:
     """Change a float by some units in the last place, unless it's a round number."""
 
     def __init__(self, seed: int) -> None:
@@ -291,6 +293,34 @@ class _Jiggle:
                 result = np.where(np.isfinite(result), result, other).astype(value.dtype)
         return result if isinstance(value, np.ndarray) else result[()]
 
+    def called(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a function; 64-bit integers that it adds up as floats change by some units too.
+
+        The order in which floats are added up decides what a sum near 2**63 rounds to.
+        """
+        result = function(*args, **kwargs)
+        own = getattr(function, "__self__", None)
+        if not _is_new_float(result) or not (_is_numpys(function) or _is_wide(own)):
+            return self(result)
+        if _is_wide(own):
+            function = getattr(self._as_float(own), function.__name__)
+        elif not any(map(_is_wide, args)):
+            return self(result)
+        try:
+            with quiet():
+                other = function(*map(self._as_float, args), **kwargs)
+        except (IndexError, TypeError, ValueError):  # They are indices, or exponents.
+            return self(result)
+        same = _is_new_float(other) and (other.dtype, other.shape) == (result.dtype, result.shape)
+        return self(other if same else result)
+
+    def multiplied(self, one: Any, other: Any) -> Any:
+        """Multiply matrices; see `called`."""
+        return self.called(np.matmul, one, other)
+
+    def _as_float(self, value: Any) -> Any:
+        return self.read(value.astype(float), keep_round=True) if _is_wide(value) else value
+
     def into(self, function: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
         """Call a function that writes to `out` what it computes, perhaps in a narrower dtype."""
         result = function(*map(self.read, args), out=out, **kwargs)
@@ -311,6 +341,21 @@ class _Jiggle:
             value[bad] = np.copysign(value[bad], signs)
 
 
+def _is_new_float(value: Any) -> bool:
+    is_array = isinstance(value, np.ndarray | np.generic)
+    return is_array and value.dtype.kind in "fc" and getattr(value, "base", None) is None
+
+
+def _is_wide(value: Any) -> bool:
+    is_array = isinstance(value, np.ndarray | np.generic)
+    return is_array and value.dtype.kind in "iu" and value.dtype.itemsize == 8
+
+
+def _is_numpys(function: Any) -> bool:
+    is_function = isinstance(function, np.ufunc) or not isinstance(function, type)
+    return is_function and str(getattr(function, "__module__", "numpy")).startswith("numpy")
+
+
 class _AddJiggles(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node if node.name in ("values", "make") else self.generic_visit(node)
@@ -320,7 +365,8 @@ class _AddJiggles(ast.NodeTransformer):
         if any(word.arg == "out" for word in node.keywords):
             name = ast.Name("_jiggle_out", ast.Load())
             return ast.Call(name, [node.func, *node.args], node.keywords)
-        return _wrapped(node)
+        name = ast.Name("_jiggle_call", ast.Load())
+        return ast.Call(name, [node.func, *node.args], node.keywords)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
@@ -331,6 +377,9 @@ class _AddJiggles(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
+        if isinstance(node.op, ast.MatMult):
+            name = ast.Name("_jiggle_matmul", ast.Load())
+            return ast.Call(name, [node.left, node.right], [])
         return _wrapped(node)
 
 

@@ -2,9 +2,10 @@
 
 import os
 
+import numpy as np
 import pytest
 import torch
-from fuzz_checking import check, dynamic_of
+from fuzz_checking import Jiggle, check, dynamic_of
 from fuzz_programs import draw
 
 #: Programs in one test, and where each backend's seeds begin.
@@ -48,3 +49,17 @@ def test_random_programs(backend, seeds):
 def test_few_programs_raise():
     programs = [draw(seed) for seed in range(60)]
     assert sum(len(program.statements) for program in programs) > 60 * 10
+
+
+def test_sums_of_integers_as_floats_are_unstable():
+    large = np.array([2**62 + 1, -(2**62), 3])
+    means, sums, small = set(), set(), set()
+    for seed in range(4):
+        jiggle = Jiggle(seed)
+        means.add(float(jiggle.called(np.mean, large)))
+        means.add(float(jiggle.multiplied(large, large.astype(np.uint64)) / 2**62))
+        sums.add(int(jiggle.called(np.sum, large)))
+        small.add(float(jiggle.called(np.mean, np.arange(5))))
+    assert max(means) - min(means) > 100
+    assert sums == {4}
+    assert small == {2.0}
