@@ -68,7 +68,8 @@ class _Builder(Lifting):
     def _simple(self, statement: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) -> None:
         facts = self.facts
         if makes_container(statement, facts.containers) or is_inner(statement):
-            self.python(statement, may_wait=self._commutes(statement, self.run))
+            reads = isinstance(statement.value, ast.Call) and statement.value.args  # `list(x)`
+            self.python(statement, may_wait=not reads and self._commutes(statement, self.run))
             return
         if _names.of_statement(statement).writes & self.facts.declared.keys() and self._is_hosts(
             statement
@@ -105,7 +106,7 @@ class _Builder(Lifting):
         match statement:
             case ast.Expr(value=value) if self.facts.is_hoisted(value):
                 assert isinstance(value, ast.Call)
-                grows = isinstance(value.func, ast.Attribute) and not self.facts.appends(value)
+                grows = self.facts.takes_objects(value)
                 call = self._with_lifted_arguments(value)
                 new = ast.copy_location(ast.Expr(value=call), statement)
                 self.python(new, may_wait=grows)

@@ -20,6 +20,8 @@ from npaccel._loops._split_locals import (
 )
 from npaccel._loops._split_trees import constant_turns
 
+#: Methods of a list, dict or set that look at what is in their arguments.
+_READING_METHODS = frozenset({"extend", "update", "remove", "discard"})
 #: Loops over so few constants are left to the compiler, which unrolls them.
 MAX_UNROLLED = 8
 _MAX_UNROLLED_STATEMENTS = 32
@@ -154,6 +156,12 @@ class Facts:
         if not appends_by_text(node) or self.is_container(node.func.value):  # type: ignore[attr-defined]
             return False
         return self.kinds.value_of(node.func.value) is None  # type: ignore[attr-defined]
+
+    def takes_objects(self, node: ast.Call) -> bool:
+        """Whether a list, dict or set takes objects in, or gives some up, as they are."""
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        is_own = method in GROWING_METHODS - _READING_METHODS
+        return is_own and self.is_container(node.func.value)  # type: ignore[attr-defined]
 
     def is_container(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.containers

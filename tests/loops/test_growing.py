@@ -210,3 +210,42 @@ def test_the_order_of_appending_and_reading():
         warnings.simplefilter("ignore", PerformanceWarning)
         assert_same(compiled(ours, X, N), f(theirs, X, N))
     assert_same(ours.history, theirs.history)
+
+
+def copied(rows, a):
+    sums = []
+    for row in rows:
+        sums.append(row.sum())  # noqa: PERF401 (the loop is what is tested)
+    b = a * 2
+    np.copyto(b, sums)
+    return b * 2
+
+
+def extended(rows, a):
+    b, sums = a * 2, []
+    for row in rows:
+        sums.append(row.sum())  # noqa: PERF401 (the loop is what is tested)
+    c = a * 3
+    sums.extend(b)
+    b[0] = 7
+    return sums, b, c
+
+
+def listed(rows, a):
+    b, sums = a * 2, []
+    for row in rows:
+        sums.append(row.sum())  # noqa: PERF401 (the loop is what is tested)
+    c = a * 3
+    items = list(b)
+    b[0] = 7
+    items.append(c)
+    return sums, items
+
+
+@pytest.mark.parametrize("function", [copied, extended, listed])
+def test_what_reads_or_writes_elements_beside_a_list_stays_in_its_place(function):
+    rows, a = np.arange(12.0).reshape(4, 3), np.arange(4.0)
+    jitted = npaccel.jit(function, backend="eager", default_float="float64", cache=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerformanceWarning)
+        assert_same(jitted(rows, a), function(rows, a))
