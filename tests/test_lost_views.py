@@ -372,3 +372,108 @@ def test_imaginary_parts_of_complex_numbers_are_written():
         return part
 
     check(f, np.ones(3, complex))
+
+
+LAYOUTS = (
+    np.asfortranarray,
+    lambda x: np.repeat(x, 2, 1)[:, ::2],
+    lambda x: x[::-1],
+    lambda x: np.broadcast_to(x[0], x.shape),
+)
+MADE = [
+    *(lambda x: x + 1, lambda x: x + np.ones((3, 4)), lambda x: np.where(x > 3, x, 0)),
+    *(lambda x: np.select([x > 3], [np.ones((3, 4))], -1.5), lambda x: np.nonzero(x)[0]),
+    *(lambda x: np.choose(x > 3, [x, 2]), lambda x: np.linalg.inv(x[:3, :3] + np.eye(3))),
+    *(lambda x: x[:, [0, 2]], lambda x: x[[2, 0]], lambda x: x[x > 2], lambda x: np.sort(x, 0)),
+    *(lambda x: np.cumsum(x, 0), lambda x: x @ x.T, np.zeros_like, lambda x: x.astype(int)),
+    *(lambda x: np.concatenate([x, x]), lambda x: np.array(x), lambda x: np.copy(x)),
+    *(lambda x: x.copy(), lambda x: x.copy("K"), lambda x: np.tile(x, 2), lambda x: (x + 0).T),
+    *(lambda x: np.subtract.accumulate(x), lambda x: np.add(x, 1, order="F")),
+    *(lambda x: np.flip(x * 2), lambda x: np.fft.fft(x, axis=0), lambda x: np.round(x, 1)),
+]
+
+
+@pytest.mark.parametrize("i", range(len(MADE) + 4))
+def test_a_view_or_a_copy_as_in_numpy(i):
+    """Whether `ravel` and `reshape` give a view goes by how the array lies in memory."""
+    make, layout = MADE[i % len(MADE)], LAYOUTS[0 if i % 3 else i // 3 % 4]
+
+    def f(x):
+        made = make(x)
+        made.ravel()[1:] = -3
+        other = make(x)
+        tall = other.reshape(-1, 1)
+        other[0] = 5
+        return made, other, tall
+
+    x = layout(np.arange(12.0).reshape(3, 4))
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        assert_same(jitted(x), f(x))
+
+
+def test_writes_through_ravel_are_compiled_where_numpys_order_is_known():
+    def f(x):
+        sums = [np.select([x > 3], [x], -1.5), np.where(x > 3, x, 0), x @ x.T, np.zeros(3)]
+        sums += [np.zeros((2, 3)), x.copy()]
+        for one in sums:
+            one.ravel()[1:] = -3
+        return sums
+
+    check(f, np.arange(12.0).reshape(3, 4))
+    check(lambda x: f(x)[1:], np.asfortranarray(np.arange(12.0).reshape(3, 4)))
+
+
+def test_a_reversed_argument_in_order_is_another_array():
+    def f(x):
+        return np.ascontiguousarray(x), x.ravel(), np.asfortranarray(x)
+
+    x = np.arange(12.0).reshape(3, 4)[::-1]
+    for result in npaccel.jit(f, backend="eager", default_float="float64", cache=False)(x):
+        assert not np.shares_memory(result, x)
+        assert result.flags.writeable
+
+
+WRITES = [
+    *(lambda x: np.copyto(dst=x, src=5), lambda x: np.put(a=x, ind=[0], v=5)),
+    *(lambda x: np.place(arr=x, mask=x > 2, vals=[9]), lambda x: np.add(x, 1, out=(x,))),
+    *(lambda x: np.put_along_axis(arr=x, indices=np.array([0]), values=5, axis=0), np.ndarray.sort),
+    *(lambda x: np.fill_diagonal(a=x.reshape(2, 2), val=7), lambda x: x.cumsum(0, None, x)),
+    *(lambda x: np.modf(x + 0.5, out=(x, x + 0)), lambda x: np.stack([x[0]] * 4, 0, x)),
+    *(lambda x: np.outer(x[:2], x[:2], x.reshape(2, 2)), lambda x: np.nan_to_num(x=x, copy=False)),
+    lambda x: np.random.default_rng(0).shuffle(x),
+]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=range(len(WRITES)))
+def test_what_a_call_writes_to(write):
+    """By keyword, in a tuple, or by a position of `out`."""
+
+    def f(x):
+        y = x[::-1]
+        write(x)
+        return y
+
+    got, wanted = (np.array([3.0, np.nan, 4.0, 2.0]) for _ in range(2))
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        assert_same(jitted(got), f(wanted))
+    assert_same(got, wanted)
+
+
+def test_a_view_of_a_reversed_view_leaves_a_piece():
+    def f(x):
+        made = x + 1
+        seen = np.flip(made)[::-2]
+        sums = []
+        for one in seen:
+            sums.append(one.sum())  # noqa: PERF401 (the loop is what is tested)
+        made[...] = 3
+        return seen, sums
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+        assert_same(jitted(np.arange(4.0)), f(np.arange(4.0)))

@@ -211,7 +211,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> torch.Tensor:
     shape = broadcast_shape([x.shape for x in (*masks, *tensors, found)])
     for mask, choice in zip(reversed(masks), reversed(tensors), strict=True):
         found = either(mask, choice, found)
-    return found.expand(shape)
+    return found.expand(shape).contiguous()  # NumPy fills an array in C order.
 
 
 def flat_key(x: torch.Tensor, places: torch.Tensor) -> tuple[torch.Tensor, ...]:

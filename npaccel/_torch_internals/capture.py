@@ -47,9 +47,11 @@ from npaccel._torch_internals.lost_views import (
     LEAVES,
     REASON,
     RESHAPED,
+    UNSURE,
     line_of_leaving_view,
     line_of_reshaped_view,
     line_of_stale_view,
+    line_of_unsure_view,
     output_memory,
     without_stores_back,
 )
@@ -365,7 +367,11 @@ def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
     ------
     CaptureError
     """
-    checks = [(line_of_stale_view, REASON), (line_of_reshaped_view, RESHAPED)]
+    checks = [
+        (line_of_stale_view, REASON),
+        (line_of_reshaped_view, RESHAPED),
+        (line_of_unsure_view, UNSURE),
+    ]
     if is_part:
         checks.append((line_of_leaving_view, LEAVES))
     for find, reason in checks:

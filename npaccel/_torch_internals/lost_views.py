@@ -14,32 +14,28 @@ from typing import Any
 import torch
 
 from npaccel._torch_internals.lines import frames_of
+from npaccel._torch_internals.numpy_layouts import ALWAYS_VIEWS, depends_on_layout
 from npaccel._torch_internals.numpy_operations import INPLACE, RELAID, is_scalar, stored_to
 from npaccel._torch_internals.sizes import surely
 
 _FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
-#: Calls that give a view of any array; others look at its strides.
-_ALWAYS_VIEWS = frozenset(
-    f"numpy.{prefix}{name}"
-    for prefix in ("", "ndarray.")
-    for name in (
-        *("T", "mT", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays"),
-        *("broadcast_to", "diagonal", "dsplit", "expand_dims", "hsplit", "imag", "moveaxis"),
-        *("matrix_transpose", "permute_dims", "real", "rollaxis", "split", "squeeze", "swapaxes"),
-        *("transpose", "unstack", "vsplit"),
-    )
-) | {"operator.getitem"}
-
 #: Why a piece that makes a copy of a view isn't used.
 LEAVES = (
-    "a reversed view, such as a[::-1], or a broadcast one goes on to code that isn't compiled with "
-    "it: compiled code has a copy, or an array to write to, where NumPy has a view"
+    "a reversed view, such as a[::-1], a broadcast one, or one that may be a copy by its array's "
+    "strides goes on to code that isn't compiled with it: compiled code has a copy, or an array to "
+    "write to, where NumPy has a view"
 )
 #: Why a graph isn't used that writes to a view or its array.
 REASON = (
     "a reversed view, such as a[::-1] (or a[i] with a NumPy scalar i, or a.flat of an array that "
     "isn't contiguous), is written to, or its array is, and the other is used afterwards: "
     "compiled code has a copy where NumPy has a view"
+)
+#: Why a graph isn't used that writes to what may be a view.
+UNSURE = (
+    "an array is written to, or what `ravel` or `reshape` make of it, and the other is used "
+    "afterwards: whether that is a view or a copy goes by the array's strides, which aren't surely "
+    "NumPy's; take a `copy()` of the array before"
 )
 #: Why a graph isn't used that writes to a reversed array.
 RESHAPED = (
@@ -56,22 +52,59 @@ def line_of_stale_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     graph : torch.fx.Graph
         As captured: its nodes are calls of NumPy, with fake tensors.
     """
-    nodes = list(graph.nodes)
-    copies = [node for node in nodes if is_view_in_numpy(node)]
+    copies = [node for node in graph.nodes if is_view_in_numpy(node)]
+    return _line_of_lost_write(graph, copies, {node: memory_of(node) for node in graph.nodes})
+
+
+def line_of_unsure_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
+    """Return file and line of a write that may go through a view in one of NumPy and the graph.
+
+    Whether `a.ravel()` is a view goes by strides, and not all arrays surely have NumPy's.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        As captured.
+    """
+    unsure = [node for node in graph.nodes if depends_on_layout(node)]
+    if not unsure:
+        return None
+    copies = [node for node in graph.nodes if is_view_in_numpy(node)]
+    return _line_of_lost_write(graph, copies + unsure, _places(graph, unsure))
+
+
+def _places(graph: torch.fx.Graph, unsure: list[torch.fx.Node]) -> dict[torch.fx.Node, Any]:
+    """Give each array's memory a number, as if what may be a view or a copy were a copy."""
+    places: dict[torch.fx.Node, Any] = {}
+    for node in graph.nodes:
+        places[node] = memory = memory_of(node)
+        if node in unsure:
+            places[node] = node
+        elif memory is not None:
+            same = (arg for arg in node.all_input_nodes if memory_of(arg) == memory)
+            places[node] = next((places[arg] for arg in same), memory)
+    return places
+
+
+def _line_of_lost_write(
+    graph: torch.fx.Graph, copies: list[torch.fx.Node], places: dict[torch.fx.Node, Any]
+) -> tuple[str, int] | None:
+    """Return file and line of a write to a copy, or to what it's one of, of which both are used."""
     if not copies:
         return None
-    family = _families(copies)
-    members = [node for node in nodes if memory_of(node) in family]
-    place = {node: i for i, node in enumerate(nodes)}
+    nodes = list(graph.nodes)
+    family = _families(copies, places)
+    members = [node for node in nodes if places[node] in family]
+    order = {node: i for i, node in enumerate(nodes)}
     for node in nodes:
         for target in written(node):
-            memory = memory_of(target)
+            memory = places[target]
             if memory not in family or _is_stored_back(node, target):
                 continue
             for other in members:
-                if family[memory_of(other)] != family[memory] or memory_of(other) == memory:
+                if family[places[other]] != family[memory] or places[other] == memory:
                     continue
-                if place[other] < place[node] and _is_used_after(other, place, place[node]):
+                if order[other] < order[node] and _is_used_after(other, order, order[node]):
                     return _line(node)
     return None
 
@@ -91,14 +124,18 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     """
     nodes = list(graph.nodes)
     outputs = nodes[-1].all_input_nodes
-    seen = {memory_of(node) for node in nodes if node.op == "placeholder"}
-    leaving = {memory_of(node) for node in outputs}
-    for node in nodes:
-        if is_view_in_numpy(node) and memory_of(node) in leaving - {None}:
-            base = node.args[0]
-            assert isinstance(base, torch.fx.Node)
-            if memory_of(base) in (seen | leaving):
-                return _line(node)
+    unsure = [node for node in nodes if depends_on_layout(node)]
+    places = _places(graph, unsure)
+    seen = {places[node] for node in nodes if node.op == "placeholder"}
+    leaving = {places[node] for node in outputs}
+    copies = [node for node in nodes if node in unsure or is_view_in_numpy(node)]
+    family = _families(copies, places)
+    for node in copies:
+        own = places[node]
+        if own in leaving - {None} and any(
+            other != own and family.get(other) == family[own] for other in seen | leaving
+        ):
+            return _line(node)
     relaid = _relaid(graph)
     for node in outputs:
         if node.op != "placeholder" and (memory_of(node) in relaid or is_broadcast(node)):
@@ -134,7 +171,7 @@ def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
         return None
     lost = relaid & {memory_of(target) for node in graph.nodes for target in written(node)}
     for node in graph.nodes:
-        is_other = name_of(node) not in _ALWAYS_VIEWS | _FLIPS and not any(written(node))
+        is_other = name_of(node) not in ALWAYS_VIEWS | _FLIPS and not any(written(node))
         if node.op == "call_function" and is_other and memory_of(node) in lost - {None}:
             return _line(node)
     return None
@@ -207,13 +244,13 @@ def output_memory(graph: torch.fx.Graph) -> list[int | None]:
     return [memory_of(out) if isinstance(out, torch.fx.Node) else None for out in outputs]
 
 
-def _families(copies: list[torch.fx.Node]) -> dict[int | None, int]:
+def _families(copies: list[torch.fx.Node], places: dict[torch.fx.Node, Any]) -> dict[Any, int]:
     """Give the memory of views and of what they are views of the same number."""
-    family: dict[int | None, int] = {}
+    family: dict[Any, int] = {}
     for number, node in enumerate(copies):
         base = node.args[0]
         assert isinstance(base, torch.fx.Node)
-        pair = {memory_of(node), memory_of(base)} - {None}
+        pair = {places[node], places[base]} - {None}
         old = {family[memory] for memory in pair if memory in family}
         for memory, known in family.items():
             if known in old:

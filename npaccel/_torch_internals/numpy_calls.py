@@ -22,6 +22,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from npaccel._numpy import _table
 from npaccel._torch_internals import numpy_operations
 from npaccel._torch_internals.lost_views import is_broadcast
+from npaccel._torch_internals.numpy_layouts import is_surely_new
 from npaccel._torch_internals.numpy_operations import (
     FLAT_OF,
     SCALAR,
@@ -73,12 +74,14 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
     kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
     proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
     try:
-        found = NumpyNdarrayVariable.create(tx, proxy)
+        found: Any = NumpyNdarrayVariable.create(tx, proxy)
     except Unsupported as error:
         refusal = _refusal(error)
         if refusal is None:
             raise
         return refuse(f"this call of {operation.name}", "", refusal)
+    if isinstance(found, NumpyNdarrayVariable) and is_surely_new(proxy.node):
+        return _copied(tx, found)
     return _copied_scalar(tx, found) if copied_out else found
 
 
@@ -104,10 +107,15 @@ def _check_writeable(target: torch.fx.Node, name: str) -> None:
         refuse(what, name, "NumPy lets none")
 
 
-def _copied_scalar(tx: Any, variable: Any) -> Any:
+def _copied(tx: Any, variable: Any, is_scalar: bool = False) -> Any:
     copied = tx.output.create_proxy("call_function", torch.clone, (variable.as_proxy(),), {})
-    copied.node.meta[SCALAR] = True
+    if is_scalar:
+        copied.node.meta[SCALAR] = True
     return NumpyNdarrayVariable.create(tx, copied)
+
+
+def _copied_scalar(tx: Any, variable: Any) -> Any:
+    return _copied(tx, variable, is_scalar=True)
 
 
 def _gives_copy_of_out(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:

@@ -119,7 +119,7 @@ def _make_input(graph: torch.fx.Graph, node: torch.fx.Node, name: str) -> None:
         new = graph.placeholder(f"npaccel_{name}")
     new.meta = dict(node.meta)
     new._dynamo_source = SyntheticLocalSource(new.name)  # type: ignore[attr-defined] # for AOT
-    if any(writes(other) and _owner(other.args[0]) is node for other in graph.nodes):
+    if any(_owner(target) is node for other in graph.nodes for target in written(other)):
         with graph.inserting_before(node):  # An array of the graph's own is cheaper to write to.
             copy = graph.call_function(torch.clone, (new,))
         copy.meta = dict(node.meta)

@@ -153,7 +153,7 @@ def _compare(got: _Outcome, wanted: _Outcome, slack: dict[str, float] | None = N
 
 
 def _reverses(program: Program) -> bool:
-    return re.search(r":-?\d*:-\d|flip|rot90", program.text()) is not None
+    return re.search(r":[^:\]]*:-\d|flip|rot90", program.text()) is not None
 
 
 def _same_sharing(got: _Outcome, wanted: _Outcome, reverses: bool) -> None:
