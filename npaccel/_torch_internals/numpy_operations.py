@@ -21,6 +21,8 @@ from npaccel._torch_internals.sizes import leave_unbound
 _KEEP_SCALARS = frozenset(
     f"numpy.{name}" for name in ("astype", "imag", "real", "reshape", "squeeze", "transpose")
 )
+#: Methods that call a ufunc where an array is complex, and give the array itself where it's real.
+_SCALAR_IF_COMPLEX = frozenset({"conj", "conjugate"})
 #: Methods of a NumPy scalar that give an array all the same.
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
 #: Names of the in-place operators.
@@ -175,11 +177,16 @@ def row_operation(row: _table.Row) -> Operation:
 
 def method_operation(row: _table.Row, name: str) -> Operation:
     def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
-        if row.zero_d == "scalar":
+        if row.zero_d == "scalar" or (name in _SCALAR_IF_COMPLEX and _is_complex(node.args[0])):
             return True
         return bool(flags and flags[0]) and name not in _ARRAY_FROM_SCALAR
 
     return Operation(row.name, row.implementation, zero_d, row.zero_d != "scalar")
+
+
+def _is_complex(node: Any) -> bool:
+    value = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else node
+    return isinstance(value, torch.Tensor) and value.is_complex()
 
 
 def _getitem_zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:

@@ -1,5 +1,8 @@
 """NumPy calls that only a traced function can get wrong: what is returned, assigned, refused."""
 
+import functools
+import warnings
+
 import numpy as np
 import pytest
 from comparing import assert_same
@@ -155,3 +158,42 @@ def test_unstack_takes_a_sequence_of_one_axis():
 def test_the_polynomial_without_zeros_is_a_python_float():
     (found, _), (expected, _) = both(np.poly, np.array([]))
     assert_same(found, expected)
+
+
+#: Methods and ufuncs that take one array alone.
+HOST = {"dump", "dumps", "item", "resize", "setflags", "to_device", "tobytes", "tofile", "tolist"}
+METHODS = [
+    name
+    for name in sorted(set(dir(np.ndarray)) - HOST)
+    if name[0] != "_" and callable(getattr(np.ndarray, name))
+]
+UFUNCS = [value for value in vars(np).values() if isinstance(value, np.ufunc) and value.nin == 1]
+
+
+@pytest.mark.parametrize("dtype", ["?", "u8", "f2", "F", "D"])
+def test_scalars_and_arrays_of_methods_without_dimensions(dtype):
+    calls = [functools.partial(called, name) for name in METHODS]
+    calls = [call for call in (*calls, *UFUNCS) if does(call, np.array(1, dtype))]
+
+    def f(v):
+        return [call(v) for call in calls]
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False, dynamic=False)
+    for x in (np.array(1, dtype), np.array(1, dtype)[()]):
+        with np.errstate(all="ignore"):
+            expected = f(x)
+        for call, got, wanted in zip(calls, jitted(x), expected, strict=True):
+            assert type(got) is type(wanted), (call, x)
+
+
+def called(name, v):
+    return getattr(v, name)()
+
+
+def does(call, x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return call(x) is not None and call(x[()]) is not None
+        except (TypeError, ValueError):
+            return False
