@@ -22,6 +22,9 @@ from npaccel._loops._raw import Seen, seen
 
 #: So many calls of each are timed; the shortest counts.
 _ROUNDS = 3
+#: So many where threads of BLAS and OpenMP have to wake first, which takes the first six; fewer of
+#: NumPy's if it's slower by more than this factor.
+_ROUNDS_OF_THREADS, _FAR = 10, 4
 #: NumPy has to be faster by this factor.
 MARGIN = 0.9
 _FIRST_PAUSE = 64
@@ -120,9 +123,19 @@ class Region:
             self.may_choose = False
         if not self.may_choose:
             self.stay_compiled()
-        elif len(self.times[True]) >= _ROUNDS:
+        elif self._is_timed():
             self._choose()
         return result
+
+    @property
+    def _rounds(self) -> int:
+        return _ROUNDS_OF_THREADS if self.wakes_threads else _ROUNDS
+
+    def _is_timed(self) -> bool:
+        """Whether enough calls of both ways were timed."""
+        compiled, plain = self.times[False], self.times[True]
+        is_far = len(plain) >= _ROUNDS and min(plain) > _FAR * min(compiled)
+        return is_far or len(plain) >= self._rounds
 
     def _is_numpys_turn(self) -> bool:
         """Whether NumPy is to be timed next.
@@ -133,7 +146,7 @@ class Region:
         """
         compiled, plain = len(self.times[False]), len(self.times[True])
         if self.wakes_threads or compiled in (0, _ROUNDS):
-            return compiled >= _ROUNDS
+            return compiled >= self._rounds
         return plain < compiled or (plain == compiled and plain % 2 == 1)
 
     def time_again(self) -> None:

@@ -97,6 +97,7 @@ class TurnRunner:
         self.watched = 0
         self.pause, self.rest = _FIRST_PAUSE, 0
         self.chosen: bool | None = None  # Whether on tensors; None: not known yet.
+        self.best = {True: math.inf, False: math.inf}  # The shortest turns so far, in seconds.
         self.is_over = False
 
     def __call__(self, iterable: Iterable[Any] = ()) -> Turns:
@@ -213,22 +214,28 @@ class TurnRunner:
         return values
 
     def _compare(self, turns: Turns, values: Sequence[Any]) -> Sequence[Any]:
-        """Time some turns both ways, and choose."""
-        best = {True: math.inf, False: math.inf}
-        wakes = self._wakes_threads
+        """Time some turns both ways, and choose.
+
+        An execution may end before both ways are timed: the next one goes on with what's missing.
+        """
+        best, wakes = self.best, self._wakes_threads
+        order: Sequence[bool] = (True, False) if wakes else (True, False, False, True)
+        if wakes:
+            order = [stays for stays in order if best[stays] == math.inf]
         if wakes and self.chosen is None and any(r.is_in_numpy for r, _ in self._regions):
             time.sleep(_SPIN)
         # As long as NumPy's threads spin, compiled code can't be timed again.
-        for stays in (True, False) if wakes else (True, False, False, True):
+        for stays in order:
             if wakes and not stays:
                 time.sleep(_REST)
             for count in (_WAKING if wakes else 1, 1, _SEVERAL):
                 values, seconds = self._go(turns, values, count, stays)
-                if count != _WAKING or turns.is_done:
+                is_last = turns.is_done or turns.has_run_out
+                if count != _WAKING or is_last:
                     best[stays] = min(best[stays], seconds)
-                if turns.is_done or not self._may_stay or (count == 1 and seconds > _LONG):
+                if is_last or not self._may_stay or (count == 1 and seconds > _LONG):
                     break
-            if turns.is_done or not self._may_stay:
+            if is_last or not self._may_stay:
                 break
         if max(best.values()) < math.inf:
             # NumPy's threads would be in the way of compiled code.
@@ -237,6 +244,7 @@ class TurnRunner:
             self._note(f"{best[self.chosen] * 1e6:.3g} µs a turn, "
                        f"{'NumPy' if self.chosen else 'compiled'} "
                        f"{best[not self.chosen] * 1e6:.3g} µs")  # fmt: skip
+            self.best = {True: math.inf, False: math.inf}
         return values
 
     def _note(self, detail: str) -> None:
@@ -254,6 +262,7 @@ class TurnRunner:
             values, seconds = self._on_tensors(turns, values)
         else:
             assert self.ways.plain is not None
+            turns.stay = None
             start = time.perf_counter()
             values = self.ways.plain(turns, turns.some, *values)
             seconds = time.perf_counter() - start
@@ -365,6 +374,11 @@ class Turns:
             self.some = itertools.islice(_Counted(self), budget)
         else:
             self.some = itertools.islice(self.it, budget)
+
+    @property
+    def has_run_out(self) -> bool:
+        """Whether the condition of a ``while`` is false after what ran last."""
+        return self.counts and self.left > 0 and not (self.stay is not None and self.stay.left)
 
     def end(self, budget: int | None) -> None:
         """Note how many turns were run."""

@@ -546,7 +546,7 @@ def test_large_products_are_tried_once_in_numpy(plain):
     region = _region.Region(engine, lambda _: None)
     x = np.zeros(1 << 16)
     region.multiplies = True
-    for _ in range(200 if plain else 8):
+    for _ in range(200 if plain else 24):
         region(x)
     assert region.is_in_numpy == (not plain)
     assert region.may_choose == (not plain)
@@ -602,6 +602,34 @@ def test_turns_that_compile_are_not_timed(monkeypatch):
     assert_same(jitted(X, 100), swapped(X, 100), rtol=1e-12)
     assert len(compiling) == 2
     assert compiling[0].chosen
+
+
+def counted_down(a, x, n):
+    while n > 0:
+        y = a @ x
+        x = y / np.linalg.norm(y)
+        n -= 1
+    return x
+
+
+@pytest.mark.inductor
+def test_short_loops_are_compared_over_several_calls(monkeypatch):
+    """Pauses for BLAS's threads are longer than such a call, so there are few."""
+
+    def choose(self):
+        self.was_timed, self.left, self.chosen = True, -1, self._in_numpy
+
+    slept = []
+    monkeypatch.setattr(_region.Region, "_choose", choose)
+    monkeypatch.setattr(_region, "_ROUNDS_OF_THREADS", 3)
+    monkeypatch.setattr(time, "sleep", slept.append)
+    jitted = npaccel.jit(counted_down, default_float="float64", cache=False)
+    a, x = np.random.default_rng(0).random((256, 256)), np.ones(256)
+    for _ in range(30):
+        assert_same(jitted(a, x, 5), counted_down(a, x, 5), rtol=1e-12)
+    assert slept.count(_turns._SPIN) in (1, 2)  # Before each way, at most.
+    assert slept.count(_turns._REST) == 1
+    assert "µs a turn" in jitted.report().loops[0].detail
 
 
 def iterated(a, x, turns=3, shift=0.0):
