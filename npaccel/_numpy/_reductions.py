@@ -60,6 +60,29 @@ def _mean_dtypes(x: torch.Tensor, dtype: Any) -> tuple[DType, DType]:
     return result, result
 
 
+def _by_count(total: torch.Tensor, count: Any) -> torch.Tensor:
+    """Return a sum by a number of elements, as NumPy divides.
+
+    The number is an int64, so that complex64 is divided as complex128; and complex numbers by their
+    parts, after Smith: by a real number, that is times its inverse.
+    """
+    if not total.is_complex():
+        quotient: torch.Tensor = call(np.divide, total, count)
+        return quotient
+    wide = total.to(torch.complex128)
+    inverse = torch.ones((), dtype=torch.float64, device=total.device) / count
+    real, imag = wide.real, wide.imag
+    found = torch.complex((real + imag * 0.0) * inverse, (imag - real * 0.0) * inverse)
+    return found.to(total.dtype)
+
+
+def _center(x: torch.Tensor, axes: tuple[int, ...], keepdims: bool) -> torch.Tensor:
+    """Return the mean of floats or complex numbers in their own dtype."""
+    if x.is_complex():
+        return _by_count(over_axes(torch.sum, x, axes, keepdims), count_over(x, axes))
+    return over_axes(torch.mean, x, axes, keepdims)
+
+
 @implements(np.mean, zero_d="scalar")
 def mean(
     a: Any,
@@ -82,13 +105,11 @@ def mean(
     if _given(where):
         _, mask = masked(x, where, 0)
         total = reduce_ufunc(np.add, x, axis, acc, None, keepdims, NO_VALUE, where)
-        found = call(np.divide, total, over_axes(torch.sum, mask, axes, keepdims))
+        found = _by_count(total, over_axes(torch.sum, mask, axes, keepdims))
     elif acc.kind == "f":  # the mean of complex numbers asks for the size
         found = over_axes(torch.mean, x, axes, keepdims, dtype=to_torch(acc))
     else:
-        found = call(
-            np.divide, reduce_ufunc(np.add, x, axis, acc, None, keepdims), count_over(x, axes)
-        )
+        found = _by_count(reduce_ufunc(np.add, x, axis, acc, None, keepdims), count_over(x, axes))
     return deliver(cast(found, result), out)
 
 
@@ -144,11 +165,12 @@ def variance(
     if _given(where):
         kept, mask = masked(kept, where, 0)
         count: Any = over_axes(torch.sum, mask, axes, True)
-        center = over_axes(torch.sum, kept, axes, True) / count
+        center = over_axes(torch.sum, kept, axes, True)
+        center = _by_count(center, count) if center.is_complex() else center / count
         divisor = at_least_zero(count - ddof)
         divisor = divisor if keepdims or not axes else divisor.squeeze(axes)
     else:
-        center = over_axes(torch.mean, kept, axes, True)
+        center = _center(kept, axes, True)
         divisor = at_least_zero(count_over(x, axes) - ddof)
     if not absent(mean_given):
         center = as_tensor(mean_given)

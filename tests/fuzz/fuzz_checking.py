@@ -229,7 +229,7 @@ def _is_unstable(
             _jiggle_call=jiggle.called,
             _jiggle_matmul=jiggle.multiplied,
             _jiggle_out=jiggle.into,
-            _jiggle_nans=jiggle.nans,
+            _jiggle_written=jiggle.written,
         )
         with quiet():
             for size in calls_of(program, dynamic)[: len(wanted)]:
@@ -331,12 +331,15 @@ class Jiggle:
                     out[...] = self.read(out.astype(computed))
         return result
 
-    def nans(self, value: Any) -> None:
-        """Give each NaN of an array that was just written to another sign: it's left open."""
-        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+    def written(self, value: Any) -> None:
+        """Change an array that was just written, and the sign of each NaN: it's left open."""
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
             return
+        if not value.flags.writeable:
+            return
+        value[...] = self.read(value, keep_round=True)
         bad = np.isnan(value)
-        if bad.any() and value.flags.writeable:
+        if value.dtype.kind == "f" and bad.any():
             signs = self.rng.choice(np.array([-1, 1], value.dtype), np.count_nonzero(bad))
             value[bad] = np.copysign(value[bad], signs)
 
@@ -373,7 +376,7 @@ class _AddJiggles(ast.NodeTransformer):
         if not isinstance(node.target, ast.Name):
             return node
         value = ast.Name(node.target.id, ast.Load())
-        return [node, ast.Expr(_wrapped(value, "_jiggle_nans"))]
+        return [node, ast.Expr(_wrapped(value, "_jiggle_written"))]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)

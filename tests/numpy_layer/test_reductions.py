@@ -108,6 +108,18 @@ def test_spread_options():
         check(function, x, axis=1, mean=x.mean(1, keepdims=True))
 
 
+@pytest.mark.parametrize("dtype", ["F", "D"])
+@pytest.mark.parametrize("function", [np.mean, np.var, np.std], ids=lambda f: f.__name__)
+def test_equal_complex_numbers_are_their_mean(function, dtype):
+    for n in (3, 7, 11, 49):
+        x = np.full((2, n), 3 - 1j, dtype)
+        for where in (True, np.arange(n) < n - 1):
+            for axis in (None, 1):
+                kept = {"axis": axis, "where": where, "keepdims": True}
+                got = implementation(function)(tensors(x), **kept)
+                np.testing.assert_array_equal(got.numpy(), function(x, **kept))
+
+
 def test_float16_means_are_summed_in_float32():
     x = np.full(5000, 60000, "e")
     check(np.mean, x)
