@@ -1,7 +1,7 @@
 """Loop nests in processes of their own, and how many of them each process compiled.
 
 Imported by the interpreters that `test_numba_disk.py` starts. They fork before Numba has compiled
-anything: each child is a process that knows nothing of nests but what lies on the disk.
+any of these: each child is a process that knows nothing of them but what lies on the disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 from nest_checking import check, compiled, function_of, nest_of
 from numba.core import event
@@ -95,6 +94,13 @@ def scaled(u):
     for i in range(u.shape[0]):
         for j in range(u.shape[1]):
             u[i, j] = RATE * u[i, j] + 1
+    return ()
+
+
+def another(u, v):
+    for i in range(u.shape[0]):
+        for j in range(u.shape[1]):
+            u[i, j] = v[i] - 2 * u[i, j]
     return ()
 
 
@@ -208,6 +214,7 @@ def jitted(*, cache: bool = True) -> None:
 
 def serve() -> None:
     """Run each line that comes in, JSON of code and of environment variables, in a process."""
+    warm()
     for line in sys.stdin:
         code, variables = json.loads(line)
         pid = _fork(lambda code=code, variables=variables: _run(code, variables))
@@ -238,7 +245,9 @@ def _fork(work: Callable[[], object]) -> int:
 
 def warm() -> None:
     """Let Numba import what it compiles with, once for all processes that are forked later."""
-    numba.njit("int64(int64)")(lambda x: x)
+    for kind in ("f8", "f4"):
+        arrays = {"u": np.ones((3, 4), kind), "v": np.ones(3, kind)}
+        _numba.compile_nest(nest_of(another), arrays, {}, __file__, cache=False)
 
 
 def begin(work: Callable[..., Any], *args: Any) -> Callable[[], Any]:
