@@ -80,17 +80,17 @@ def index_of(node: ast.Subscript, number: int) -> Index:
 
 def ahead(code: Expressions, loop: ast.For, counter: Counter) -> Ahead | None:
     """Return what can be looked at before an innermost loop; None if that wouldn't help."""
-    parts = [part for statement in loop.body for part in ast.walk(statement)]
-    stored = _names.stores([loop])
     kind = counter.step.type
     assert isinstance(kind, Py)
-    is_fit = (
-        not any(isinstance(part, ast.For | ast.While) for part in parts)
-        and not loop.orelse
-        and stored[counter.name] == 1
-        and not kind.low <= 0 <= kind.high
-    )
-    if not is_fit:
+    if loop.orelse or kind.low <= 0 <= kind.high:
+        return None
+    parts = []
+    for part in (part for statement in loop.body for part in ast.walk(statement)):
+        if isinstance(part, ast.For | ast.While):
+            return None
+        parts.append(part)
+    stored = _names.stores([loop])
+    if stored[counter.name] != 1:
         return None
     tests = _Tests(code, counter, frozenset(stored))
     for part in parts:
