@@ -441,19 +441,29 @@ np.put_along_axis(a, i[:, None] % 40 + np.zeros(40, int), v, 0)
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("statement", REPEATED)
-def test_of_repeated_indices_the_last_value_stays(statement, backend):
+@pytest.mark.parametrize(
+    ("backend", "statements"),
+    [
+        *(pytest.param("eager", [statement], id=statement) for statement in REPEATED),
+        pytest.param("inductor", REPEATED, id="compiled", marks=pytest.mark.inductor),
+    ],
+)
+def test_of_repeated_indices_the_last_value_stays(backend, statements):
     space = {"np": np}
-    exec(f"def store(a, i, j, k, v):\n    {statement}\n    return a", space)
+    lines = [f"a = arrays[{n}]; {statement}" for n, statement in enumerate(statements)]
+    body = "\n    ".join(lines)
+    exec(f"def store(arrays, i, j, k, v):\n    {body}\n    return arrays", space)
     rng = np.random.default_rng(0)
     a = rng.integers(0, 40, (40, 40)).astype(float)
     i, j = rng.integers(-40, 40, (2, 45))
     v = rng.normal(size=(45, 40))
     k = i.reshape(-1, 5)
     jitted = npaccel.jit(space["store"], backend=backend, default_float="float64", cache=False)
-    mine, theirs = a.copy(), a.copy()
-    np.testing.assert_array_equal(jitted(mine, i, j, k, v), space["store"](theirs, i, j, k, v))
-    np.testing.assert_array_equal(mine, theirs)
+    mine, theirs = ([a.copy() for _ in statements] for _ in range(2))
+    found, wanted = jitted(mine, i, j, k, v), space["store"](theirs, i, j, k, v)
+    for statement, *arrays in zip(statements, found, mine, wanted, strict=True):
+        for array in arrays[:2]:
+            np.testing.assert_array_equal(array, arrays[2], err_msg=statement)
 
 
 @pytest.mark.parametrize(
