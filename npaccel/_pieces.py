@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from npaccel import _arguments, _floating_errors, _results
@@ -62,10 +63,16 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
 
     def runner(values: Sequence[Any]) -> Any:
         if _arguments.device_of(values) is None:
+            saved = _Saved(values) if compile_piece.may_write_and_stop else None
             try:
                 result = on_host(values)
             except (RuntimeError, _results.CompiledIndexError) as failure:
+                if saved is not None and isinstance(failure, _results.AssumptionError):
+                    saved.restore()
+                    failure.after_others = False
                 return engine._failed_at_run_time(failure, values)
+            if saved is not None:
+                compile_piece.note_call(saved.is_changed())
         else:
             from npaccel import _host
 
@@ -93,6 +100,32 @@ def _note(engine: Engine, error: CaptureError) -> None:
     )
 
 
+class _Saved:
+    """The arrays among the arguments of a call, and copies of them."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        for value in values:
+            _arguments.map_arrays(value, self._save)
+
+    def _save(self, array: Any) -> Any:
+        if isinstance(array, np.ndarray) and array.flags.writeable:
+            self.arrays.append((array, array.copy()))
+        return array
+
+    def is_changed(self) -> bool:
+        """Whether the call has written to one."""
+        return not all(
+            np.array_equal(array, old, equal_nan=array.dtype.kind in "fc")
+            for array, old in self.arrays
+        )
+
+    def restore(self) -> None:
+        """Give them their old values, for another run of the function."""
+        for array, old in self.arrays:
+            array[...] = old
+
+
 class _PieceCompiler:
     """The backend that compiles each piece."""
 
@@ -100,7 +133,20 @@ class _PieceCompiler:
         self.engine = engine
         self.settings = settings
         self.count = 0
+        self.is_known = False  # Whether a call has come to its end.
+        self.writes = False
+        self.may_stop = False
         self.current = _Current()
+
+    @property
+    def may_write_and_stop(self) -> bool:
+        """Whether a call may write to arguments and then meet data that it isn't compiled for."""
+        return not self.is_known or (self.writes and self.may_stop)
+
+    def note_call(self, has_written: bool) -> None:
+        """Learn from a call that came to its end."""
+        self.is_known = True
+        self.writes |= has_written
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
@@ -120,6 +166,8 @@ class _PieceCompiler:
         start = time.perf_counter()
         interpreted = pieces.copy_of(piece)
         written_inputs = pieces.written_inputs_of(piece)
+        self.writes |= bool(written_inputs)
+        self.may_stop |= pieces.has_open_sizes(piece)
         what = f"piece {self.count} of {self.engine.function.__qualname__}"
         with dynamo.lock, tracing(self.settings), notice(what):
             compiled = inductor.compile_graph(piece, self.engine.options.backend, scratch_folder())

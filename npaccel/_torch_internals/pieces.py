@@ -21,6 +21,7 @@ import torch._dynamo
 import torch._dynamo.config as dynamo_config
 from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
 from torch._guards import TracingContext
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
@@ -130,6 +131,16 @@ def written_inputs_of(piece: Capture) -> tuple[int, ...]:
     """Return the inputs that a piece writes to."""
     assert piece.graph is not None
     return written_inputs(piece.graph.graph)
+
+
+def has_open_sizes(piece: Capture) -> bool:
+    """Whether sizes or numbers of a piece depend on the data: it may not be compiled for all."""
+    assert piece.graph is not None
+    nodes = piece.graph.graph.nodes
+    if any(node.target is torch.ops.aten._assert_scalar.default for node in nodes):
+        return True  # Of a size that has become a number.
+    values = [node.meta.get("example_value") for node in nodes]
+    return any(bool(free_unbacked_symbols(value)) for value in values if value is not None)
 
 
 def copy_of(piece: Capture) -> Callable[..., Any]:
