@@ -35,7 +35,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
-from npaccel._numpy._ufunc_methods import reduce_ufunc
+from npaccel._numpy._ufunc_methods import from_zero, reduce_ufunc
 
 
 def _given(where: Any) -> bool:
@@ -108,6 +108,7 @@ def mean(
         found = _by_count(total, over_axes(torch.sum, mask, axes, keepdims))
     elif acc.kind == "f":  # the mean of complex numbers asks for the size
         found = over_axes(torch.mean, x, axes, keepdims, dtype=to_torch(acc))
+        found = from_zero(found, x, axes)
     else:
         found = _by_count(reduce_ufunc(np.add, x, axis, acc, None, keepdims), count_over(x, axes))
     return deliver(cast(found, result), out)

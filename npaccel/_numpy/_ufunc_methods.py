@@ -187,13 +187,21 @@ def reduce_ufunc(
     _check_rounding(ufunc, loop, target)
     if initial is None and ufunc in _SIGNLESS and all(surely(x.shape[i] == 1) for i in axes):
         ufunc = np.add  # of one element, which stays as it is
+    own_start = initial is not None and not _given(initial)
     result = _reduced(ufunc, cast(x, loop), axes, bool(keepdims), start, mask)
+    if ufunc is np.add and own_start and loop.kind in "fc":
+        result = from_zero(result, x, axes)
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
             f"output parameter for reduction operation {ufunc.__name__} has the wrong shape "
             f"{tuple(target.shape)}; pass one of shape {tuple(result.shape)}"
         )
     return deliver(result, target, None)
+
+
+def from_zero(total: torch.Tensor, x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    """Begin a sum with zero, as NumPy does, also where compilers take one element as it is."""
+    return total + 0 if all(surely(x.shape[i] == 1) for i in axes) else total  # -0.0 is 0.0 then
 
 
 def _asked_reduce(

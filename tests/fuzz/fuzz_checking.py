@@ -291,6 +291,9 @@ class Jiggle:
             if value.dtype.kind == "c":  # Which part is infinite is left open by C.
                 other = self.rng.choice([complex(np.nan, np.nan), complex(np.inf, np.nan)])
                 result = np.where(np.isfinite(result), result, other).astype(value.dtype)
+            else:  # So is the sign of a NaN, which processors and libraries choose.
+                signs = self.rng.choice(np.array([-1, 1], value.dtype), np.shape(value))
+                result = np.where(np.isnan(result), np.copysign(result, signs), result)
         return result if isinstance(value, np.ndarray) else result[()]
 
     def called(self, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -332,16 +335,9 @@ class Jiggle:
         return result
 
     def written(self, value: Any) -> None:
-        """Change an array that was just written, and the sign of each NaN: it's left open."""
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
-            return
-        if not value.flags.writeable:
-            return
-        value[...] = self.read(value, keep_round=True)
-        bad = np.isnan(value)
-        if value.dtype.kind == "f" and bad.any():
-            signs = self.rng.choice(np.array([-1, 1], value.dtype), np.count_nonzero(bad))
-            value[bad] = np.copysign(value[bad], signs)
+        """Change an array that was just written."""
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fc" and value.flags.writeable:
+            value[...] = self.read(value, keep_round=True)
 
 
 def _is_new_float(value: Any) -> bool:

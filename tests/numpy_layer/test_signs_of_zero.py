@@ -1,4 +1,4 @@
-"""Sums of products begin with zero: they are never -0.0, where NumPy's aren't."""
+"""Sums begin with zero: they are never -0.0, where NumPy's aren't."""
 
 import numpy as np
 import pytest
@@ -21,6 +21,11 @@ FUNCTIONS = {
         np.polymul(a, b),
     ),
     "dot": lambda a, b: (np.dot(a, b), np.vdot(a, b), np.inner(a, b), a @ b, a[None] @ b[:, None]),
+    "sums": lambda a, b: (
+        *(np.sum(a[0]), a[0].sum(), a[0, ...].sum(), a.sum(axis=()), a[:1].sum(), a.mean()),
+        *(np.add.reduce(a[0], axis=None), np.add.reduce(a, axis=(), initial=None)),
+        *(np.nansum(b[0]), np.mean(b[0]), np.median(a), np.nanmedian(a[:2]), np.median(b)),
+    ),
     "gradient": lambda a, b: np.gradient(np.concatenate([a, b, a])),
 }
 
