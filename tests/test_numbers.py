@@ -157,3 +157,16 @@ def tried(function, *args):
         return function(*args)
     except (OverflowError, TypeError) as error:
         return type(error)
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+def test_a_number_that_is_one_of_several(dynamic):
+    """What follows such a condition is a condition too."""
+
+    def f(a, n):
+        b = a if n in (1, 3, 5) else a * 2
+        return b + 1 if n > 3 else b - 1
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", dynamic=dynamic, cache=False)
+    for n in (5, 4, 3, 6, 2, 3, 5):
+        assert_same(jitted(np.ones(4), n), f(np.ones(4), n))

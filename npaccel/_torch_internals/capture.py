@@ -30,7 +30,7 @@ from torch._dynamo.exc import (
 )
 from torch._dynamo.guards import CheckFunctionManager
 from torch._dynamo.side_effects import SideEffects
-from torch._dynamo.source import TensorPropertySource
+from torch._dynamo.source import LocalSource, TensorPropertySource
 from torch._dynamo.symbolic_convert import TensorifyState
 from torch._dynamo.utils import dynamo_timed, get_metrics_context
 from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
@@ -645,8 +645,13 @@ def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
         expression = _plain(name() if callable(name) else name)
         others[f"L['t{len(example_inputs) + len(extra)}']"] = expression
         extra.append(shape_env.create_symintnode(symbol, hint=None))
-    text = shape_env.produce_guards_expression([*example_inputs, *extra], ignore_static=False)
-    return text or "True", others
+    given = [*example_inputs, *extra]
+    names = [LocalSource(f"t{i}") for i in range(len(given))]
+    parts = shape_env.produce_guards(given, names, ignore_static=False)
+    # torch's own `produce_guards_expression` leaves `a or b` without parentheses.
+    is_loose = [any(word in part for word in (" or ", " if ")) for part in parts]
+    parts = [f"({part})" if loose else part for part, loose in zip(parts, is_loose, strict=True)]
+    return " and ".join(parts) or "True", others
 
 
 def _build_check(output: Any, code: types.CodeType) -> Callable[[dict[str, Any]], bool]:
