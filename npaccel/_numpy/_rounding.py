@@ -20,7 +20,8 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._table import implements
-from npaccel._numpy._ufunc_engine import concrete
+from npaccel._numpy._ufunc_engine import concrete, is_symbolic
+from npaccel._numpy._ufunc_integers import either
 
 _NO_BOUND: Any = object()
 
@@ -85,8 +86,22 @@ def _clipped(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> tor
     if as_dtype(kwargs["dtype"]).kind == "c":
         kept = _within(*(as_tensor(part, as_dtype(kwargs["dtype"])) for part in (x, *bounds)))
         return call(np.positive, kept, out=out, **kwargs)  # type: ignore[no-any-return]
+    if as_dtype(kwargs["dtype"]).kind == "f" and any(map(_may_be_zero, bounds)):
+        kept = call(np.positive, x, **inner)
+        for bounded, bound in zip((np.maximum, np.minimum), bounds, strict=True):
+            found = call(bounded, kept, bound, **inner)
+            is_tied = _may_be_zero(bound)
+            kept = either(call(np.equal, kept, bound), kept, found) if is_tied else found
+        return call(np.positive, kept, out=out, **kwargs)  # type: ignore[no-any-return]
     above = call(np.maximum, x, bounds[0], **inner)
     return call(np.minimum, above, bounds[1], out=out, **kwargs)  # type: ignore[no-any-return]
+
+
+def _may_be_zero(bound: Any) -> bool:
+    """Whether what equals a bound, one for all, may have another sign, which NumPy keeps."""
+    if isinstance(bound, torch.Tensor):
+        return not bound.ndim
+    return is_symbolic(bound) or bound == 0
 
 
 def _within(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Sums begin with zero: they are never -0.0, where NumPy's aren't."""
+"""Sums begin with zero: they are never -0.0, where NumPy's aren't; `clip` keeps signs."""
 
 import numpy as np
 import pytest
@@ -25,6 +25,10 @@ FUNCTIONS = {
         *(np.sum(a[0]), a[0].sum(), a[0, ...].sum(), a.sum(axis=()), a[:1].sum(), a.mean()),
         *(np.add.reduce(a[0], axis=None), np.add.reduce(a, axis=(), initial=None)),
         *(np.nansum(b[0]), np.mean(b[0]), np.median(a), np.nanmedian(a[:2]), np.median(b)),
+    ),
+    "clip": lambda a, b: (
+        *(np.clip(a, 0, 2), np.clip(b, -2, 0), a.clip(0.0, 1.0), np.clip(a, -0.0, 2)),
+        *(np.clip(a, np.float64(0), 2), np.clip(b, -1, b[0] * 0)),
     ),
     "gradient": lambda a, b: np.gradient(np.concatenate([a, b, a])),
 }
