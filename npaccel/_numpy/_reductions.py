@@ -35,6 +35,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
+from npaccel._numpy._ufunc_folds import FOLDS
 from npaccel._numpy._ufunc_methods import from_zero, reduce_ufunc
 
 
@@ -80,7 +81,17 @@ def _center(x: torch.Tensor, axes: tuple[int, ...], keepdims: bool) -> torch.Ten
     """Return the mean of floats or complex numbers in their own dtype."""
     if x.is_complex():
         return _by_count(over_axes(torch.sum, x, axes, keepdims), count_over(x, axes))
+    if x.dtype == torch.float16:
+        return (_total(x, axes, keepdims).to(torch.float64) / count_over(x, axes)).to(x.dtype)
     return over_axes(torch.mean, x, axes, keepdims)
+
+
+def _total(x: torch.Tensor, axes: tuple[int, ...], keepdims: bool) -> torch.Tensor:
+    """Return a sum in the dtype of what is added, float16 rounded where NumPy does."""
+    if x.dtype == torch.float16 and axes:
+        total: torch.Tensor = FOLDS[np.add].reduce(x, axes, keepdims)
+        return total
+    return over_axes(torch.sum, x, axes, keepdims)
 
 
 @implements(np.mean, zero_d="scalar")
@@ -180,7 +191,7 @@ def variance(
         squares, _ = masked(squares, mask, 0)
     if dtype is not None:
         squares = cast(squares, acc)
-    total = over_axes(torch.sum, squares, axes, keepdims)
+    total = _total(squares, axes, keepdims)
     found: torch.Tensor = (total / divisor).to(total.dtype)
     return found
 

@@ -304,6 +304,28 @@ def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
     return dataclasses.replace(fold, reduce=reduce, accumulate=accumulate)
 
 
+def _half_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
+    """Let NumPy's kernel fold float16 on a CPU.
+
+    It rounds after each step, but for the innermost axis, along which it adds and multiplies in
+    float32. What overflows on the way, or is lost, depends on that.
+    """
+
+    def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
+        if x.dtype != torch.float16 or not host.usable(x):
+            return fold.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
+        given, axis = (x, axes[0]) if len(axes) == 1 else (flattened(x, axes), -1)
+        found = host.ufunc_reduce(given, ufunc.__name__, axis % given.ndim)
+        return with_axes(found, axes, keepdims)
+
+    def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
+        if x.dtype != torch.float16 or not host.usable(x):
+            return fold.accumulate(x, axis)  # type: ignore[no-any-return]
+        return host.ufunc_accumulate(x, ufunc.__name__, axis)
+
+    return dataclasses.replace(fold, reduce=reduce, accumulate=accumulate)
+
+
 def _log_sum(scale: float) -> Fold:
     """Fold logarithms of sums, to the base e (scale 1) or 2 (scale log 2)."""
 
@@ -372,6 +394,8 @@ _STEPS: tuple[np.ufunc, ...] = (
 )
 FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _WHOLE})
 FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc], whole=False) for ufunc in _STEPS})
+_ROUNDED = (np.add, np.subtract, np.multiply, np.divide, np.hypot, np.logaddexp, np.logaddexp2)
+FOLDS.update({ufunc: _half_by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _ROUNDED})
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from chapter import (
     with_nan,
 )
 
+import npaccel
 from npaccel._numpy import _cumulative, _linalg, _nanfunctions, _quantiles, _reductions, _ufuncs
 from npaccel._numpy._context import TraceSettings, tracing
 
@@ -106,6 +107,26 @@ def test_spread_options():
         check(function, x, axis=0, correction=1)
         check(function, x, ddof=1, correction=1)
         check(function, x, axis=1, mean=x.mean(1, keepdims=True))
+
+
+HALF_FOLDS = [np.sum, np.prod, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.var]
+HALF_FOLDS += [ufunc.reduce for ufunc in (np.subtract, np.divide, np.hypot, np.logaddexp)]
+
+
+@pytest.mark.parametrize("function", HALF_FOLDS, ids=lambda f: getattr(f, "__name__", ""))
+def test_float16_is_rounded_at_each_step_as_in_numpy(function):
+    rng = np.random.default_rng(0)
+
+    def f(x):
+        return function(x, axis=0), function(x, axis=1), function(x.T, axis=1)
+
+    jitted = npaccel.jit(f, backend="eager", cache=False)
+    for scale in (1, 30, 3000):
+        x = (rng.normal(size=(7, 40)) * scale).astype("f2")
+        with np.errstate(all="ignore"):
+            expected = f(x)
+        for found, wanted in zip(jitted(x), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["F", "D"])
