@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -520,14 +521,37 @@ def svdvals(x: Array) -> Array:
     return np.linalg.svd(x, compute_uv=False)
 
 
-def _squared(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+def _condition(x: torch.Tensor, _: bool) -> tuple[Sequence[Any], torch.dtype]:
+    is_inexact = x.is_floating_point() or x.is_complex()
+    return x.shape[:-2], x.dtype.to_real() if is_inexact else torch.float64
+
+
+@_kernel("cond(Tensor x, bool smallest) -> Tensor", _condition)
+def cond(x: Array, smallest: bool) -> Array:
+    """`numpy.linalg.cond` by singular values: the largest by the smallest, or the reverse."""
+    return np.linalg.cond(x, -2 if smallest else 2)  # type: ignore[no-any-return]
+
+
+def _squared(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return (x.shape[0], x.shape[0]), x.dtype
 
 
-@_kernel("gram(Tensor x) -> Tensor", _squared)
-def gram(x: Array) -> Array:
-    """Return ``x @ x.T``, of which BLAS computes one half only."""
-    return np.dot(x, x.T)  # type: ignore[no-any-return]
+@_kernel("covariance(Tensor x, SymInt divisor) -> Tensor", _squared)
+def covariance(x: Array, divisor: int) -> Array:
+    """Covariances of the rows: `numpy.cov`, whose product BLAS computes one half of only."""
+    x = x - x.mean(1, keepdims=True)
+    found = np.dot(x, x.T)
+    with np.errstate(all="ignore"):
+        found *= np.true_divide(1, divisor)
+    return found  # type: ignore[no-any-return]
+
+
+@_kernel("correlation(Tensor x) -> Tensor", _squared)
+def correlation(x: Array) -> Array:
+    """`numpy.corrcoef` of rows of real numbers."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.atleast_2d(np.corrcoef(x, dtype=x.dtype))
 
 
 def _at_positions(x: torch.Tensor, _: Any, values: torch.Tensor) -> Any:

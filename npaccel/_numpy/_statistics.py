@@ -146,15 +146,13 @@ def cov(
     if aweights is not None:
         a = cast(_frequencies(aweights, x.shape[1], "aweights"), wide)
         w = a if w is None else w * a
+    if w is None and x.is_floating_point() and host.worth(x):
+        return host.covariance(x, _divisor(x.shape[1], w, aweights, ddof)).squeeze()
     average_of_rows = torch.mean(x, 1, True) if w is None else (x * w).sum(1, True) / w.sum()
     x = cast(x - average_of_rows, to_numpy(x.dtype))
     weighted = x if w is None else x * w
     other = torch.conj_physical(weighted) if x.is_complex() else weighted
-    if w is None and not x.is_complex() and host.worth(x):
-        products = host.gram(x)
-    else:
-        products = dot(x, other.T)
-    found: torch.Tensor = products / _divisor(x.shape[1], w, aweights, ddof)
+    found: torch.Tensor = dot(x, other.T) / _divisor(x.shape[1], w, aweights, ddof)
     return found.squeeze()
 
 
@@ -166,6 +164,9 @@ def real_of(x: torch.Tensor) -> torch.Tensor:
 @implements(np.corrcoef, zero_d="scalar", unsupported=parameters_of(np.corrcoef, "bias", "ddof"))
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> torch.Tensor:
     """`numpy.corrcoef`, kept within -1 and 1."""
+    rows = _observations(x, y, rowvar, dtype)
+    if rows.ndim == 2 and rows.shape[0] > 1 and rows.is_floating_point() and host.worth(rows):
+        return host.correlation(rows)
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
