@@ -477,3 +477,12 @@ def test_a_view_of_a_reversed_view_leaves_a_piece():
         warnings.simplefilter("ignore", errors.PerformanceWarning)
         jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
         assert_same(jitted(np.arange(4.0)), f(np.arange(4.0)))
+
+
+def test_new_axes_are_views_of_any_array():
+    def f(x):
+        made = x[:, [0, 2]]
+        made.reshape((*made.shape, 1))[:] = 3
+        return made
+
+    check(f, np.arange(12.0).reshape(3, 4))

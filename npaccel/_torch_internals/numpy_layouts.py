@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
@@ -113,7 +114,22 @@ def depends_on_layout(node: torch.fx.Node) -> bool:
     asks = name in _ORDERED and (
         name.endswith(("contiguousarray", "fortranarray", "require")) or "order" in node.kwargs
     )
+    if name.endswith("reshape") and _have_same(_sizes(node), _sizes(first)):
+        return False  # Axes of one element come and go in any view.
     return (asks or name in _VIEWS_OR_COPIES) and not lies_as_in_numpy(first)
+
+
+def _have_same(sizes: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(sizes) == len(others) and all(
+        statically_known_true(a == b) for a, b in zip(sizes, others, strict=True)
+    )
+
+
+def _sizes(node: torch.fx.Node) -> list[int | torch.SymInt]:
+    """Return the sizes of an array's axes, those of one element apart."""
+    value = node.meta.get("example_value")
+    shape = value.shape if isinstance(value, torch.Tensor) else ()
+    return [size for size in shape if not statically_known_true(size == 1)]
 
 
 def _found(node: torch.fx.Node) -> bool:
