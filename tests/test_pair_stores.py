@@ -91,6 +91,23 @@ def test_several_results_in_one_loop():
     assert loops_of(jitted)[0] == 1
 
 
+def test_views_as_complex_numbers_part_no_kernels():
+    """They are made when all results are computed, but for one that is needed before."""
+
+    def function(z, w, v):
+        x = z * 2
+        x[1:] = x[:-1] * 3
+        sums = np.cumsum(w * 2)  # torch's own
+        y = v * 1j
+        y[1:] += y[:-1]
+        return x, y, x * y, sums
+
+    jitted = run(function, *(numbers(complex, 41, seed) for seed in range(3)))
+    source = loops_of(jitted)[1]
+    assert source.count("view_as_complex.default(") >= 3
+    assert source.count('extern "C"') <= 2
+
+
 def special(z, w):
     z[1:] = z[:-1] * w[1:]
     w += z.conj()

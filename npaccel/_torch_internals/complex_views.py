@@ -8,8 +8,12 @@ is made for the view.
 Of pairs of real numbers that are viewed as complex ones it takes the memory for free when the
 pairs themselves aren't read any more, though the view may be.
 
-Read from torch/_inductor/graph.py (run_node, never_reuse_buffers), lowering.py and
-codegen/wrapper.py (can_reuse) of 2.11 and 2.13.
+Such a view is a call, and what is compiled before and after a call are two kernels: each takes
+half a second of the C++ compiler, whatever it computes.
+
+Read from torch/_inductor/graph.py (run_node, never_reuse_buffers), lowering.py, scheduler.py
+(compute_last_usage, which is the last thing before code is generated) and codegen/wrapper.py
+(can_reuse) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -23,7 +27,8 @@ from sympy import sympify  # type: ignore[import-untyped]
 from torch._inductor import graph as inductor_graph
 from torch._inductor import lowering
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
-from torch._inductor.ir import ExternKernel, TensorBox
+from torch._inductor.ir import ExternKernel, MultiOutput, TensorBox
+from torch._inductor.scheduler import BaseSchedulerNode, Scheduler
 from torch._inductor.virtualized import V
 
 from npaccel._torch_internals.patching import patched
@@ -122,4 +127,52 @@ def _kept(of_pairs: Any) -> Any:
     return as_complex
 
 
-__all__ = ["known_as_views", "seen_as_real"]
+@contextlib.contextmanager
+def viewed_late() -> Iterator[None]:
+    """Have what is computed in pairs viewed as complex when that is needed, not in between."""
+    with patched([(Scheduler, "compute_last_usage", _after_views_are_put_off)]):
+        yield
+
+
+def _after_views_are_put_off(original: Any) -> Any:
+    def compute_last_usage(self: Any) -> None:
+        self.nodes = _views_put_off(self.nodes)
+        original(self)
+
+    return compute_last_usage
+
+
+def _views_put_off(nodes: list[BaseSchedulerNode]) -> list[BaseSchedulerNode]:
+    """Return nodes in an order in which views come just before what has to follow them."""
+    found: list[BaseSchedulerNode] = []
+    waiting: dict[str, BaseSchedulerNode] = {}
+
+    def take_what_precedes(node: BaseSchedulerNode) -> None:
+        for dependency in node.unmet_dependencies:
+            view = waiting.pop(dependency.name, None)
+            if view is not None:
+                take_what_precedes(view)
+                found.append(view)
+
+    for node in nodes:
+        if _is_view(node, waiting):
+            (output,) = node.get_buffer_names()
+            waiting[output] = node
+        else:
+            take_what_precedes(node)
+            found.append(node)
+    while waiting:
+        output = next(iter(waiting))
+        take_what_precedes(waiting[output])
+        found.append(waiting.pop(output))
+    return found
+
+
+def _is_view(node: BaseSchedulerNode, waiting: Collection[str]) -> bool:
+    """Whether a node views pairs as complex numbers, or gives a view that waits its name."""
+    if isinstance(node.node, MultiOutput):
+        return any(dependency.name in waiting for dependency in node.unmet_dependencies)
+    return getattr(node.node, "op_overload", None) is _aten.view_as_complex.default
+
+
+__all__ = ["known_as_views", "seen_as_real", "viewed_late"]

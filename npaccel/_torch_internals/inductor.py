@@ -37,7 +37,7 @@ from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
-from npaccel._torch_internals.complex_views import known_as_views, seen_as_real
+from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
@@ -311,7 +311,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
 @contextlib.contextmanager
 def _with_pairs(inputs: list[str]) -> Iterator[None]:
     """Let code that is generated meanwhile compute with pairs, which some inputs consist of."""
-    with loads_of_pairs(), stores_of_pairs(), seen_as_real(inputs):
+    with loads_of_pairs(), stores_of_pairs(), seen_as_real(inputs), viewed_late():
         yield
 
 
