@@ -325,3 +325,14 @@ def test_thresholds_of_fusion_are_inductors():
     with fusion.nothing_stored_between():
         assert {getattr(config, name) for name in before} == {1 << 20}
     assert {name: getattr(config, name) for name in before} == before
+
+
+def test_captures_report_no_metrics(monkeypatch):
+    """torch's report of a compilation takes longer than a small capture should."""
+    reports = []
+    context = torch._dynamo.utils.get_metrics_context()
+    monkeypatch.setattr(context, "_on_exit", lambda *args: reports.append(args))
+    assert npaccel.jit(lambda x: x + 1, backend="eager", cache=False)(np.ones(2)).tolist() == [2, 2]
+    assert not reports
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+    assert reports, "torch's own compilations are reported as before"
