@@ -16,6 +16,9 @@ if not IS_WORKER:
     os.environ["NPACCEL_CACHE_DIR"] = tempfile.mkdtemp(prefix="npaccel-tests-")
 os.environ.pop("NPACCEL_DISABLE", None)
 CACHE_DIR = Path(os.environ["NPACCEL_CACHE_DIR"])
+# Threads that spin until there is work keep the other worker's from theirs.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 
 def pytest_unconfigure():
