@@ -219,12 +219,11 @@ class TurnRunner:
         An execution may end before both ways are timed: the next one goes on with what's missing.
         """
         best, wakes = self.best, self._wakes_threads
-        order: Sequence[bool] = (True, False) if wakes else (True, False, False, True)
-        if wakes:
-            order = [stays for stays in order if best[stays] == math.inf]
+        order: Sequence[bool] = (True, False, False, True)
+        if wakes:  # As long as NumPy's threads spin, compiled code can't be timed again.
+            order = [stays for stays in (True, False) if best[stays] == math.inf]
         if wakes and self.chosen is None and any(r.is_in_numpy for r, _ in self._regions):
             time.sleep(_SPIN)
-        # As long as NumPy's threads spin, compiled code can't be timed again.
         for stays in order:
             if wakes and not stays:
                 time.sleep(_REST)

@@ -165,9 +165,9 @@ def real_of(x: torch.Tensor) -> torch.Tensor:
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> torch.Tensor:
     """`numpy.corrcoef`, kept within -1 and 1."""
     rows = _observations(x, y, rowvar, dtype)
-    if rows.ndim == 2 and rows.shape[0] > 1 and rows.is_floating_point() and host.worth(rows):
+    if rows.shape[0] > 1 and rows.is_floating_point() and host.worth(rows):
         return host.correlation(rows)
-    c = cov(x, y, rowvar, dtype=dtype)
+    c = cov(rows, dtype=to_numpy(rows.dtype))
     if c.ndim == 0:
         return c / c
     deviation = torch.sqrt(real_of(torch.diagonal(c)))
