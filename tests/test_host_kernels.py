@@ -7,6 +7,7 @@ import torch
 
 import npaccel
 from npaccel import _host_kernels as host
+from npaccel._numpy._ufunc_at import at
 
 X = np.random.default_rng(0).normal(size=(6, 5))
 SLID = np.convolve(X[0] + 1j, X[1, 2::-1] * 1j)
@@ -130,6 +131,18 @@ def test_writes_reach_the_callers_array(backend, layout):
     np.testing.assert_array_equal(jitted(*ours), f(*theirs))
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_at_gets_values_in_the_dtype_of_its_loop(monkeypatch, dtype):
+    seen = []
+    monkeypatch.setattr(host, "ufunc_at", lambda *args: seen.append(args[2]))
+    a, places = torch.zeros(3, dtype=getattr(torch, dtype)), torch.tensor([1, 1, 2])
+    for value in (2, [2, 3, 4], np.arange(3, dtype=np.int16)):
+        at(np.add, a, places, torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
+    theirs = [np.add.resolve_dtypes((np.dtype(dtype), np.dtype(d), None))[1] for d in "qqh"]
+    assert [x.numpy().dtype for x in seen] == theirs
+    assert [x.ndim for x in seen] == [0, 1, 1]  # one value isn't written out
 
 
 def test_views_are_taken_as_they_are():
