@@ -194,6 +194,7 @@ class Engine:
             assumption_and_advice,
             is_assumption,
         )
+        from npaccel._snapshot import Snapshot
 
         if isinstance(error, AssumptionError) and not error.after_others:
             return self._not_as_assumed(error, values)
@@ -203,6 +204,7 @@ class Engine:
         if translated is None:
             raise error
         copies = [_arguments.map_arrays(value, _copy) for value in values]
+        others = Snapshot(self.function, copies)  # What isn't copied: objects, generators, globals.
         try:
             result = self.plain(copies)
         except NotImplementedError:
@@ -210,7 +212,10 @@ class Engine:
         if not _are_same(values, copies):
             raise translated from error  # The compiled code may have written to them already.
         self.fall_back(*assumption_and_advice(error))
-        return self.plain(values) if _share(result, copies) else result
+        if not _share(result, copies):
+            return result
+        others.restore()
+        return self.plain(values)
 
     def _not_as_assumed(self, error: Exception, values: Sequence[Any]) -> Any:
         """Run in NumPy what was compiled for other data."""
@@ -226,23 +231,29 @@ class Engine:
         Raises
         ------
         RuntimeError
-            If the function writes to them: it can't run anew.
+            If the function writes to them, or changes something else: it can't run anew.
         """
         from npaccel._results import ELEMENTS, assumption_and_advice
+        from npaccel._snapshot import Snapshot
 
         copies = [_arguments.map_arrays(value, _copy) for value in values]
+        others = Snapshot(self.function, copies)
         cause, advice = assumption_and_advice(error)
         unclear = RuntimeError(
             f"{self.function.__qualname__}: {cause.partition(', so ')[0]}, and parts of the "
-            f"function that ran before may have written to its arguments; {advice}"
+            "function that ran before may have written to its arguments or changed something "
+            f"else; {advice}"
         )
         try:
             self.plain(copies)  # NumPy's own error, if it is one, comes first.
         except Exception:
-            if ELEMENTS in str(error) or _are_same(values, copies):
+            if ELEMENTS in str(error) or not others.is_changed():
                 raise
             raise unclear from error  # On arrays that were written to it may be another error.
-        if not _are_same(values, copies):
+        finally:
+            is_changed = others.is_changed()
+            others.restore()
+        if is_changed:
             raise unclear from error
         return self._not_as_assumed(error, values)
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from npaccel import _arguments, _floating_errors, _results
@@ -21,6 +20,7 @@ from npaccel._progress import notice
 from npaccel._report import Graph
 from npaccel._report._details import Details
 from npaccel._runner import Runner
+from npaccel._snapshot import Snapshot
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, pieces
 from npaccel._torch_internals.capture import Capture, CaptureError
@@ -63,14 +63,13 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
 
     def runner(values: Sequence[Any]) -> Any:
         if _arguments.device_of(values) is None:
-            saved = _Saved(values) if compile_piece.may_write_and_stop else None
+            saved = None
+            if compile_piece.may_write_and_stop:
+                saved = Snapshot(engine.function, values)
             try:
                 result = on_host(values)
             except (RuntimeError, _results.CompiledIndexError) as failure:
-                if saved is not None and isinstance(failure, _results.AssumptionError):
-                    saved.restore()
-                    failure.after_others = False
-                return engine._failed_at_run_time(failure, values)
+                return compile_piece.after(failure, values, saved)
             if saved is not None:
                 compile_piece.note_call(saved.is_changed())
         else:
@@ -100,32 +99,6 @@ def _note(engine: Engine, error: CaptureError) -> None:
     )
 
 
-class _Saved:
-    """The arrays among the arguments of a call, and copies of them."""
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        self.arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
-        for value in values:
-            _arguments.map_arrays(value, self._save)
-
-    def _save(self, array: Any) -> Any:
-        if isinstance(array, np.ndarray) and array.flags.writeable:
-            self.arrays.append((array, array.copy()))
-        return array
-
-    def is_changed(self) -> bool:
-        """Whether the call has written to one."""
-        return not all(
-            np.array_equal(array, old, equal_nan=array.dtype.kind in "fc")
-            for array, old in self.arrays
-        )
-
-    def restore(self) -> None:
-        """Give them their old values, for another run of the function."""
-        for array, old in self.arrays:
-            array[...] = old
-
-
 class _PieceCompiler:
     """The backend that compiles each piece."""
 
@@ -140,13 +113,40 @@ class _PieceCompiler:
 
     @property
     def may_write_and_stop(self) -> bool:
-        """Whether a call may write to arguments and then meet data that it isn't compiled for."""
+        """Whether a call may change something and then meet data that it isn't compiled for."""
         return not self.is_known or (self.writes and self.may_stop)
 
-    def note_call(self, has_written: bool) -> None:
+    def note_call(self, has_changed: bool) -> None:
         """Learn from a call that came to its end."""
         self.is_known = True
-        self.writes |= has_written
+        self.writes |= has_changed
+
+    def after(self, failure: Exception, values: Sequence[Any], saved: Snapshot | None) -> Any:
+        """Run the function in NumPy after a piece has failed; others may have run before it.
+
+        Parameters
+        ----------
+        failure : Exception
+        values : sequence
+            The arguments.
+        saved : Snapshot or None
+            What the function can reach, as it was before the call.
+        """
+        is_assumption = _results.is_assumption(failure)
+        if not is_assumption and _results.as_numpy_error(failure) is None:
+            raise failure
+        if saved is not None:
+            saved.restore()
+            return self.engine._not_as_assumed(failure, values)
+        self.writes = True  # As far as is known: later calls are saved.
+        if is_assumption:
+            return self.engine._failed_at_run_time(failure, values)
+        now = Snapshot(self.engine.function, values)
+        try:
+            return self.engine._failed_at_run_time(failure, values)
+        except Exception:
+            now.restore()  # The pieces before have changed it once.
+            raise
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:

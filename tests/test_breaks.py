@@ -1,6 +1,12 @@
 """What doesn't fit into one graph: it runs in pieces or in NumPy, and says so."""
 
+import collections
+import copy
+import functools
+import random
+import types
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,6 +15,7 @@ from comparing import assert_same
 
 import npaccel
 from npaccel import errors
+from npaccel._snapshot import Snapshot
 
 X = np.arange(6.0)
 
@@ -290,3 +297,124 @@ def test_arguments_have_their_old_values_where_the_function_runs_anew():
             assert_same(jitted(got, np.ones(3)), f(wanted, np.ones(3)))
             assert_same(got, wanted)
     assert any("depends on the data" in one.cause for one in jitted.report().fallbacks)
+
+
+TABLE = np.zeros(2)
+LOG = []
+
+
+class Counter:
+    seen: ClassVar = []
+    __slots__ = ("count", "deque", "set", "weights")
+
+    def __init__(self):
+        self.count, self.weights = 0, np.zeros(2)
+        self.deque, self.set = collections.deque(maxlen=2), set()
+
+    def step(self):
+        self.count += 1
+        self.weights += 1
+        self.seen.append(self.count)
+        self.deque.append(1)
+        self.set.add(self.count)
+
+
+def changes_all_it_sees():
+    """A function, and what shows that it ran once."""
+    closed, last = np.zeros(2), np.zeros(3)
+
+    def f(a, rng, log, counter, fails=False):
+        nonlocal last
+        seen = a + rng.random() + np.random.random()  # noqa: NPY002
+        log.append(len(log))
+        LOG.append(len(log))
+        closed[0] = 1 + closed[1]
+        TABLE[1] += 1
+        counter.step()
+        last = seen + 1
+        small = np.trim_zeros(seen)  # Has no compiled form.
+        if fails:
+            return np.linalg.inv(np.zeros((2, 2)) * small[0])
+        return small[small > 2] + np.ones(3), seen
+
+    def state():
+        return last, closed
+
+    return f, state
+
+
+def call_of_all(function, state, first, fails=False):
+    TABLE[...] = 0
+    for kept in (LOG, Counter.seen):
+        kept.clear()
+    np.random.seed(0)  # noqa: NPY002
+    rng, log, counter = np.random.default_rng(3), [], Counter()
+    try:
+        result = quiet(function, np.array(first), rng, log, counter, fails)
+    except np.linalg.LinAlgError as error:
+        result = str(error)
+    drawn = rng.random(), np.random.random()  # noqa: NPY002
+    kinds = [list(kind) for kind in (counter.deque, counter.set, counter.seen)]
+    objects = counter.count, counter.weights, kinds, list(LOG), TABLE.copy()
+    return copy.deepcopy((result, drawn, log, objects, state()))
+
+
+def test_all_else_is_as_before_too_where_the_function_runs_anew():
+    (f, state), (g, plain_state) = changes_all_it_sees(), changes_all_it_sees()
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    for first in ([2.0, 3.0, 4.0], [9.0, 0.0, 1.0], [0.0, 0.0, 7.0]):
+        wanted = call_of_all(g, plain_state, first)
+        assert_same(call_of_all(jitted, state, first), wanted)
+    assert any("depends on the data" in one.cause for one in jitted.report().fallbacks)
+    wanted = call_of_all(g, plain_state, [2.0, 3.0, 4.0], fails=True)
+    assert wanted[0] == "Singular matrix"
+    assert_same(call_of_all(jitted, state, [2.0, 3.0, 4.0], fails=True), wanted)
+
+
+def test_a_function_that_has_changed_a_list_does_not_run_anew_unnoticed():
+    switch = {"writes": False}
+
+    def f(a, log):
+        if switch["writes"]:
+            log.append(len(log))
+        small = np.trim_zeros(a + 1)  # Has no compiled form.
+        return small[small > 2] + np.ones(3)
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", cache=False)
+    usual, other = np.arange(2.0, 5.0), np.array([0.0, 0.0, 9.0])
+    assert_same(quiet(jitted, usual, []), f(usual, []))
+    switch["writes"] = True
+    with pytest.raises(RuntimeError, match="changed something else"):
+        quiet(jitted, other, [])
+    log = []
+    assert_same(quiet(jitted, other, log), f(other, []))
+    assert log == [0]
+
+
+def test_a_snapshot_restores_what_code_leads_to():
+    old = types.SimpleNamespace(bytes=bytearray(b"a"), table={"b": [1], "a": np.array([-0.0])})
+    old.counts, old.places = collections.Counter("aab"), np.array([[], 1], object)
+
+    def inner(step=[0]):  # noqa: B006
+        step.append(random.random())
+        old.bytes += b"b"
+        old.table["a"] += 0.0
+        old.table.pop("b").append(2)
+        old.table["c"] = old.counts.update("b")
+        old.places[0].append(1)
+        old.places[1] = torch.ones(1)
+        globals_of_this["NEW"] = old.new = 1
+        return NEW  # noqa: F821
+
+    globals_of_this = globals()
+    for kept in (inner, functools.partial(inner), types.MethodType(lambda self: inner(), old)):
+        random.seed(1)
+        snapshot = Snapshot(lambda kept=kept: kept(), ())
+        assert not snapshot.is_changed()
+        shown = repr(vars(old)), random.getstate(), inner.__defaults__[0].copy()
+        kept()
+        assert snapshot.is_changed()
+        snapshot.restore()
+        assert not snapshot.is_changed()
+        assert (repr(vars(old)), random.getstate(), *inner.__defaults__) == shown
+        assert "NEW" not in globals()

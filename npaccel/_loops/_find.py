@@ -15,7 +15,7 @@ from npaccel import _forms
 from npaccel._loops import _source
 
 #: Functions of these are computed with, not looked into.
-_LIBRARIES = frozenset(
+LIBRARIES = frozenset(
     {"numpy", "scipy", "sklearn", "torch", "numba", "jax", "npaccel", "pandas", "matplotlib"}
 ) | frozenset(sys.stdlib_module_names)
 
@@ -49,7 +49,7 @@ def is_users(function: Any) -> bool:
     """Whether something is a Python function that isn't part of a known library."""
     if not isinstance(function, types.FunctionType):
         return False
-    return (function.__module__ or "").partition(".")[0] not in _LIBRARIES - {"__main__"}
+    return (function.__module__ or "").partition(".")[0] not in LIBRARIES - {"__main__"}
 
 
 def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozenset()) -> bool:
@@ -101,7 +101,7 @@ def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
     for name in code.co_names:
         found = function.__globals__.get(name)
         yield from _function_of(found)
-        if isinstance(found, types.ModuleType) and found.__name__ not in _LIBRARIES:
+        if isinstance(found, types.ModuleType) and found.__name__ not in LIBRARIES:
             for attribute in code.co_names:
                 yield from _function_of(found.__dict__.get(attribute))
     for cell in function.__closure__ or ():
