@@ -357,5 +357,6 @@ def bounded(index: torch.Tensor, size: Any, mode: str) -> torch.Tensor:
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     if mode == "wrap":
-        return torch.remainder(index, size)
+        # Of an axis without elements index 0 is out of bounds, where dividing by 0 says nothing.
+        return torch.remainder(index, torch.sym_max(size, 1))
     return index.clamp(0, size - 1) if mode == "clip" else index

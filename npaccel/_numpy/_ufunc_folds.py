@@ -29,6 +29,7 @@ from npaccel._numpy._ufunc_integers import (
     is_integral,
     lcm,
 )
+from npaccel._torch_internals.sizes import depends_on_data
 
 Axes = tuple[int, ...]
 
@@ -121,7 +122,7 @@ def _sum(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
 
 def _cumulative_sum(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
-        return _cumulative_any(x, axis)
+        return FOLDS[np.logical_or].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
     return as_bits(torch.cumsum(bits, axis, dtype=bits.dtype), x.dtype)
 
@@ -135,7 +136,7 @@ def _last_product(x: torch.Tensor) -> torch.Tensor:
 
 def _cumulative_product(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
-        return _cumulative_all(x, axis)
+        return FOLDS[np.logical_and].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
     return as_bits(torch.cumprod(bits, axis, dtype=bits.dtype), x.dtype)
 
@@ -207,13 +208,15 @@ def _tree_fold(op: Compute, neutral: float | str) -> Fold:
     return Fold(_of_last(tree(op)), _along_last(tree_scan(op)), neutral)
 
 
-def _extreme(amax: Compute, cummax: Compute, pair: Compute, neutral: str) -> Fold:
+def _extreme(ufunc: np.ufunc, amax: Compute, cummax: Compute, pair: Compute, neutral: str) -> Fold:
     """Fold with maximum or minimum; complex numbers by halves."""
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
         return by_order(lambda t: amax(t, axes, keepdims))(x)  # type: ignore[no-any-return]
 
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
+        if host.usable(x) and any(map(depends_on_data, x.shape)):  # torch asks whether it's empty.
+            return host.ufunc_accumulate(x, ufunc.__name__, axis)
         return by_order(lambda t: cummax(t, axis).values)(x)  # type: ignore[no-any-return]
 
     return Fold(
@@ -358,8 +361,8 @@ def _common_divisor(x: torch.Tensor) -> torch.Tensor:
 _AND = Fold(_all, _cumulative_all, 1)
 _OR = Fold(_any, _cumulative_any, 0)
 _XOR = Fold(_odd, _cumulative_odd, 0)
-_MAXIMUM = _extreme(torch.amax, torch.cummax, kernels.maximum, "lowest")
-_MINIMUM = _extreme(torch.amin, torch.cummin, kernels.minimum, "highest")
+_MAXIMUM = _extreme(np.maximum, torch.amax, torch.cummax, kernels.maximum, "lowest")
+_MINIMUM = _extreme(np.minimum, torch.amin, torch.cummin, kernels.minimum, "highest")
 
 FOLDS: dict[np.ufunc, Fold] = {
     np.add: Fold(_sum, _cumulative_sum, 0),

@@ -29,6 +29,8 @@ FUNCTIONS = [
     lambda x: (np.delete(x[x > 0], [0, -1]), np.delete(x[x > 0], slice(None, None, 2))),
     lambda x: np.delete(M[:, : x.size][np.arange(4) < x.size], [1, 0], axis=0),
     lambda x: (np.einsum("...i->...", x[x > 0]), np.einsum("i->", x[x > 0])),
+    lambda x: (np.maximum.accumulate(x[x > 0]), np.add.accumulate(x[x > 0] > 1, dtype=bool)),
+    lambda x: (np.take(x[x > 0], [0, 7], mode="wrap"), np.take(x[x > 0], [0, 7], mode="clip")),
 ]
 
 
