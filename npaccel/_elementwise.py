@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from npaccel._host_kernels import operator
+from npaccel._host_operators import operator
 
 
 class ElementFunction(NamedTuple):

@@ -11,24 +11,23 @@ whether to call one.
 
 from __future__ import annotations
 
-import functools
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from npaccel._host_operators import (
+    Array,
+    as_array,
+    called_directly,
+    direct,  # noqa: F401 (compiled code imports it from here)
+    kernel,
+    writing,
+)
 from npaccel._results import ELEMENTS
-
-Array = np.ndarray[Any, Any]
-#: Takes fake tensors and returns the shape and dtype of the result.
-Shape = Callable[..., tuple[Sequence[Any], torch.dtype]]
-Operator = Callable[..., torch.Tensor]
-
-_library = torch.library.Library("npaccel", "DEF")  # type: ignore[no-untyped-call]
-_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 
 
 def usable(*tensors: torch.Tensor) -> bool:
@@ -88,90 +87,6 @@ def worth(*tensors: torch.Tensor) -> bool:
     return usable(*tensors) and not all(isinstance(n, int) and n < _FEW for n in sizes)
 
 
-def _array(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        value = value.detach() if value.requires_grad else value
-        value = value.resolve_conj() if value.is_conj() else value
-        return (value.resolve_neg() if value.is_neg() else value).numpy()
-    if isinstance(value, list) and any(isinstance(item, torch.Tensor) for item in value):
-        return [_array(item) for item in value]
-    return value
-
-
-def operator(
-    schema: str,
-    kernel: Callable[..., Any],
-    fake: Callable[..., Any],
-    tags: Sequence[torch.Tag] = _TAGS,
-    *,
-    device: str = "CPU",
-) -> Any:
-    """Make an operator ``torch.ops.npaccel.<name>``.
-
-    Parameters
-    ----------
-    schema : str
-        As `torch.library.Library.define` takes it.
-    kernel, fake : callable
-        Compute with tensors, and with fake ones.
-    tags : sequence of torch.Tag
-    device : str
-        The dispatch key that the kernel is for.
-    """
-    name = schema.partition("(")[0]
-    _library.define(schema, tags=tags)  # type: ignore[no-untyped-call]
-    _library.impl(name, kernel, device)  # type: ignore[no-untyped-call]
-    torch.library.register_fake(f"npaccel::{name}", fake, lib=_library)
-    return getattr(torch.ops.npaccel, name).default
-
-
-def _kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Operator]:
-    """Make an operator of a function of ndarrays.
-
-    Parameters
-    ----------
-    schema : str
-        As `torch.library.Library.define` takes it; the result is one tensor.
-    shape : callable
-        Takes the operator's arguments and returns the result's shape and dtype.
-    """
-
-    def declare(function: Callable[..., Array]) -> Operator:
-        def run(*args: Any) -> torch.Tensor:
-            # A new array in C order is what the fake result below promises.
-            return torch.from_numpy(np.asarray(function(*map(_array, args)), order="C"))
-
-        def fake(*args: Any) -> torch.Tensor:
-            size, dtype = shape(*args)
-            return torch.empty(size, dtype=dtype)
-
-        found: Operator = operator(schema, functools.update_wrapper(run, function), fake)
-        return found
-
-    return declare
-
-
-def _writing(schema: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make an operator of a function that writes to its first array and returns nothing.
-
-    Parameters
-    ----------
-    schema : str
-        As `torch.library.Library.define` takes it.
-    """
-
-    def declare(function: Callable[..., None]) -> Callable[..., None]:
-        def run(*args: Any) -> None:
-            function(*map(_array, args))
-            torch.autograd.graph.increment_version(args[0])  # torch sees no writes to the memory
-
-        kernel = functools.update_wrapper(run, function)
-        found: Callable[..., None] = operator(schema, kernel, lambda *args: None)
-        return found
-
-    return declare
-
-
 def _like(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return x.shape, x.dtype
 
@@ -185,37 +100,37 @@ def _kind(x: Array, stable: bool, width: int) -> Any:
     return "stable" if stable or (x.itemsize <= width and x.dtype.kind in "biu") else None
 
 
-@_kernel("sort(Tensor x, int axis, bool stable) -> Tensor", _like)
+@kernel("sort(Tensor x, int axis, bool stable) -> Tensor", _like)
 def sort(x: Array, axis: int, stable: bool) -> Array:
     """`numpy.sort`."""
     return np.sort(x, axis, _kind(x, stable, 1))
 
 
-@_writing("sort_in_place(Tensor(a!) x, int axis, bool stable) -> ()")
+@writing("sort_in_place(Tensor(a!) x, int axis, bool stable) -> ()")
 def sort_in_place(x: Array, axis: int, stable: bool) -> None:
     """`numpy.ndarray.sort`."""
     x.sort(axis, _kind(x, stable, 1))
 
 
-@_kernel("argsort(Tensor x, int axis, bool stable) -> Tensor", _places)
+@kernel("argsort(Tensor x, int axis, bool stable) -> Tensor", _places)
 def argsort(x: Array, axis: int, stable: bool) -> Array:
     """`numpy.argsort`."""
     return np.argsort(x, axis, _kind(x, stable, 2))
 
 
-@_kernel("partition(Tensor x, SymInt[] kth, int axis) -> Tensor", _like)
+@kernel("partition(Tensor x, SymInt[] kth, int axis) -> Tensor", _like)
 def partition(x: Array, kth: list[int], axis: int) -> Array:
     """`numpy.partition`."""
     return np.partition(x, kth, axis)
 
 
-@_writing("partition_in_place(Tensor(a!) x, SymInt[] kth, int axis) -> ()")
+@writing("partition_in_place(Tensor(a!) x, SymInt[] kth, int axis) -> ()")
 def partition_in_place(x: Array, kth: list[int], axis: int) -> None:
     """`numpy.ndarray.partition`."""
     x.partition(kth, axis)
 
 
-@_kernel("argpartition(Tensor x, SymInt[] kth, int axis) -> Tensor", _places)
+@kernel("argpartition(Tensor x, SymInt[] kth, int axis) -> Tensor", _places)
 def argpartition(x: Array, kth: list[int], axis: int) -> Array:
     """`numpy.argpartition`."""
     return np.argpartition(x, kth, axis)
@@ -225,14 +140,14 @@ def _per_index(x: torch.Tensor, index: torch.Tensor) -> tuple[Sequence[Any], tor
     return (*index.shape, *x.shape[1:]), x.dtype
 
 
-@_kernel("sorted_at(Tensor x, Tensor index) -> Tensor", _per_index)
+@kernel("sorted_at(Tensor x, Tensor index) -> Tensor", _per_index)
 def sorted_at(x: Array, index: Array) -> Array:
     """Return those elements of x sorted along its first axis that are at the indices (1-D)."""
     wanted = np.unique(np.where(index < 0, index + x.shape[0], index))
     return np.partition(x, wanted, 0)[index]
 
 
-@_kernel("lexsort(Tensor[] keys, int axis) -> Tensor", lambda keys, axis: _places(keys[0]))
+@kernel("lexsort(Tensor[] keys, int axis) -> Tensor", lambda keys, axis: _places(keys[0]))
 def lexsort(keys: list[Array], axis: int) -> Array:
     """`numpy.lexsort`."""
     return np.lexsort(keys, axis)
@@ -242,7 +157,7 @@ def _per_row(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
     return x.shape[:1], torch.int64
 
 
-@_kernel("row_order(Tensor x) -> Tensor", _per_row)
+@kernel("row_order(Tensor x) -> Tensor", _per_row)
 def row_order(x: Array) -> Array:
     """Return the lexicographic order of the rows of a matrix; equal ones keep theirs."""
     return np.lexsort(x.T[::-1]) if x.shape[1] else np.arange(x.shape[0])
@@ -253,25 +168,50 @@ def _computed(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return x.shape, x.dtype if floating else torch.float64
 
 
-@_kernel("ufunc(Tensor x, str name) -> Tensor", _computed)
+@kernel("ufunc(Tensor x, str name) -> Tensor", _computed)
 def ufunc(x: Array, name: str) -> Array:
     """Compute a ufunc of one operand: of floats in their dtype, of wide integers in float64."""
     with np.errstate(all="ignore"):
         return getattr(np, name)(x)  # type: ignore[no-any-return]
 
 
+def _without_axes(
+    x: torch.Tensor, axes: Sequence[int], keepdims: bool, _: bool
+) -> tuple[Sequence[Any], torch.dtype]:
+    kept = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
+    return kept, x.dtype
+
+
+@kernel(
+    "extreme_number(Tensor x, int[] axes, bool keepdims, bool largest) -> Tensor", _without_axes
+)
+def extreme_number(x: Array, axes: Sequence[int], keepdims: bool, largest: bool) -> Array:
+    """Return the extremes of floats along axes, NaN where there's nothing else.
+
+    Inductor has a reduction for it: `_torch_internals/number_folds.py`.
+    """
+    reduce: Any = (np.fmax if largest else np.fmin).reduce
+    with np.errstate(all="ignore"):
+        return reduce(x, tuple(axes), keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def has_extreme_number(x: torch.Tensor, axes: Sequence[int]) -> bool:
+    """Whether `extreme_number` takes the operand: floats of 32 or 64 bit, axes, not empty."""
+    return x.dtype in _FLOATS and bool(axes) and 0 not in x.shape and usable(x)
+
+
 def _folded(x: torch.Tensor, _: str, axis: int) -> tuple[Sequence[Any], torch.dtype]:
     return (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
 
 
-@_kernel("ufunc_reduce(Tensor x, str name, int axis) -> Tensor", _folded)
+@kernel("ufunc_reduce(Tensor x, str name, int axis) -> Tensor", _folded)
 def ufunc_reduce(x: Array, name: str, axis: int) -> Array:
     """Fold along an axis with a ufunc, in NumPy's order and in the dtype of x."""
     with np.errstate(all="ignore"):
         return getattr(np, name).reduce(x, axis, x.dtype)  # type: ignore[no-any-return]
 
 
-@_kernel("ufunc_accumulate(Tensor x, str name, int axis) -> Tensor", _like)
+@kernel("ufunc_accumulate(Tensor x, str name, int axis) -> Tensor", _like)
 def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
     """Fold along an axis with a ufunc in the dtype of x, and keep every step."""
     with np.errstate(all="ignore"):
@@ -282,27 +222,27 @@ def _per_start(x: torch.Tensor, starts: torch.Tensor, _: str) -> tuple[Sequence[
     return (*x.shape[:-1], starts.shape[0]), x.dtype
 
 
-@_kernel("ufunc_reduceat(Tensor x, Tensor starts, str name) -> Tensor", _per_start)
+@kernel("ufunc_reduceat(Tensor x, Tensor starts, str name) -> Tensor", _per_start)
 def ufunc_reduceat(x: Array, starts: Array, name: str) -> Array:
     """Fold slices of the last axis with a ufunc, in the dtype of x."""
     with np.errstate(all="ignore"):
         return getattr(np, name).reduceat(x, starts, -1, x.dtype)  # type: ignore[no-any-return]
 
 
-@_writing("ufunc_at(Tensor(a!) x, Tensor places, Tensor? values, str name) -> ()")
+@writing("ufunc_at(Tensor(a!) x, Tensor places, Tensor? values, str name) -> ()")
 def ufunc_at(x: Array, places: Array, values: Array | None, name: str) -> None:
     """Apply the `at` of a ufunc of one or two operands to a 1-D x."""
     with np.errstate(all="ignore"):
         getattr(np, name).at(x, places, *(() if values is None else (values,)))
 
 
-@_writing("store(Tensor(a!) x, Tensor?[] indices, Tensor values) -> ()")
+@writing("store(Tensor(a!) x, Tensor?[] indices, Tensor values) -> ()")
 def store(x: Array, indices: list[Array | None], values: Array) -> None:
     """``x[indices] = values``, in order: the last value stays where an index is repeated."""
     x[tuple(slice(None) if index is None else index for index in indices)] = values
 
 
-@_kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)
+@kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)
 def arctan2(y: Array, x: Array) -> Array:
     """`numpy.arctan2` of floats of one shape and dtype."""
     with np.errstate(all="ignore"):
@@ -313,7 +253,7 @@ def _without(x: torch.Tensor, axis: int, *_: Any) -> tuple[Sequence[Any], torch.
     return (*x.shape[:axis], *x.shape[axis + 1 :]), torch.int64
 
 
-@_kernel("extreme_position(Tensor x, int axis, bool largest) -> Tensor", _without)
+@kernel("extreme_position(Tensor x, int axis, bool largest) -> Tensor", _without)
 def extreme_position(x: Array, axis: int, largest: bool) -> Array:
     """`numpy.argmax` or `numpy.argmin` along an axis."""
     return (np.argmax if largest else np.argmin)(x, axis)  # type: ignore[no-any-return]
@@ -327,7 +267,7 @@ def _counted() -> torch.SymInt:
     return torch.library.get_ctx().new_dynamic_size()
 
 
-@_kernel("flatnonzero(Tensor x) -> Tensor", lambda x: ((_counted(),), torch.int64))
+@kernel("flatnonzero(Tensor x) -> Tensor", lambda x: ((_counted(),), torch.int64))
 def flatnonzero(x: Array) -> Array:
     """`numpy.flatnonzero`."""
     return np.flatnonzero(x)
@@ -351,7 +291,7 @@ def _in_runs(mask: Array) -> bool:
     return int(np.count_nonzero(mask[1:] != mask[:-1])) * _RUN < mask.size
 
 
-@_kernel("chosen(Tensor x, Tensor mask, int axis) -> Tensor", _chosen_form)
+@kernel("chosen(Tensor x, Tensor mask, int axis) -> Tensor", _chosen_form)
 def chosen(x: Array, mask: Array, axis: int) -> Array:
     """Return the elements along an axis where a mask isn't 0."""
     return _each_chosen([x], mask, axis)[0]
@@ -371,11 +311,11 @@ def _chosen_together(xs: Sequence[torch.Tensor], _: torch.Tensor, axis: int) -> 
 
 def _choose_each(xs: list[torch.Tensor], mask: torch.Tensor, axis: int) -> list[torch.Tensor]:
     """Return `chosen` of several arrays by one mask."""
-    found = _each_chosen(_array(xs), _array(mask), axis)
+    found = _each_chosen(as_array(xs), as_array(mask), axis)
     return [torch.from_numpy(np.asarray(x, order="C")) for x in found]
 
 
-chosen_each = operator(
+chosen_each = called_directly(
     "chosen_each(Tensor[] xs, Tensor mask, int axis) -> Tensor[]", _choose_each, _chosen_together
 )
 
@@ -384,19 +324,19 @@ def _some(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return (_counted(),), x.dtype
 
 
-@_kernel("intersect1d(Tensor a, Tensor b, bool unique) -> Tensor", _some)
+@kernel("intersect1d(Tensor a, Tensor b, bool unique) -> Tensor", _some)
 def intersect1d(a: Array, b: Array, unique: bool) -> Array:
     """`numpy.intersect1d`."""
     return np.intersect1d(a, b, unique)
 
 
-@_kernel("unique(Tensor x, bool equal_nan) -> Tensor", _some)
+@kernel("unique(Tensor x, bool equal_nan) -> Tensor", _some)
 def unique(x: Array, equal_nan: bool) -> Array:
     """`numpy.unique`, the values only."""
     return np.unique(x, equal_nan=equal_nan)
 
 
-@_kernel("setdiff1d(Tensor a, Tensor b, bool unique) -> Tensor", _some)
+@kernel("setdiff1d(Tensor a, Tensor b, bool unique) -> Tensor", _some)
 def setdiff1d(a: Array, b: Array, unique: bool) -> Array:
     """`numpy.setdiff1d`."""
     return np.setdiff1d(a, b, unique)
@@ -405,7 +345,7 @@ def setdiff1d(a: Array, b: Array, unique: bool) -> Array:
 # -- writes under a mask, counts, membership, sliding sums
 
 
-@_kernel("placed(Tensor x, Tensor mask, Tensor values) -> Tensor", _like)
+@kernel("placed(Tensor x, Tensor mask, Tensor values) -> Tensor", _like)
 def placed(x: Array, mask: Array, values: Array) -> Array:
     """Return a copy of x to which `numpy.place` has been applied."""
     found = x.copy()
@@ -417,7 +357,7 @@ def _tallied(_: torch.Tensor, size: Any) -> tuple[Sequence[Any], torch.dtype]:
     return (size,), torch.int64
 
 
-@_kernel("tally(Tensor place, SymInt size) -> Tensor", _tallied)
+@kernel("tally(Tensor place, SymInt size) -> Tensor", _tallied)
 def tally(place: Array, size: int) -> Array:
     """Count how often each number from 0 to size - 1 occurs; there are no others."""
     return np.bincount(place.reshape(-1), minlength=size)
@@ -431,7 +371,7 @@ def _counts(_: torch.Tensor, __: Any) -> tuple[Sequence[Any], torch.dtype]:
     return (_counted(),), torch.int64
 
 
-@_kernel("bincount(Tensor x, SymInt minlength) -> Tensor", _counts)
+@kernel("bincount(Tensor x, SymInt minlength) -> Tensor", _counts)
 def bincount(x: Array, minlength: int) -> Array:
     """`numpy.bincount` without weights; NumPy itself raises for a negative number."""
     try:
@@ -440,7 +380,7 @@ def bincount(x: Array, minlength: int) -> Array:
         raise RuntimeError(f"Runtime assertion failed: {ELEMENTS}{error}") from error
 
 
-@_kernel("isin(Tensor x, Tensor values) -> Tensor", _truths)
+@kernel("isin(Tensor x, Tensor values) -> Tensor", _truths)
 def isin(x: Array, values: Array) -> Array:
     """`numpy.isin`."""
     return np.isin(x, values)
@@ -475,7 +415,7 @@ def _product(a: torch.Tensor, b: torch.Tensor) -> tuple[Sequence[Any], torch.dty
     return found.shape, found.dtype
 
 
-@_kernel("matmul(Tensor a, Tensor b) -> Tensor", _product)
+@kernel("matmul(Tensor a, Tensor b) -> Tensor", _product)
 def matmul(a: Array, b: Array) -> Array:
     """`numpy.matmul` of stacks of matrices of one dtype."""
     return np.matmul(a, b)  # type: ignore[no-any-return]
@@ -486,19 +426,19 @@ def _solution(a: torch.Tensor, b: torch.Tensor) -> tuple[Sequence[Any], torch.dt
     return (*stack, *b.shape[-2:]), b.dtype
 
 
-@_kernel("solve(Tensor a, Tensor b) -> Tensor", _solution)
+@kernel("solve(Tensor a, Tensor b) -> Tensor", _solution)
 def solve(a: Array, b: Array) -> Array:
     """`numpy.linalg.solve` of stacks of matrices."""
     return np.linalg.solve(a, b)
 
 
-@_kernel("inv(Tensor x) -> Tensor", _like)
+@kernel("inv(Tensor x) -> Tensor", _like)
 def inv(x: Array) -> Array:
     """`numpy.linalg.inv`."""
     return np.linalg.inv(x)
 
 
-@_kernel("det(Tensor x) -> Tensor", lambda x: (x.shape[:-2], x.dtype))
+@kernel("det(Tensor x) -> Tensor", lambda x: (x.shape[:-2], x.dtype))
 def det(x: Array) -> Array:
     """`numpy.linalg.det` of stacks of matrices."""
     return np.linalg.det(x)  # type: ignore[no-any-return]
@@ -509,13 +449,13 @@ def _spectrum(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return (*x.shape[:-2], shorter), x.dtype.to_real()
 
 
-@_kernel("eigvalsh(Tensor x, str uplo) -> Tensor", _spectrum)
+@kernel("eigvalsh(Tensor x, str uplo) -> Tensor", _spectrum)
 def eigvalsh(x: Array, uplo: Any) -> Array:
     """`numpy.linalg.eigvalsh`."""
     return np.linalg.eigvalsh(x, uplo)
 
 
-@_kernel("svdvals(Tensor x) -> Tensor", _spectrum)
+@kernel("svdvals(Tensor x) -> Tensor", _spectrum)
 def svdvals(x: Array) -> Array:
     """`numpy.linalg.svd` without vectors."""
     return np.linalg.svd(x, compute_uv=False)
@@ -526,7 +466,7 @@ def _condition(x: torch.Tensor, _: bool) -> tuple[Sequence[Any], torch.dtype]:
     return x.shape[:-2], x.dtype.to_real() if is_inexact else torch.float64
 
 
-@_kernel("cond(Tensor x, bool smallest) -> Tensor", _condition)
+@kernel("cond(Tensor x, bool smallest) -> Tensor", _condition)
 def cond(x: Array, smallest: bool) -> Array:
     """`numpy.linalg.cond` by singular values: the largest by the smallest, or the reverse."""
     return np.linalg.cond(x, -2 if smallest else 2)  # type: ignore[no-any-return]
@@ -536,7 +476,7 @@ def _squared(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
     return (x.shape[0], x.shape[0]), x.dtype
 
 
-@_kernel("covariance(Tensor x, SymInt divisor) -> Tensor", _squared)
+@kernel("covariance(Tensor x, SymInt divisor) -> Tensor", _squared)
 def covariance(x: Array, divisor: int) -> Array:
     """Covariances of the rows: `numpy.cov`, whose product BLAS computes one half of only."""
     x = x - x.mean(1, keepdims=True)
@@ -546,7 +486,7 @@ def covariance(x: Array, divisor: int) -> Array:
     return found  # type: ignore[no-any-return]
 
 
-@_kernel("correlation(Tensor x) -> Tensor", _squared)
+@kernel("correlation(Tensor x) -> Tensor", _squared)
 def correlation(x: Array) -> Array:
     """`numpy.corrcoef` of rows of real numbers."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -562,13 +502,13 @@ def _one_more(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
     return (x.shape[0] + 1,), x.dtype
 
 
-@_kernel("poly(Tensor zeros) -> Tensor", _one_more)
+@kernel("poly(Tensor zeros) -> Tensor", _one_more)
 def poly(zeros: Array) -> Array:
     """`numpy.poly` of one real zero or more."""
     return np.poly(zeros)
 
 
-@_kernel("interp(Tensor x, Tensor places, Tensor values) -> Tensor", _at_positions)
+@kernel("interp(Tensor x, Tensor places, Tensor values) -> Tensor", _at_positions)
 def interp(x: Array, places: Array, values: Array) -> Array:
     """`numpy.interp` of float64, or complex128, values."""
     return np.interp(x, places, values)
@@ -580,7 +520,7 @@ def _divided(u: torch.Tensor, v: torch.Tensor) -> tuple[Sequence[Any], torch.dty
     return (size + u.shape[0],), u.dtype
 
 
-@_kernel("polydiv(Tensor u, Tensor v) -> Tensor", _divided)
+@kernel("polydiv(Tensor u, Tensor v) -> Tensor", _divided)
 def polydiv(u: Array, v: Array) -> Array:
     """Return the quotient of two polynomials and behind it the rest, which may begin with zeros.
 
@@ -596,7 +536,7 @@ def polydiv(u: Array, v: Array) -> Array:
     return np.concatenate([quotient, rest])
 
 
-@_kernel("correlate(Tensor a, Tensor v, str mode) -> Tensor", _slid)
+@kernel("correlate(Tensor a, Tensor v, str mode) -> Tensor", _slid)
 def correlate(a: Array, v: Array, mode: Any) -> Array:
     """Return sums of products of v, the shorter one, with the windows of a, nothing conjugated."""
     return np.correlate(a, np.conj(v) if v.dtype.kind == "c" else v, mode)

@@ -183,7 +183,8 @@ x = np.linspace(3, -3, 100) ** 3
 m, n = np.cos(np.arange(30.0)).reshape(5, 6), np.cos(np.arange(30.0)).reshape(5, 6)
 found, expected = order(x, m), order.__wrapped__(x, n)
 same = all(np.array_equal(a, b) for a, b in zip((*found, m), (*expected, n)))
-answer(same=same, loaded=[g.loaded for g in order.report().graphs],
+direct = ".sort(" in order.source() and "ops.npaccel" not in order.source()
+answer(same=same, direct=direct, loaded=[g.loaded for g in order.report().graphs],
        compiler="torch._inductor" in sys.modules)
 """
 
@@ -194,4 +195,4 @@ def test_a_new_process_calls_them_without_the_compiler(tmp_path):
     (tmp_path / "ordering.py").write_text(MODULE)
     first, second = (children.run(PROGRAM, path=tmp_path) for _ in range(2))
     assert first["same"]
-    assert second == {"same": True, "loaded": [True], "compiler": False}
+    assert second == {"same": True, "direct": True, "loaded": [True], "compiler": False}

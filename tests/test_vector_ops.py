@@ -1,7 +1,10 @@
 """What kernels compute by vectors instead of element by element: NumPy's values, lane by lane."""
 
+import warnings
+
 import numpy as np
 import pytest
+from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 
 import npaccel
 from npaccel._torch_internals.vector_ops import fast_vector_operations
@@ -139,6 +142,57 @@ def test_the_greatest_and_least_of_all_find_nan_and_infinity_anywhere(dtype):
             m = x[:40_000].reshape(200, 200)
             for found, expected in zip(fn(x, m), extremes(x, m), strict=True):
                 np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_extremes_without_nan_are_one_fold(dtype):
+    def extremes(x):
+        along = np.nanmax(x, axis=1), np.nanmin(x, axis=0, keepdims=True), np.fmax.reduce(x, axis=0)
+        return (np.nanmax(x), np.fmin.reduce(x, axis=None), np.nanmin(x + 1), *along)
+
+    fn = npaccel.jit(extremes, default_float="float64", strict=True)
+    for shape in ((1, 1), (2, 5), (300, 77)):
+        x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+        for special in (0.0, np.nan, np.inf, -np.inf):
+            for part in (np.s_[:1, :1], np.s_[::2], np.s_[:, ::2], np.s_[:]):
+                some = x.copy()
+                some[-1, -1] = np.nan
+                some[part] = special
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    expected = extremes(some)
+                for found, value in zip(fn(some), expected, strict=True):
+                    assert np.asarray(found).dtype == np.asarray(value).dtype
+                    np.testing.assert_array_equal(found, value)
+    assert "VecMask" not in fn.source()  # places of NaN aren't folded beside the numbers
+
+
+@pytest.mark.inductor
+def test_positions_are_counted_by_vectors():
+    def counted(x):
+        return np.eye(33, k=2) + x, np.tri(21, dtype=np.int32), np.arange(5, 905, 9), x[::-1] * 2
+
+    fn, x = npaccel.jit(counted, default_float="float64", strict=True), np.arange(33.0)
+    for found, expected in zip(fn(x), counted(x), strict=True):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    assert "::arange(static_cast<int64_t>(0), 1)" in fn.source()
+
+
+@pytest.mark.inductor
+@pytest.mark.skipif(not isinstance(pick_vec_isa(), VecAVX512), reason="casts masks with AVX512")
+def test_masks_of_one_width_are_combined_as_they_are():
+    def chosen(x, y, narrow):
+        mask = (x > 0) & (y > 0) | (x < -1) & (narrow > 1)
+        return np.where(mask ^ (y == x), x, y), mask, np.any(mask), np.count_nonzero(mask)
+
+    fn = npaccel.jit(chosen, default_float="float64", strict=True)
+    x, y = np.random.default_rng(0).normal(size=(2, 77))
+    args = x, y, np.arange(77, dtype="i4") % 4
+    for found, expected in zip(fn(*args), chosen(*args), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert "std::is_same_v<decltype(x), decltype(other)>" in fn.source()
 
 
 def test_inductor_is_left_as_it_was():

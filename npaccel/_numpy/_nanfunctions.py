@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import (
     NO_VALUE,
     Axis,
@@ -71,13 +72,16 @@ def _extreme(a: Any, axis: Axis, out: Any, keywords: dict[str, Any], largest: bo
     missing = _missing(x)
     if missing is None:
         return call(function, x, axis, out=out, **given(keywords))  # type: ignore[no-any-return]
+    keepdims = bool(given(keywords).get("keepdims", False))
+    axes = reduced_axes(axis, x.ndim)
+    if not given(keywords).keys() - {"keepdims"} and host.has_extreme_number(x, axes):
+        return deliver(host.extreme_number(x, list(axes), keepdims, largest), out)
     found = call(
         function, _filled(x, -torch.inf if largest else torch.inf), axis, **given(keywords)
     )
     if "initial" in given(keywords):
         return deliver(found, out)
-    keepdims = bool(given(keywords).get("keepdims", False))
-    nothing = over_axes(torch.all, missing, reduced_axes(axis, x.ndim), keepdims)
+    nothing = over_axes(torch.all, missing, axes, keepdims)
     return deliver(torch.where(nothing, torch.nan, found), out)
 
 

@@ -237,6 +237,8 @@ def _ignoring_nan(fold: Fold, pair: Compute, low: float, neutral: str) -> Fold:
         return torch.where(run_all(missing), torch.full_like(found, math.nan), found)
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
+        if host.has_extreme_number(x, axes):
+            return host.extreme_number(x, list(axes), keepdims, low < 0)
         return filled(
             x, lambda t: fold.reduce(t, axes, keepdims), lambda t: _all(t, axes, keepdims)
         )

@@ -41,6 +41,7 @@ from npaccel._torch_internals.complex_views import known_as_views, seen_as_real,
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
+from npaccel._torch_internals.host_calls import host_kernels_called_directly
 from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.linking import linked_by_name
@@ -50,6 +51,7 @@ from npaccel._torch_internals.mask_reads import masks_read_by_kernels
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.narrow_lanes import narrow_as_written
 from npaccel._torch_internals.needless_errors import no_needless_errors
+from npaccel._torch_internals.number_folds import numbers_folded
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.pair_stores import stores_of_pairs
 from npaccel._torch_internals.provenance import observed
@@ -421,8 +423,10 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         lanes_folded_by_halves(),
         no_needless_errors(),
         fast_mask_stores(),
+        host_kernels_called_directly(),
         masks_read_by_kernels(),
         fast_vector_operations(),
+        numbers_folded(),
         loops_shared_by_size(),
         vectorized_by_gcc(),
     )

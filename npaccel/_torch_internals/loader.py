@@ -29,8 +29,11 @@ from npaccel._torch_internals.huge_pages import use_huge_pages
 #: Names that the generated module imports from dynamo and inductor, and what
 #: stands for them here.
 _COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
-#: What the code has where it calls NumPy's kernels.
-_HOST_KERNEL = "torch.ops.npaccel."
+#: What the code has where it calls an operator of npaccel's.
+_OPERATOR = "torch.ops.npaccel."
+#: The name that the code has for NumPy's kernels.
+HOST_KERNELS = "host_kernels"
+_HOST_MODULE = "npaccel._host_kernels"
 _init_lock = threading.Lock()
 _fork.hold(_init_lock)
 
@@ -134,7 +137,7 @@ def _check_stand_ins(node: ast.ImportFrom) -> None:
 
 
 def _is_foreign(node: ast.Import | ast.ImportFrom) -> bool:
-    plain = {"torch", "math", "random", "os", "tempfile", "ctypes", "cmath"}
+    plain = {"torch", "math", "random", "os", "tempfile", "ctypes", "cmath", _HOST_MODULE}
     if isinstance(node, ast.ImportFrom):
         return node.module not in plain
     return any(alias.name not in plain for alias in node.names)
@@ -176,8 +179,8 @@ def load_module(source: str, kernels: Sequence[Path]) -> Callable[[list[Any]], A
         Takes a list of tensors (and sizes), which it empties, and returns the
         outputs.
     """
-    if _HOST_KERNEL in source:
-        importlib.import_module("npaccel._host_kernels")  # registers the operators
+    if _OPERATOR in source:
+        importlib.import_module(_HOST_MODULE)  # registers the operators
     scope: dict[str, Any] = dict(_STAND_INS)
     scope["AsyncCompile"] = lambda: _Kernels(kernels)
     scope["__name__"] = "npaccel_generated"

@@ -33,7 +33,7 @@ from torch._inductor.ir import (
 )
 from torch._inductor.virtualized import V, ops
 
-from npaccel._host_kernels import operator
+from npaccel._host_operators import operator
 from npaccel._torch_internals.patching import patched
 
 _aten = torch.ops.aten

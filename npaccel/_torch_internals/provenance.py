@@ -19,10 +19,11 @@ from torch._inductor.cpp_builder import CppBuilder
 from npaccel._report import Place
 from npaccel._report._details import LineCode
 from npaccel._torch_internals.lines import frames_of
+from npaccel._torch_internals.loader import HOST_KERNELS
 
 _NODES = re.compile(r"# .*Source Nodes: \[(.*?)\], Original ATen: \[")
 #: Calls of a generated module that aren't kernels of its own.
-_LIBRARY = re.compile(r"(extern_kernels|torch\.ops|aten)\.")
+_LIBRARY = re.compile(rf"(extern_kernels|torch\.ops|aten|{HOST_KERNELS})\.")
 
 
 def _places(nodes: Iterable[torch.fx.Node]) -> set[Place]:

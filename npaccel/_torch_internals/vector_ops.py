@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch._inductor.codegen import cpp
 from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, CppVecOverrides
 from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import V
@@ -119,6 +120,30 @@ _CAST = """[](const auto& mask) {{
 def _cast_mask(self: Any, mask: Any, dtype: torch.dtype) -> str:
     count = self._get_num_vectors(dtype)
     return _CAST.format(type=DTYPE_TO_CPP[dtype], count=count, mask=mask)
+
+
+#: Casts a mask only where it isn't for the lanes that the other one is for.
+_UNIFIED = """[](const auto& x, const auto& other) {{
+    if constexpr (std::is_same_v<decltype(x), decltype(other)>) {{
+        return x;
+    }} else {{
+        return {cast};
+    }}
+}}({x}, {other})""".replace("\n", " ")
+
+
+def _unified(original: Any) -> Any:
+    def may_unify_binary_op_mask_type(a: Any, b: Any) -> Any:
+        if a.dtype != torch.bool or b.dtype != torch.bool:
+            return original(a, b)
+        cast = _cast_mask(V.kernel, "x", torch.int32)
+        kernel = V.kernel
+        return [
+            kernel.cse.generate(kernel.compute, _UNIFIED.format(cast=cast, x=x, other=other))
+            for x, other in ((a, b), (b, a))
+        ]
+
+    return may_unify_binary_op_mask_type
 
 
 _plain_abs: Any = CppVecOverrides.abs
@@ -246,16 +271,33 @@ def _folded(original: Any) -> Any:
     return reduction_combine_vec
 
 
+def _counting(original: Any) -> Any:
+    """Count positions from a constant vector; the header's way computes each lane by itself."""
+
+    def arange(self: Any, index: Any, stride: Any) -> Any:
+        if index.dtype not in (torch.int64, torch.int32):
+            return original(self, index, stride)
+        lanes, one = _vectors(index.dtype), DTYPE_TO_CPP[index.dtype]
+        steps = f"{lanes}::arange(static_cast<{one}>(0), {stride})"
+        found = self.cse.generate(self.compute, f"({lanes}({index}) + {steps})")
+        found.dtype, found.is_vec = index.dtype, True
+        return found
+
+    return arange
+
+
 @contextlib.contextmanager
 def fast_vector_operations() -> Iterator[None]:
     """Let kernels that are generated meanwhile compute these by vectors."""
     patches: list[tuple[Any, str, Any]] = [(CppVecOverrides, name, _form(name)) for name in _FORMS]
+    patches.append((CppVecKernel, "arange", _counting))
     if isinstance(pick_vec_isa(), VecAVX512):
         patches += [
             (CppVecKernel, "get_to_dtype_expr", _converted),
             (CppVecKernel, "_get_mask_cast", lambda original: _cast_mask),
             (CppVecKernel, "_get_vec_load_line", _loaded),
             (CppVecKernel, "reduction_combine_vec", _folded),
+            (cpp, "may_unify_binary_op_mask_type", _unified),
         ]
     with patched(patches):
         yield

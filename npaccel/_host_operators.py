@@ -1,0 +1,121 @@
+"""Torch operators of functions of ndarrays, which compiled code calls directly.
+
+Compiled code on disk needs this module, so that it imports nothing of the compiler.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+Array = np.ndarray[Any, Any]
+#: Takes fake tensors and returns the shape and dtype of the result.
+Shape = Callable[..., tuple[Sequence[Any], torch.dtype]]
+Operator = Callable[..., torch.Tensor]
+
+#: What compiled code calls in an operator's place: the dispatcher would only find the one kernel
+#: that there is, in 3 microseconds, and more where arrays have driven it out of the caches.
+direct = SimpleNamespace()
+#: The names there, by operator.
+KERNELS: dict[Any, str] = {}
+
+_library = torch.library.Library("npaccel", "DEF")  # type: ignore[no-untyped-call]
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+
+
+def as_array(value: Any) -> Any:
+    """Return a tensor as an array of its memory, a list with one in it likewise, else the value."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach() if value.requires_grad else value
+        value = value.resolve_conj() if value.is_conj() else value
+        return (value.resolve_neg() if value.is_neg() else value).numpy()
+    if isinstance(value, list) and any(isinstance(item, torch.Tensor) for item in value):
+        return [as_array(item) for item in value]
+    return value
+
+
+def operator(
+    schema: str,
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
+    tags: Sequence[torch.Tag] = _TAGS,
+    *,
+    device: str = "CPU",
+) -> Any:
+    """Make an operator ``torch.ops.npaccel.<name>``.
+
+    Parameters
+    ----------
+    schema : str
+        As `torch.library.Library.define` takes it.
+    kernel, fake : callable
+        Compute with tensors, and with fake ones.
+    tags : sequence of torch.Tag
+    device : str
+        The dispatch key that the kernel is for.
+    """
+    name = schema.partition("(")[0]
+    _library.define(schema, tags=tags)  # type: ignore[no-untyped-call]
+    _library.impl(name, kernel, device)  # type: ignore[no-untyped-call]
+    torch.library.register_fake(f"npaccel::{name}", fake, lib=_library)
+    return getattr(torch.ops.npaccel, name).default
+
+
+def called_directly(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any]) -> Any:
+    """Make an operator that compiled code calls without torch's dispatcher."""
+    found = operator(schema, kernel, fake)
+    KERNELS[found] = schema.partition("(")[0]
+    setattr(direct, KERNELS[found], kernel)
+    return found
+
+
+def kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Operator]:
+    """Make an operator of a function of ndarrays.
+
+    Parameters
+    ----------
+    schema : str
+        As `torch.library.Library.define` takes it; the result is one tensor.
+    shape : callable
+        Takes the operator's arguments and returns the result's shape and dtype.
+    """
+
+    def declare(function: Callable[..., Array]) -> Operator:
+        def run(*args: Any) -> torch.Tensor:
+            # A new array in C order is what the fake result below promises.
+            return torch.from_numpy(np.asarray(function(*map(as_array, args)), order="C"))
+
+        def fake(*args: Any) -> torch.Tensor:
+            size, dtype = shape(*args)
+            return torch.empty(size, dtype=dtype)
+
+        found: Operator = called_directly(schema, functools.update_wrapper(run, function), fake)
+        return found
+
+    return declare
+
+
+def writing(schema: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make an operator of a function that writes to its first array and returns nothing.
+
+    Parameters
+    ----------
+    schema : str
+        As `torch.library.Library.define` takes it.
+    """
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        def run(*args: Any) -> None:
+            function(*map(as_array, args))
+            torch.autograd.graph.increment_version(args[0])  # torch sees no writes to the memory
+
+        computes = functools.update_wrapper(run, function)
+        found: Callable[..., None] = called_directly(schema, computes, lambda *args: None)
+        return found
+
+    return declare
