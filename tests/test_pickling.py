@@ -165,7 +165,7 @@ def test_another_process_reads_a_pickle(tmp_path):
     original = npaccel.jit(lambda x, k=2.5: x * k, backend="eager", default_float="float64")
     data = pickle.dumps((original, functools.partial(original, k=4.0)))
     (tmp_path / "data").write_bytes(data)
-    found = children.run(
+    found = children.run_prepared(
         f"""
         import pickle
         with open({str(tmp_path / "data")!r}, "rb") as file:

@@ -397,8 +397,8 @@ answer(a=a.tolist(), first=first.tolist(), loaded=[g.loaded for g in report.grap
 @pytest.mark.inductor
 def test_another_process_loads_it_and_draws_numpys_numbers():
     source = CHILD.replace("OFFSET", repr(np.random.default_rng().random()))
-    for seed, loaded in ((1, False), (2, True)):
-        found = children.run(source, seed, "")
+    for seed, loaded, run in ((1, False, children.run_prepared), (2, True, children.run)):
+        found = run(source, seed, "", OMP_NUM_THREADS="2")
         rng, legacy, a = np.random.default_rng(seed), np.random.RandomState(5), np.arange(4.0)
         rng.shuffle(a)
         wanted = a + rng.normal(size=4) + legacy.rand(4) + np.random.default_rng(3).random(4)
@@ -407,5 +407,5 @@ def test_another_process_loads_it_and_draws_numpys_numbers():
         np.testing.assert_allclose(found["first"], wanted, rtol=1e-15)
         assert found["loaded"] == [loaded]
         assert found["inductor"] is not loaded
-    both = children.finish(children.start(source, 2, "fork"))
+    both = children.answers_of_prepared(source, 2, "fork")
     assert both[0]["second"] == both[1]["second"] != both[1]["first"]

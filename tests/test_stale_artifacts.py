@@ -150,11 +150,13 @@ def write_cases(folder, version):
             (folder / f"helper_{name}.py").write_text(helper)
 
 
-def run_cases(folder, threads=0, names=None):
+def run_cases(folder, threads=0, names=None, prepared=True):
     names = list(MODULES.values()) if names is None else names
-    answers = children.finish(
-        children.start(RUN_CASES, threads, *names, path=folder, OMP_NUM_THREADS="2")
-    )
+    if prepared:
+        answers = children.answers_of_prepared(RUN_CASES, threads, *names, path=folder)
+    else:
+        child = children.start(RUN_CASES, threads, *names, path=folder, OMP_NUM_THREADS="2")
+        answers = children.finish(child)
     return {found.pop("name"): found for found in answers}
 
 
@@ -163,7 +165,7 @@ def processes(tmp_path_factory):
     """Answers of three processes: cold, warm, and with all modules changed."""
     folder = tmp_path_factory.mktemp("cases")
     write_cases(folder, 0)
-    cold, warm = run_cases(folder), run_cases(folder)
+    cold, warm = run_cases(folder), run_cases(folder, prepared=False)
     write_cases(folder, 1)
     changed = run_cases(folder)
     return cold, warm, changed, folder
