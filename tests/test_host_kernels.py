@@ -168,6 +168,29 @@ def test_sorted_tensors_have_gradients():
     assert x.grad.tolist() == [100.0, 1.0, 10.0]
 
 
+def test_long_rows_of_integers_and_orders_of_equal_ones_are_numpys(monkeypatch):
+    seen = []
+    for name in ("argsort", "ufunc_accumulate"):
+        kernel = getattr(host, name)
+
+        def record(*args, name=name, kernel=kernel):
+            seen.append((name, *args[1:]))
+            return kernel(*args)
+
+        monkeypatch.setattr(host, name, record)
+
+    def found(k, x):
+        return (np.cumprod(k), *np.unique(x, return_inverse=True), *np.unique_inverse(x))
+
+    fn = npaccel.jit(found, backend="eager")
+    x = np.random.default_rng(0).integers(0, 9, 5000).astype("f")
+    x[::7] = np.nan  # each is a value of its own, in NumPy's order
+    k = np.arange(1, 5001)
+    for ours, theirs in zip(fn(k, x), found(k, x), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert set(seen) == {("ufunc_accumulate", "multiply", 0), ("argsort", 0, False)}
+
+
 MODULE = """
 import numpy as np, npaccel
 

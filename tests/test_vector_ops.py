@@ -169,6 +169,23 @@ def test_extremes_without_nan_are_one_fold(dtype):
 
 
 @pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_bits_are_folded_by_kernels(dtype):
+    def folded(x):
+        every = [ufunc.reduce(x, axis=None) for ufunc in (np.bitwise_and, np.bitwise_or)]
+        return (*every, np.bitwise_xor.reduce(x, axis=0), np.bitwise_and.reduce(x, axis=1))
+
+    fn = npaccel.jit(folded, strict=True)
+    for shape in ((1, 1), (2, 5), (300, 77)):
+        x = np.random.default_rng(0).integers(0, 2**62, shape).astype(dtype)
+        for given in (x, x | ~np.ones((), dtype)):
+            for found, expected in zip(fn(given), folded(given), strict=True):
+                assert found.dtype == expected.dtype
+                np.testing.assert_array_equal(found, expected)
+    assert ("host_kernels." in fn.source()) == (dtype == "uint8")  # narrow ones are NumPy's
+
+
+@pytest.mark.inductor
 def test_positions_are_counted_by_vectors():
     def counted(x):
         return np.eye(33, k=2) + x, np.tri(21, dtype=np.int32), np.arange(5, 905, 9), x[::-1] * 2

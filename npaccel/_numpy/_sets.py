@@ -92,7 +92,7 @@ def _unique(x: torch.Tensor, wanted: tuple[bool, bool, bool], equal_nan: bool) -
         starts = _starts(s, equal_nan)
         first = _places(starts)
         return [s[first], _lengths(first, starts)]
-    order = positions(flat, 0)
+    order = positions(flat, 0, stable=wanted[0])  # NumPy's kinds of sort, which place NaN alike
     s = flat[order]
     starts = _starts(s, equal_nan)
     found: list[Any] = [s[starts]]

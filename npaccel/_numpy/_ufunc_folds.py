@@ -309,6 +309,17 @@ def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
     return dataclasses.replace(fold, reduce=reduce, accumulate=accumulate)
 
 
+def _long_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
+    """Let NumPy's kernel accumulate one long row of integers, which torch does on one core too."""
+
+    def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
+        if x.ndim == 1 and is_integral(x.dtype) and host.worth(x):
+            return host.ufunc_accumulate(x, ufunc.__name__, axis)
+        return fold.accumulate(x, axis)  # type: ignore[no-any-return]
+
+    return dataclasses.replace(fold, accumulate=accumulate)
+
+
 def _half_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
     """Let NumPy's kernel fold float16 on a CPU.
 
@@ -401,6 +412,7 @@ FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _WHOLE})
 FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc], whole=False) for ufunc in _STEPS})
 _ROUNDED = (np.add, np.subtract, np.multiply, np.divide, np.hypot, np.logaddexp, np.logaddexp2)
 FOLDS.update({ufunc: _half_by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _ROUNDED})
+FOLDS[np.multiply] = _long_by_numpy(np.multiply, FOLDS[np.multiply])
 
 
 @functools.cache

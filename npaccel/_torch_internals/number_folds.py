@@ -1,7 +1,8 @@
-"""Find the greatest or least number, NaN left out, in one pass: `nanmax`, `fmin.reduce`.
+"""Fold by what Inductor has no reduction for: extremes of numbers, and bits of integers.
 
-Put together of what Inductor has, it takes two reductions: of the numbers, NaN replaced by an
+Put together of what it has, `nanmax` takes two reductions: of the numbers, NaN replaced by an
 infinity, and of the places of NaN. Here a fold keeps what was where NaN comes, and begins with NaN.
+`bitwise_and.reduce` is NumPy's kernel otherwise.
 
 Read from torch/_inductor/{ir,lowering}.py and torch/_inductor/codegen/cpp.py of 2.11 and 2.13.
 """
@@ -19,12 +20,15 @@ from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppKernel, CppVecKernel
 from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import ops
 
-from npaccel._host_kernels import extreme_number
+from npaccel._host_kernels import extreme_number, ufunc_reduce
 from npaccel._torch_internals.patching import patched
 
 #: The comparison that lets what comes take the place of what was.
 _KINDS = {"fmax": ">", "fmin": "<"}
 _NAMES = {"fmax": "max", "fmin": "min"}
+#: The operators of bits, and what they begin with.
+_BITS = {"and": ("&", -1), "or": ("|", 0)}
+_OF_BITS = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor_sum"}
 _SCALAR = "[](const auto x, const auto y) {{ return x != x || y {0} x ? y : x; }}({1}, {2})"
 _VECTOR = """[](const auto& x, const auto& y) {{
     using Lanes = std::decay_t<decltype(x)>;
@@ -37,15 +41,15 @@ _LANES = {torch.float64: "pd", torch.float32: "ps"}
 
 @contextlib.contextmanager
 def numbers_folded() -> Iterator[None]:
-    """Have graphs that are compiled meanwhile do so."""
+    """Have graphs that are compiled meanwhile fold so."""
     known: Any = lowering.lowerings
-    known[extreme_number] = _lowered
+    known[extreme_number], known[ufunc_reduce] = _extreme, _of_bits
     try:
         with patched(
             [
                 (ir, "get_reduction_combine_fn", _combining_values),
                 (ir.Reduction, "default_accumulator", _beginning),
-                (cpp, "VECTORIZABLE_RTYPES", lambda types: [*types, *_KINDS]),
+                (cpp, "VECTORIZABLE_RTYPES", lambda types: [*types, *_KINDS, *_BITS]),
                 (cpp, "reduction_init", _initial),
                 (cpp, "reduction_combine", _combining),
                 (CppKernel, "_gen_parallel_reduction_buffers", _in_parallel),
@@ -54,10 +58,19 @@ def numbers_folded() -> Iterator[None]:
         ):
             yield
     finally:
-        del known[extreme_number]
+        del known[extreme_number], known[ufunc_reduce]
 
 
-def _lowered(x: Any, axes: list[int], keepdims: bool, largest: bool) -> Any:
+def _of_bits(x: Any, name: str, axis: int) -> Any:
+    small = x.get_dtype() not in (torch.int32, torch.int64) or 0 in x.get_size()
+    if small or name not in _OF_BITS:
+        handler: Any = lowering.fallback_handler
+        return handler(ufunc_reduce, add_to_fallback_set=False)(x, name, axis)
+    fold: Any = lowering.make_reduction(_OF_BITS[name])  # type: ignore[arg-type]
+    return fold(x, [axis])
+
+
+def _extreme(x: Any, axes: list[int], keepdims: bool, largest: bool) -> Any:
     fold: Any = lowering.make_reduction("fmax" if largest else "fmin")  # type: ignore[arg-type]
     return fold(x, axes, keepdims)
 
@@ -66,6 +79,8 @@ def _combining_values(original: Any) -> Any:
     """Fold a few elements that are written out one after another."""
 
     def get_reduction_combine_fn(reduction_type: str, *args: Any, **kwargs: Any) -> Any:
+        if reduction_type in _BITS:
+            return ops.bitwise_and if reduction_type == "and" else ops.bitwise_or
         if reduction_type not in _KINDS:
             return original(reduction_type, *args, **kwargs)
         better: Callable[..., Any] = ops.gt if reduction_type == "fmax" else ops.lt
@@ -78,6 +93,8 @@ def _beginning(original: Any) -> Any:
     def default_accumulator(reduction_type: str, dtype: torch.dtype) -> Any:
         if reduction_type in _KINDS:
             return float("nan")
+        if reduction_type in _BITS:
+            return _BITS[reduction_type][1]
         return original.__func__(reduction_type, dtype)
 
     return staticmethod(default_accumulator)
@@ -87,6 +104,8 @@ def _initial(original: Any) -> Any:
     def reduction_init(reduction_type: str, dtype: torch.dtype) -> Any:
         if reduction_type in _KINDS:
             return f"std::numeric_limits<{DTYPE_TO_CPP[dtype]}>::quiet_NaN()"
+        if reduction_type in _BITS:
+            return _BITS[reduction_type][1]
         return original(reduction_type, dtype)
 
     return reduction_init
@@ -98,6 +117,8 @@ def _combining(original: Any) -> Any:
     ) -> Any:
         if reduction_type in _KINDS:
             return _SCALAR.format(_KINDS[reduction_type], var, next_value)
+        if reduction_type in _BITS:
+            return f"{var} {_BITS[reduction_type][0]} {next_value}"
         return original(reduction_type, var, next_value, *args, **kw)
 
     return reduction_combine
@@ -122,16 +143,19 @@ def _combining_vectors(original: Any) -> Any:
     def reduction_combine_vec(
         self: Any, reduction_type: str, var: Any, next_value: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        if reduction_type not in _KINDS:
+        if reduction_type in _BITS:
+            found = f"({var} {_BITS[reduction_type][0]} {next_value})"
+        elif reduction_type in _KINDS:
+            found = _VECTOR.format(_KINDS[reduction_type], var, next_value)
+        else:
             return original(self, reduction_type, var, next_value, *args, **kwargs)
         dtype = getattr(next_value, "dtype", None)
         if self.tail_size and not isinstance(next_value, str):
-            found = _VECTOR.format(_KINDS[reduction_type], var, next_value)
             lanes = f"std::decay_t<decltype({var})>"
             size: Any = self.tail_size
             return f"{lanes}::set({var}, {found}, {cpp.cexpr_index(size)})"  # type: ignore[no-untyped-call]
         if dtype not in _LANES or not isinstance(pick_vec_isa(), VecAVX512):
-            return _VECTOR.format(_KINDS[reduction_type], var, next_value)
+            return found
         lanes = f"at::vec::Vectorized<{DTYPE_TO_CPP[dtype]}>"
         step = {"t": _LANES[dtype], "name": _NAMES[reduction_type]}
         if self._get_num_vectors(dtype) == 1:
