@@ -44,6 +44,7 @@ _SLOWER = {
     "angle": 4.6,
     "arccosh": 3.6,
     "arcsinh": 5.8,
+    "arctan": 2.2,
     "arctanh": 7.4,
     "cbrt": 6.7,
     "cosh": 2.9,

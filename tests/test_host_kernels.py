@@ -1,5 +1,7 @@
 """NumPy's kernels as operators: NumPy's values, fake results of their form, use from disk."""
 
+import sys
+
 import children
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import torch
 import npaccel
 from npaccel import _host_kernels as host
 from npaccel._numpy._ufunc_at import at
+from npaccel._numpy._ufuncs import BY_UFUNC
 
 X = np.random.default_rng(0).normal(size=(6, 5))
 SLID = np.convolve(X[0] + 1j, X[1, 2::-1] * 1j)
@@ -166,6 +169,20 @@ def test_sorted_tensors_have_gradients():
     fn = npaccel.jit(lambda x, w: np.sort(x) * w, backend="aot_eager")
     fn(x, torch.from_numpy(weights)).sum().backward()
     assert x.grad.tolist() == [100.0, 1.0, 10.0]
+
+
+def test_vector_kernels_that_two_threads_do_not_outdo_are_numpys(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    called = []
+    monkeypatch.setattr(host, "ufunc", lambda x, name: called.append(name))
+    named = {name for k in BY_UFUNC.values() if (name := getattr(k.compute, "by_numpy", None))}
+    for threads in (2, 64):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        for name in sorted(named):
+            BY_UFUNC[getattr(np, name)].compute(torch.full((5000,), 1.5))
+    assert called == sorted(named)
+    assert {"arctan", "cbrt", "expm1"} <= named
 
 
 def test_long_rows_of_integers_and_orders_of_equal_ones_are_numpys(monkeypatch):

@@ -390,6 +390,7 @@ arctanh = or_by_numpy("arctanh", complex_or(torch.atanh, in_float32(_float_arcta
 expm1 = or_by_numpy("expm1", complex_or(torch.expm1, in_float32(_float_expm1)))
 arccosh = or_by_numpy("arccosh", complex_or(torch.acosh, in_float32(_float_arccosh)))
 arcsinh = or_by_numpy("arcsinh", torch.asinh)
+arctan = or_by_numpy("arctan", torch.atan)
 cosh = or_by_numpy("cosh", complex_or(torch.cosh, in_float32(_float_cosh)))
 sinh = or_by_numpy("sinh", complex_or(torch.sinh, in_float32(_float_sinh)))
 
