@@ -12,6 +12,9 @@ from npaccel._scipy._parts_special import Tensor
 from npaccel._scipy._parts_special_gamma import beta_density, log_beta_of_positive
 from npaccel._scipy._parts_special_incomplete import beta_tails, gamma_density, gamma_tails
 
+#: Of Newton's method.
+_GAMMA_STEPS, _BETA_STEPS = 7, 9
+
 
 def _normal(p: Tensor, q: Tensor) -> Tensor:
     """The normal quantile of p = 1 - q."""
@@ -36,7 +39,7 @@ def _gamma_guess(a: Tensor, p: Tensor, q: Tensor) -> Tensor:
     return torch.where((a < 1) & (q < 0.1), torch.maximum(high, low), guess)
 
 
-def gamma_quantile(a: Tensor, p: Tensor, q: Tensor, steps: int = 7) -> Tensor:
+def gamma_quantile(a: Tensor, p: Tensor, q: Tensor) -> Tensor:
     """Return the x at which P(a, x) = p, where q = 1 - p."""
     a, p, q = torch.broadcast_tensors(a, p, q)
     inside = (a > 0) & (p > 0) & (q > 0)
@@ -44,7 +47,7 @@ def gamma_quantile(a: Tensor, p: Tensor, q: Tensor, steps: int = 7) -> Tensor:
     lower = p <= q
     target = torch.log(torch.minimum(p, q))
     log_x = _gamma_guess(a, p, q)
-    for _ in range(steps):
+    for _ in range(_GAMMA_STEPS):
         x = torch.exp(log_x)
         both = gamma_tails(a, x)
         tail = torch.where(lower, both[0], both[1])
@@ -76,9 +79,7 @@ def _beta_guess(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> Tensor:
     return torch.where((a > 8) & (b > 8), middle, other)
 
 
-def beta_quantile(
-    a: Tensor, b: Tensor, p: Tensor, q: Tensor, steps: int = 9
-) -> tuple[Tensor, Tensor]:
+def beta_quantile(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return the x at which I_x(a, b) = p, where q = 1 - p, and 1 - x."""
     a, b, p, q = torch.broadcast_tensors(a, b, p, q)
     inside = (a > 0) & (b > 0) & (p > 0) & (q > 0)
@@ -86,7 +87,7 @@ def beta_quantile(
     lower = p <= q
     target = torch.log(torch.minimum(p, q))
     logit = _beta_guess(a, b, p, q)
-    for _ in range(steps):
+    for _ in range(_BETA_STEPS):
         x, y = torch.sigmoid(logit), torch.sigmoid(-logit)
         both = beta_tails(a, b, x, y)
         tail = torch.where(lower, both[0], both[1])

@@ -10,7 +10,7 @@ import pytest
 from scipy_running import both, differences, tolerance
 
 import npaccel
-from npaccel._scipy import _parts_distribution_tails, _table
+from npaccel._scipy import _parts_distribution_tails, _parts_special_quantiles, _table
 
 HERE = Path(__file__).parent
 #: Whether all calls are made in every dtype and on every device, not only the first ones.
@@ -82,6 +82,8 @@ def test_errors(name, arguments):
 @pytest.mark.parametrize(("name", "arguments"), cases("CALLS", routes=("native",), most=1))
 def test_native_functions_copy_nothing(name, arguments, monkeypatch):
     monkeypatch.setattr(_parts_distribution_tails, "_HALVINGS", 2)  # There is no value to find.
+    monkeypatch.setattr(_parts_special_quantiles, "_GAMMA_STEPS", 2)
+    monkeypatch.setattr(_parts_special_quantiles, "_BETA_STEPS", 2)
     if arguments in written("READS").get(name, ()):
         pytest.skip("this call's result has a shape that depends on the data")
     seen = npaccel.transfers("allow")
