@@ -22,7 +22,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,47 @@ def _integers_wrap() -> Iterator[None]:
         cpp_builder._get_optimization_cflags = original
 
 
+# -- What it has ----------------------------------------------------------------------------
+
+#: What products of matrices are written with, where Inductor writes them: from here, up to there.
+#: Their tables take g++ a tenth of a second for each kernel, used or not.
+_PRODUCTS = (
+    "inline std::tuple<std::shared_ptr<int64_t[]>, int> _get_factors(",
+    "struct amx_tilecfg",
+)
+_USE_OF_PRODUCTS = "mm_get_"
+_MARK = "NPACCEL_HEADER"
+
+
+@functools.cache
+def _parts(header: str) -> tuple[str, str]:
+    """Return a header's text, and what was taken out of it."""
+    text = (Path(torch.__file__).parent / "include" / header).read_text()
+    text = text.replace("#pragma once", "", 1)
+    first, end = (text.find(mark) for mark in _PRODUCTS)
+    if not 0 <= first < end:
+        first = end = len(text)
+    mine = f"#define {_MARK}\n#define PY_SSIZE_T_CLEAN\n#include <Python.h>\n"
+    mine += f'#line 1 "{header}"\n'  # What it's called: what it has mustn't change with its place.
+    return mine + text[:first] + text[end:], text[first:end]
+
+
+def including(lines: Iterable[str], source: str) -> str:
+    """Return how a file begins: with the precompiled header or Inductor's, and other headers.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        The `#include` lines of its kernels.
+    source : str
+        What the file has besides. It may need more of Inductor's header than is precompiled.
+    """
+    own = f"#include <{_HEADER}>"
+    others = [line for line in lines if line.strip() != own]
+    rest = _parts(_HEADER)[1] if _USE_OF_PRODUCTS in source else ""
+    return "\n".join([f"#ifndef {_MARK}", own, "#else", rest, "#endif", *others])
+
+
 # -- The header -----------------------------------------------------------------------------
 
 
@@ -161,7 +202,7 @@ class _Request:
             with _alone(self.folder / f"{name}.lock"):
                 if not path.exists():
                     with whole_file(str(path)) as draft:
-                        Path(draft).write_text(f"#include <{self.header}>\n")
+                        Path(draft).write_text(_parts(self.header)[0])
                 builder = cpp_builder.CppBuilder(str(path), str(path), self.compiling)
                 if not os.path.exists(builder.get_target_file_path()):
                     for draft in self.folder.glob(f"{name}.*.*.*"):
@@ -176,7 +217,7 @@ class _Request:
         found = hashlib.sha256(f"{self.command}\n{compiler}\n".encode())
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "header.hpp"
-            source.write_text(f"#include <{self.header}>\n")
+            source.write_text(_parts(self.header)[0])
             builder = cpp_builder.CppBuilder(f"{folder}/header", str(source), self.preprocessing)
             _run(builder)
             found.update(Path(builder.get_target_file_path()).read_bytes())

@@ -26,7 +26,6 @@ import torch._inductor.config as inductor_config
 from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import codecache, compile_fx, cpp_builder, pattern_matcher
 from torch._inductor.async_compile import AsyncCompile
-from torch._inductor.codegen.common import KernelArgs
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 
@@ -43,6 +42,7 @@ from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.host_calls import host_kernels_called_directly
 from npaccel._torch_internals.huge_pages import use_huge_pages
+from npaccel._torch_internals.kernel_files import kernels_in_few_files
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
@@ -418,7 +418,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         reads_before_writes(),
         known_as_views(),
         all_roundings(graph),
-        _numbers_in_full(),
+        kernels_in_few_files(),
         narrow_as_written(),
         lanes_folded_by_halves(),
         no_needless_errors(),
@@ -522,43 +522,3 @@ def _writing_operators_of_complex_numbers() -> Iterator[None]:
         yield
     finally:
         pattern_matcher.fallback_node_due_to_unsupported_type = original  # type: ignore[attr-defined]
-
-
-#: How a kernel takes a Python float in full; Inductor has this for 32 bits only.
-_PARSE_DOUBLE = """
-template <> inline double parse_arg<double>(PyObject* args, size_t n) {{
-    auto result = PyFloat_AsDouble(PyTuple_GET_ITEM(args, n));
-    if (result == -1.0 && PyErr_Occurred()) [[unlikely]]
-        throw std::runtime_error("expected float arg");
-    return result;
-}}
-"""
-
-
-@contextlib.contextmanager
-def _numbers_in_full() -> Iterator[None]:
-    """Pass Python floats to kernels in 64 bit: codegen/common.py, codecache.py.
-
-    Inductor rounds those that are read from tensors to 32 bit.
-    """
-    original = KernelArgs.cpp_argdefs
-    bindings = codecache.CppPythonBindingsCodeCache
-    parsers = bindings.extra_parse_arg
-
-    def cpp_argdefs(self: Any, *args: Any, **kwargs: Any) -> Any:
-        definitions, names, types = original(self, *args, **kwargs)
-        if "const float" in types:
-            bindings.extra_parse_arg = _PARSE_DOUBLE
-        return [_in_full(text) for text in definitions], names, [_in_full(t) for t in types]
-
-    KernelArgs.cpp_argdefs = cpp_argdefs  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        KernelArgs.cpp_argdefs = original  # type: ignore[method-assign]
-        bindings.extra_parse_arg = parsers
-
-
-def _in_full(text: str) -> str:
-    """A kernel's parameter, or its type; pointers stay as they are."""
-    return text if "*" in text else re.sub("^const float", "const double", text)

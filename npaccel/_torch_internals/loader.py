@@ -18,7 +18,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -65,8 +65,8 @@ _STAND_INS: dict[str, Any] = {
 }
 
 
-def load_kernel(path: Path) -> Callable[..., None]:
-    """Load the kernel of one shared library that Inductor compiled.
+def load_kernels(path: Path) -> list[Callable[..., None]]:
+    """Load the kernels of one shared library.
 
     Parameters
     ----------
@@ -84,25 +84,30 @@ def load_kernel(path: Path) -> Callable[..., None]:
             raise NotPortableError(f"{path.name} isn't an extension module")
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
-    kernel: Callable[..., None] = module.kernel
-    return kernel
+    return kernels_of(module)
+
+
+def kernels_of(library: ModuleType) -> list[Callable[..., None]]:
+    """Return the kernels of a library, in the order of the generated module that asks for them."""
+    count = sum(name.startswith("kernel_") for name in vars(library))
+    return [getattr(library, f"kernel_{i}") for i in range(count)]
 
 
 class _Kernels:
     """Hand out compiled kernels in the order in which the module asks for them."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = list(paths)
+        self._kernels = [kernel for path in paths for kernel in load_kernels(path)]
 
     def cpp_pybinding(
         self, argtypes: list[str], source: str, **options: Any
     ) -> Callable[..., None]:
-        if not self._paths:
+        if not self._kernels:
             raise NotPortableError("the generated code asks for more kernels than were kept")
-        return load_kernel(self._paths.pop(0))
+        return self._kernels.pop(0)
 
     def wait(self, scope: dict[str, Any]) -> None:
-        if self._paths:
+        if self._kernels:
             raise NotPortableError("the generated code asks for fewer kernels than were kept")
 
 
@@ -171,7 +176,7 @@ def load_module(source: str, kernels: Sequence[Path]) -> Callable[[list[Any]], A
     source : str
         As `portable_source` returns it.
     kernels : sequence of Path
-        The shared libraries of its kernels, in the order of the source.
+        The shared libraries of its kernels, as `kernel_paths` returns them.
 
     Returns
     -------
@@ -200,13 +205,18 @@ def kernel_paths(scope: SimpleNamespace | dict[str, Any], source: str) -> list[P
     source : str
         Its source, which gives the kernels' order.
 
+    Returns
+    -------
+    list of Path
+        A library has one kernel or several that follow each other.
+
     Raises
     ------
     NotPortableError
-        If a kernel isn't a C++ one of its own library.
+        If a kernel isn't a C++ one of a library.
     """
     names = vars(scope) if isinstance(scope, SimpleNamespace) else scope
-    paths = []
+    paths: dict[Path, None] = {}
     for node in ast.parse(source).body:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
             continue
@@ -219,5 +229,5 @@ def kernel_paths(scope: SimpleNamespace | dict[str, Any], source: str) -> list[P
         file = getattr(library, "__file__", None)
         if file is None:
             raise NotPortableError(f"{node.targets[0].id} has no library file")
-        paths.append(Path(file))
-    return paths
+        paths[Path(file)] = None
+    return list(paths)

@@ -1,0 +1,182 @@
+"""Build a graph's kernels on a CPU in few files.
+
+Inductor writes a C++ file for each kernel. Of the half second that g++ needs for a small one it
+spends four fifths on templates of the header that all of them include. So kernels share a file, as
+long as a second one wouldn't be done earlier on another core. What Python calls is written here
+too: it takes its arguments as Python has them, without a tuple, and floats in 64 bit.
+
+Read from torch/_inductor/{async_compile,codecache}.py (AsyncCompile, CppPythonBindingsCodeCache)
+and torch/_inductor/codegen/common.py (KernelArgs.cpp_argdefs) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from torch._inductor.async_compile import AsyncCompile, get_compile_threads
+from torch._inductor.codecache import CppPythonBindingsCodeCache
+from torch._inductor.codegen.common import KernelArgs
+
+from npaccel._torch_internals.headers import including
+from npaccel._torch_internals.loader import kernels_of
+from npaccel._torch_internals.patching import patched
+
+#: Characters of C++ for which g++ takes as long as for what the header brings along.
+_FILE = 24_000
+_INCLUDE = re.compile(r"^[ \t]*#include[ \t]*[<\"].*$", re.MULTILINE)
+_DECLARED = 'extern "C"'
+
+_BINDING = """
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <cstdlib>
+#include <stdexcept>
+#include <type_traits>
+
+namespace {
+void* (*data_of)(PyObject*);
+
+struct Given {
+    PyObject* value;
+
+    template <typename T> operator T() const
+    {
+        if constexpr (std::is_pointer_v<T>) return static_cast<T>(data_of(value));
+        else {
+            T number;
+            if constexpr (std::is_floating_point_v<T>) number = PyFloat_AsDouble(value);
+            else number = PyLong_AsLongLong(value);
+            if (number == static_cast<T>(-1) && PyErr_Occurred()) throw std::invalid_argument("");
+            return number;
+        }
+    }
+};
+
+template <typename F> PyObject* called(Py_ssize_t given, Py_ssize_t wanted, F kernel)
+{
+    if (given != wanted)
+        return PyErr_Format(PyExc_TypeError, "%zd arguments for a kernel of %zd", given, wanted);
+    try {
+        kernel();
+    } catch (const std::exception& error) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
+    } catch (...) {
+        PyErr_SetString(PyExc_RuntimeError, "a kernel has thrown what is no exception");
+        return nullptr;
+    }
+    Py_RETURN_NONE;
+}
+METHODS
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "kernel", nullptr, -1, methods};
+}
+
+PyMODINIT_FUNC PyInit_kernel(void)
+{
+    const char* address = std::getenv("_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR");
+    if (address == nullptr) {
+        PyErr_SetString(PyExc_ImportError, "nothing says how kernels find a tensor's data");
+        return nullptr;
+    }
+    data_of = reinterpret_cast<void* (*)(PyObject*)>(std::strtoull(address, nullptr, 10));
+    PyObject* module = PyModule_Create(&definition);
+#ifdef Py_GIL_DISABLED
+    if (module != nullptr) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
+#endif
+    return module;
+}
+"""
+
+
+@dataclasses.dataclass(eq=False)
+class _Kernel:
+    """What the generated module has for a kernel that isn't built yet."""
+
+    types: Sequence[str]
+    source: str
+
+
+@contextlib.contextmanager
+def kernels_in_few_files() -> Iterator[None]:
+    """Have the kernels of graphs that are compiled meanwhile share files."""
+    patches: list[tuple[Any, str, Callable[[Any], Any]]] = [
+        (AsyncCompile, "cpp_pybinding", lambda original: _asked),
+        (AsyncCompile, "wait", _waiting),
+        (KernelArgs, "cpp_argdefs", _in_full),
+    ]
+    with patched(patches):
+        yield
+
+
+def _asked(self: AsyncCompile, argtypes: Sequence[str], source_code: str) -> Any:
+    return _Kernel(argtypes, source_code)
+
+
+def _waiting(original: Callable[[AsyncCompile, dict[str, Any]], None]) -> Any:
+    def wait(self: AsyncCompile, scope: dict[str, Any]) -> None:
+        asked = {name: value for name, value in scope.items() if isinstance(value, _Kernel)}
+        files = _shared_out(list(asked.values()))
+        submit = self.submit if len(files) > 1 else None
+        begun = [
+            CppPythonBindingsCodeCache.load_async(_file_of(kernels), "cpu", submit_fn=submit)
+            for kernels in files
+        ]
+        built = [function for library in begun for function in kernels_of(library())]
+        scope.update(zip(asked, built, strict=True))
+        original(self, scope)
+
+    return wait
+
+
+def _shared_out(kernels: Sequence[_Kernel]) -> list[list[_Kernel]]:
+    """Part kernels into files of about one length, as many as pay and as there are cores."""
+    ends = list(itertools.accumulate(len(kernel.source) for kernel in kernels))
+    count = min(get_compile_threads(), -(-ends[-1] // _FILE)) if ends else 0
+    files: dict[int, list[_Kernel]] = {}
+    for kernel, end in zip(kernels, ends, strict=True):
+        middle = end - len(kernel.source) / 2
+        files.setdefault(int(count * middle / ends[-1]), []).append(kernel)
+    return list(files.values())
+
+
+def _file_of(kernels: Sequence[_Kernel]) -> str:
+    """Write a file: each kernel in a namespace of its own, then what calls them."""
+    included = dict.fromkeys(line for one in kernels for line in _INCLUDE.findall(one.source))
+    text = [including(included, "".join(kernel.source for kernel in kernels))]
+    calls, methods = [], []
+    for i, kernel in enumerate(kernels):
+        body = _INCLUDE.sub("", kernel.source).replace(_DECLARED, "static")
+        text.append(f"namespace kernel_{i} {{\n{body}\n}}")
+        count = len(kernel.types)
+        given = ", ".join(f"Given{{given[{n}]}}" for n in range(count))
+        calls.append(
+            f"PyObject* call_{i}(PyObject*, PyObject* const* given, Py_ssize_t count)\n"
+            f"{{ return called(count, {count}, [&] {{ kernel_{i}::kernel({given}); }}); }}"
+        )
+        function = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_{i}))"
+        methods.append(f'    {{"kernel_{i}", {function}, METH_FASTCALL, ""}},')
+    table = [*calls, "PyMethodDef methods[] = {", *methods, "    {nullptr, nullptr, 0, nullptr}};"]
+    return "\n".join([*text, _BINDING.replace("METHODS", "\n".join(table))])
+
+
+def _in_full(original: Any) -> Any:
+    """Let kernels take Python floats in 64 bit; Inductor rounds those read from tensors to 32."""
+
+    def cpp_argdefs(self: Any, *args: Any, **kwargs: Any) -> Any:
+        definitions, names, types = original(self, *args, **kwargs)
+        return [_as_double(text) for text in definitions], names, [_as_double(t) for t in types]
+
+    return cpp_argdefs
+
+
+def _as_double(text: str) -> str:
+    """A kernel's parameter, or its type; pointers stay as they are."""
+    return text if "*" in text else re.sub("^const float", "const double", text)
+
+
+__all__ = ["kernels_in_few_files"]
