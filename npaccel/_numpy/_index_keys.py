@@ -358,5 +358,5 @@ def bounded(index: torch.Tensor, size: Any, mode: str) -> torch.Tensor:
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     if mode == "wrap":
         # Of an axis without elements index 0 is out of bounds, where dividing by 0 says nothing.
-        return torch.remainder(index, torch.sym_max(size, 1))
+        return torch.remainder(index, torch.sym_max(size, 1))  # type: ignore[no-untyped-call]
     return index.clamp(0, size - 1) if mode == "clip" else index
