@@ -89,8 +89,9 @@ def answers_of_prepared(source, *args, path=None, timeout=250, **env):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         files = [out.fileno(), errors.fileno()]
         socket.send_fds(channel, [json.dumps(message).encode()], files)
-        channel.settimeout(timeout)
+        channel.settimeout(None)  # The imports may take their time.
         child = int(channel.recv(20))
+        channel.settimeout(timeout)
         try:
             status = int(channel.recv(20))
         except TimeoutError:

@@ -1,9 +1,5 @@
 """The options that the plugin adds to pytest."""
 
-import os
-import subprocess
-import sys
-
 import children
 import pytest
 
@@ -37,27 +33,34 @@ _table._by_object[id(np.square)] = bad
 """
 
 
+RUN = """
+import contextlib, io, pytest
+os.chdir(sys.argv[1])
+printed = io.StringIO()
+with contextlib.redirect_stdout(printed):
+    code = pytest.main(["-p", "pytest_npaccel", "-q", *sys.argv[2:]])
+answer(code=int(code), text=printed.getvalue())
+"""
+
+
 def run_suite(path, *options):
     path.joinpath("test_suite.py").write_text(SUITE, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "pytest_npaccel", "-q", *options]
-    environment = {**os.environ, "PYTHONPATH": children._ROOT}
-    return subprocess.run(
-        command, cwd=path, env=environment, capture_output=True, text=True, check=False
-    )
+    found = children.run_prepared(RUN, path, *options)
+    return found["code"], found["text"]
 
 
 @pytest.mark.slow
 def test_differences_fail_tests_and_promotion_is_listed(tmp_path):
-    done = run_suite(tmp_path, "--npaccel-check-promotion")
-    assert done.returncode == 0, done.stdout
-    assert "2 signatures of 2 functions compared with NumPy, 0 differ" in done.stdout
-    assert "write 2.5 for np.float64(2.5)" in done.stdout
+    code, text = run_suite(tmp_path, "--npaccel-check-promotion")
+    assert code == 0, text
+    assert "2 signatures of 2 functions compared with NumPy, 0 differ" in text
+    assert "write 2.5 for np.float64(2.5)" in text
     tmp_path.joinpath("conftest.py").write_text(FAULT, encoding="utf-8")
-    done = run_suite(tmp_path, "--npaccel-check")
-    assert done.returncode == 1
-    assert "1 differ" in done.stdout
-    assert "np.square(x)" in done.stdout
-    assert "1 passed" in done.stdout
+    code, text = run_suite(tmp_path, "--npaccel-check")
+    assert code == 1, text
+    assert "1 differ" in text
+    assert "np.square(x)" in text
+    assert "1 passed" in text
 
 
 def test_the_plugin_itself_imports_nothing_heavy():
