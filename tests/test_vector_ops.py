@@ -185,6 +185,35 @@ def test_bits_are_folded_by_kernels(dtype):
     assert ("host_kernels." in fn.source()) == (dtype == "uint8")  # narrow ones are NumPy's
 
 
+def slices_folded(x, starts):
+    return (
+        *(np.add.reduceat(x, starts), np.subtract.reduceat(x, starts)),
+        *(np.bitwise_and.reduceat(x, starts), np.bitwise_or.reduceat(x, starts)),
+        *(np.bitwise_xor.reduceat(x, starts), np.fmax.reduceat(x, starts)),
+        *(np.maximum.reduceat(x, starts), np.minimum.reduceat(x, starts)),
+    )
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_slices_of_integers_are_folded_by_kernels(dtype):
+    fn = npaccel.jit(slices_folded, strict=True)
+    for size, count in ((7, 3), (40_003, 99)):
+        rng = np.random.default_rng(size)
+        x = rng.integers(-(2**62), 2**62, size).astype(dtype)
+        starts = rng.integers(0, size, count)  # some slices have one element
+        for given in (starts, np.sort(starts)):
+            expected = slices_folded(x, given)
+            for found, value in zip(fn(x, given), expected, strict=True):
+                assert found.dtype == value.dtype
+                np.testing.assert_array_equal(found, value)
+    assert "_outside.item()" in fn.source()
+    for wrong in (size, -1):
+        starts[1] = wrong
+        with pytest.raises(IndexError, match=f"index {wrong} out-of-bounds in add.reduceat"):
+            fn(x, starts)
+
+
 @pytest.mark.inductor
 def test_positions_are_counted_by_vectors():
     def counted(x):

@@ -29,18 +29,19 @@ def _generating(original: Any) -> Any:
     def generate_fallback_kernel(self: PythonWrapperCodegen, node: ir.FallbackKernel) -> None:
         name = KERNELS.get(node.op_overload)
         if name is not None:
-            _import(self)
-            node.python_kernel_name = f"{HOST_KERNELS}.{name}"
+            node.python_kernel_name = f"{import_kernels(self)}.{name}"
         original(self, node)
 
     return generate_fallback_kernel
 
 
-def _import(wrapper: Any) -> None:
+def import_kernels(wrapper: Any) -> str:
+    """Have the generated module import them, and return the name that they have there."""
     line = f"from npaccel._host_kernels import direct as {HOST_KERNELS}"
     if line not in wrapper.src_to_kernel:
         wrapper.src_to_kernel[line] = HOST_KERNELS
         wrapper.header.writeline(line)
+    return HOST_KERNELS
 
 
-__all__ = ["host_kernels_called_directly"]
+__all__ = ["host_kernels_called_directly", "import_kernels"]

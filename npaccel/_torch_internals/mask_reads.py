@@ -140,7 +140,7 @@ def _fits(node: Any) -> bool:
 def _write(wrapper: Any, name: str, inputs: Sequence[Any]) -> None:
     *arrays, mask = [x.codegen_reference() for x in inputs]
     dtypes = [x.get_dtype() for x in inputs[:-1]]
-    count = _kernel(wrapper, _COUNT, ["const uint8_t*", "int64_t*", "const int64_t"])
+    count = define_kernel(wrapper, _COUNT, ["const uint8_t*", "int64_t*", "const int64_t"])
     types = [_TYPES[dtype.itemsize] for dtype in dtypes]
     parameters = []
     for i, kind in enumerate(types):
@@ -152,7 +152,7 @@ def _write(wrapper: Any, name: str, inputs: Sequence[Any]) -> None:
         f"keep(mask + first, from{i} + first * step{i}, step{i}, to{i} + start, some, kept);"
         for i in range(len(types))
     ]
-    copy = _kernel(
+    copy = define_kernel(
         wrapper,
         text.replace("CALLS", " ".join(calls)),
         ["const uint8_t*", "const int64_t*", *kinds, "const int64_t"],
@@ -172,15 +172,15 @@ def _write(wrapper: Any, name: str, inputs: Sequence[Any]) -> None:
         wrapper.writeline(line)
 
 
-def _kernel(wrapper: Any, text: str, types: list[str]) -> str:
+def define_kernel(wrapper: Any, text: str, types: list[str]) -> str:
     """Define a kernel in the generated module if it isn't there, and return its name."""
     name: str | None = wrapper.src_to_kernel.get(text)
     if name is None:
-        name = f"cpp_mask_{wrapper.next_kernel_suffix()}"
+        name = f"cpp_own_{wrapper.next_kernel_suffix()}"
         wrapper.src_to_kernel[text] = name
         body = f"async_compile.cpp_pybinding({types!r}, r'''{text}''')"
         wrapper.define_kernel(name, body, gpu=False)
     return name
 
 
-__all__ = ["masks_read_by_kernels"]
+__all__ = ["define_kernel", "masks_read_by_kernels"]

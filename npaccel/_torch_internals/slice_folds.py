@@ -1,0 +1,131 @@
+"""Fold slices of rows of integers, ``ufunc.reduceat``, in kernels of all threads.
+
+NumPy's kernel, the other way, takes one core. Integers may be folded in any order, and floats not.
+
+Read from torch/_inductor/{ir.py,codegen/wrapper.py} of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch._inductor import ir
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+
+from npaccel._host_kernels import ufunc_reduceat
+from npaccel._torch_internals.host_calls import import_kernels
+from npaccel._torch_internals.mask_reads import define_kernel
+from npaccel._torch_internals.patching import patched
+
+_TYPES = {torch.int64: "int64_t", torch.int32: "int32_t"}
+#: How two vectors, or two elements, are folded.
+_FOLDS = {
+    "add": "a + b",
+    "bitwise_and": "a & b",
+    "bitwise_or": "a | b",
+    "bitwise_xor": "a ^ b",
+    "maximum": "greater(a, b)",
+    "minimum": "less(a, b)",
+}
+_FOLDS |= {"fmax": _FOLDS["maximum"], "fmin": _FOLDS["minimum"], "subtract": _FOLDS["add"]}
+#: With fewer elements waking the other threads takes longer than folding.
+_MANY = 32768
+_KERNEL = """
+#include <torch/csrc/inductor/cpp_prefix.h>
+using Lanes = at::vec::Vectorized<TYPE>;
+static inline Lanes greater(const Lanes& a, const Lanes& b) { return at::vec::maximum(a, b); }
+static inline Lanes less(const Lanes& a, const Lanes& b) { return at::vec::minimum(a, b); }
+static inline TYPE greater(const TYPE a, const TYPE b) { return a > b ? a : b; }
+static inline TYPE less(const TYPE a, const TYPE b) { return a < b ? a : b; }
+template <typename T> static inline T fold(const T& a, const T& b) { return FOLD; }
+static inline TYPE fold_all(const TYPE* from, const TYPE* end)
+{
+    TYPE found = *from++;
+    if (end - from >= Lanes::size())
+    {
+        Lanes many = Lanes::loadu(from);
+        for (from += Lanes::size(); end - from >= Lanes::size(); from += Lanes::size())
+            many = fold(many, Lanes::loadu(from));
+        alignas(64) TYPE each[Lanes::size()];
+        many.store(each);
+        for (int i = 0; i < Lanes::size(); ++i) found = fold(found, each[i]);
+    }
+    for (; from < end; ++from) found = fold(found, *from);
+    return found;
+}
+extern "C" void kernel(
+    const TYPE* x, const int64_t* starts, TYPE* out, int64_t* is_outside, const int64_t size,
+    const int64_t count)
+{
+    int64_t outside = 0;
+    for (int64_t i = 0; i < count; ++i) outside |= starts[i] < 0 || starts[i] >= size;
+    *is_outside = outside;
+    if (outside) return;
+    #pragma omp parallel for if (size > MANY)
+    for (int64_t i = 0; i < count; ++i)
+    {
+        const int64_t first = starts[i], next = i + 1 < count ? starts[i + 1] : size;
+        const TYPE all = fold_all(x + first, x + (next > first ? next : first + 1));
+        out[i] = RESULT;
+    }
+}
+"""
+
+
+@contextlib.contextmanager
+def slices_folded_by_kernels() -> Iterator[None]:
+    """Have graphs that are compiled meanwhile fold slices of one-dimensional arrays so."""
+    with patched([(PythonWrapperCodegen, "generate_fallback_kernel", _generating)]):
+        yield
+
+
+def _generating(original: Any) -> Any:
+    def generate_fallback_kernel(self: PythonWrapperCodegen, node: ir.FallbackKernel) -> None:
+        if node.op_overload is ufunc_reduceat and _fits(node):
+            _write(self, node)
+        else:
+            original(self, node)
+
+    return generate_fallback_kernel
+
+
+def _fits(node: Any) -> bool:
+    x, starts = node.inputs
+    return (
+        node.constant_args[-1] in _FOLDS
+        and x.get_dtype() in _TYPES
+        and starts.get_dtype() == torch.int64
+        and [list(part.get_stride()) for part in node.inputs] == [[1], [1]]
+    )
+
+
+def _write(wrapper: Any, node: Any) -> None:
+    name, ufunc = node.get_name(), node.constant_args[-1]
+    x, starts = (part.codegen_reference() for part in node.inputs)
+    dtype = node.inputs[0].get_dtype()
+    kind = _TYPES[dtype]
+    text = _KERNEL.replace("TYPE", kind).replace("FOLD", _FOLDS[ufunc])
+    text = text.replace("RESULT", "2 * x[first] - all" if ufunc == "subtract" else "all")
+    parameters = [
+        f"const {kind}*",
+        "const int64_t*",
+        f"{kind}*",
+        "int64_t*",
+        *["const int64_t"] * 2,
+    ]
+    kernel = define_kernel(wrapper, text.replace("MANY", str(_MANY)), parameters)
+    by_numpy = import_kernels(wrapper)
+    for line in (
+        f"{name}_shape = ({starts}.size(0),)",
+        f"{name} = empty_strided_cpu({name}_shape, (1,), {dtype})",
+        f"{name}_outside = empty_strided_cpu((1,), (1,), torch.int64)",
+        f"{kernel}({x}, {starts}, {name}, {name}_outside, {x}.size(0), {starts}.size(0))",
+        f"if {name}_outside.item(): {by_numpy}.ufunc_reduceat({x}, {starts}, {ufunc!r})  # raises",
+    ):
+        wrapper.writeline(line)
+
+
+__all__ = ["slices_folded_by_kernels"]
