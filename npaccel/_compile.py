@@ -6,7 +6,7 @@ Imported when something is compiled: it brings in dynamo and inductor.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +20,7 @@ from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._pieces import in_pieces
 from npaccel._progress import notice
+from npaccel._results import assumption_and_advice, is_assumption
 from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
@@ -29,6 +30,7 @@ from npaccel.errors import CompilerNotFoundError, NotOnDeviceError
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
+    from npaccel._runner import Runner
 
 
 def new_history(engine: Engine) -> Any:
@@ -109,31 +111,53 @@ def _uncaptured(engine: Engine, error: CaptureError) -> Uncompiled:
         return Uncompiled(in_pieces(engine, error))
     frame = error.stack[-1]
 
-    def runner(values: Sequence[Any]) -> Any:
-        result = engine.plain(values)  # NumPy's own error, if it is one, comes first.
+    def note() -> None:
         engine.fall_back(
             f"the function can't be captured: {error.reason}",
             file=frame.filename,
             line=frame.lineno or 0,
             text=frame.line or "",
         )
-        return result
 
-    return Uncompiled(runner)
+    return Uncompiled(_in_numpy(engine, note))
 
 
 def _not_compiled(engine: Engine, error: Exception) -> Uncompiled:
-    cause = f"the compiler failed on it: {type(error).__name__}: {inductor.first_line(error)}"
-    advice = "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
+    if is_assumption(error):  # It's known now: sizes that depend on the data were taken for equal.
+        cause, advice = assumption_and_advice(error)
+    else:
+        cause = f"the compiler failed on it: {type(error).__name__}: {inductor.first_line(error)}"
+        advice = (
+            "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
+        )
     if engine.options.strict:
         engine.fall_back(cause, advice)
 
+    return Uncompiled(_in_numpy(engine, lambda: engine.fall_back(cause, advice)))
+
+
+def _in_numpy(engine: Engine, note: Callable[[], None]) -> Runner:
+    """Return what runs the function in NumPy, and notes why, unless NumPy raises an error.
+
+    What raises in NumPy too was no failure. A call of other sizes or numbers, that has the same
+    kind of arguments, runs once in NumPy then; the next one is compiled.
+    """
+    has_raised = False
+
     def runner(values: Sequence[Any]) -> Any:
-        result = engine.plain(values)  # NumPy's own error, if it is one, comes first.
-        engine.fall_back(cause, advice)
+        nonlocal has_raised
+        try:
+            result = engine.plain(values)
+        except Exception:
+            has_raised = True
+            raise
+        if has_raised:
+            engine.forget(runner)
+        else:
+            note()
         return result
 
-    return Uncompiled(runner)
+    return runner
 
 
 __all__ = ["Compiled", "Outcome", "Uncompiled", "compile_call"]

@@ -397,6 +397,12 @@ class Engine:
             self.runners.clear()
         self.runners.setdefault(key, []).insert(0, runner)
 
+    def forget(self, runner: Runner) -> None:
+        """Compile anew what a runner was kept for."""
+        for runners in self.runners.values():
+            if runner in runners:
+                runners.remove(runner)
+
     def _bind(self, found: Compiled | Kept) -> Runner:
         return make_runner(found.plan, found.call, found.conditions, self.scope)
 

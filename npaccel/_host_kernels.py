@@ -201,15 +201,16 @@ def has_extreme_number(x: torch.Tensor, axes: Sequence[int]) -> bool:
     return x.dtype in _FLOATS and bool(axes) and 0 not in x.shape and usable(x)
 
 
-def _folded(x: torch.Tensor, _: str, axis: int) -> tuple[Sequence[Any], torch.dtype]:
+def _folded(x: torch.Tensor, _: str, axis: int, *__: Any) -> tuple[Sequence[Any], torch.dtype]:
     return (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
 
 
-@kernel("ufunc_reduce(Tensor x, str name, int axis) -> Tensor", _folded)
-def ufunc_reduce(x: Array, name: str, axis: int) -> Array:
+@kernel("ufunc_reduce(Tensor x, str name, int axis, Tensor? first=None) -> Tensor", _folded)
+def ufunc_reduce(x: Array, name: str, axis: int, first: Array | None = None) -> Array:
     """Fold along an axis with a ufunc, in NumPy's order and in the dtype of x."""
+    start = {} if first is None else {"initial": first[()]}
     with np.errstate(all="ignore"):
-        return getattr(np, name).reduce(x, axis, x.dtype)  # type: ignore[no-any-return]
+        return getattr(np, name).reduce(x, axis, x.dtype, **start)  # type: ignore[no-any-return]
 
 
 @kernel("ufunc_accumulate(Tensor x, str name, int axis) -> Tensor", _like)

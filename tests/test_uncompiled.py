@@ -84,6 +84,33 @@ def test_what_is_around_it_is_compiled():
     assert len(jitted.report().graphs) == 2
 
 
+def test_a_turn_on_which_numpy_raises_keeps_no_other_from_being_compiled():
+    def function(a, n):
+        total = 0
+        for i in range(min(n, 3)):
+            total = total + a.reshape(a.shape[0], -1)[i]
+        return total
+
+    jitted = npaccel.jit(function, backend="eager", cache=False, dynamic=True)
+    x = np.ones((2, 7, 5))
+    for a in (np.ones((2, 6, 4)), x):
+        with pytest.raises(IndexError, match="index 2 is out of bounds for axis 0 with size 2"):
+            jitted(a, 3)
+    assert_same(jitted(x, 2), function(x, 2))
+    assert not jitted.report().fallbacks
+
+
+def test_an_assumption_that_is_wrong_when_captured_is_named():
+    def function(a, n):
+        counts = np.bincount(a * 0)  # Compiled for arrays that aren't shorter, and for 3.
+        return np.convolve(counts, a), counts + np.ones((n, 3))
+
+    jitted = npaccel.jit(function, backend="eager", cache=False, dynamic=True)
+    with pytest.warns(errors.PerformanceWarning, match="a size that depends on the data"):
+        got = jitted(np.arange(4), 4)
+    assert_same(got, function(np.arange(4), 4))
+
+
 # -- blocks of settings
 
 

@@ -29,7 +29,7 @@ from npaccel._numpy._ufunc_integers import (
     is_integral,
     lcm,
 )
-from npaccel._torch_internals.sizes import depends_on_data
+from npaccel._torch_internals.sizes import depends_on_data, surely
 
 Axes = tuple[int, ...]
 
@@ -124,7 +124,31 @@ def _cumulative_sum(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
         return FOLDS[np.logical_or].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
-    return as_bits(torch.cumsum(bits, axis, dtype=bits.dtype), x.dtype)
+    found = as_bits(torch.cumsum(bits, axis, dtype=bits.dtype), x.dtype)
+    if is_integral(x.dtype) or (x.requires_grad and torch.is_grad_enabled()):
+        return found
+    if surely(x.shape[axis] == 0):
+        return found
+    return _begun_without_zero(x, found, axis % x.ndim)
+
+
+def _begun_without_zero(x: torch.Tensor, found: torch.Tensor, axis: int) -> torch.Tensor:
+    """Give running sums the sign of the -0.0 that come first: torch's begin with 0.0."""
+    if x.is_complex():
+        parts = ((x.real, found.real), (x.imag, found.imag))
+        return torch.complex(*(_begun_without_zero(one, sums, axis) for one, sums in parts))
+    other = ~is_negative_zero(x)
+    size = x.shape[axis]
+    if depends_on_data(size):  # It may be 0, which has no least place.
+        return torch.where(torch.cumsum(other, axis) == 0, x, found)
+    places = torch.arange(size, device=x.device).reshape(-1, *(1,) * (x.ndim - 1 - axis))
+    first = torch.where(other, places, size).amin(axis, keepdim=True)
+    return torch.where(places < first, x, found)
+
+
+def is_negative_zero(x: torch.Tensor) -> torch.Tensor:
+    """Return where floats are -0.0."""
+    return (x == 0) & torch.signbit(x)
 
 
 def _last_product(x: torch.Tensor) -> torch.Tensor:
@@ -320,6 +344,11 @@ def _long_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
     return dataclasses.replace(fold, accumulate=accumulate)
 
 
+def is_rounded(ufunc: np.ufunc, x: torch.Tensor) -> bool:
+    """Whether NumPy's kernel folds a tensor, with what it begins with: `_half_by_numpy`."""
+    return ufunc in _ROUNDED and x.dtype == torch.float16 and host.usable(x)
+
+
 def _half_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
     """Let NumPy's kernel fold float16 on a CPU.
 
@@ -327,15 +356,17 @@ def _half_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
     float32. What overflows on the way, or is lost, depends on that.
     """
 
-    def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
-        if x.dtype != torch.float16 or not host.usable(x):
+    def reduce(
+        x: torch.Tensor, axes: Axes, keepdims: bool, first: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        if not is_rounded(ufunc, x):
             return fold.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
         given, axis = (x, axes[0]) if len(axes) == 1 else (flattened(x, axes), -1)
-        found = host.ufunc_reduce(given, ufunc.__name__, axis % given.ndim)
+        found = host.ufunc_reduce(given, ufunc.__name__, axis % given.ndim, first)
         return with_axes(found, axes, keepdims)
 
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
-        if x.dtype != torch.float16 or not host.usable(x):
+        if not is_rounded(ufunc, x):
             return fold.accumulate(x, axis)  # type: ignore[no-any-return]
         return host.ufunc_accumulate(x, ufunc.__name__, axis)
 

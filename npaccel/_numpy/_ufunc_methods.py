@@ -36,8 +36,24 @@ from npaccel._numpy._ufunc_engine import (
     named,
     out_tuple,
 )
-from npaccel._numpy._ufunc_folds import FOLDS, Fold, flattened, negated, neutral_value, with_axes
-from npaccel._numpy._ufunc_integers import Compute, absolute, as_bits, as_signed, either
+from npaccel._numpy._ufunc_folds import (
+    FOLDS,
+    Fold,
+    flattened,
+    is_negative_zero,
+    is_rounded,
+    negated,
+    neutral_value,
+    with_axes,
+)
+from npaccel._numpy._ufunc_integers import (
+    Compute,
+    absolute,
+    as_bits,
+    as_signed,
+    either,
+    is_integral,
+)
 from npaccel._numpy._ufuncs import BY_UFUNC, IMPLEMENTATIONS, KERNELS
 from npaccel._torch_internals.sizes import surely
 
@@ -187,9 +203,8 @@ def reduce_ufunc(
     _check_rounding(ufunc, loop, target)
     if initial is None and ufunc in _SIGNLESS and all(surely(x.shape[i] == 1) for i in axes):
         ufunc = np.add  # of one element, which stays as it is
-    own_start = initial is not None and not _given(initial)
     result = _reduced(ufunc, cast(x, loop), axes, bool(keepdims), start, mask)
-    if ufunc is np.add and own_start and loop.kind in "fc":
+    if ufunc is np.add and loop.kind in "fc" and _is_zero_first(initial):
         result = from_zero(result, x, axes)
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
@@ -246,15 +261,48 @@ def _reduced(
         x = _masked(ufunc, x, mask, first)
     if any(_is_zero(x.shape[i]) for i in axes):
         return _of_nothing(ufunc, x, axes, keepdims, first)
+    if first is not None and axes and is_rounded(ufunc, x):
+        return fold.reduce(x, axes, keepdims, first)  # type: ignore[no-any-return]
     if first is not None and fold.ordered:
         x, axes, result_axes = _prepended(first, x, axes), (-1,), axes
         return with_axes(fold.reduce(x, axes, False), result_axes, keepdims)
     result: torch.Tensor = fold.reduce(x, axes, keepdims) if axes else x.clone()
+    if ufunc is np.add and axes and _may_be_negative_zero(start):
+        result = _begun_without_zero(x, result, axes, keepdims)
     if first is None and ufunc in _SIGNLESS and not axes:
         return absolute(result)
     if first is None:
         return result
     return cast(BY_UFUNC[ufunc].compute(result, first), to_numpy(x.dtype))
+
+
+def _is_zero_first(initial: Any) -> bool:
+    """Whether a sum begins with 0.0, by itself or because it's told to."""
+    if not _given(initial):
+        return initial is not None
+    is_number = isinstance(initial, int | float | complex | np.number)
+    return is_number and bool(initial == 0) and not _may_be_negative_zero(initial)
+
+
+def _may_be_negative_zero(start: Any) -> bool:
+    """Whether a start may be -0.0, or have it as a part."""
+    if isinstance(start, torch.Tensor):
+        return start.is_floating_point() or start.is_complex()
+    if start is None or not isinstance(start, float | complex | np.inexact):
+        return False
+    return any(part == 0 and np.signbit(part) for part in (start.real, start.imag))
+
+
+def _begun_without_zero(
+    x: torch.Tensor, total: torch.Tensor, axes: tuple[int, ...], keepdims: bool
+) -> torch.Tensor:
+    """Return sums that are -0.0 where all of their elements are: torch's begin with 0.0."""
+    if is_integral(x.dtype) or (x.requires_grad and torch.is_grad_enabled()):
+        return total
+    if x.is_complex():
+        parts = ((x.real, total.real), (x.imag, total.imag))
+        return torch.complex(*(_begun_without_zero(a, b, axes, keepdims) for a, b in parts))
+    return torch.where(torch.all(is_negative_zero(x), axes, keepdims), -0.0, total)
 
 
 def _start(start: Any, x: torch.Tensor) -> torch.Tensor:
@@ -273,7 +321,9 @@ def _masked(
         fill = first  # folding the start again changes nothing for such ufuncs
     else:
         dtype = to_numpy(x.dtype)
-        fill = full_scalar(neutral_value(ufunc, dtype), dtype, x.device)
+        neutral = -0.0 if ufunc is np.add and dtype.kind == "f" else neutral_value(ufunc, dtype)
+        neutral = complex(-0.0, -0.0) if ufunc is np.add and dtype.kind == "c" else neutral
+        fill = full_scalar(neutral, dtype, x.device)
     shape = broadcast_shape([x.shape, mask.shape])
     return either(mask, x.expand(shape), fill)
 

@@ -33,6 +33,7 @@ from npaccel import _fork
 from npaccel._report._details import LineCode
 from npaccel._results import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
 from npaccel._torch_internals import complex_pairs, headers
+from npaccel._torch_internals.added_zeros import zeros_added
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
@@ -417,6 +418,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         computed_once(),
         element_functions_inlined(),
         reads_before_writes(),
+        zeros_added(),
         known_as_views(),
         all_roundings(graph),
         kernels_in_few_files(),

@@ -111,6 +111,11 @@ def test_spread_options():
 
 HALF_FOLDS = [np.sum, np.prod, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.var]
 HALF_FOLDS += [ufunc.reduce for ufunc in (np.subtract, np.divide, np.hypot, np.logaddexp)]
+HALF_FOLDS += [
+    lambda x, axis: np.sum(x, axis=axis, initial=2049),
+    lambda x, axis: np.prod(x, axis=axis, initial=np.float16(0.1)),
+    lambda x, axis: np.subtract.reduce(x, axis=axis, initial=x[0, 0]),
+]
 
 
 @pytest.mark.parametrize("function", HALF_FOLDS, ids=lambda f: getattr(f, "__name__", ""))

@@ -30,6 +30,20 @@ FUNCTIONS = {
         *(np.clip(a, 0, 2), np.clip(b, -2, 0), a.clip(0.0, 1.0), np.clip(a, -0.0, 2)),
         *(np.clip(a, np.float64(0), 2), np.clip(b, -1, b[0] * 0)),
     ),
+    "running": lambda a, b: (
+        *(np.cumsum(a), np.add.accumulate(a[None], axis=1), np.nancumsum(a)),
+        *(np.cumsum(np.concatenate([a, b, a])), np.subtract.accumulate(a), np.cumsum(a[a < 1])),
+        *(np.cumsum(np.stack([a, b]), axis=0), np.cumsum(np.stack([a, b, a]), axis=1)),
+    ),
+    "initial": lambda a, b: (
+        *(np.sum(a, initial=-0.0), np.sum(a[:0], initial=-0.0), np.sum(a, initial=a[0])),
+        *(np.add.reduce(a[None], axis=0, initial=complex(-0.0, -0.0).real), np.sum(b, initial=0.0)),
+        *(np.sum(a, initial=-0.0, where=b > 0), np.sum(a, initial=b[0]), np.sum(a, where=b > 0)),
+    ),
+    "added": lambda a, b: (
+        *(a + np.zeros(a.shape), np.zeros(a.shape, "f") + a, a - np.full(a.shape, -0.0)),
+        *(a - np.zeros(a.shape), a + 0.0, 0.0 + a, a - 0, a + np.full(a.shape, -0.0)),
+    ),
     "gradient": lambda a, b: np.gradient(np.concatenate([a, b, a])),
 }
 
@@ -49,6 +63,6 @@ def test_signs_of_zero(function, backend):
     jitted = npaccel.jit(of_all_dtypes, backend=backend, default_float="float64")
     for n in (1, 3, 9):
         for a, b in ((-0.0, 1), (0.0, -1), (-0.0, -0.0)):
-            given = [(np.full(n, a, dtype), np.full(n, b, dtype)) for dtype in "fdD"]
+            given = [(np.full(n, a, dtype), np.full(n, b, dtype)) for dtype in "efdD"]
             for found, wanted in zip(jitted(*given), of_all_dtypes(*given), strict=True):
                 assert signs(found) == signs(wanted)
