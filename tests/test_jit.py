@@ -1,11 +1,8 @@
 """The decorator: what it takes, what it keeps, and its options."""
 
 import functools
-import os
-import subprocess
-import sys
-import textwrap
 
+import children
 import numpy as np
 import pytest
 from comparing import assert_same
@@ -154,16 +151,11 @@ class TestOptions:
         assert jitted(np.arange(3)).dtype == np.float32
 
     def test_disabled_by_environment(self):
-        code = "import npaccel, numpy; print(npaccel.jit(lambda n: n / 2)(numpy.arange(3)).dtype)"
-        environment = {**os.environ, "NPACCEL_DISABLE": "1"}
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert run.stdout.strip() == "float64"
+        code = """
+            import npaccel
+            answer(dtype=str(npaccel.jit(lambda n: n / 2)(np.arange(3)).dtype))
+        """
+        assert children.run_prepared(code, NPACCEL_DISABLE="1") == {"dtype": "float64"}
 
 
 class TestReport:
@@ -203,17 +195,14 @@ def test_no_compiler(tmp_path):
     try:
         npaccel.jit(lambda x: np.sin(x) + 1)(np.ones(3))
     except npaccel.errors.CompilerNotFoundError as error:
-        print("refused:", error)
-    print(npaccel.jit(lambda x: np.sin(x) + 1, backend="aot_eager")(np.zeros(3)))
+        refused = str(error)
+    found = npaccel.jit(lambda x: np.sin(x) + 1, backend="aot_eager")(np.zeros(3))
+    answer(refused=refused, found=found.tolist())
     """
-    environment = {**os.environ, "CXX": "/nowhere/g++", "NPACCEL_CACHE_DIR": str(tmp_path / "c")}
-    environment["PATH"] = "/nowhere"
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "refused: jit: there is no working C++ compiler" in run.stdout, run.stderr
-    assert "[1. 1. 1.]" in run.stdout
+    nowhere = {"CXX": "/nowhere/g++", "PATH": "/nowhere", "NPACCEL_CACHE_DIR": str(tmp_path / "c")}
+    found = children.run_prepared(code, **nowhere)
+    assert found["refused"].startswith("jit: there is no working C++ compiler")
+    assert found["found"] == [1.0, 1.0, 1.0]
 
 
 def test_unsupported_torch():

@@ -1,10 +1,9 @@
 """A test per touch point with torch's private parts."""
 
-import subprocess
-import sys
 import textwrap
 import threading
 
+import children
 import numpy as np
 import pytest
 import torch
@@ -148,7 +147,7 @@ class TestNumpyTracing:
         bare = torch.compile(lambda x: x.mean(), backend="eager")
         assert type(bare(torch.ones(2))) is torch.Tensor
         """
-        subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+        children.run_prepared(textwrap.dedent(code) + "\nanswer()")
 
     def test_captured_read_only_array_keeps_its_flag(self):
         table = np.arange(3.0)
@@ -302,16 +301,12 @@ def test_instruction_sets_are_asked_of_the_processor():
         with known or contextlib.nullcontext():
             found = cpu_vec_isa.pick_vec_isa()
         vectors = [code for _, code in built if code == cpu_vec_isa.VecISA._avx_code]
-        print(found, found.build_arch_flags(), "|", len(vectors))
+        answer(isa=f"{found} {found.build_arch_flags()}", built=len(vectors))
     """
-    found = {}
-    for whose in ("ours", "theirs"):
-        command = [sys.executable, "-c", textwrap.dedent(ask), whose]
-        run = subprocess.run(command, capture_output=True, text=True, check=True)
-        found[whose] = run.stdout.split("|")
-    assert found["ours"][0] == found["theirs"][0]
+    found = {whose: children.run_prepared(ask, whose) for whose in ("ours", "theirs")}
+    assert found["ours"]["isa"] == found["theirs"]["isa"]
     if torch.cpu._is_avx2_supported():
-        assert (int(found["ours"][1]), int(found["theirs"][1]) > 0) == (0, True)
+        assert (found["ours"]["built"], found["theirs"]["built"] > 0) == (0, True)
 
 
 def test_a_compiler_without_vectors_is_left_to_inductor():
