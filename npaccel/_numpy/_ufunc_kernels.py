@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from npaccel import _host_kernels as host
+from npaccel._host_operators import as_array
 from npaccel._numpy import _ufunc_integers as integers
 from npaccel._numpy._ufunc_integers import Compute, Operand, dtype_of_first, is_integral
 from npaccel._torch_internals.sizes import surely
@@ -35,6 +36,20 @@ def in_float32(compute: Compute) -> Compute:
         return found.to(torch.float16) if found.dtype == torch.float32 else found
 
     return kernel
+
+
+def divide(a: torch.Tensor, b: Operand) -> torch.Tensor:
+    """Divide; where a graph is interpreted, NumPy divides complex numbers: torch rounds otherwise.
+
+    Inductor's quotients are written out after NumPy's formula.
+    """
+    tensors = [x for x in (a, b) if isinstance(x, torch.Tensor)]
+    is_complex = any(x.is_complex() for x in tensors)
+    if is_complex and all(type(x) is torch.Tensor for x in tensors) and host.usable(*tensors):
+        with np.errstate(all="ignore"):
+            found = np.true_divide(as_array(a), as_array(b))
+        return torch.from_numpy(np.asarray(found))
+    return torch.div(a, b)
 
 
 def integers_or(integer: Compute, floating: Compute) -> Compute:

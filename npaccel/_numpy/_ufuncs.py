@@ -23,7 +23,7 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.add, kernels.add, "both"),
     Kernel(np.subtract, kernels.subtract, "both"),
     Kernel(np.multiply, integers.by_bits(operator.mul), "both", 4, _COMPLEX_NOTE),
-    Kernel(np.divide, torch.div, "right", 4, _COMPLEX_NOTE),
+    Kernel(np.divide, kernels.divide, "right", 4, _COMPLEX_NOTE),
     Kernel(np.floor_divide, kernels.floor_divide, "right"),
     Kernel(np.remainder, kernels.remainder, "right", note=_FMOD_NOTE),
     Kernel(np.fmod, kernels.fmod, "right", note=_FMOD_NOTE),

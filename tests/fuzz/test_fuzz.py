@@ -16,7 +16,6 @@ FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
 #: Differences that are known, by seed.
 KNOWN: dict[int, str] = {
     1778: "NaN as uint32, which C leaves open",
-    1943: "the last digits of a complex quotient, for which torch's own kernel has another formula",
 }
 
 

@@ -9,6 +9,7 @@ import torch
 from chapter import ALL, check, data, implementation, same, tensors, traced
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import npaccel
 from npaccel._numpy import _operators, _ufuncs
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._numpy._table import row_of, rows
@@ -434,3 +435,19 @@ def test_compiled_kernels_give_the_same(code):
 def test_hyperbolic_functions_where_the_exponential_overflows(function, dtype):
     values = [0.0, -0.0, 1.0, 79.0, -81.0, 88.5, 89.0, -89.3, 709.5, 710.3, -710.3, 711, -np.inf]
     check(function, np.array([*values, np.nan], dtype))
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_interpreted_quotients_of_complex_numbers_are_numpys(dtype):
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(2, 50)).astype(dtype) for _ in range(2))
+    a.imag, b.imag = rng.normal(size=(2, 2, 50))
+
+    def function(a, b):
+        one = a / b
+        a /= a
+        return one, a, b.T / (2 - 1j), 2 / b, a[0, 0] / b[0], np.divide(b, a, out=a.copy())
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64", cache=False)
+    for got, wanted in zip(jitted(a.copy(), b), function(a.copy(), b), strict=True):
+        np.testing.assert_array_equal(got, wanted)
