@@ -474,13 +474,17 @@ def cond(x: Array, smallest: bool) -> Array:
     return np.linalg.cond(x, -2 if smallest else 2)  # type: ignore[no-any-return]
 
 
-def _squared(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
-    return (x.shape[0], x.shape[0]), x.dtype
+def _squared(x: torch.Tensor, dtype: str, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+    return (x.shape[0], x.shape[0]), getattr(torch, dtype)
 
 
-@kernel("covariance(Tensor x, SymInt divisor) -> Tensor", _squared)
-def covariance(x: Array, divisor: int) -> Array:
-    """Covariances of the rows: `numpy.cov`, whose product BLAS computes one half of only."""
+@kernel("covariance(Tensor x, str dtype, SymInt divisor) -> Tensor", _squared)
+def covariance(x: Array, dtype: str, divisor: int) -> Array:
+    """Covariances of the rows: `numpy.cov`, whose product BLAS computes one half of only.
+
+    Integers are cast here as well: threads of a loop before it would spin beside BLAS's.
+    """
+    x = x.astype(dtype, copy=False)
     x = x - x.mean(1, keepdims=True)
     found = np.dot(x, x.T)
     with np.errstate(all="ignore"):
@@ -488,12 +492,12 @@ def covariance(x: Array, divisor: int) -> Array:
     return found  # type: ignore[no-any-return]
 
 
-@kernel("correlation(Tensor x) -> Tensor", _squared)
-def correlation(x: Array) -> Array:
+@kernel("correlation(Tensor x, str dtype) -> Tensor", _squared)
+def correlation(x: Array, dtype: str) -> Array:
     """`numpy.corrcoef` of rows of real numbers."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.atleast_2d(np.corrcoef(x, dtype=x.dtype))
+        return np.atleast_2d(np.corrcoef(x, dtype=dtype))
 
 
 def _at_positions(x: torch.Tensor, _: Any, values: torch.Tensor) -> Any:

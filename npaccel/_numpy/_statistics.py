@@ -65,14 +65,13 @@ def _floats(dtype: DType) -> list[DType]:
     return [FLOAT64] if dtype.kind in "biu" else []
 
 
-def _rows(m: torch.Tensor, dtype: DType, transpose: bool) -> torch.Tensor:
-    x = cast(m, dtype)
+def _rows(x: torch.Tensor, transpose: bool) -> torch.Tensor:
     x = x.reshape((1,) * (2 - x.ndim) + tuple(x.shape)) if x.ndim < 2 else x
     return x.T if transpose else x
 
 
-def _observations(m: Any, y: Any, rowvar: bool, dtype: Any) -> torch.Tensor:
-    """Return the variables of `cov`, a row each."""
+def _observations(m: Any, y: Any, rowvar: bool, dtype: Any) -> tuple[torch.Tensor, DType]:
+    """Return the variables of `cov`, a row each, and the dtype that they are to be cast to."""
     first = as_tensor(m)
     if first.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
@@ -83,11 +82,17 @@ def _observations(m: Any, y: Any, rowvar: bool, dtype: Any) -> torch.Tensor:
     if dtype is None:
         dtype = narrow(as_dtype(np.result_type(*own, FLOAT64)), own)
     dtype = as_dtype(dtype)
-    x = _rows(first, dtype, not rowvar and first.ndim != 1)
+    x = _rows(first, not rowvar and first.ndim != 1)
     if second is None:
-        return x
-    more = _rows(second, dtype, False)
-    return torch.cat([x, more.T if not rowvar and more.shape[0] != 1 else more])
+        return x, dtype
+    more = _rows(second, False)
+    more = more.T if not rowvar and more.shape[0] != 1 else more
+    return torch.cat([cast(x, dtype), cast(more, dtype)]), dtype
+
+
+def _are_numpys(rows: torch.Tensor, dtype: DType) -> bool:
+    """Whether NumPy's steps compute covariances of the rows."""
+    return dtype.kind == "f" and not rows.is_complex() and host.worth(rows)
 
 
 def _frequencies(weights: Any, n: Any, name: str) -> torch.Tensor:
@@ -134,7 +139,8 @@ def cov(
     """
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    x = _observations(m, y, rowvar, dtype)
+    rows, own = _observations(m, y, rowvar, dtype)
+    x = cast(rows, own)
     if x.shape[0] == 0:
         return torch.zeros((0, 0), dtype=to_torch(default_float()), device=x.device)
     ddof = (0 if bias else 1) if ddof is None else ddof
@@ -146,8 +152,9 @@ def cov(
     if aweights is not None:
         a = cast(_frequencies(aweights, x.shape[1], "aweights"), wide)
         w = a if w is None else w * a
-    if w is None and x.is_floating_point() and host.worth(x):
-        return host.covariance(x, _divisor(x.shape[1], w, aweights, ddof)).squeeze()
+    if w is None and _are_numpys(rows, own):
+        divisor = _divisor(x.shape[1], w, aweights, ddof)
+        return host.covariance(rows, own.name, divisor).squeeze()
     average_of_rows = torch.mean(x, 1, True) if w is None else (x * w).sum(1, True) / w.sum()
     x = cast(x - average_of_rows, to_numpy(x.dtype))
     weighted = x if w is None else x * w
@@ -164,10 +171,10 @@ def real_of(x: torch.Tensor) -> torch.Tensor:
 @implements(np.corrcoef, zero_d="scalar", unsupported=parameters_of(np.corrcoef, "bias", "ddof"))
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> torch.Tensor:
     """`numpy.corrcoef`, kept within -1 and 1."""
-    rows = _observations(x, y, rowvar, dtype)
-    if rows.shape[0] > 1 and rows.is_floating_point() and host.worth(rows):
-        return host.correlation(rows)
-    c = cov(rows, dtype=to_numpy(rows.dtype))
+    rows, own = _observations(x, y, rowvar, dtype)
+    if rows.shape[0] > 1 and _are_numpys(rows, own):
+        return host.correlation(rows, own.name)
+    c = cov(rows, dtype=own)
     if c.ndim == 0:
         return c / c
     deviation = torch.sqrt(real_of(torch.diagonal(c)))
