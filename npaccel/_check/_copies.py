@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._snapshot import Snapshot
+
 _ATOMS = (
     *(bool, int, float, complex, str, bytes, type(None), type, types.ModuleType, range),
     *(types.FunctionType, types.BuiltinFunctionType, np.generic, np.dtype, np.ufunc),
@@ -204,6 +206,7 @@ class Surroundings:
                 if isinstance(part, (np.ndarray, *_GENERATORS)):
                     self._parts[name if part is value else f"{name} ({i})"] = part
         self._start = self.state()
+        self._snapshot = Snapshot(function, ())
 
     def state(self) -> dict[str, Any]:
         """Return the contents of everything, as it is now."""
@@ -221,14 +224,8 @@ class Surroundings:
         return part.copy()
 
     def restore(self) -> None:
-        """Put the contents back to what they were at the start."""
-        np.random.set_state(self._start[GLOBAL_STATE])  # noqa: NPY002
-        for name, part in self._parts.items():
-            if not isinstance(part, np.ndarray):
-                bits: Any = getattr(part, "bit_generator", None) or part._bit_generator
-                bits.state = copy.deepcopy(self._start[name])
-            elif part.flags.writeable:
-                part[...] = self._start[name]
+        """Put all that the function can reach back to what it was at the start."""
+        self._snapshot.restore()
 
 
 def _same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
