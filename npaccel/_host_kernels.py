@@ -205,8 +205,8 @@ def _folded(x: torch.Tensor, _: str, axis: int, *__: Any) -> tuple[Sequence[Any]
     return (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
 
 
-@kernel("ufunc_reduce(Tensor x, str name, int axis, Tensor? first=None) -> Tensor", _folded)
-def ufunc_reduce(x: Array, name: str, axis: int, first: Array | None = None) -> Array:
+@kernel("ufunc_reduce(Tensor x, str name, int axis, Tensor? first) -> Tensor", _folded)
+def ufunc_reduce(x: Array, name: str, axis: int, first: Array | None) -> Array:
     """Fold along an axis with a ufunc, in NumPy's order and in the dtype of x."""
     start = {} if first is None else {"initial": first[()]}
     with np.errstate(all="ignore"):

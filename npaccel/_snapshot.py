@@ -98,8 +98,10 @@ class Snapshot:
         self._note(changed, restore)
 
     def _keep_tensor(self, tensor: torch.Tensor) -> None:
+        if tensor.is_meta:  # It has no values.
+            return
         old, own = tensor.detach().clone(), tensor.detach()
-        self._note(lambda: not torch.equal(own, old), lambda: _copy_to(own, old))
+        self._note(lambda: not _have_same_bytes(own, old), lambda: _copy_to(own, old))
 
     def _keep_container(self, container: Any) -> None:
         is_dict = isinstance(container, dict)
@@ -245,6 +247,14 @@ def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, dict):
         return all(_are_equal(one[name], other[name]) for name in one)
     return np.array_equal(one, other)
+
+
+def _have_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether tensors of one kind are alike: the sign of a zero counts, and NaN is NaN."""
+    if one.layout is not torch.strided or one.is_quantized:
+        return torch.equal(one, other)
+    flat = (x.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8) for x in (one, other))
+    return torch.equal(*flat)
 
 
 def _copy_to(tensor: torch.Tensor, values: torch.Tensor) -> None:

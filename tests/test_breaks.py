@@ -394,11 +394,13 @@ def test_a_function_that_has_changed_a_list_does_not_run_anew_unnoticed():
 def test_a_snapshot_restores_what_code_leads_to():
     old = types.SimpleNamespace(bytes=bytearray(b"a"), table={"b": [1], "a": np.array([-0.0])})
     old.counts, old.places = collections.Counter("aab"), np.array([[], 1], object)
+    old.tensors = torch.tensor([torch.nan, 1j]).conj(), torch.empty(2, device="meta")
 
     def inner(step=[0]):  # noqa: B006
         step.append(random.random())
         old.bytes += b"b"
         old.table["a"] += 0.0
+        old.tensors[0][1] = 2
         old.table.pop("b").append(2)
         old.table["c"] = old.counts.update("b")
         old.places[0].append(1)

@@ -42,7 +42,7 @@ CALLS = {
     "ufunc": (host.ufunc, (X, "cbrt"), np.cbrt(X)),
     "ufunc of integers": (host.ufunc, (np.arange(5), "cbrt"), np.cbrt(np.arange(5))),
     "arctan2": (host.arctan2, (X, X[::-1].copy()), np.arctan2(X, X[::-1])),
-    "ufunc_reduce": (host.ufunc_reduce, (X, "divide", 1), np.divide.reduce(X, 1)),
+    "ufunc_reduce": (host.ufunc_reduce, (X, "divide", 1, None), np.divide.reduce(X, 1)),
     "ufunc_accumulate": (host.ufunc_accumulate, (X, "divide", 0), np.divide.accumulate(X, 0)),
     "ufunc_reduceat": (
         host.ufunc_reduceat,

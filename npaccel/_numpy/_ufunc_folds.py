@@ -186,7 +186,7 @@ def _cumulative_difference(x: torch.Tensor) -> torch.Tensor:
 
 def _quotient(x: torch.Tensor) -> torch.Tensor:
     if host.usable(x):  # step by step, as the product may leave the range of the dtype
-        return host.ufunc_reduce(x, "divide", x.ndim - 1)
+        return host.ufunc_reduce(x, "divide", x.ndim - 1, None)
     return x[..., 0] / torch.prod(x[..., 1:], -1)
 
 
@@ -323,7 +323,9 @@ def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
         if not (whole and host.usable(x)):
             return fold.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
         flat = flattened(x, axes)
-        return with_axes(host.ufunc_reduce(flat, ufunc.__name__, flat.ndim - 1), axes, keepdims)
+        return with_axes(
+            host.ufunc_reduce(flat, ufunc.__name__, flat.ndim - 1, None), axes, keepdims
+        )
 
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
         if host.usable(x):

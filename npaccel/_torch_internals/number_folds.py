@@ -61,11 +61,11 @@ def numbers_folded() -> Iterator[None]:
         del known[extreme_number], known[ufunc_reduce]
 
 
-def _of_bits(x: Any, name: str, axis: int, *first: Any) -> Any:
+def _of_bits(x: Any, name: str, axis: int, first: Any) -> Any:
     small = x.get_dtype() not in (torch.int32, torch.int64) or 0 in x.get_size()
-    if small or name not in _OF_BITS:
+    if small or first is not None or name not in _OF_BITS:
         handler: Any = lowering.fallback_handler
-        return handler(ufunc_reduce, add_to_fallback_set=False)(x, name, axis, *first)
+        return handler(ufunc_reduce, add_to_fallback_set=False)(x, name, axis, first)
     fold: Any = lowering.make_reduction(_OF_BITS[name])  # type: ignore[arg-type]
     return fold(x, [axis])
 

@@ -10,8 +10,8 @@ from fuzz_programs import draw
 
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
-EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "2000"))
-INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "200"))
+EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "1000"))
+INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "80"))
 FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
 #: Differences that are known, by seed.
 KNOWN: dict[int, str] = {
