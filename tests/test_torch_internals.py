@@ -16,7 +16,6 @@ from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import (
     fusion,
-    headers,
     inductor,
     lines,
     loader,
@@ -288,29 +287,66 @@ def test_sizes(condition):
 
 
 @pytest.mark.inductor
-def test_instruction_sets_are_asked_of_the_processor():
-    """Inductor builds its program for each set else, and takes the same one."""
+def test_instruction_sets_are_those_that_inductor_finds():
+    """Inductor builds a program for each, and has a Python load it, in a folder that all know."""
     ask = """
-        import contextlib, sys
-        from torch._inductor import cpp_builder, cpu_vec_isa
+        import contextlib, subprocess
+        from torch._inductor import cpu_vec_isa
         from npaccel._torch_internals import headers
-        built = []
-        check = cpu_vec_isa.VecISA.check_build
-        cpu_vec_isa.VecISA.check_build = lambda *args: built.append(args) or check(*args)
+        started = []
+        begin = subprocess.Popen.__init__
+        def counted(self, args, *others, **named):
+            started.append(args[0])
+            begin(self, args, *others, **named)
+        subprocess.Popen.__init__ = counted
         known = headers._instruction_sets_known() if sys.argv[1] == "ours" else None
         with known or contextlib.nullcontext():
             found = cpu_vec_isa.pick_vec_isa()
-        vectors = [code for _, code in built if code == cpu_vec_isa.VecISA._avx_code]
-        answer(isa=f"{found} {found.build_arch_flags()}", built=len(vectors))
+        answer(isa=f"{found} {found.build_arch_flags()}", loaded=started.count(sys.executable))
     """
     found = {whose: children.run_prepared(ask, whose) for whose in ("ours", "theirs")}
     assert found["ours"]["isa"] == found["theirs"]["isa"]
     if torch.cpu._is_avx2_supported():
-        assert (found["ours"]["built"], found["theirs"]["built"] > 0) == (0, True)
+        assert (found["ours"]["loaded"], found["theirs"]["loaded"] > 0) == (0, True)
 
 
-def test_a_compiler_without_vectors_is_left_to_inductor():
-    assert not headers._compiler_has_vectors("false")
+@pytest.mark.skipif(not torch.cpu._is_avx2_supported(), reason="its flags are an x86 processor's")
+@pytest.mark.parametrize(
+    ("without", "instructions"), [("avx512", "avx2"), ("avx", "INVALID_VEC_ISA")]
+)
+def test_instruction_sets_that_the_compiler_has_not(tmp_path, without, instructions):
+    compiler = tmp_path / "g++"
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *-m{without}*) exit 1;; esac\nexec /usr/bin/env g++ "$@"\n'
+    )
+    compiler.chmod(0o700)
+    ask = """
+        from torch._inductor import config, cpu_vec_isa
+        from npaccel._torch_internals import headers
+        config.cpp.cxx = (sys.argv[1],)
+        with headers._instruction_sets_known():
+            answer(isa=str(cpu_vec_isa.pick_vec_isa()))
+    """
+    assert children.run_prepared(ask, str(compiler)) == {"isa": instructions}
+
+
+@pytest.mark.inductor
+def test_forms_of_attention_are_left_to_torch_compile():
+    """They take half a second of the first compilation; graphs of the user's own may have some."""
+    script = """
+        from torch._inductor.fx_passes import fuse_attention, joint_graph
+        from npaccel._torch_internals.attention_patterns import no_attention_looked_for
+        traced = fuse_attention._sfdp_init.cache_info
+        with no_attention_looked_for():
+            joint_graph.lazy_init()
+        ours = traced().currsize, len(joint_graph.patterns.patterns)
+        joint_graph.lazy_init()
+        answer(ours=ours, theirs=(traced().currsize, len(joint_graph.patterns.patterns)))
+    """
+    found = children.run_prepared(script)
+    assert found["ours"][0] == 0
+    assert found["theirs"][0] == 1
+    assert found["theirs"][1] > found["ours"][1] > 0
 
 
 def test_thresholds_of_fusion_are_inductors():

@@ -4,8 +4,8 @@ It brings in ATen's vectors, for which the C++ compiler takes some seconds; once
 the compiler begins when npaccel does, and works while Python imports Inductor and captures the
 function.
 
-Read from torch/_inductor/{codecache,cpp_builder}.py (_precompile_header, CppCodeCache.load_async)
-of 2.11 and 2.13.
+Read from torch/_inductor/{codecache,cpp_builder,cpu_vec_isa}.py (_precompile_header,
+CppCodeCache.load_async, VecISA.check_build) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from typing import Any
 import torch
 import torch._inductor.config as inductor_config
 from torch._inductor import cpp_builder, exc
-from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512, pick_vec_isa
+from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel import _fork
+from npaccel._torch_internals.patching import patched
 
 _HEADER = "torch/csrc/inductor/cpp_prefix.h"
 #: What Inductor asks for with each kernel on a CPU.
@@ -55,33 +56,48 @@ _fork.hold(lock)
 @contextlib.contextmanager
 def flags_of_kernels() -> Iterator[None]:
     """Set up what becomes part of the compiler's command for each kernel."""
-    with _instruction_sets_known(), _integers_wrap():
+    with _instruction_sets_known(), _integers_wrap(), _quick_standard():
         yield
+
+
+#: Instructions by the flag that the compiler takes to use them. It takes some that the assembler
+#: beside it doesn't know.
+_INSTRUCTIONS = {
+    "-mavx2": "vpaddb %ymm0, %ymm0, %ymm0",
+    "-mfma": "vfmadd132ps %ymm0, %ymm0, %ymm0",
+    "-mf16c": "vcvtph2ps %xmm0, %ymm0",
+    "-mavx512f": "vaddps %zmm0, %zmm0, %zmm0",
+    "-mavx512dq": "vandps %zmm0, %zmm0, %zmm0",
+    "-mavx512bw": "vpaddb %zmm0, %zmm0, %zmm0",
+    "-mavx512bf16": "vcvtne2ps2bf16 %zmm0, %zmm0, %zmm0",
+    "-mavx512vnni": "vpdpbusd %zmm0, %zmm0, %zmm0",
+    "-mamx-tile": "tilezero %tmm0",
+    "-mamx-bf16": "tdpbf16ps %tmm0, %tmm1, %tmm2",
+    "-mamx-int8": "tdpbusd %tmm0, %tmm1, %tmm2",
+    "-mamx-fp16": "tdpfp16ps %tmm0, %tmm1, %tmm2",
+}
 
 
 @contextlib.contextmanager
 def _instruction_sets_known() -> Iterator[None]:
-    """Spare Inductor a build of ATen's vector headers for each instruction set of the processor.
+    """Ask the C++ compiler alone for the instruction sets that torch knows the processor to have.
 
-    They take 8 of 18 seconds of the first compilation on a machine. Which sets the processor has,
-    torch knows; that the compiler knows them, a line shows.
+    Inductor builds ATen's vector headers for each (8 of 18 seconds of the first compilation on a
+    machine), in a folder of a known name below /tmp, and has another Python load what is there.
     """
-    known = inductor_config.cpp.vec_isa_ok
-    if known is None and _compiler_has_vectors(cpp_builder.get_cpp_compiler()):
-        known = True
-    with inductor_config.patch({"cpp.vec_isa_ok": known}):
+    with patched(((VecISA, "check_build", lambda original: _is_known),)):
         yield
 
 
+def _is_known(instructions: VecISA, code: str) -> bool:
+    """Whether compiler and assembler know a set of instructions. `code` is Inductor's program."""
+    return _builds(cpp_builder.get_cpp_compiler(), instructions.build_arch_flags())
+
+
 @functools.cache
-def _compiler_has_vectors(compiler: str) -> bool:
-    """Whether a compiler builds code for the widest vectors that an x86 processor has."""
-    wide = torch.cpu._is_avx512_supported()
-    if not torch.cpu._is_avx2_supported():
-        return False
-    flags = VecAVX512._arch_flags if wide else VecAVX2._arch_flags
-    number, add = ("__m512", "_mm512_add_ps") if wide else ("__m256", "_mm256_add_ps")
-    code = f"#include <immintrin.h>\n{number} f({number} a) {{ return {add}(a, a); }}\n"
+def _builds(compiler: str, flags: str) -> bool:
+    lines = [f'__asm__("{text}");' for flag in flags.split() if (text := _INSTRUCTIONS.get(flag))]
+    code = "\n".join(["void f() {", *lines, "}", ""])
     command = [compiler, *flags.split(), "-x", "c++", "-c", "-o", os.devnull, "-"]
     run = subprocess.run(command, input=code, capture_output=True, text=True, check=False)  # noqa: S603 (the compiler that Inductor runs)
     return run.returncode == 0
@@ -94,17 +110,35 @@ def _integers_wrap() -> Iterator[None]:
     C++ leaves it open, and g++ takes it that a square isn't negative: that of 70000 as
     uint32, which is computed on signed bits, became a negative int64.
     """
-    original = cpp_builder._get_optimization_cflags
 
-    def flags(*args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
-        cflags, ldflags = original(*args, **kwargs)
-        return [*cflags, *([] if os.name == "nt" else ["fwrapv"])], ldflags
+    def wrapping(original: Any) -> Any:
+        def flags(*args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
+            cflags, ldflags = original(*args, **kwargs)
+            return [*cflags, *([] if os.name == "nt" else ["fwrapv"])], ldflags
 
-    cpp_builder._get_optimization_cflags = flags
-    try:
+        return flags
+
+    with patched(((cpp_builder, "_get_optimization_cflags", wrapping),)):
         yield
-    finally:
-        cpp_builder._get_optimization_cflags = original
+
+
+@contextlib.contextmanager
+def _quick_standard() -> Iterator[None]:
+    """Have kernels compiled as C++17, which they and the headers keep to: cpp_builder.py.
+
+    In C++20 strings are computed with at compile time: their functions take g++ a fifth of its time
+    for a small kernel. What includes all of torch's headers is left as it is.
+    """
+
+    def quick(original: Any) -> Any:
+        def flag(*args: Any) -> list[str]:
+            flags: list[str] = original(*(args if inductor_config.cpp_wrapper else ("c++17",)))
+            return flags
+
+        return flag
+
+    with patched(((cpp_builder, "_get_cpp_std_cflag", quick),)):
+        yield
 
 
 # -- What it has ----------------------------------------------------------------------------
@@ -116,6 +150,13 @@ _PRODUCTS = (
     "struct amx_tilecfg",
 )
 _USE_OF_PRODUCTS = "mm_get_"
+#: Without libstdc++'s Bessel functions and their like, of which kernels have their own.
+_NO_SPECIAL_FUNCTIONS = """#include <cstddef>
+#ifdef _GLIBCXX_USE_STD_SPEC_FUNCS
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+#define _GLIBCXX_USE_STD_SPEC_FUNCS 0
+#endif
+"""
 _MARK = "NPACCEL_HEADER"
 
 
@@ -127,7 +168,8 @@ def _parts(header: str) -> tuple[str, str]:
     first, end = (text.find(mark) for mark in _PRODUCTS)
     if not 0 <= first < end:
         first = end = len(text)
-    mine = f"#define {_MARK}\n#define PY_SSIZE_T_CLEAN\n#include <Python.h>\n"
+    mine = f"#define {_MARK}\n{_NO_SPECIAL_FUNCTIONS}"
+    mine += "#define PY_SSIZE_T_CLEAN\n#include <Python.h>\n"
     mine += f'#line 1 "{header}"\n'  # What it's called: what it has mustn't change with its place.
     return mine + text[:first] + text[end:], text[first:end]
 
@@ -219,7 +261,8 @@ class _Request:
             source = Path(folder) / "header.hpp"
             source.write_text(_parts(self.header)[0])
             builder = cpp_builder.CppBuilder(f"{folder}/header", str(source), self.preprocessing)
-            _run(builder)
+            # Files as they are, with what macros are defined as: that takes g++ half the time.
+            _run(builder, *(["-fdirectives-only"] if "gcc version" in compiler else []))
             found.update(Path(builder.get_target_file_path()).read_bytes())
         return found.hexdigest()
 
@@ -277,8 +320,8 @@ def _stop() -> None:
 _fork.at_exit(_stop)
 
 
-def _run(builder: cpp_builder.CppBuilder) -> None:
-    command = shlex.split(builder.get_command_line())
+def _run(builder: cpp_builder.CppBuilder, *flags: str) -> None:
+    command = [*shlex.split(builder.get_command_line()), *flags]
     with subprocess.Popen(  # noqa: S603 (the compiler that Inductor runs)
         command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
     ) as process:

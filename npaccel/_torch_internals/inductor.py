@@ -34,6 +34,7 @@ from npaccel._report._details import LineCode
 from npaccel._results import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
 from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.added_zeros import zeros_added
+from npaccel._torch_internals.attention_patterns import no_attention_looked_for
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
@@ -424,6 +425,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         kernels_in_few_files(),
         narrow_as_written(),
         lanes_folded_by_halves(),
+        no_attention_looked_for(),
         no_needless_errors(),
         fast_mask_stores(),
         host_kernels_called_directly(),
