@@ -391,11 +391,20 @@ def test_a_function_that_has_changed_a_list_does_not_run_anew_unnoticed():
     assert log == [0]
 
 
+def _with_globals(space, function):
+    """Return a function with other globals."""
+    rest = (function.__name__, function.__defaults__, function.__closure__)
+    return types.FunctionType(function.__code__, space, *rest)
+
+
 def test_a_snapshot_restores_what_code_leads_to():
     old = types.SimpleNamespace(bytes=bytearray(b"a"), table={"b": [1], "a": np.array([-0.0])})
     old.counts, old.places = collections.Counter("aab"), np.array([[], 1], object)
     old.tensors = torch.tensor([torch.nan, 1j]).conj(), torch.empty(2, device="meta")
 
+    space = {"random": random, "torch": torch}  # This module's names lead to all of pytest.
+
+    @functools.partial(_with_globals, space)
     def inner(step=[0]):  # noqa: B006
         step.append(random.random())
         old.bytes += b"b"
@@ -405,13 +414,12 @@ def test_a_snapshot_restores_what_code_leads_to():
         old.table["c"] = old.counts.update("b")
         old.places[0].append(1)
         old.places[1] = torch.ones(1)
-        globals_of_this["NEW"] = old.new = 1
+        space["NEW"] = old.new = 1
         return NEW  # noqa: F821
 
-    globals_of_this = globals()
     for kept in (inner, functools.partial(inner), types.MethodType(lambda self: inner(), old)):
         random.seed(1)
-        snapshot = Snapshot(lambda kept=kept: kept(), ())
+        snapshot = Snapshot(_with_globals(space, lambda kept=kept: kept()), ())
         assert not snapshot.is_changed()
         shown = repr(vars(old)), random.getstate(), inner.__defaults__[0].copy()
         kept()
@@ -419,4 +427,4 @@ def test_a_snapshot_restores_what_code_leads_to():
         snapshot.restore()
         assert not snapshot.is_changed()
         assert (repr(vars(old)), random.getstate(), *inner.__defaults__) == shown
-        assert "NEW" not in globals()
+        assert "NEW" not in space

@@ -1,9 +1,10 @@
 """The kernels' header is made once, early, and whole."""
 
 import os
+import shutil
 
 import pytest
-from children import run
+from children import run_prepared as run
 
 pytestmark = pytest.mark.inductor
 
@@ -55,7 +56,7 @@ def test_a_compiler_that_fails_is_told_where_the_header_is_wanted(tmp_path):
     compiler = tmp_path / "g++"
     compiler.write_text(
         '#!/bin/sh\nfor a in "$@"; do case "$a" in *.gch*) echo "error: no room" >&2; exit 1;; '
-        'esac; done\nexec /usr/bin/env g++ "$@"\n'
+        f'esac; done\nexec {shutil.which("g++")} "$@"\n'
     )
     compiler.chmod(0o700)
     script = """
@@ -65,6 +66,7 @@ with warnings.catch_warnings(record=True) as said:
     found = npaccel.jit(lambda x: np.sin(x) * 3.5)(np.arange(3.0)).tolist()
 answer(found=found, said=[str(one.message) for one in said])
 """
-    found = run(script, CXX=str(compiler), NPACCEL_CACHE_DIR=str(tmp_path / "cache"))
+    folders = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    found = run(script, PATH=folders, NPACCEL_CACHE_DIR=str(tmp_path / "cache"))
     assert found["found"] == pytest.approx([0.0, 2.9451484, 3.1825410])
     assert any("error: no room" in text for text in found["said"])

@@ -1,7 +1,10 @@
 """Kernels are linked to torch's libraries by name, which the loader finds in the process."""
 
+import os
+import shutil
+
 import pytest
-from children import run
+from children import run_prepared as run
 
 pytestmark = pytest.mark.inductor
 
@@ -20,21 +23,22 @@ answer(close=close, said=[str(one.message) for one in said], empty=sorted(p.name
 """
 
 #: It makes no empty libraries, or drops what seems unused as Ubuntu's linker does.
-COMPILER = """#!/bin/sh
+COMPILER = f"""#!/bin/sh
 case "$LINKER $*" in
     refuses*-soname*) exit 1;;
     drops*-o*.so*) set -- -Wl,--as-needed "$@";;
 esac
-exec /usr/bin/env g++ "$@"
+exec {shutil.which("g++")} "$@"
 """
 
 
-def test_the_loader_finds_torchs_libraries_whatever_the_linker_does(tmp_path):
+def test_the_loader_finds_torchs_libraries_whatever_the_linker_does(own_cache, tmp_path):
     """The vectors' sines are in these; where no empty ones can be made, torch's own are taken."""
     path = tmp_path / "g++"
     path.write_text(COMPILER)
     path.chmod(0o700)
-    own = {"CXX": str(path), "NPACCEL_CACHE_DIR": str(tmp_path / "cache")}
+    folders = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    own = {"PATH": folders, "NPACCEL_CACHE_DIR": str(own_cache)}
     found = run(SCRIPT, 1.5, LINKER="refuses", **own)
     assert found == {"close": True, "said": [], "empty": []}
     found = run(SCRIPT, 2.5, LINKER="drops", **own)

@@ -204,8 +204,8 @@ def result_dtype(*operands: Any) -> DType:
 def _operand_dtype(x: Any) -> OperandDType:
     if isinstance(x, torch.dtype):
         return to_numpy(x)
-    if isinstance(x, np.dtype) or x in (bool, int, float, complex):
-        return x  # type: ignore[no-any-return]
+    if isinstance(x, np.dtype) or (isinstance(x, type) and x in _WEAK_VALUE):
+        return x
     return dtype_of(x)
 
 

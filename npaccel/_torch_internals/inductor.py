@@ -214,11 +214,13 @@ def _label_assertions(graph: torch.fx.GraphModule) -> None:
 
 def _catches_errors(codes: Iterable[types.CodeType]) -> bool:
     """Whether there is a `try` in what was traced."""
-    for code in codes:
-        names = [instruction.opname for instruction in dis.get_instructions(code)]
-        if names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START"):
-            return True
-    return False
+    return any(_has_try(code) for code in codes)
+
+
+@functools.lru_cache(maxsize=4096)  # Of npaccel's own functions each capture has many.
+def _has_try(code: types.CodeType) -> bool:
+    names = [instruction.opname for instruction in dis.get_instructions(code)]
+    return names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START")
 
 
 def _restoring(compiled: CompiledGraph, backend: str, catches: bool) -> CompiledGraph:

@@ -1,6 +1,6 @@
 """Compile a function around its graph breaks with Dynamo's frame hook.
 
-Read from torch/_dynamo/{eval_frame,symbolic_convert,output_graph}.py of 2.11
+Read from torch/_dynamo/{eval_frame,symbolic_convert,output_graph,guards}.py of 2.11
 and 2.13.
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
+from torch._dynamo import guards
 from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
 from torch._guards import TracingContext
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
@@ -191,6 +192,20 @@ def _listen_to_breaks() -> None:
 
         log_graph_break._npaccel = True  # type: ignore[attr-defined]
         InstructionTranslatorBase.log_graph_break = log_graph_break
+        guards.profile_guard_manager = _timed_for_others(guards.profile_guard_manager)
+
+
+def _timed_for_others(original: Any) -> Any:
+    """Don't time conditions of npaccel's pieces: guards.py.
+
+    Dynamo empties the processor's caches for that, which takes longer than a small piece.
+    """
+
+    @functools.wraps(original)
+    def profile_guard_manager(*args: Any) -> Any:
+        return original(*args) if active.on_break is None else 0.0
+
+    return profile_guard_manager
 
 
 def _tell(translator: Any, reason: str, rest: list[Any]) -> None:
