@@ -21,10 +21,10 @@ import torch
 
 from npaccel._host_operators import (
     Array,
-    as_array,
-    called_directly,
+    Form,
     direct,  # noqa: F401 (compiled code imports it from here)
     kernel,
+    several,
     writing,
 )
 from npaccel._results import ELEMENTS
@@ -88,11 +88,11 @@ def worth(*tensors: torch.Tensor) -> bool:
     return usable(*tensors) and not all(isinstance(n, int) and n < _FEW for n in sizes)
 
 
-def _like(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _like(x: torch.Tensor, *_: Any) -> Form:
     return x.shape, x.dtype
 
 
-def _places(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _places(x: torch.Tensor, *_: Any) -> Form:
     return x.shape, torch.int64
 
 
@@ -137,7 +137,7 @@ def argpartition(x: Array, kth: list[int], axis: int) -> Array:
     return np.argpartition(x, kth, axis)
 
 
-def _per_index(x: torch.Tensor, index: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+def _per_index(x: torch.Tensor, index: torch.Tensor) -> Form:
     return (*index.shape, *x.shape[1:]), x.dtype
 
 
@@ -154,7 +154,7 @@ def lexsort(keys: list[Array], axis: int) -> Array:
     return np.lexsort(keys, axis)
 
 
-def _per_row(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+def _per_row(x: torch.Tensor) -> Form:
     return x.shape[:1], torch.int64
 
 
@@ -164,7 +164,7 @@ def row_order(x: Array) -> Array:
     return np.lexsort(x.T[::-1]) if x.shape[1] else np.arange(x.shape[0])
 
 
-def _computed(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _computed(x: torch.Tensor, *_: Any) -> Form:
     floating = x.dtype.is_floating_point
     return x.shape, x.dtype if floating else torch.float64
 
@@ -176,9 +176,7 @@ def ufunc(x: Array, name: str) -> Array:
         return getattr(np, name)(x)  # type: ignore[no-any-return]
 
 
-def _without_axes(
-    x: torch.Tensor, axes: Sequence[int], keepdims: bool, _: bool
-) -> tuple[Sequence[Any], torch.dtype]:
+def _without_axes(x: torch.Tensor, axes: Sequence[int], keepdims: bool, _: bool) -> Form:
     kept = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
     return kept, x.dtype
 
@@ -201,7 +199,7 @@ def has_extreme_number(x: torch.Tensor, axes: Sequence[int]) -> bool:
     return x.dtype in _FLOATS and bool(axes) and 0 not in x.shape and usable(x)
 
 
-def _folded(x: torch.Tensor, _: str, axis: int, *__: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _folded(x: torch.Tensor, _: str, axis: int, *__: Any) -> Form:
     return (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
 
 
@@ -220,7 +218,7 @@ def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
         return getattr(np, name).accumulate(x, axis, x.dtype)  # type: ignore[no-any-return]
 
 
-def _per_start(x: torch.Tensor, starts: torch.Tensor, _: str) -> tuple[Sequence[Any], torch.dtype]:
+def _per_start(x: torch.Tensor, starts: torch.Tensor, _: str) -> Form:
     return (*x.shape[:-1], starts.shape[0]), x.dtype
 
 
@@ -251,7 +249,7 @@ def arctan2(y: Array, x: Array) -> Array:
         return np.arctan2(y, x)
 
 
-def _without(x: torch.Tensor, axis: int, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _without(x: torch.Tensor, axis: int, *_: Any) -> Form:
     return (*x.shape[:axis], *x.shape[axis + 1 :]), torch.int64
 
 
@@ -275,7 +273,7 @@ def flatnonzero(x: Array) -> Array:
     return np.flatnonzero(x)
 
 
-def _chosen_form(x: torch.Tensor, _: Any, axis: int) -> tuple[Sequence[Any], torch.dtype]:
+def _chosen_form(x: torch.Tensor, _: Any, axis: int) -> Form:
     return (*x.shape[:axis], _counted(), *x.shape[axis + 1 :]), x.dtype
 
 
@@ -306,23 +304,18 @@ def _each_chosen(xs: Sequence[Array], mask: Array, axis: int) -> list[Array]:
     return [x.take(places, axis) for x in xs]
 
 
-def _chosen_together(xs: Sequence[torch.Tensor], _: torch.Tensor, axis: int) -> list[torch.Tensor]:
+def _chosen_together(xs: Sequence[torch.Tensor], _: torch.Tensor, axis: int) -> list[Form]:
     count = _counted()
-    return [torch.empty((*x.shape[:axis], count, *x.shape[axis + 1 :]), dtype=x.dtype) for x in xs]
+    return [((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype) for x in xs]
 
 
-def _choose_each(xs: list[torch.Tensor], mask: torch.Tensor, axis: int) -> list[torch.Tensor]:
+@several("chosen_each(Tensor[] xs, Tensor mask, int axis) -> Tensor[]", _chosen_together)
+def chosen_each(xs: list[Array], mask: Array, axis: int) -> list[Array]:
     """Return `chosen` of several arrays by one mask."""
-    found = _each_chosen(as_array(xs), as_array(mask), axis)
-    return [torch.from_numpy(np.asarray(x, order="C")) for x in found]
+    return _each_chosen(xs, mask, axis)
 
 
-chosen_each = called_directly(
-    "chosen_each(Tensor[] xs, Tensor mask, int axis) -> Tensor[]", _choose_each, _chosen_together
-)
-
-
-def _some(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _some(x: torch.Tensor, *_: Any) -> Form:
     return (_counted(),), x.dtype
 
 
@@ -355,7 +348,7 @@ def placed(x: Array, mask: Array, values: Array) -> Array:
     return found
 
 
-def _tallied(_: torch.Tensor, size: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _tallied(_: torch.Tensor, size: Any) -> Form:
     return (size,), torch.int64
 
 
@@ -365,11 +358,11 @@ def tally(place: Array, size: int) -> Array:
     return np.bincount(place.reshape(-1), minlength=size)
 
 
-def _truths(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _truths(x: torch.Tensor, *_: Any) -> Form:
     return x.shape, torch.bool
 
 
-def _counts(_: torch.Tensor, __: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _counts(_: torch.Tensor, __: Any) -> Form:
     return (_counted(),), torch.int64
 
 
@@ -388,7 +381,7 @@ def isin(x: Array, values: Array) -> Array:
     return np.isin(x, values)
 
 
-def _slid(a: torch.Tensor, v: torch.Tensor, mode: str) -> tuple[Sequence[Any], torch.dtype]:
+def _slid(a: torch.Tensor, v: torch.Tensor, mode: str) -> Form:
     n, m = a.shape[0], v.shape[0]
     return ({"valid": n - m + 1, "same": n, "full": n + m - 1}[mode],), a.dtype
 
@@ -412,7 +405,7 @@ def stack_usable(multiplications: Any, *stacks: torch.Tensor) -> bool:
     return small and any(x.ndim > 2 for x in stacks) and usable(*stacks)
 
 
-def _product(a: torch.Tensor, b: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+def _product(a: torch.Tensor, b: torch.Tensor) -> Form:
     found = torch.matmul(a, b)
     return found.shape, found.dtype
 
@@ -423,7 +416,7 @@ def matmul(a: Array, b: Array) -> Array:
     return np.matmul(a, b)  # type: ignore[no-any-return]
 
 
-def _solution(a: torch.Tensor, b: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+def _solution(a: torch.Tensor, b: torch.Tensor) -> Form:
     stack = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])  # type: ignore[no-untyped-call]
     return (*stack, *b.shape[-2:]), b.dtype
 
@@ -446,7 +439,7 @@ def det(x: Array) -> Array:
     return np.linalg.det(x)  # type: ignore[no-any-return]
 
 
-def _spectrum(x: torch.Tensor, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _spectrum(x: torch.Tensor, *_: Any) -> Form:
     shorter: Any = torch.sym_min(x.shape[-2], x.shape[-1])  # type: ignore[no-untyped-call]
     return (*x.shape[:-2], shorter), x.dtype.to_real()
 
@@ -463,9 +456,42 @@ def svdvals(x: Array) -> Array:
     return np.linalg.svd(x, compute_uv=False)
 
 
-def _condition(x: torch.Tensor, _: bool) -> tuple[Sequence[Any], torch.dtype]:
-    is_inexact = x.is_floating_point() or x.is_complex()
-    return x.shape[:-2], x.dtype.to_real() if is_inexact else torch.float64
+def _lapack_dtype(x: torch.Tensor) -> torch.dtype:
+    return x.dtype if x.is_floating_point() or x.is_complex() else torch.float64
+
+
+def _singular(x: torch.Tensor, full: bool) -> list[Form]:
+    *stack, m, n = x.shape
+    shorter: Any = torch.sym_min(m, n)  # type: ignore[no-untyped-call]
+    dtype = _lapack_dtype(x)
+    left, right = (*stack, m, m if full else shorter), (*stack, n if full else shorter, n)
+    return [(left, dtype), ((*stack, shorter), dtype.to_real()), (right, dtype)]
+
+
+@several("svd(Tensor x, bool full) -> Tensor[]", _singular)
+def svd(x: Array, full: bool) -> Sequence[Array]:
+    """`numpy.linalg.svd`."""
+    return np.linalg.svd(x, full)
+
+
+def _least_squares(a: torch.Tensor, b: torch.Tensor, _: float | None) -> list[Form]:
+    dtype = torch.promote_types(_lapack_dtype(a), _lapack_dtype(b))
+    (m, n), k = a.shape, b.shape[1]
+    shorter: Any = torch.sym_min(m, n)  # type: ignore[no-untyped-call]
+    real = dtype.to_real()
+    return [((n, k), dtype), ((k,), real), ((), torch.int32), ((shorter,), real)]
+
+
+@several("lstsq(Tensor a, Tensor b, float? rcond) -> Tensor[]", _least_squares)
+def lstsq(a: Array, b: Array, rcond: float | None) -> Sequence[Array]:
+    """`numpy.linalg.lstsq` of matrices; zeros where it leaves sums of squared errors out."""
+    found, sums, rank, values = np.linalg.lstsq(a, b, rcond)
+    sums = sums if sums.size == b.shape[1] else np.zeros(b.shape[1], sums.dtype)
+    return found, sums, np.asarray(rank, np.int32), values
+
+
+def _condition(x: torch.Tensor, _: bool) -> Form:
+    return x.shape[:-2], _lapack_dtype(x).to_real()
 
 
 @kernel("cond(Tensor x, bool smallest) -> Tensor", _condition)
@@ -474,7 +500,7 @@ def cond(x: Array, smallest: bool) -> Array:
     return np.linalg.cond(x, -2 if smallest else 2)  # type: ignore[no-any-return]
 
 
-def _squared(x: torch.Tensor, dtype: str, *_: Any) -> tuple[Sequence[Any], torch.dtype]:
+def _squared(x: torch.Tensor, dtype: str, *_: Any) -> Form:
     return (x.shape[0], x.shape[0]), getattr(torch, dtype)
 
 
@@ -504,7 +530,7 @@ def _at_positions(x: torch.Tensor, _: Any, values: torch.Tensor) -> Any:
     return x.shape, values.dtype
 
 
-def _one_more(x: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+def _one_more(x: torch.Tensor) -> Form:
     return (x.shape[0] + 1,), x.dtype
 
 
@@ -520,7 +546,7 @@ def interp(x: Array, places: Array, values: Array) -> Array:
     return np.interp(x, places, values)
 
 
-def _divided(u: torch.Tensor, v: torch.Tensor) -> tuple[Sequence[Any], torch.dtype]:
+def _divided(u: torch.Tensor, v: torch.Tensor) -> Form:
     steps = u.shape[0] - v.shape[0] + 1
     size: Any = torch.sym_max(steps, 1)  # type: ignore[no-untyped-call]
     return (size + u.shape[0],), u.dtype

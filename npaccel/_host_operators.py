@@ -14,8 +14,10 @@ import numpy as np
 import torch
 
 Array = np.ndarray[Any, Any]
-#: Takes fake tensors and returns the shape and dtype of the result.
-Shape = Callable[..., tuple[Sequence[Any], torch.dtype]]
+#: A result's shape and dtype.
+Form = tuple[Sequence[Any], torch.dtype]
+#: Takes fake tensors and returns the form of the result.
+Shape = Callable[..., Form]
 Operator = Callable[..., torch.Tensor]
 
 #: What compiled code calls in an operator's place: the dispatcher would only find the one kernel
@@ -96,6 +98,31 @@ def kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Operat
 
         found: Operator = called_directly(schema, functools.update_wrapper(run, function), fake)
         return found
+
+    return declare
+
+
+def several(schema: str, shapes: Callable[..., list[Form]]) -> Callable[[Any], Any]:
+    """Make an operator of a function that returns several ndarrays.
+
+    Parameters
+    ----------
+    schema : str
+        As `torch.library.Library.define` takes it; the result is ``Tensor[]``.
+    shapes : callable
+        Takes the operator's arguments and returns the results' shapes and dtypes.
+    """
+
+    def declare(function: Callable[..., Sequence[Array]]) -> Callable[..., list[torch.Tensor]]:
+        def run(*args: Any) -> list[torch.Tensor]:
+            found = function(*map(as_array, args))
+            return [torch.from_numpy(np.asarray(one, order="C")) for one in found]
+
+        def fake(*args: Any) -> list[torch.Tensor]:
+            return [torch.empty(size, dtype=dtype) for size, dtype in shapes(*args)]
+
+        found: Any = called_directly(schema, functools.update_wrapper(run, function), fake)
+        return found  # type: ignore[no-any-return]
 
     return declare
 

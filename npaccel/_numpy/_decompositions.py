@@ -142,7 +142,7 @@ def _hermitian_svd(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.T
     return vectors, size, conjugate(transposed(vectors * sign.unsqueeze(-2)))
 
 
-@implements(np.linalg.svd, note=_SIGNS)
+@implements(np.linalg.svd, note=f"on a GPU and with gradients {_SIGNS}")
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
@@ -153,8 +153,11 @@ def svd(
         return _SVDResult(*_hermitian_svd(x)) if compute_uv else _hermitian_values(x)
     if not compute_uv:
         return singular_values(x)
-    left, values, right = torch.linalg.svd(x, full_matrices=bool(full_matrices))
-    return _SVDResult(left, values, right)
+    full = bool(full_matrices)
+    if host.usable(x):
+        # A pass over integers of their own would wake threads that are in BLAS's way.
+        return _SVDResult(*host.svd(as_tensor(a) if x.dtype == torch.float64 else x, full))
+    return _SVDResult(*torch.linalg.svd(x, full_matrices=full))
 
 
 @implements(np.linalg.svdvals)

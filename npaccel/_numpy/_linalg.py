@@ -182,26 +182,44 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         rows than columns), rank, and singular values.
     """
     x, y = prepared(a, b)
-    solution, rank, values = least_squares(x, y, rcond)
-    columns = y.unsqueeze(-1) if y.ndim == 1 else y
-    fitted = solution.unsqueeze(-1) if y.ndim == 1 else solution
-    return solution, _residuals(x, columns, fitted, rank), rank.to(torch.int32), values
+    if x.dtype == torch.float64:
+        # A pass over integers of their own would wake threads that are in BLAS's way.
+        solution, rank, values, sums = least_squares(as_tensor(a), as_tensor(b), rcond)
+    else:
+        solution, rank, values, sums = least_squares(x, y, rcond)
+    if sums is None:
+        columns, fitted = (one.unsqueeze(-1) if y.ndim == 1 else one for one in (y, solution))
+        error = torch.abs(columns - torch.matmul(x, fitted))
+        sums = torch.sum(error * error, 0)
+    if x.shape[0] <= x.shape[1]:
+        sums = sums[:0]
+    else:
+        sums = sums[(rank == x.shape[1]).expand(sums.shape)]
+    return solution, sums, rank.to(torch.int32), values
 
 
 def least_squares(
-    x: torch.Tensor, y: torch.Tensor, rcond: Any
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the solution, the rank and the singular values: what has static shapes."""
-    if x.ndim != 2:
-        raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
-    vector = y.ndim == 1
+    a: torch.Tensor, b: torch.Tensor, rcond: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Return what has static shapes: the solution, the rank and the singular values.
+
+    The last result are the sums of squared errors, if they're there at once. They aren't any
+    where the rank isn't full.
+    """
+    if a.ndim != 2:
+        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
+    vector = b.ndim == 1
     if vector:
-        y = y.unsqueeze(-1)
-    if y.ndim != 2:
-        raise LinAlgError(f"{y.ndim}-dimensional array given. Array must be two-dimensional")
-    m, n = x.shape
-    if m != y.shape[0]:
+        b = b.unsqueeze(-1)
+    if b.ndim != 2:
+        raise LinAlgError(f"{b.ndim}-dimensional array given. Array must be two-dimensional")
+    m, n = a.shape
+    if m != b.shape[0]:
         raise LinAlgError("Incompatible dimensions")
+    if host.usable(a, b) and not isinstance(rcond, torch.Tensor):
+        solution, sums, rank, values = host.lstsq(a, b, rcond)
+        return solution.squeeze(-1) if vector else solution, rank, values, sums
+    x, y = prepared(a, b)
     if rcond is None:
         rcond = _eps(x) * max(n, m)
     elif not isinstance(rcond, torch.Tensor) and rcond < 0:
@@ -214,24 +232,7 @@ def least_squares(
     inverse = torch.where(large, 1 / torch.where(large, values, 1), 0)
     parts = torch.matmul(conjugate(transposed(left)), y) * inverse.unsqueeze(-1)
     solution = torch.matmul(conjugate(transposed(right)), parts)
-    return solution.squeeze(-1) if vector else solution, torch.sum(large), values
-
-
-def _residuals(
-    x: torch.Tensor, y: torch.Tensor, solution: torch.Tensor, rank: torch.Tensor
-) -> torch.Tensor:
-    """Return the sums of squared errors: none where the rank isn't full."""
-    m, n = x.shape
-    if m <= n:
-        return values_of(x).new_zeros((0,))
-    error = torch.abs(y - torch.matmul(x, solution))
-    sums = torch.sum(error * error, 0)
-    return sums[(rank == n).expand(sums.shape)]
-
-
-def values_of(x: torch.Tensor) -> torch.Tensor:
-    """Return the real part, which has the dtype of singular values."""
-    return x.real if x.is_complex() else x
+    return solution.squeeze(-1) if vector else solution, torch.sum(large), values, None
 
 
 @implements(np.linalg.matrix_power, note=AT_RUN_TIME)

@@ -248,7 +248,7 @@ def polyfit(
         return found / _by_row(scale, found), *rest, own_bound
     # Without the residuals no size depends on the data.
     a, b = prepared(left, right)
-    scaled, rank, _ = least_squares(a, b, bound)
+    scaled, rank, *_ = least_squares(a, b, bound)
     found = scaled / _by_row(scale, scaled)
     if not cov:
         return found

@@ -294,13 +294,21 @@ def test_svd(shape, dtype):
     check(np.linalg.svdvals, a, ulps=256)
     check(np.linalg.svd, a, compute_uv=False, ulps=256)
     for full in (True, False):
-        u, s, v = (t.numpy() for t in implementation(np.linalg.svd)(torch.from_numpy(a), full))
         theirs = np.linalg.svd(a, full)
+        for found, wanted in zip(svd_of(torch.from_numpy(a), full), theirs, strict=True):
+            np.testing.assert_array_equal(found, wanted, strict=True)  # NumPy's own, signs and all.
+        if dtype == "l":
+            continue
+        u, s, v = svd_of(torch.from_numpy(a).requires_grad_(), full)  # With gradients torch's.
         same(tensors(s), theirs[1], ulps=256)
         assert [x.shape for x in (u, v)] == [theirs[0].shape, theirs[2].shape]
         assert u.dtype == theirs[0].dtype
         k = s.shape[-1]
         np.testing.assert_allclose(u[..., :k] * s[..., None, :] @ v[..., :k, :], a, atol=1e-4)
+
+
+def svd_of(*args):
+    return [t.detach().numpy() for t in implementation(np.linalg.svd)(*args)]
 
 
 @pytest.mark.parametrize("dtype", LAPACK)
@@ -355,6 +363,17 @@ def test_lstsq(dtype):
     check(np.linalg.lstsq, data((5, 3), dtype), data((5,), dtype), 0.5, ulps=4096)
     check(np.linalg.lstsq, deficient, data((4,), dtype))
     check(np.linalg.lstsq, deficient[0], data((4,), dtype))
+
+
+@pytest.mark.parametrize("dtype", LAPACK)
+@pytest.mark.parametrize("shape", [(8, 3), (3, 5), (3, 3)])
+@pytest.mark.parametrize("rcond", [None, 0.3, -1.0])
+def test_lstsq_with_gradients(dtype, shape, rcond):
+    a, b = data(shape, dtype), data((shape[0], 2), dtype, 1)
+    given = torch.from_numpy(a).requires_grad_(), torch.from_numpy(b)
+    found = [t.detach().numpy() for t in implementation(np.linalg.lstsq)(*given, rcond)]
+    for one, other in zip(found, np.linalg.lstsq(a, b, rcond), strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-4 if dtype in "fF" else 1e-11)
 
 
 @pytest.mark.parametrize("dtype", ["b", "l", *LAPACK])
