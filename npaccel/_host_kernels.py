@@ -238,8 +238,9 @@ def ufunc_at(x: Array, places: Array, values: Array | None, name: str) -> None:
 
 @writing("store(Tensor(a!) x, Tensor?[] indices, Tensor values) -> ()")
 def store(x: Array, indices: list[Array | None], values: Array) -> None:
-    """``x[indices] = values``, in order: the last value stays where an index is repeated."""
-    x[tuple(slice(None) if index is None else index for index in indices)] = values
+    """``x[indices] = values``, in C order: the last value stays where an index is repeated."""
+    in_order = (slice(None) if i is None else np.asarray(i, order="C") for i in indices)
+    x[tuple(in_order)] = np.asarray(values, order="C")
 
 
 @kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)

@@ -21,6 +21,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
+from npaccel._numpy._layouts import axes_by_memory, steps_in
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
 from npaccel._numpy._ufunc_integers import either
 from npaccel._torch_internals.sizes import (
@@ -136,7 +137,7 @@ def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
     elif mask is not None:
         _assign_masked(selection, mask, source)
     else:
-        _scatter(selection, source)
+        _scatter(selection, source, value if isinstance(value, torch.Tensor) else source)
 
 
 def _check_rank(selection: Selection, mask: torch.Tensor | None, value: torch.Tensor) -> None:
@@ -263,7 +264,8 @@ def _aligned(value: torch.Tensor, ndim: int, source: int, target: int) -> torch.
     return moved(value.reshape((1,) * (ndim - value.ndim) + tuple(value.shape)), source, target, 1)
 
 
-def _scatter(selection: Selection, value: torch.Tensor) -> None:
+def _scatter(selection: Selection, value: torch.Tensor, given: torch.Tensor) -> None:
+    """Store a value, in the order that NumPy takes from the indices and the array given for it."""
     check_broadcast(selection)
     indices = _integer_indices(selection)
     view = selection.view
@@ -274,7 +276,15 @@ def _scatter(selection: Selection, value: torch.Tensor) -> None:
     value = fitted(value, shape)
     if value.ndim:
         # torch broadcasts by its own order of the axes, and refuses shared memory.
-        value = moved(value.expand(shape), place, source, len(gathered)).clone()
+        order = _order_of_stores(indices, fitted(given, shape), gathered, rest, place)
+        value = moved(value.expand(shape), place, source, len(gathered))
+        if order != sorted(order):
+            indices = [None if i is None else i.expand(gathered).permute(order) for i in indices]
+            gathered = tuple(gathered[axis] for axis in order)
+            inner = tuple(source + axis for axis in order)
+            ahead, behind = range(source), range(source + len(order), value.ndim)
+            value = value.permute((*ahead, *inner, *behind))
+        value = value.clone(memory_format=torch.contiguous_format)
         flips = [_after(axis, indices, source, len(gathered)) for axis in selection.flips]
         value = flipped(value, flips)
         if not _is_in_order(value, gathered):
@@ -286,6 +296,36 @@ def _scatter(selection: Selection, value: torch.Tensor) -> None:
         value = _apart(value, view)
     read = [index if index is None else _apart(index, view) for index in indices]
     torch.ops.aten.index_put_.default(same_bits(view), read, same_bits(value))
+
+
+def _order_of_stores(
+    indices: Sequence[torch.Tensor | None],
+    given: torch.Tensor,
+    gathered: Sequence[Any],
+    rest: Sequence[Any],
+    place: int,
+) -> list[int]:
+    """Return the axes of the indices, outermost first, as NumPy goes through them.
+
+    That is C order where each index stands for several elements, and else the order in which
+    indices and values lie in memory (`PyArray_MapIterNew` in NumPy's mapping.c).
+
+    Parameters
+    ----------
+    indices : sequence of tensor or None
+    given : tensor
+        What is stored, with the strides that NumPy sees.
+    gathered, rest : sequence of int
+        The shape that the indices have together, and that of the axes without one.
+    place : int
+        Where the axes of the indices are in the value.
+    """
+    count = len(gathered)
+    if count < 2 or not all(surely(size == 1) for size in rest):
+        return list(range(count))
+    steps = [steps_in(index, gathered) for index in indices if index is not None]
+    shape = (*rest[:place], *gathered, *rest[place:])
+    return axes_by_memory([*steps, steps_in(given, shape)[place : place + count]])
 
 
 #: So many elements or less are stored one after the other, by one thread.

@@ -433,6 +433,8 @@ a[i] = a[j]
 a.T[i] = v
 a[k] = v.reshape(-1, 5, a.shape[1])
 a[k.T] = v.reshape(5, -1, a.shape[1])
+a[k.T, 3] = v[:, 0].reshape(5, 9)
+a[k % 7, (k.T % 3).T] = v[:, 0].reshape(5, 9).T
 a[a[:, 0].astype(int)] = a[:, ::-1]
 a[a[:, 0].astype(int), 1] += 1
 a.flat[i] = v[:, 0]
@@ -481,3 +483,45 @@ def test_repeated_indices_off_the_cpu(key, monkeypatch):
     setitem(mine, tensors(key), torch.from_numpy(values))
     a[key] = values
     np.testing.assert_array_equal(mine.numpy(), a)
+
+
+def _laid_out(rng, x):
+    """Return an array's elements in a layout of any kind, as it is and as a tensor."""
+    order = rng.permutation(x.ndim).astype(int)
+    step = rng.integers(1, 3)
+    wide = np.zeros([n * step for n in x.transpose(order).shape], x.dtype)
+    lying = wide[(slice(None, None, step),) * x.ndim].transpose(np.argsort(order))
+    lying[...] = x
+    if x.ndim and rng.integers(4) == 0:  # stretched along one axis
+        lying = np.broadcast_to(lying[:1], x.shape)
+    strides = [step // x.itemsize for step in lying.strides]
+    return lying, torch.as_strided(torch.from_numpy(wide), x.shape, strides)
+
+
+@pytest.mark.parametrize("on_cpu", [True, False])
+def test_of_repeated_indices_the_last_value_in_memory_stays(on_cpu, monkeypatch):
+    """NumPy goes through index arrays and values as they lie in memory, where it can."""
+    if not on_cpu:
+        monkeypatch.setattr(_indexing.host, "usable", lambda *tensors: False)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        shape = rng.integers(1, 4, rng.integers(1, 4))
+        pairs = [
+            _laid_out(rng, rng.integers(0, 2, np.where(rng.random(shape.size) < 0.3, 1, shape)))
+            for _ in range(rng.integers(1, 3))
+        ]
+        others = [slice(0, rng.integers(1, 3)) for _ in range(rng.integers(0, 3))]
+        places = rng.permutation(len(pairs) + len(others))
+        theirs, mine = (
+            tuple(([pair[kind] for pair in pairs] + others)[place] for place in places)
+            for kind in (0, 1)
+        )
+        wanted = np.full((2,) * len(places), -1.0, order=rng.choice(["C", "F"]))
+        found = torch.from_numpy(wanted.copy())
+        full = wanted[theirs].shape
+        values, tensor = _laid_out(rng, np.arange(np.prod(full), dtype="d").reshape(full))
+        if rng.integers(4) == 0:
+            values = tensor = values.tolist()
+        wanted[theirs] = values
+        setitem(found, mine, tensor)
+        np.testing.assert_array_equal(found.numpy(), wanted)
