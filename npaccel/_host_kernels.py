@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_parts
 from npaccel._host_operators import (
     Array,
     Form,
@@ -49,7 +50,9 @@ _SLOWER = {
     "cbrt": 6.7,
     "cosh": 2.9,
     "expm1": 5.2,
+    "log1p": 1.9,
     "sinh": 3.7,
+    "tanh": 2.1,
 }
 #: Below this many elements the call of an operator, 15 microseconds, costs more than it saves.
 _FEW = 4096
@@ -60,8 +63,9 @@ _WIDE_INTEGERS = (torch.int32, torch.int64, torch.uint32, torch.uint64)
 
 
 def ufunc_usable(name: str, x: Any, of_integers: bool = False) -> bool:
-    """Whether NumPy's kernel of a ufunc is the faster one: not with few elements or many threads.
+    """Whether NumPy's kernel of a ufunc is the faster one.
 
+    It isn't with few elements, or with many threads and too few elements to divide among them.
     NumPy has vector kernels of these functions on Linux with AVX512 only.
 
     Parameters
@@ -78,8 +82,15 @@ def ufunc_usable(name: str, x: Any, of_integers: bool = False) -> bool:
         and worth(x)
         and sys.platform == "linux"
         and torch.backends.cpu.get_cpu_capability() == "AVX512"
-        and _SLOWER[name] > torch.get_num_threads()
+        and _SLOWER[name] > _threads_gained(x)
     )
+
+
+def _threads_gained(x: torch.Tensor) -> float:
+    """Return how many threads compiled code has for each one of NumPy's kernels."""
+    size: Any = x.numel()
+    threads = torch.get_num_threads()
+    return threads / max(1, min(threads, size // _host_parts.PART if isinstance(size, int) else 1))
 
 
 def worth(*tensors: torch.Tensor) -> bool:
@@ -172,8 +183,8 @@ def _computed(x: torch.Tensor, *_: Any) -> Form:
 @kernel("ufunc(Tensor x, str name) -> Tensor", _computed)
 def ufunc(x: Array, name: str) -> Array:
     """Compute a ufunc of one operand: of floats in their dtype, of wide integers in float64."""
-    with np.errstate(all="ignore"):
-        return getattr(np, name)(x)  # type: ignore[no-any-return]
+    dtype = x.dtype if x.dtype.kind == "f" else np.float64
+    return _host_parts.elementwise(getattr(np, name), [x], dtype)
 
 
 def _without_axes(x: torch.Tensor, axes: Sequence[int], keepdims: bool, _: bool) -> Form:
@@ -225,8 +236,7 @@ def _per_start(x: torch.Tensor, starts: torch.Tensor, _: str) -> Form:
 @kernel("ufunc_reduceat(Tensor x, Tensor starts, str name) -> Tensor", _per_start)
 def ufunc_reduceat(x: Array, starts: Array, name: str) -> Array:
     """Fold slices of the last axis with a ufunc, in the dtype of x."""
-    with np.errstate(all="ignore"):
-        return getattr(np, name).reduceat(x, starts, -1, x.dtype)  # type: ignore[no-any-return]
+    return _host_parts.reduceat(getattr(np, name), x, starts)
 
 
 @writing("ufunc_at(Tensor(a!) x, Tensor places, Tensor? values, str name) -> ()")
@@ -246,8 +256,7 @@ def store(x: Array, indices: list[Array | None], values: Array) -> None:
 @kernel("arctan2(Tensor y, Tensor x) -> Tensor", _like)
 def arctan2(y: Array, x: Array) -> Array:
     """`numpy.arctan2` of floats of one shape and dtype."""
-    with np.errstate(all="ignore"):
-        return np.arctan2(y, x)
+    return _host_parts.elementwise(np.arctan2, [y, x], x.dtype)
 
 
 def _without(x: torch.Tensor, axis: int, *_: Any) -> Form:
@@ -257,7 +266,7 @@ def _without(x: torch.Tensor, axis: int, *_: Any) -> Form:
 @kernel("extreme_position(Tensor x, int axis, bool largest) -> Tensor", _without)
 def extreme_position(x: Array, axis: int, largest: bool) -> Array:
     """`numpy.argmax` or `numpy.argmin` along an axis."""
-    return (np.argmax if largest else np.argmin)(x, axis)  # type: ignore[no-any-return]
+    return _host_parts.along_axis(np.argmax if largest else np.argmin, x, axis, np.int64)
 
 
 # -- kernels whose result's size depends on the data

@@ -215,6 +215,31 @@ def test_slices_of_integers_are_folded_by_kernels(dtype):
 
 
 @pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_slices_of_floats_are_folded_by_kernels(dtype):
+    def slices_folded(x, starts):
+        extremes = np.maximum.reduceat(x, starts), np.minimum.reduceat(x, starts)
+        return np.add.reduceat(x, starts), *extremes
+
+    fn = npaccel.jit(slices_folded, strict=True)
+    for size, count in ((7, 3), (40_003, 99), (1_000_003, 2)):
+        rng = np.random.default_rng(size)
+        x = rng.random(size).astype(dtype)
+        starts = rng.integers(0, size, count)
+        for given in (starts, np.sort(starts)):
+            sums, *extremes = slices_folded(x, given)
+            found, *others = fn(x, given)
+            np.testing.assert_allclose(found, sums, rtol=8 * np.finfo(dtype).eps, strict=True)
+            np.testing.assert_array_equal(others, extremes, strict=True)
+        x[[size // 3, size // 2, -1]] = np.nan, -np.inf, np.nan
+        for one, other in zip(fn(x, starts), slices_folded(x, starts), strict=True):
+            np.testing.assert_allclose(one, other, rtol=8 * np.finfo(dtype).eps)
+    zeros = fn(np.full(33, -0.0, dtype), np.array([0, 30]))
+    assert all(np.signbit(found).all() for found in zeros)
+    assert "_outside.item()" in fn.source()
+
+
+@pytest.mark.inductor
 def test_positions_are_counted_by_vectors():
     def counted(x):
         return np.eye(33, k=2) + x, np.tri(21, dtype=np.int32), np.arange(5, 905, 9), x[::-1] * 2

@@ -407,7 +407,9 @@ arccosh = or_by_numpy("arccosh", complex_or(torch.acosh, in_float32(_float_arcco
 arcsinh = or_by_numpy("arcsinh", torch.asinh)
 arctan = or_by_numpy("arctan", torch.atan)
 cosh = or_by_numpy("cosh", complex_or(torch.cosh, in_float32(_float_cosh)))
+log1p = or_by_numpy("log1p", torch.log1p)
 sinh = or_by_numpy("sinh", complex_or(torch.sinh, in_float32(_float_sinh)))
+tanh = or_by_numpy("tanh", torch.tanh)
 
 
 # Parts of floats

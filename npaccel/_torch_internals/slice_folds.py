@@ -1,6 +1,7 @@
-"""Fold slices of rows of integers, ``ufunc.reduceat``, in kernels of all threads.
+"""Fold slices of rows, ``ufunc.reduceat``, in kernels of all threads.
 
-NumPy's kernel, the other way, takes one core. Integers may be folded in any order, and floats not.
+NumPy's kernel, the other way, takes one core. Integers may be folded in any order. Sums of floats
+are those of the halves of a slice, as NumPy's are, with as small an error.
 
 Read from torch/_inductor/{ir.py,codegen/wrapper.py} of 2.11 and 2.13.
 """
@@ -20,7 +21,12 @@ from npaccel._torch_internals.host_calls import import_kernels
 from npaccel._torch_internals.mask_reads import define_kernel
 from npaccel._torch_internals.patching import patched
 
-_TYPES = {torch.int64: "int64_t", torch.int32: "int32_t"}
+_TYPES = {
+    torch.int64: "int64_t",
+    torch.int32: "int32_t",
+    torch.float64: "double",
+    torch.float32: "float",
+}
 #: How two vectors, or two elements, are folded.
 _FOLDS = {
     "add": "a + b",
@@ -31,6 +37,7 @@ _FOLDS = {
     "minimum": "less(a, b)",
 }
 _FOLDS |= {"fmax": _FOLDS["maximum"], "fmin": _FOLDS["minimum"], "subtract": _FOLDS["add"]}
+_OF_FLOATS = ("add", "maximum", "minimum")
 #: With fewer elements waking the other threads takes longer than folding.
 _MANY = 32768
 _KERNEL = """
@@ -38,11 +45,16 @@ _KERNEL = """
 using Lanes = at::vec::Vectorized<TYPE>;
 static inline Lanes greater(const Lanes& a, const Lanes& b) { return at::vec::maximum(a, b); }
 static inline Lanes less(const Lanes& a, const Lanes& b) { return at::vec::minimum(a, b); }
-static inline TYPE greater(const TYPE a, const TYPE b) { return a > b ? a : b; }
-static inline TYPE less(const TYPE a, const TYPE b) { return a < b ? a : b; }
+static inline TYPE greater(const TYPE a, const TYPE b) { return a > b || a != a ? a : b; }
+static inline TYPE less(const TYPE a, const TYPE b) { return a < b || a != a ? a : b; }
 template <typename T> static inline T fold(const T& a, const T& b) { return FOLD; }
-static inline TYPE fold_all(const TYPE* from, const TYPE* end)
+static TYPE fold_all(const TYPE* from, const TYPE* end)
 {
+    if (end - from > 64 * Lanes::size())
+    {
+        const TYPE* half = from + (end - from) / 2;
+        return fold(fold_all(from, half), fold_all(half, end));
+    }
     TYPE found = *from++;
     if (end - from >= Lanes::size())
     {
@@ -94,8 +106,9 @@ def _generating(original: Any) -> Any:
 
 def _fits(node: Any) -> bool:
     x, starts = node.inputs
+    of_floats = x.get_dtype().is_floating_point
     return (
-        node.constant_args[-1] in _FOLDS
+        node.constant_args[-1] in (_OF_FLOATS if of_floats else _FOLDS)
         and x.get_dtype() in _TYPES
         and starts.get_dtype() == torch.int64
         and [list(part.get_stride()) for part in node.inputs] == [[1], [1]]

@@ -1,0 +1,117 @@
+"""NumPy's kernels on parts of large arrays, in as many threads as torch has.
+
+NumPy computes in one thread, and lets go of the interpreter's lock meanwhile.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._workers import in_threads
+
+Array = np.ndarray[Any, Any]
+#: So many elements are worth a thread. Python's threads take 0.1 ms to begin and end together.
+PART = 1 << 18
+#: The same for kernels that read memory as fast as it is.
+_QUICK_PART = 1 << 21
+
+
+def _slices(size: int, elements: int, part: int = PART) -> list[slice]:
+    """Divide an axis for threads; there's one slice where more don't pay."""
+    count = max(1, min(torch.get_num_threads(), elements // part, size))
+    bounds = [size * i // count for i in range(count + 1)]
+    return [slice(*pair) for pair in itertools.pairwise(bounds)]
+
+
+def _run(compute: Callable[[slice], object], slices: list[slice]) -> None:
+    def silently(part: slice) -> None:
+        with np.errstate(all="ignore"):
+            compute(part)
+
+    in_threads(silently, slices, helps=True)
+
+
+def elementwise(function: Callable[..., Any], operands: Sequence[Array], dtype: Any) -> Array:
+    """Apply a function to the elements of arrays of one shape.
+
+    Parameters
+    ----------
+    function : callable
+        It takes the operands and `out`.
+    operands : sequence of ndarray
+    dtype : numpy.dtype
+        The result's.
+    """
+    out = np.empty(operands[0].shape, dtype)
+    arrays = [*operands, out]
+    if all(array.flags.c_contiguous for array in arrays):
+        arrays = [array.reshape(-1) for array in arrays]
+    else:
+        longest = int(np.argmax(out.shape))
+        arrays = [np.moveaxis(array, longest, 0) for array in arrays]
+
+    def compute(part: slice) -> None:
+        *given, target = (array[part] for array in arrays)
+        function(*given, out=target)
+
+    _run(compute, _slices(len(arrays[0]), out.size))
+    return out
+
+
+def along_axis(function: Callable[..., Any], x: Array, axis: int, dtype: Any) -> Array:
+    """Apply a function that takes an axis away.
+
+    Parameters
+    ----------
+    function : callable
+        It takes an array, the axis and `out`.
+    x : ndarray
+    axis : int
+    dtype : numpy.dtype
+        The result's.
+    """
+    axis %= x.ndim
+    out = np.empty(x.shape[:axis] + x.shape[axis + 1 :], dtype)
+    if not out.ndim:
+        return np.asarray(function(x, axis))
+    kept = int(np.argmax(out.shape))  # The axis that is divided, in the result and in x.
+    of_x = kept + (kept >= axis)
+
+    def compute(part: slice) -> None:
+        rows = (slice(None),) * of_x + (part,)
+        function(x[rows], axis, out=out[(slice(None),) * kept + (part,)])
+
+    is_quick = x.strides[axis] == x.itemsize
+    _run(compute, _slices(out.shape[kept], x.size, _QUICK_PART if is_quick else PART))
+    return out
+
+
+def reduceat(ufunc: np.ufunc, x: Array, starts: Array) -> Array:
+    """Fold slices of the last axis in the dtype of x, as `numpy.ufunc.reduceat` does."""
+    part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART
+    slices = _slices(len(starts), math.prod(x.shape), part)
+    ascending = len(slices) > 1 and bool((starts[1:] >= starts[:-1]).all()) and starts[0] >= 0
+    if not ascending or starts[-1] >= x.shape[-1]:
+        with np.errstate(all="ignore"):
+            return ufunc.reduceat(x, starts, -1, x.dtype)
+    out = np.empty((*x.shape[:-1], len(starts)), x.dtype)
+
+    def compute(part: slice) -> None:
+        if part.stop == len(starts):
+            found = ufunc.reduceat(x, starts[part], -1, x.dtype)
+        else:  # The start after the last one ends the last slice; its own has one element.
+            given = x[..., : starts[part.stop] + 1]
+            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], -1, x.dtype)[..., :-1]
+        out[..., part] = found
+
+    _run(compute, slices)
+    return out
+
+
+__all__ = ["PART", "along_axis", "elementwise", "reduceat"]
