@@ -21,6 +21,7 @@ from npaccel._numpy._dtypes import (
     to_torch,
 )
 from npaccel._numpy._indexing import fitted, value_for
+from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import is_symbolic
 
@@ -152,7 +153,7 @@ def _like_shape(make: _Maker) -> Callable[..., torch.Tensor]:
     ) -> torch.Tensor:
         check_placed(order, device)
         sizes, kind, where = _like(a, dtype, shape)
-        return make(sizes, kind, where)
+        return lying_like(make(sizes, kind, where), a, order)
 
     return create
 
@@ -181,7 +182,7 @@ def full_like(
     """`numpy.full_like`."""
     check_placed(order, device)
     sizes, kind, where = _like(a, dtype, shape)
-    return filled(sizes, fill_value, kind, where)
+    return lying_like(filled(sizes, fill_value, kind, where), a, order)
 
 
 # -- arrays of what is given
@@ -210,7 +211,10 @@ def array(
     found = as_tensor(object, None if dtype is None else as_dtype(dtype))
     if found is object and copy:
         found = found.clone()
-    found = _laid_out(found, order)
+    if found is object or not isinstance(object, torch.Tensor):
+        found = _laid_out(found, order)
+    else:
+        found = lying_like(found, object, order)
     if copy is False and found is not object:
         raise ValueError(
             "Unable to avoid copy while creating an array as requested; "

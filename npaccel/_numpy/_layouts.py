@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from npaccel._numpy._axes import reversed_axes
 from npaccel._torch_internals.sizes import surely
 
 
@@ -51,3 +52,65 @@ def _is_inner(axis: int, other: int, steps: Sequence[Sequence[Any]]) -> bool | N
 
 def _is_zero(*steps: Any) -> bool:
     return any(surely(step == 0) for step in steps)
+
+
+def lying_as_numpys(
+    found: torch.Tensor, operands: Sequence[torch.Tensor], order: str = "K"
+) -> torch.Tensor:
+    """Return what a ufunc computed, or a copy of it, that lies in memory as NumPy's does.
+
+    Parameters
+    ----------
+    found : tensor
+    operands : sequence of tensor
+        What it was computed from: all arrays that NumPy's iterator goes through.
+    order : {"K", "C", "F", "A"}
+        NumPy's keyword.
+    """
+    if found.ndim < 2:
+        return found
+    if order == "A":
+        order = "F" if all(reversed_axes(x).is_contiguous() for x in operands) else "C"
+    if order == "F":
+        return _in_order(found, list(reversed(range(found.ndim))))
+    if order == "C" or all(x.is_contiguous() for x in operands):
+        return found.contiguous()
+    return _in_order(found, axes_by_memory([steps_in(x, found.shape) for x in operands]))
+
+
+def lying_like(found: torch.Tensor, model: Any, order: str = "K") -> torch.Tensor:
+    """Return an array of a model's shape, or a copy of it, that lies in memory as the model does.
+
+    Parameters
+    ----------
+    found : tensor
+    model : object
+        If it isn't a tensor of as many axes, C order is meant by "K".
+    order : {"K", "C", "F", "A"}
+        NumPy's keyword.
+    """
+    if not isinstance(model, torch.Tensor):
+        return lying_as_numpys(found, [found], "C" if order == "K" else order)
+    if order != "K" or model.ndim != found.ndim:
+        return lying_as_numpys(found, [model], "C" if order == "K" else order)
+    if found.ndim < 2 or model.is_contiguous():
+        return found.contiguous()
+    return _in_order(found, _axes_by_stride(model))
+
+
+def _axes_by_stride(x: torch.Tensor) -> list[int]:
+    """Return the axes, those with the longest strides first, as NumPy sorts them for a copy."""
+    axes: list[int] = []
+    for axis, step in enumerate(x.stride()):
+        after = (i for i, other in enumerate(axes) if surely(x.stride(other) < step))
+        axes.insert(next(after, len(axes)), axis)
+    return axes
+
+
+def _in_order(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    """Return a tensor, or a copy of it, whose axes lie in memory in an order, outermost first."""
+    lying = x.permute(tuple(axes))
+    if lying.is_contiguous():
+        return x
+    back = sorted(range(x.ndim), key=axes.__getitem__)
+    return lying.contiguous().permute(tuple(back))

@@ -14,6 +14,7 @@ from npaccel._numpy._axes import NO_VALUE, call, check_placed, reversed_axes
 from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, check_cast, to_numpy, to_torch
 from npaccel._numpy._grids import diagonal
 from npaccel._numpy._indexing import getitem, setitem, value_for
+from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._manipulation import (
     matrix_transpose,
     ravel,
@@ -99,7 +100,7 @@ def copy(a: torch.Tensor, order: str = "C") -> torch.Tensor:
     check_placed(order)
     if order == "C":
         return a.clone(memory_format=torch.contiguous_format)
-    return a.clone()
+    return lying_like(a.clone(), a, order)
 
 
 @implements("numpy.ndarray.astype", elementwise=True)
@@ -115,7 +116,7 @@ def astype(
     kind = as_dtype(dtype)
     check_cast(to_numpy(a.dtype), kind, casting)
     found = cast(a, kind)
-    return found.clone() if copy and found is a else found
+    return lying_like(found.clone() if copy and found is a else found, a, order)
 
 
 if hasattr(np, "astype"):  # NumPy 2.1

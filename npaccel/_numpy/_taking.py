@@ -22,6 +22,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._grids import split_index
 from npaccel._numpy._index_keys import bounded
 from npaccel._numpy._indexing import getitem, restored, same_bits, selected, value_for
+from npaccel._numpy._layouts import lying_as_numpys
 from npaccel._numpy._manipulation import along
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape, concrete, is_symbolic
@@ -128,7 +129,8 @@ def where(condition: Any, /, *choices: Any) -> Any:
     chosen = cast(as_tensor(condition), BOOL)
     first, second = (_branch(_wrapped(part, kind), kind, chosen) for part in choices)
     broadcast_shape([chosen.shape, first.shape, second.shape])
-    return either(chosen, first, second)
+    seen = [part for part in (condition, *choices) if isinstance(part, torch.Tensor)]
+    return lying_as_numpys(either(chosen, first, second), seen or [chosen, first, second])
 
 
 def _branch(x: Any, kind: Any, like: torch.Tensor) -> torch.Tensor:

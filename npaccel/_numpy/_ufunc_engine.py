@@ -34,6 +34,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
     weak_type,
 )
+from npaccel._numpy._layouts import lying_as_numpys
 from npaccel._numpy._ufunc_integers import SIGNED, Compute, either
 
 _REPRESENTATIVE: dict[type, Any] = {bool: True, int: 1, float: 1.0, complex: 1j}
@@ -215,9 +216,15 @@ def call(
         found = _constant(kernel.ufunc, operands, request)
     else:
         found = compute(kernel, operands, outs, request)
-    if kernel.ufunc.nout == 1:
-        return deliver(found, outs[0], mask)
-    return tuple(deliver(part, out, mask) for part, out in zip(found, outs, strict=True))
+    parts = (found,) if kernel.ufunc.nout == 1 else found
+    seen = [*tensors, *(out for out in outs if out is not None)]
+    delivered = tuple(
+        lying_as_numpys(deliver(part, out, mask), seen, request.order)
+        if out is None
+        else deliver(part, out, mask)
+        for part, out in zip(parts, outs, strict=True)
+    )
+    return delivered[0] if kernel.ufunc.nout == 1 else delivered
 
 
 def compute(

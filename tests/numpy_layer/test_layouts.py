@@ -1,0 +1,72 @@
+"""How results lie in memory, which strides, `ravel("K")` and stores under indices show."""
+
+import numpy as np
+import pytest
+import torch
+from chapter import implementation
+
+import npaccel
+
+CALLS = {
+    "add": (np.add, 2, True),
+    "negative": (np.negative, 1, True),
+    "where": (np.where, 3, False),
+    "zeros_like": (np.zeros_like, 1, True),
+    "copy": (np.copy, 1, True),
+    "ndarray.copy": (np.ndarray.copy, 1, True),
+    "ndarray.astype": (lambda x, **kwargs: x.astype("f", **kwargs), 1, True),
+}
+
+
+def steps(x):
+    """The strides of axes of more than one element; NumPy's others are of many kinds."""
+    return [step for step, size in zip(x.strides, x.shape, strict=True) if size > 1]
+
+
+def drawn(rng, shape):
+    """Draw an array of any layout, and a tensor that lies alike."""
+    order, step = rng.permutation(len(shape)).astype(int), rng.integers(1, 3)
+    wide = np.zeros([shape[axis] * step for axis in order])
+    array = wide[(slice(None, None, step),) * len(shape)].transpose(np.argsort(order))
+    if rng.integers(5) == 0:
+        array = np.broadcast_to(array[:1], shape)
+    strides = [one // array.itemsize for one in array.strides]
+    return array, torch.as_strided(torch.from_numpy(wide), shape, strides)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_lie_in_memory_as_numpys(name):
+    function, count, ordered = CALLS[name]
+    call = implementation(f"numpy.{name}")
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        shape = rng.integers(1, 4, rng.integers(2, 5))
+        sizes = [np.where(rng.random(shape.size) < 0.25, 1, shape) for _ in range(count)]
+        arrays, given = zip(*(drawn(rng, tuple(map(int, one))) for one in sizes), strict=True)
+        kwargs = {"order": str(rng.choice(["K", "C", "F", "A"]))} if ordered else {}
+        wanted = function(*arrays, **kwargs)
+        if name == "ndarray.astype":
+            given = (*given, "f")
+        assert steps(call(*given, **kwargs).numpy()) == steps(wanted), (arrays, kwargs)
+
+
+def mixed(c, f, t, n):
+    return (
+        *(f % n, c + f, f + c, t + f, f + t, t + c, c == f, f + c[:, :1], np.maximum(t, f)),
+        *(np.divmod(f, t)[1], np.add(c, f, order="C"), np.add(c, 1, order="F")),
+        *(np.where(f > n, f, c), np.ones_like(f), np.full_like(t, n), t.copy(order="K")),
+        *((c + f.copy()).ravel("K"), (f * n).reshape(-1, order="A"), (f.T + c.T).ravel("K")),
+    )
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+def test_results_of_compiled_code_lie_as_numpys(backend, dynamic):
+    jitted = npaccel.jit(mixed, backend=backend, default_float="float64", dynamic=dynamic)
+    for sizes in [(3, 4, 5), (6, 5, 3)][: 1 + dynamic]:
+        c = np.arange(1.0, 1 + np.prod(sizes)).reshape(sizes)
+        f, t = np.asfortranarray(c) + 1, np.ascontiguousarray(c.transpose(1, 2, 0))
+        given = c, f, t.transpose(2, 0, 1), 3
+        for found, wanted in zip(jitted(*given), mixed(*given), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            assert found.strides == wanted.strides
