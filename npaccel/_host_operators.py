@@ -30,6 +30,14 @@ _library = torch.library.Library("npaccel", "DEF")  # type: ignore[no-untyped-ca
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 
 
+def usable(*tensors: torch.Tensor) -> bool:
+    """Whether NumPy's kernels may be called on tensors: on a CPU, no gradients asked for."""
+    return all(
+        tensor.device.type == "cpu" and not (tensor.requires_grad and torch.is_grad_enabled())
+        for tensor in tensors
+    )
+
+
 def as_array(value: Any) -> Any:
     """Return a tensor as an array of its memory, a list with one in it likewise, else the value."""
     if isinstance(value, torch.Tensor):

@@ -9,6 +9,7 @@ import torch
 
 import npaccel
 from npaccel import _host_kernels as host
+from npaccel import _linalg as linalg
 from npaccel._host_parts import PART
 from npaccel._numpy._ufunc_at import at
 from npaccel._numpy._ufuncs import BY_UFUNC
@@ -63,19 +64,31 @@ CALLS = {
     "unique": (host.unique, (X // 0.5, True), np.unique(X // 0.5)),
     "bincount": (host.bincount, (np.array([3, 1, 1]), 6), np.array([0, 2, 0, 1, 0, 0])),
     "poly": (host.poly, (X[0],), np.poly(X[0])),
-    "eigvalsh": (host.eigvalsh, (X @ X.T, "U"), np.linalg.eigvalsh(X @ X.T, "U")),
-    "svdvals": (host.svdvals, (X,), np.linalg.svdvals(X)),
-    "svd": (host.svd, (X, False), np.linalg.svd(X, False)),
-    "svd of integers": (host.svd, (np.ones((2, 3), int), True), np.linalg.svd(np.ones((2, 3)))),
-    "lstsq": (host.lstsq, (X, X[:, :2], None), np.linalg.lstsq(X, X[:, :2])),
-    "cond": (host.cond, (STACK, False), np.linalg.cond(STACK)),
-    "cond of integers": (host.cond, (np.eye(2, dtype=int), True), np.linalg.cond(np.eye(2), -2)),
-    "covariance": (host.covariance, (X.astype("q"), "float64", 4), np.cov(X.astype("q"))),
-    "correlation": (host.correlation, (X, "float64"), np.corrcoef(X)),
-    "matmul": (host.matmul, (STACK, STACK[0]), STACK @ STACK[0]),
-    "solve": (host.solve, (STACK, STACK[:1, :, :2]), np.linalg.solve(STACK, STACK[:1, :, :2])),
-    "inv": (host.inv, (STACK,), np.linalg.inv(STACK)),
-    "det": (host.det, (STACK,), np.linalg.det(STACK)),
+    "eigvalsh": (linalg.eigvalsh, (X @ X.T, "U"), np.linalg.eigvalsh(X @ X.T, "U")),
+    "svdvals": (linalg.svdvals, (X,), np.linalg.svdvals(X)),
+    "svd": (linalg.svd, (X, False), np.linalg.svd(X, False)),
+    "svd of integers": (
+        linalg.svd,
+        (np.ones((2, 3), int), True),
+        np.linalg.svd(np.ones((2, 3))),
+    ),
+    "lstsq": (linalg.lstsq, (X, X[:, :2], None), np.linalg.lstsq(X, X[:, :2])),
+    "cond": (linalg.cond, (STACK, False), np.linalg.cond(STACK)),
+    "cond of integers": (
+        linalg.cond,
+        (np.eye(2, dtype=int), True),
+        np.linalg.cond(np.eye(2), -2),
+    ),
+    "covariance": (linalg.covariance, (X.astype("q"), "float64", 4), np.cov(X.astype("q"))),
+    "correlation": (linalg.correlation, (X, "float64"), np.corrcoef(X)),
+    "matmul": (linalg.matmul, (STACK, STACK[0]), STACK @ STACK[0]),
+    "solve": (
+        linalg.solve,
+        (STACK, STACK[:1, :, :2]),
+        np.linalg.solve(STACK, STACK[:1, :, :2]),
+    ),
+    "inv": (linalg.inv, (STACK,), np.linalg.inv(STACK)),
+    "det": (linalg.det, (STACK,), np.linalg.det(STACK)),
     "extreme_position": (host.extreme_position, (X, 1, True), np.argmax(X, 1)),
 }
 
@@ -194,6 +207,24 @@ def test_vector_kernels_that_threads_do_not_outdo_are_numpys(
         BY_UFUNC[getattr(np, name)].compute(x)
     assert sorted(called) == sorted(name for name in named if host._SLOWER[name] > slower)
     assert {"arctan", "cbrt", "expm1"} <= named
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n", "numpys"),
+    [
+        *(("float64", 1000, True), ("complex128", 1000, True)),
+        *(("float32", 1000, False), ("float64", 999, False), ("int64", 1000, False)),
+    ],
+)
+def test_large_products_are_numpys_where_torchs_blas_is_for_other_processors(
+    monkeypatch, dtype, n, numpys
+):
+    for other in (True, False):
+        monkeypatch.setattr(linalg, "_is_mkl_on_another_processor", lambda other=other: other)
+        x = torch.empty((n, n), dtype=getattr(torch, dtype))
+        assert linalg.product_usable(n**3, x, x) == (other and numpys)
+        if dtype == "float64":
+            assert not linalg.product_usable(n**3, x.requires_grad_(), x)
 
 
 def test_long_rows_of_integers_and_orders_of_equal_ones_are_numpys(monkeypatch):

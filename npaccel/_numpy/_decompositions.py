@@ -9,6 +9,7 @@ import torch
 from numpy.linalg import LinAlgError
 
 from npaccel import _host_kernels as host
+from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, narrow, to_numpy
 from npaccel._numpy._norms import check_float, singular_values
 from npaccel._numpy._table import implements
@@ -119,7 +120,7 @@ def eigvalsh(a: Any, UPLO: str = "L") -> torch.Tensor:
 def _eigenvalues(x: torch.Tensor, triangle: str = "L") -> torch.Tensor:
     """Return the eigenvalues of Hermitian matrices; on a CPU NumPy's LAPACK is the faster one."""
     if host.usable(x):
-        return host.eigvalsh(x, triangle)
+        return host_linalg.eigvalsh(x, triangle)
     return torch.linalg.eigvalsh(x, UPLO=triangle)  # type: ignore[no-any-return]
 
 
@@ -156,7 +157,7 @@ def svd(
     full = bool(full_matrices)
     if host.usable(x):
         # A pass over integers of their own would wake threads that are in BLAS's way.
-        return _SVDResult(*host.svd(as_tensor(a) if x.dtype == torch.float64 else x, full))
+        return _SVDResult(*host_linalg.svd(as_tensor(a) if x.dtype == torch.float64 else x, full))
     return _SVDResult(*torch.linalg.svd(x, full_matrices=full))
 
 

@@ -15,6 +15,7 @@ import torch
 from numpy.linalg import LinAlgError
 
 from npaccel import _host_kernels as host
+from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._axes import NO_VALUE, axis_of, call
 from npaccel._numpy._decompositions import (
     AT_RUN_TIME,
@@ -37,7 +38,7 @@ _SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 
 def _is_small(x: torch.Tensor, *others: torch.Tensor) -> bool:
     """Whether NumPy computes a stack of small matrices."""
-    return host.stack_usable(x.shape[-1] ** 3, x, *others)
+    return host_linalg.stack_usable(x.shape[-1] ** 3, x, *others)
 
 
 @implements(np.linalg.solve, note=AT_RUN_TIME)
@@ -55,7 +56,7 @@ def solve(a: Any, b: Any) -> torch.Tensor:
         )
     # With as many dimensions as `a`, torch can't take a stack of vectors for a matrix.
     y = y.reshape((1,) * (x.ndim - y.ndim) + tuple(y.shape))
-    found: torch.Tensor = (host.solve if _is_small(x, y) else torch.linalg.solve)(x, y)
+    found: torch.Tensor = (host_linalg.solve if _is_small(x, y) else torch.linalg.solve)(x, y)
     return found.squeeze(-1) if vector else found
 
 
@@ -63,7 +64,7 @@ def solve(a: Any, b: Any) -> torch.Tensor:
 def inv(a: Any) -> torch.Tensor:
     """`numpy.linalg.inv`."""
     x = square(a)
-    found: torch.Tensor = (host.inv if _is_small(x) else torch.linalg.inv)(x)
+    found: torch.Tensor = (host_linalg.inv if _is_small(x) else torch.linalg.inv)(x)
     return found
 
 
@@ -71,7 +72,7 @@ def inv(a: Any) -> torch.Tensor:
 def det(a: Any) -> torch.Tensor:
     """`numpy.linalg.det`."""
     x = square(a)
-    found: torch.Tensor = (host.det if _is_small(x) else torch.linalg.det)(x)
+    found: torch.Tensor = (host_linalg.det if _is_small(x) else torch.linalg.det)(x)
     return found
 
 
@@ -160,7 +161,7 @@ def cond(x: Any, p: Any = None) -> torch.Tensor:
         check_stacked(a)
         if host.usable(a):
             # A pass over integers of their own would wake threads that are in BLAS's way.
-            return host.cond(as_tensor(x) if a.dtype == torch.float64 else a, p == -2)
+            return host_linalg.cond(as_tensor(x) if a.dtype == torch.float64 else a, p == -2)
         values = svd(a, compute_uv=False)
         first, last = values[..., 0], values[..., -1]
         found = last / first if p == -2 else first / last
@@ -217,7 +218,7 @@ def least_squares(
     if m != b.shape[0]:
         raise LinAlgError("Incompatible dimensions")
     if host.usable(a, b) and not isinstance(rcond, torch.Tensor):
-        solution, sums, rank, values = host.lstsq(a, b, rcond)
+        solution, sums, rank, values = host_linalg.lstsq(a, b, rcond)
         return solution.squeeze(-1) if vector else solution, rank, values, sums
     x, y = prepared(a, b)
     if rcond is None:

@@ -10,6 +10,7 @@ import torch
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from npaccel import _host_kernels as host
+from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._axes import axes_of, axis_of
 from npaccel._numpy._dtypes import as_tensor, cast, narrow, to_numpy
 from npaccel._numpy._table import implements
@@ -66,7 +67,7 @@ def _along(x: torch.Tensor, order: Any, axis: int, keepdims: bool) -> torch.Tens
 
 def singular_values(x: torch.Tensor) -> torch.Tensor:
     """Return the singular values of matrices; on a CPU NumPy's LAPACK is the faster one."""
-    return host.svdvals(x) if host.usable(x) else torch.linalg.svdvals(x)
+    return host_linalg.svdvals(x) if host.usable(x) else torch.linalg.svdvals(x)
 
 
 def _singular(

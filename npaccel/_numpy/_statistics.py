@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from npaccel import _host_kernels as host
+from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._axes import NO_VALUE, Axis, at_least_zero, axes_of, call, count_over, over_axes
 from npaccel._numpy._dtypes import (
     FLOAT64,
@@ -154,7 +155,7 @@ def cov(
         w = a if w is None else w * a
     if w is None and _are_numpys(rows, own):
         divisor = _divisor(x.shape[1], w, aweights, ddof)
-        return host.covariance(rows, own.name, divisor).squeeze()
+        return host_linalg.covariance(rows, own.name, divisor).squeeze()
     average_of_rows = torch.mean(x, 1, True) if w is None else (x * w).sum(1, True) / w.sum()
     x = cast(x - average_of_rows, to_numpy(x.dtype))
     weighted = x if w is None else x * w
@@ -173,7 +174,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     """`numpy.corrcoef`, kept within -1 and 1."""
     rows, own = _observations(x, y, rowvar, dtype)
     if rows.shape[0] > 1 and _are_numpys(rows, own):
-        return host.correlation(rows, own.name)
+        return host_linalg.correlation(rows, own.name)
     c = cov(rows, dtype=own)
     if c.ndim == 0:
         return c / c

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _host_kernels as host
+from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._axes import NO_VALUE, given
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, is_scalar, to_numpy
 from npaccel._numpy._ufunc_engine import (
@@ -62,8 +62,8 @@ def _matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return _sum_of_products(a, b)
     if a.ndim > 1 and b.ndim > 1 and a.dtype == b.dtype:
         size = a.shape[-2] * a.shape[-1] * b.shape[-1]
-        if host.stack_usable(size, a, b):
-            return _sum_of_products(a, b) if size <= _TINY else host.matmul(a, b)
+        if host_linalg.product_usable(size, a, b):
+            return _sum_of_products(a, b) if size <= _TINY else host_linalg.matmul(a, b)
     return torch.matmul(a, b)
 
 

@@ -1,0 +1,186 @@
+"""NumPy's products of matrices and its LAPACK as torch operators; see `_host_kernels`."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._host_operators import Array, Form, kernel, several, usable
+
+#: Stacks of matrices with so many multiplications each are NumPy's: torch's threads wait for each
+#: other at every one of them.
+_SMALL = 4096
+
+
+def stack_usable(multiplications: Any, *stacks: torch.Tensor) -> bool:
+    """Whether NumPy's loop over a stack of small matrices is the faster one.
+
+    Parameters
+    ----------
+    multiplications : int or torch.SymInt
+        How many one matrix takes.
+    *stacks : torch.Tensor
+        The operands, with more than two dimensions one of them.
+    """
+    small = isinstance(multiplications, int) and multiplications <= _SMALL
+    return small and any(x.ndim > 2 for x in stacks) and usable(*stacks)
+
+
+#: From so many multiplications of float64 on NumPy's BLAS is the faster one where torch's isn't
+#: made for the processor: its threads stay awake for a while, in the way of code that follows.
+_LARGE = 10**9
+
+
+def product_usable(multiplications: Any, a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether NumPy's product is the faster one: of small matrices in stacks, or of large ones.
+
+    Parameters
+    ----------
+    multiplications : int or torch.SymInt
+        How many the product of two matrices takes.
+    a, b : torch.Tensor
+        Matrices or stacks of them, of one dtype.
+    """
+    if stack_usable(multiplications, a, b):
+        return True
+    large = isinstance(multiplications, int) and multiplications >= _LARGE
+    of_doubles = a.dtype in (torch.float64, torch.complex128)
+    return large and of_doubles and usable(a, b) and _is_mkl_on_another_processor()
+
+
+@functools.cache
+def _is_mkl_on_another_processor() -> bool:
+    """Whether torch's BLAS is Intel's, and the processor not: MKL's AVX512 is for their own."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+    has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    return has_mkl and "AuthenticAMD" in text
+
+
+def _product(a: torch.Tensor, b: torch.Tensor) -> Form:
+    found = torch.matmul(a, b)
+    return found.shape, found.dtype
+
+
+@kernel("matmul(Tensor a, Tensor b) -> Tensor", _product)
+def matmul(a: Array, b: Array) -> Array:
+    """`numpy.matmul` of matrices of one dtype, or of stacks of them."""
+    return np.matmul(a, b)  # type: ignore[no-any-return]
+
+
+def _solution(a: torch.Tensor, b: torch.Tensor) -> Form:
+    stack = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])  # type: ignore[no-untyped-call]
+    return (*stack, *b.shape[-2:]), b.dtype
+
+
+@kernel("solve(Tensor a, Tensor b) -> Tensor", _solution)
+def solve(a: Array, b: Array) -> Array:
+    """`numpy.linalg.solve` of stacks of matrices."""
+    return np.linalg.solve(a, b)
+
+
+@kernel("inv(Tensor x) -> Tensor", lambda x: (x.shape, x.dtype))
+def inv(x: Array) -> Array:
+    """`numpy.linalg.inv`."""
+    return np.linalg.inv(x)
+
+
+@kernel("det(Tensor x) -> Tensor", lambda x: (x.shape[:-2], x.dtype))
+def det(x: Array) -> Array:
+    """`numpy.linalg.det` of stacks of matrices."""
+    return np.linalg.det(x)  # type: ignore[no-any-return]
+
+
+def _spectrum(x: torch.Tensor, *_: Any) -> Form:
+    shorter: Any = torch.sym_min(x.shape[-2], x.shape[-1])  # type: ignore[no-untyped-call]
+    return (*x.shape[:-2], shorter), x.dtype.to_real()
+
+
+@kernel("eigvalsh(Tensor x, str uplo) -> Tensor", _spectrum)
+def eigvalsh(x: Array, uplo: Any) -> Array:
+    """`numpy.linalg.eigvalsh`."""
+    return np.linalg.eigvalsh(x, uplo)
+
+
+@kernel("svdvals(Tensor x) -> Tensor", _spectrum)
+def svdvals(x: Array) -> Array:
+    """`numpy.linalg.svd` without vectors."""
+    return np.linalg.svd(x, compute_uv=False)
+
+
+def _lapack_dtype(x: torch.Tensor) -> torch.dtype:
+    return x.dtype if x.is_floating_point() or x.is_complex() else torch.float64
+
+
+def _singular(x: torch.Tensor, full: bool) -> list[Form]:
+    *stack, m, n = x.shape
+    shorter: Any = torch.sym_min(m, n)  # type: ignore[no-untyped-call]
+    dtype = _lapack_dtype(x)
+    left, right = (*stack, m, m if full else shorter), (*stack, n if full else shorter, n)
+    return [(left, dtype), ((*stack, shorter), dtype.to_real()), (right, dtype)]
+
+
+@several("svd(Tensor x, bool full) -> Tensor[]", _singular)
+def svd(x: Array, full: bool) -> Sequence[Array]:
+    """`numpy.linalg.svd`."""
+    return np.linalg.svd(x, full)
+
+
+def _least_squares(a: torch.Tensor, b: torch.Tensor, _: float | None) -> list[Form]:
+    dtype = torch.promote_types(_lapack_dtype(a), _lapack_dtype(b))
+    (m, n), k = a.shape, b.shape[1]
+    shorter: Any = torch.sym_min(m, n)  # type: ignore[no-untyped-call]
+    real = dtype.to_real()
+    return [((n, k), dtype), ((k,), real), ((), torch.int32), ((shorter,), real)]
+
+
+@several("lstsq(Tensor a, Tensor b, float? rcond) -> Tensor[]", _least_squares)
+def lstsq(a: Array, b: Array, rcond: float | None) -> Sequence[Array]:
+    """`numpy.linalg.lstsq` of matrices; zeros where it leaves sums of squared errors out."""
+    found, sums, rank, values = np.linalg.lstsq(a, b, rcond)
+    sums = sums if sums.size == b.shape[1] else np.zeros(b.shape[1], sums.dtype)
+    return found, sums, np.asarray(rank, np.int32), values
+
+
+def _condition(x: torch.Tensor, _: bool) -> Form:
+    return x.shape[:-2], _lapack_dtype(x).to_real()
+
+
+@kernel("cond(Tensor x, bool smallest) -> Tensor", _condition)
+def cond(x: Array, smallest: bool) -> Array:
+    """`numpy.linalg.cond` by singular values: the largest by the smallest, or the reverse."""
+    return np.linalg.cond(x, -2 if smallest else 2)  # type: ignore[no-any-return]
+
+
+def _squared(x: torch.Tensor, dtype: str, *_: Any) -> Form:
+    return (x.shape[0], x.shape[0]), getattr(torch, dtype)
+
+
+@kernel("covariance(Tensor x, str dtype, SymInt divisor) -> Tensor", _squared)
+def covariance(x: Array, dtype: str, divisor: int) -> Array:
+    """Covariances of the rows: `numpy.cov`, whose product BLAS computes one half of only.
+
+    Integers are cast here as well: threads of a loop before it would spin beside BLAS's.
+    """
+    x = x.astype(dtype, copy=False)
+    x = x - x.mean(1, keepdims=True)
+    found = np.dot(x, x.T)
+    with np.errstate(all="ignore"):
+        found *= np.true_divide(1, divisor)
+    return found  # type: ignore[no-any-return]
+
+
+@kernel("correlation(Tensor x, str dtype) -> Tensor", _squared)
+def correlation(x: Array, dtype: str) -> Array:
+    """`numpy.corrcoef` of rows of real numbers."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.atleast_2d(np.corrcoef(x, dtype=dtype))
