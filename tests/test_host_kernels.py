@@ -9,7 +9,7 @@ import torch
 
 import npaccel
 from npaccel import _host_kernels as host
-from npaccel import _linalg as linalg
+from npaccel import _host_linalg as linalg
 from npaccel._host_parts import PART
 from npaccel._numpy._ufunc_at import at
 from npaccel._numpy._ufuncs import BY_UFUNC
