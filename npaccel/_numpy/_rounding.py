@@ -22,6 +22,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import concrete, is_symbolic
 from npaccel._numpy._ufunc_integers import either
+from npaccel._torch_internals.sizes import surely
 
 _NO_BOUND: Any = object()
 
@@ -86,22 +87,33 @@ def _clipped(x: torch.Tensor, low: Any, high: Any, out: Any, kwargs: Any) -> tor
     if as_dtype(kwargs["dtype"]).kind == "c":
         kept = _within(*(as_tensor(part, as_dtype(kwargs["dtype"])) for part in (x, *bounds)))
         return call(np.positive, kept, out=out, **kwargs)  # type: ignore[no-any-return]
-    if as_dtype(kwargs["dtype"]).kind == "f" and any(map(_may_be_zero, bounds)):
+    if as_dtype(kwargs["dtype"]).kind == "f" and _keeps_equals(x, bounds, kwargs["dtype"]):
         kept = call(np.positive, x, **inner)
         for bounded, bound in zip((np.maximum, np.minimum), bounds, strict=True):
             found = call(bounded, kept, bound, **inner)
-            is_tied = _may_be_zero(bound)
-            kept = either(call(np.equal, kept, bound), kept, found) if is_tied else found
+            kept = either(call(np.equal, kept, bound), kept, found)
         return call(np.positive, kept, out=out, **kwargs)  # type: ignore[no-any-return]
     above = call(np.maximum, x, bounds[0], **inner)
     return call(np.minimum, above, bounds[1], out=out, **kwargs)  # type: ignore[no-any-return]
 
 
+def _keeps_equals(x: torch.Tensor, bounds: list[Any], dtype: Any) -> bool:
+    """Whether NumPy keeps what equals a bound, and with it the sign of a zero.
+
+    It does where there's one bound of each kind for all elements, and for float16; else the
+    bound's sign stays. For bounds of many rows NumPy's own choice depends on their length.
+    """
+    if as_dtype(dtype).itemsize == 2:
+        return True
+    arrays = [bound for bound in bounds if isinstance(bound, torch.Tensor) and bound.ndim]
+    if not arrays:
+        return any(map(_may_be_zero, bounds))
+    return not surely(x.numel() == 1) and all(surely(one.numel() == 1) for one in arrays)
+
+
 def _may_be_zero(bound: Any) -> bool:
-    """Whether what equals a bound, one for all, may have another sign, which NumPy keeps."""
-    if isinstance(bound, torch.Tensor):
-        return not bound.ndim
-    return is_symbolic(bound) or bound == 0
+    """Whether what equals a bound may have another sign."""
+    return isinstance(bound, torch.Tensor) or is_symbolic(bound) or bound == 0
 
 
 def _within(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

@@ -179,8 +179,42 @@ def _complex_fmin(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 _complex_less_equal = _complex_order(operator.lt, operator.le)
-maximum = complex_or(_complex_maximum, integers.by_order(torch.maximum))
-minimum = complex_or(_complex_minimum, integers.by_order(torch.minimum))
+
+
+@functools.cache
+def _first_of_equals(ufunc: np.ufunc, dtype: torch.dtype) -> bool:
+    """Whether NumPy chooses the first of two zeros of different sign, on this processor."""
+    kind = str(dtype).removeprefix("torch.")
+    return not np.signbit(ufunc(np.zeros(1, kind), np.full(1, -0.0, kind))[0])
+
+
+def _extreme(ufunc: np.ufunc, native: Compute, better: Compute, as_good: Compute) -> Compute:
+    """Choose one of two real numbers; of two zeros the one that NumPy chooses.
+
+    Inductor's code for CPUs chooses as NumPy does with vectors, but for float16. torch's own
+    kernels choose one zero in vectors and the other in what is left over, and GPUs the greater.
+    """
+
+    def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        if not a.dtype.is_floating_point or a.requires_grad or b.requires_grad:
+            return native(a, b)  # type: ignore[no-any-return]
+        compiled = type(a) is not torch.Tensor and a.device.type == "cpu"
+        first = _first_of_equals(ufunc, a.dtype)
+        if compiled and not first:
+            return native(a, b)  # type: ignore[no-any-return]
+        return _choose((as_good if first else better)(a, b) | torch.isnan(a), a, b)
+
+    return kernel
+
+
+maximum = complex_or(
+    _complex_maximum,
+    integers.by_order(_extreme(np.maximum, torch.maximum, operator.gt, operator.ge)),
+)
+minimum = complex_or(
+    _complex_minimum,
+    integers.by_order(_extreme(np.minimum, torch.minimum, operator.lt, operator.le)),
+)
 
 
 def _ignoring_nan(op: Compute) -> Compute:
@@ -264,6 +298,14 @@ def _by_parts(op: Compute) -> Compute:
 
 add = complex_or(_by_parts(operator.add), integers.by_bits(operator.add))
 subtract = complex_or(_by_parts(operator.sub), integers.by_bits(operator.sub))
+
+
+def _complex_negative(x: torch.Tensor) -> torch.Tensor:
+    """Negate both parts: torch's own vectors subtract from 0, which is 0.0 for 0.0."""
+    return torch.view_as_complex(-torch.view_as_real(torch.resolve_conj(x)))
+
+
+negative = complex_or(_complex_negative, integers.by_bits(torch.neg))
 
 
 def _complex_power(a: torch.Tensor, b: Operand) -> torch.Tensor:

@@ -36,7 +36,7 @@ KERNELS: tuple[Kernel, ...] = (
         "an integer array to a negative power in an array doesn't raise",
     ),
     Kernel(np.float_power, kernels.power, "right", 16),
-    Kernel(np.negative, integers.by_bits(torch.neg)),
+    Kernel(np.negative, kernels.negative),
     Kernel(np.positive, kernels.copy),
     Kernel(np.absolute, kernels.absolute, tolerance=4),
     Kernel(np.fabs, torch.abs),

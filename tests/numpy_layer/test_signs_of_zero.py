@@ -30,6 +30,17 @@ FUNCTIONS = {
         *(np.clip(a, 0, 2), np.clip(b, -2, 0), a.clip(0.0, 1.0), np.clip(a, -0.0, 2)),
         *(np.clip(a, np.float64(0), 2), np.clip(b, -1, b[0] * 0)),
     ),
+    "extremes": lambda a, b: (
+        *(np.maximum(a, -a), np.minimum(a, -a), np.maximum(a, 0), np.minimum(0, a)),
+        *(np.maximum(a, -0.0), np.minimum(-0.0, a), np.maximum(a[0], -a), np.minimum(-a, a[0])),
+        *(np.clip(a, 0, None), np.clip(a, None, 0), np.maximum(a[0], -a[0])),
+    ),
+    "bounds": lambda a, b: (
+        *(np.clip(a, -a, 2), a.clip(0, -a), np.clip(a, -a[0], -a), np.clip(a, -2, -a)),
+        *(np.clip(np.stack([a, b]), -a, 2), np.clip(np.stack([a, a]), -a[:1], 2)),
+        *(np.clip(np.stack([a, a, a]).T, -a[:, None], 2), np.clip(a[None], -a[:, None], 2)),
+        *(np.clip(np.stack([a, b]), np.stack([-a[:1], b[:1]]), 2), np.clip(a[0], -a, 2)),
+    ),
     "running": lambda a, b: (
         *(np.cumsum(a), np.add.accumulate(a[None], axis=1), np.nancumsum(a)),
         *(np.cumsum(np.concatenate([a, b, a])), np.subtract.accumulate(a), np.cumsum(a[a < 1])),
