@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._dtypes import as_tensor, is_scalar, to_numpy
+from npaccel._numpy._dtypes import DType, as_tensor, is_scalar, to_numpy
 from npaccel._numpy._ufunc_engine import is_symbolic
 from npaccel._numpy._ufuncs import IMPLEMENTATIONS
 
@@ -177,15 +178,32 @@ def power(a: Any, b: Any, out: torch.Tensor | None = None, *, of_array: bool = F
     of_array : bool
         Whether a tensor without dimensions stands for an array, not for a scalar.
     """
-    fast = _POWERS.get(b) if _is_plain_number(b) else None
-    if fast is not None and isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
-        known = np.ones(1, dtype=to_numpy(a.dtype))
-        # integers have the path for squares only; NumPy's bools become int8 by it
-        if known.dtype.kind in "fc" or (
-            fast is np.square and (known**b).dtype == np.square(known).dtype
-        ):
-            return IMPLEMENTATIONS[fast](a, out=out)
+    ufunc = None
+    if _is_plain_number(b) and isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
+        ufunc = _ufunc_of_power(to_numpy(a.dtype), type(b).__name__, b)
+    if ufunc is not None:
+        return IMPLEMENTATIONS[ufunc](a, out=out)
     return IMPLEMENTATIONS[np.power](a, b, out=out)
+
+
+@functools.lru_cache(maxsize=256)
+def _ufunc_of_power(dtype: DType, kind: str, exponent: float) -> np.ufunc | None:
+    """Return what the installed NumPy's arrays compute for a power, if it isn't `power`.
+
+    `kind` keeps 2 apart from 2.0: complex numbers may have a path for one of them only.
+    """
+    fast = _POWERS.get(exponent)
+    if fast is None or dtype.kind == "f":
+        return fast
+    if dtype.kind != "c":  # There's one for squares only; NumPy's bools become int8 by it.
+        known = np.ones(1, dtype)
+        squares = fast is np.square and (known**exponent).dtype == np.square(known).dtype
+        return fast if squares else None
+    ends = (-np.inf, -0.0, 1e30, np.inf)
+    known = np.array([complex(real, imag) for real in ends for imag in ends], dtype)
+    with np.errstate(all="ignore"):
+        found, other = (np.asarray(x).tobytes() for x in (known**exponent, fast(known)))
+    return fast if found == other else None
 
 
 def _is_plain_number(b: Any) -> bool:

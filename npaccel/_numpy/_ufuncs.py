@@ -41,7 +41,13 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.absolute, kernels.absolute, tolerance=4),
     Kernel(np.fabs, torch.abs),
     Kernel(np.square, kernels.square, tolerance=4),
-    Kernel(np.reciprocal, kernels.integers_or(integers.reciprocal, torch.reciprocal), tolerance=4),
+    Kernel(
+        np.reciprocal,
+        kernels.integers_or(
+            integers.reciprocal, kernels.complex_or(kernels.complex_reciprocal, torch.reciprocal)
+        ),
+        tolerance=4,
+    ),
     Kernel(np.sign, kernels.sign, tolerance=4),
     Kernel(np.conjugate, kernels.conjugate),
     Kernel(np.heaviside, kernels.heaviside),

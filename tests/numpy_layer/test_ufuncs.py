@@ -392,6 +392,21 @@ def test_powers_of_arrays(code, power):
     )
 
 
+@pytest.mark.parametrize("power", [-1, 0, 1, 2, 0.5, 2.0, 1.0, -1.0, 3, -2, -5.0, 7, 99])
+@pytest.mark.parametrize("code", ["F", "D"])
+def test_powers_of_complex_numbers_without_end(code, power):
+    """NumPy has a shorter way for the integer -1, and multiplies for other whole numbers."""
+    ends = (-np.inf, np.inf, -0.0, 2.0)
+    x = np.array([complex(a, b) for a in ends for b in ends], code)
+    found = _operators.binary(operator.pow, torch.from_numpy(x), power).numpy()
+    for part in ("real", "imag"):
+        wanted = getattr(x**power, part)
+        np.testing.assert_allclose(getattr(found, part), wanted, rtol=1e-6)
+        known = ~np.isnan(wanted)
+        signs = [np.signbit(each[known]) for each in (getattr(found, part), wanted)]
+        np.testing.assert_array_equal(*signs)
+
+
 def test_fast_powers_have_the_values_of_ndarray():
     x = np.array([-np.inf, -0.0, 4.0])
     found = _operators.binary(operator.pow, torch.from_numpy(x), 0.5)
