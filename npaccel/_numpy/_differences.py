@@ -63,11 +63,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "power power.outer ndarray.__pow__ ndarray.__rpow__ ndarray.__ipow__",
     ),
     Difference(
-        "large-quotient",
-        "floats whose quotient overflows give NaN",
-        "remainder fmod divmod floor_divide *.outer ndarray.__*mod__ ndarray.__*floordiv__",
-    ),
-    Difference(
         "cancellation",
         "near zero the last digits that are lost to cancellation are others",
         "log1p logaddexp logaddexp2 logaddexp.* logaddexp2.*",

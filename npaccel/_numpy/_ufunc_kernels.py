@@ -249,18 +249,43 @@ def logical(op: Compute) -> Compute:
 # Arithmetic
 
 
-@in_float32
-def _float_remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _fmod(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the rest of a division that rounds to zero; torch's is NaN if the quotient overflows.
+
+    So the rest is taken by multiples of the divisor first, which are floats, too.
+    """
+    exponent = 104 if b.dtype == torch.float32 else 1000
+    steps = [b]
+    for _ in range(2):  # Two are enough for the largest number and the least divisor.
+        far = torch.isfinite(a) & (torch.abs(a / steps[-1]) > 2.0 ** (exponent + 16))
+        steps.append(torch.where(far & (b != 0), steps[-1] * 2.0**exponent, steps[-1]))
+    for step in reversed(steps):
+        a = torch.fmod(a, step)
+    return a
+
+
+def _by_rests(compute: Compute) -> Compute:
+    """Make a kernel from one that is given how the rest of a division is taken."""
+
+    def kernel(a: Operand, b: Operand) -> Any:
+        is_large = isinstance(b, int | float) and abs(b) >= 1  # no quotient overflows then
+        is_half = dtype_of_first(a, b) == torch.float16
+        rest_of = torch.fmod if is_large or is_half else _fmod
+        return _tensors(in_float32(functools.partial(compute, rest_of)))(a, b)
+
+    return kernel
+
+
+def _float_remainder(rest_of: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the remainder with the divisor's sign, a zero's sign included."""
-    rest = torch.fmod(a, b)
+    rest = rest_of(a, b)
     moved = torch.where((b < 0) != (rest < 0), rest + b, rest)
     return torch.where(rest != 0, moved, torch.copysign(torch.zeros_like(moved), b))
 
 
-@in_float32
-def _float_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _float_floor_divide(rest_of: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Divide and floor without rounding up first (1 // 0.1 is 9, though 1 / 0.1 is 10)."""
-    rest = torch.fmod(a, b)
+    rest = rest_of(a, b)
     plain = a / b
     quotient = (a - rest) / b
     quotient = torch.where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1, quotient)
@@ -270,15 +295,16 @@ def _float_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.where(b == 0, plain, floor)
 
 
-@in_float32
-def _float_divmod(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return _float_floor_divide(a, b), _float_remainder(a, b)
+def _float_divmod(
+    rest_of: Compute, a: torch.Tensor, b: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return _float_floor_divide(rest_of, a, b), _float_remainder(rest_of, a, b)
 
 
-floor_divide = integers_or(integers.floor_divide, _tensors(_float_floor_divide))
-remainder = integers_or(integers.remainder, _tensors(_float_remainder))
-fmod = integers_or(integers.fmod, _tensors(torch.fmod))
-divmod_ = integers_or(integers.divmod_, _tensors(_float_divmod))
+floor_divide = integers_or(integers.floor_divide, _by_rests(_float_floor_divide))
+remainder = integers_or(integers.remainder, _by_rests(_float_remainder))
+fmod = integers_or(integers.fmod, _by_rests(lambda rest_of, a, b: rest_of(a, b)))
+divmod_ = integers_or(integers.divmod_, _by_rests(_float_divmod))
 
 
 def _by_parts(op: Compute) -> Compute:

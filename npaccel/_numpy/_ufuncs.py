@@ -16,7 +16,6 @@ from npaccel._numpy._ufunc_integers import Compute
 from npaccel._numpy._ufunc_products import gufunc, matmul, matvec, vecdot, vecmat
 
 _COMPLEX_NOTE = "complex results may differ in the last bits, and near infinities"
-_FMOD_NOTE = "floats whose quotient overflows give NaN"
 
 KERNELS: tuple[Kernel, ...] = (
     # arithmetic
@@ -25,8 +24,8 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.multiply, integers.by_bits(operator.mul), "both", 4, _COMPLEX_NOTE),
     Kernel(np.divide, kernels.divide, "right", 4, _COMPLEX_NOTE),
     Kernel(np.floor_divide, kernels.floor_divide, "right"),
-    Kernel(np.remainder, kernels.remainder, "right", note=_FMOD_NOTE),
-    Kernel(np.fmod, kernels.fmod, "right", note=_FMOD_NOTE),
+    Kernel(np.remainder, kernels.remainder, "right"),
+    Kernel(np.fmod, kernels.fmod, "right"),
     Kernel(np.divmod, kernels.divmod_, "right"),
     Kernel(
         np.power,

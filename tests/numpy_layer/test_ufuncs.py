@@ -18,7 +18,6 @@ UFUNCS = [k.ufunc for k in _ufuncs.KERNELS]
 PRODUCTS = [k.ufunc for k in _ufuncs.PRODUCT_KERNELS]
 MIXED = ["bB", "lL", "Ll", "?b", "fl", "dl", "ei", "lf", "fD"]
 EXTREMA = (np.maximum, np.minimum, np.fmax, np.fmin)
-FLOAT_DIVISION = (np.floor_divide, np.remainder, np.fmod, np.divmod)
 name = lambda f: f.__name__  # noqa: E731 - pytest's way to name a parameter
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -74,8 +73,6 @@ def defined(ufunc, operands):
         keep = np.isfinite(a) & np.isfinite(b) & (np.abs(np.log(np.abs(a))) < 60)
     if ufunc is np.multiply and a.dtype.kind == "c":
         keep = np.isfinite(a) & np.isfinite(b)
-    if ufunc in FLOAT_DIVISION and np.result_type(a, b).kind == "f":
-        keep = ~np.isinf(a / b) | ~np.isfinite(a) | (b == 0)
     return [x[keep] for x in operands]
 
 
@@ -466,3 +463,27 @@ def test_interpreted_quotients_of_complex_numbers_are_numpys(dtype):
     jitted = npaccel.jit(function, backend="eager", default_float="float64", cache=False)
     for got, wanted in zip(jitted(a.copy(), b), function(a.copy(), b), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+def divisions(a, b, s):
+    return (
+        *(np.floor_divide(a, b), np.remainder(a, b), np.fmod(a, b), *np.divmod(a, b)),
+        *(a // s, a % s, np.fmod(a, s), s // a, a // 5e-324, a % 1e-310, np.fmod(a, 0.1), a % 3.0),
+    )
+
+
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+def test_divisions_whose_quotients_overflow(backend):
+    jitted = npaccel.jit(divisions, backend=backend, default_float="float64", cache=False)
+    for code in "efd":
+        info = np.finfo(code)
+        few = [0, 1, 3, 0.1, 7.3, info.max, info.max / 3, info.tiny, info.eps, np.inf, np.nan]
+        least = info.smallest_subnormal
+        values = np.array([*few, least, 3 * least], code)
+        values = np.concatenate([values, -values])
+        a, b = (x.ravel() for x in np.meshgrid(values, values))
+        for s in (least, values[3], -values[2]):
+            for got, wanted in zip(jitted(a, b, s), divisions(a, b, s), strict=True):
+                np.testing.assert_array_equal(got, wanted)
+                known = ~np.isnan(wanted)
+                assert (np.signbit(got) == np.signbit(wanted))[known].all()
