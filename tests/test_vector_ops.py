@@ -240,6 +240,26 @@ def test_slices_of_floats_are_folded_by_kernels(dtype):
 
 
 @pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32"])
+def test_extremes_of_rows_are_found_by_kernels(dtype):
+    def found(x):
+        return np.argmax(x, 1), np.argmin(x, axis=-1), np.argmax(x + 1, axis=1, keepdims=True)
+
+    fn = npaccel.jit(found, default_float="float64", strict=True)
+    for shape in ((3, 300), (200, 401)):
+        x = np.random.default_rng(0).integers(-500, 500, shape).astype(dtype)  # Some are the same.
+        x[1], x[2, ::7] = 7, -501
+        if x.dtype.kind == "f":
+            x[0, [130, 260]], x[-1, [5, 9]] = np.nan, (-np.inf, np.inf)
+        for one, other in zip(fn(x), found(x), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+    zeros = np.array([[0.0, -0.0] * 150, [-0.0, 0.0] * 150]).astype(dtype)
+    for one, other in zip(fn(zeros), found(zeros), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert "extreme_position(" not in fn.source()
+
+
+@pytest.mark.inductor
 def test_positions_are_counted_by_vectors():
     def counted(x):
         return np.eye(33, k=2) + x, np.tri(21, dtype=np.int32), np.arange(5, 905, 9), x[::-1] * 2

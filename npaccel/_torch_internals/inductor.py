@@ -58,6 +58,7 @@ from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.pair_stores import stores_of_pairs
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
+from npaccel._torch_internals.row_extremes import row_extremes_by_kernels
 from npaccel._torch_internals.shared_loops import loops_shared_by_size
 from npaccel._torch_internals.shared_masks import with_shared_masks
 from npaccel._torch_internals.slice_folds import slices_folded_by_kernels
@@ -432,6 +433,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         fast_mask_stores(),
         host_kernels_called_directly(),
         masks_read_by_kernels(),
+        row_extremes_by_kernels(),
         slices_folded_by_kernels(),
         fast_vector_operations(),
         numbers_folded(),

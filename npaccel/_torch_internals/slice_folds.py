@@ -21,7 +21,7 @@ from npaccel._torch_internals.host_calls import import_kernels
 from npaccel._torch_internals.mask_reads import define_kernel
 from npaccel._torch_internals.patching import patched
 
-_TYPES = {
+TYPES = {
     torch.int64: "int64_t",
     torch.int32: "int32_t",
     torch.float64: "double",
@@ -39,8 +39,9 @@ _FOLDS = {
 _FOLDS |= {"fmax": _FOLDS["maximum"], "fmin": _FOLDS["minimum"], "subtract": _FOLDS["add"]}
 _OF_FLOATS = ("add", "maximum", "minimum")
 #: With fewer elements waking the other threads takes longer than folding.
-_MANY = 32768
-_KERNEL = """
+MANY = 32768
+#: Folds elements that lie side by side, a vector's lanes at a time.
+_FOLD_ALL = """
 #include <torch/csrc/inductor/cpp_prefix.h>
 using Lanes = at::vec::Vectorized<TYPE>;
 static inline Lanes greater(const Lanes& a, const Lanes& b) { return at::vec::maximum(a, b); }
@@ -55,12 +56,26 @@ static TYPE fold_all(const TYPE* from, const TYPE* end)
         const TYPE* half = from + (end - from) / 2;
         return fold(fold_all(from, half), fold_all(half, end));
     }
+    const int64_t step = Lanes::size();
     TYPE found = *from++;
-    if (end - from >= Lanes::size())
+    if (end - from >= step)
     {
         Lanes many = Lanes::loadu(from);
-        for (from += Lanes::size(); end - from >= Lanes::size(); from += Lanes::size())
-            many = fold(many, Lanes::loadu(from));
+        from += step;
+        if (end - from >= 3 * step)  // Four at once: each waits for itself alone.
+        {
+            Lanes next = Lanes::loadu(from), third = Lanes::loadu(from + step);
+            Lanes last = Lanes::loadu(from + 2 * step);
+            for (from += 3 * step; end - from >= 4 * step; from += 4 * step)
+            {
+                many = fold(many, Lanes::loadu(from));
+                next = fold(next, Lanes::loadu(from + step));
+                third = fold(third, Lanes::loadu(from + 2 * step));
+                last = fold(last, Lanes::loadu(from + 3 * step));
+            }
+            many = fold(fold(many, next), fold(third, last));
+        }
+        for (; end - from >= step; from += step) many = fold(many, Lanes::loadu(from));
         alignas(64) TYPE each[Lanes::size()];
         many.store(each);
         for (int i = 0; i < Lanes::size(); ++i) found = fold(found, each[i]);
@@ -68,6 +83,8 @@ static TYPE fold_all(const TYPE* from, const TYPE* end)
     for (; from < end; ++from) found = fold(found, *from);
     return found;
 }
+"""
+_KERNEL = """
 extern "C" void kernel(
     const TYPE* x, const int64_t* starts, TYPE* out, int64_t* is_outside, const int64_t size,
     const int64_t count)
@@ -109,18 +126,23 @@ def _fits(node: Any) -> bool:
     of_floats = x.get_dtype().is_floating_point
     return (
         node.constant_args[-1] in (_OF_FLOATS if of_floats else _FOLDS)
-        and x.get_dtype() in _TYPES
+        and x.get_dtype() in TYPES
         and starts.get_dtype() == torch.int64
         and [list(part.get_stride()) for part in node.inputs] == [[1], [1]]
     )
+
+
+def folding(kind: str, ufunc: str) -> str:
+    """Return the C++ function `fold_all` for elements of a type."""
+    return _FOLD_ALL.replace("TYPE", kind).replace("FOLD", _FOLDS[ufunc])
 
 
 def _write(wrapper: Any, node: Any) -> None:
     name, ufunc = node.get_name(), node.constant_args[-1]
     x, starts = (part.codegen_reference() for part in node.inputs)
     dtype = node.inputs[0].get_dtype()
-    kind = _TYPES[dtype]
-    text = _KERNEL.replace("TYPE", kind).replace("FOLD", _FOLDS[ufunc])
+    kind = TYPES[dtype]
+    text = folding(kind, ufunc) + _KERNEL.replace("TYPE", kind)
     text = text.replace("RESULT", "2 * x[first] - all" if ufunc == "subtract" else "all")
     parameters = [
         f"const {kind}*",
@@ -129,7 +151,7 @@ def _write(wrapper: Any, node: Any) -> None:
         "int64_t*",
         *["const int64_t"] * 2,
     ]
-    kernel = define_kernel(wrapper, text.replace("MANY", str(_MANY)), parameters)
+    kernel = define_kernel(wrapper, text.replace("MANY", str(MANY)), parameters)
     by_numpy = import_kernels(wrapper)
     for line in (
         f"{name}_shape = ({starts}.size(0),)",
@@ -141,4 +163,4 @@ def _write(wrapper: Any, node: Any) -> None:
         wrapper.writeline(line)
 
 
-__all__ = ["slices_folded_by_kernels"]
+__all__ = ["MANY", "TYPES", "folding", "slices_folded_by_kernels"]
