@@ -170,3 +170,22 @@ def test_a_number_that_is_one_of_several(dynamic):
     jitted = npaccel.jit(f, backend="eager", default_float="float64", dynamic=dynamic, cache=False)
     for n in (5, 4, 3, 6, 2, 3, 5):
         assert_same(jitted(np.ones(4), n), f(np.ones(4), n))
+
+
+def rotated(x, n, t):
+    z = 2j * n
+    z += n * 1j
+    same = n == 3j
+    return np.exp(-2j * np.pi * n * x), x * z, (n - 1j) / x.size, n**1j, x * (1j * t), same
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_numbers_meet_complex_constants(dynamic):
+    jitted = npaccel.jit(rotated, backend="eager", default_float="float64", dynamic=dynamic)
+    for n, size in ((3, 5), (4, 5), (4, 7), (3, 7)):
+        given = np.arange(1, size, dtype="f"), n, n / 3
+        for found, wanted in zip(jitted(*given), rotated(*given), strict=True):
+            assert type(found) is type(wanted)
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+            assert np.result_type(found) == np.result_type(wanted)
+    assert not jitted.report().fallbacks
