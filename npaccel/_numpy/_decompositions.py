@@ -11,6 +11,7 @@ from numpy.linalg import LinAlgError
 from npaccel import _host_kernels as host
 from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, narrow, to_numpy
+from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._norms import check_float, singular_values
 from npaccel._numpy._table import implements
 
@@ -84,7 +85,7 @@ def _complex_square(a: Any, name: str, symmetric: str) -> torch.Tensor:
 def eig(a: Any) -> Any:
     """`numpy.linalg.eig` of complex matrices."""
     values, vectors = torch.linalg.eig(_complex_square(a, "eig", "eigh"))
-    return _EigResult(values, vectors)
+    return _EigResult(values, vectors.contiguous())
 
 
 @implements(
@@ -107,7 +108,7 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
     """`numpy.linalg.eigh`, ascending eigenvalues."""
     triangle = _triangle(UPLO)
     values, vectors = torch.linalg.eigh(square(a), UPLO=triangle)
-    return _EighResult(values, vectors)
+    return _EighResult(values, vectors.contiguous())
 
 
 @implements(np.linalg.eigvalsh)
@@ -139,7 +140,7 @@ def _hermitian_svd(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.T
     values, vectors = torch.linalg.eigh(x)
     size, order = torch.sort(torch.abs(values), dim=-1, descending=True)
     sign = torch.gather(torch.sign(values), -1, order)
-    vectors = torch.gather(vectors, -1, order.unsqueeze(-2).expand(vectors.shape))
+    vectors = vectors.contiguous().gather(-1, order.unsqueeze(-2).expand(vectors.shape))
     return vectors, size, conjugate(transposed(vectors * sign.unsqueeze(-2)))
 
 
@@ -176,13 +177,14 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     (x,) = prepared(a)
     if mode == "raw":
         reflectors, scales = torch.geqrf(x)
-        return transposed(reflectors), scales
+        return transposed(lying_like(reflectors, x)), scales
     q, r = torch.linalg.qr(x, mode=mode)
-    return r if mode == "r" else _QRResult(q, r)
+    r = r.contiguous()
+    return r if mode == "r" else _QRResult(q.contiguous(), r)
 
 
 @implements(np.linalg.cholesky, note=AT_RUN_TIME)
 def cholesky(a: Any, /, *, upper: bool = False) -> torch.Tensor:
     """`numpy.linalg.cholesky`."""
     found: torch.Tensor = torch.linalg.cholesky(square(a), upper=bool(upper))
-    return found
+    return found.contiguous()

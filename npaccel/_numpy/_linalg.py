@@ -57,7 +57,7 @@ def solve(a: Any, b: Any) -> torch.Tensor:
     # With as many dimensions as `a`, torch can't take a stack of vectors for a matrix.
     y = y.reshape((1,) * (x.ndim - y.ndim) + tuple(y.shape))
     found: torch.Tensor = (host_linalg.solve if _is_small(x, y) else torch.linalg.solve)(x, y)
-    return found.squeeze(-1) if vector else found
+    return found.squeeze(-1) if vector else found.contiguous()
 
 
 @implements(np.linalg.inv, note=AT_RUN_TIME)
@@ -65,7 +65,7 @@ def inv(a: Any) -> torch.Tensor:
     """`numpy.linalg.inv`."""
     x = square(a)
     found: torch.Tensor = (host_linalg.inv if _is_small(x) else torch.linalg.inv)(x)
-    return found
+    return found.contiguous()
 
 
 @implements(np.linalg.det, zero_d="scalar")

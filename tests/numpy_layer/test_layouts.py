@@ -70,3 +70,24 @@ def test_results_of_compiled_code_lie_as_numpys(backend, dynamic):
         for found, wanted in zip(jitted(*given), mixed(*given), strict=True):
             np.testing.assert_array_equal(found, wanted)
             assert found.strides == wanted.strides
+
+
+def decomposed(a, f, k):
+    s, h = f + 4 * np.eye(4), k @ k.transpose(0, 2, 1) + 1j
+    return (
+        *(np.linalg.inv(a), np.linalg.inv(f), np.linalg.inv(k), np.linalg.solve(a, k)),
+        *(np.linalg.solve(f, f), np.linalg.cholesky(s), np.linalg.cholesky(s, upper=True)),
+        *(np.linalg.eigh(s)[1], np.linalg.eigh(h)[1], np.linalg.eig(h)[1], np.linalg.pinv(a)),
+        *(*np.linalg.qr(a[:3]), *np.linalg.qr(k), np.linalg.qr(a, "r"), np.linalg.qr(f, "raw")[0]),
+        *(np.linalg.qr(a[:3], "raw")[0], *np.linalg.qr(a[:, :3], "complete")),
+        *(*np.linalg.svd(f)[::2], *np.linalg.svd(a[:3], full_matrices=False)[::2]),
+        *(*np.linalg.svd(s, hermitian=True)[::2], np.linalg.matrix_power(f, -2), f @ a),
+    )
+
+
+def test_results_of_linear_algebra_lie_as_numpys():
+    a, *k = np.random.default_rng(0).normal(size=(3, 4, 4))
+    given = a, np.asfortranarray(a @ a.T), np.stack(k)
+    jitted = npaccel.jit(decomposed, backend="eager", default_float="float64", cache=False)
+    for i, (found, wanted) in enumerate(zip(jitted(*given), decomposed(*given), strict=True)):
+        assert found.strides == wanted.strides, i
