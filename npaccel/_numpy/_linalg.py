@@ -5,6 +5,7 @@ A singular matrix raises `torch.linalg.LinAlgError` when the compiled code runs.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -272,12 +273,42 @@ def multi_dot(arrays: Any, *, out: torch.Tensor | None = None) -> torch.Tensor:
     for x, y in itertools.pairwise(tensors):
         if x.shape[-1] != y.shape[0]:
             raise ValueError(f"shapes {tuple(x.shape)} and {tuple(y.shape)} not aligned")
-    if tensors[0].dtype.is_floating_point or tensors[0].is_complex():
+    first, *others = tensors
+    sizes = [first.shape[0] if first.ndim == 2 else 1, *(x.shape[0] for x in others)]
+    sizes.append(others[-1].shape[-1] if others[-1].ndim == 2 else 1)
+    if all(isinstance(size, int) for size in sizes):
+        return exactly(_multiplied(tensors, _parting(sizes), 0, len(others)), out)
+    if first.dtype.is_floating_point or first.is_complex():
         return exactly(torch.linalg.multi_dot(tensors), out)
-    found = tensors[0]
-    for x in tensors[1:]:
-        found = matmul(found, x)
-    return exactly(found, out)
+    return exactly(functools.reduce(matmul, tensors), out)
+
+
+def _parting(sizes: list[Any]) -> dict[tuple[int, int], int]:
+    """Return where the product of matrices i to j is parted for the fewest multiplications.
+
+    Cormen et al., Introduction to Algorithms, "Matrix-chain multiplication".
+    """
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    parting = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            ways = [
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            ]
+            cost[i, j], parting[i, j] = min(ways)
+    return parting
+
+
+def _multiplied(
+    tensors: list[torch.Tensor], parting: dict[tuple[int, int], int], i: int, j: int
+) -> torch.Tensor:
+    if i == j:
+        return tensors[i]
+    k = parting[i, j]
+    return matmul(_multiplied(tensors, parting, i, k), _multiplied(tensors, parting, k + 1, j))
 
 
 @implements(np.linalg.tensorsolve, note=AT_RUN_TIME)

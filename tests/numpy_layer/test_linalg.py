@@ -376,6 +376,30 @@ def test_lstsq_with_gradients(dtype, shape, rcond):
         np.testing.assert_allclose(one, other, atol=2e-4 if dtype in "fF" else 1e-11)
 
 
+def test_multi_dot_takes_the_fewest_multiplications():
+    def fewest(sizes):
+        own = sizes[0] * sizes[-1]
+        ways = [
+            fewest(sizes[: k + 1]) + fewest(sizes[k:]) + own * sizes[k]
+            for k in range(1, len(sizes) - 1)
+        ]
+        return min(ways, default=0)
+
+    def taken(parting, sizes, i, j):
+        if i == j:
+            return 0
+        k = parting[i, j]
+        parts = taken(parting, sizes, i, k) + taken(parting, sizes, k + 1, j)
+        return parts + sizes[i] * sizes[k + 1] * sizes[j + 1]
+
+    rng = np.random.default_rng(0)
+    for count in (2, 3, 6):
+        for _ in range(20):
+            sizes = rng.integers(1, 40, count + 1).tolist()
+            parting = _linalg._parting(sizes)
+            assert taken(parting, sizes, 0, count - 1) == fewest(sizes)
+
+
 @pytest.mark.parametrize("dtype", ["b", "l", *LAPACK])
 def test_matrix_power(dtype):
     a = data((2, 3, 3), dtype) + 9 * np.eye(3, dtype=dtype)
@@ -390,6 +414,9 @@ def test_multi_dot(dtype):
     a, b, c = data((2, 3), dtype), data((3, 4), dtype, 1), data((4, 2), dtype, 2)
     check(np.linalg.multi_dot, [a, b, c], ulps=64)
     check(np.linalg.multi_dot, [a[0], b, c[:, 0]], ulps=64)
+    chain = [data(shape, dtype) for shape in ((2, 9), (9, 1), (1, 7), (7, 3), (3, 4))]
+    check(np.linalg.multi_dot, chain, ulps=64)
+    check(np.linalg.multi_dot, [chain[0][0], *chain[1:-1], chain[-1][:, 0]], ulps=64)
     check(np.linalg.multi_dot, [a, b])
     check(np.linalg.multi_dot, [a])
     check(np.linalg.multi_dot, [a, c])
