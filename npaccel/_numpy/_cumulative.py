@@ -20,6 +20,7 @@ from npaccel._numpy._dtypes import (
     strong,
     to_numpy,
 )
+from npaccel._numpy._layouts import lying_as_numpys
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_folds import FOLDS
 from npaccel._torch_internals.sizes import holds_here
@@ -43,9 +44,11 @@ def _running_dtype(
     return as_dtype(ask(probe(x)).dtype if dtype is None else dtype)
 
 
-def _stored(found: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+def _stored(found: torch.Tensor, x: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     """Return a result in `out`, which may be of any dtype here."""
-    return deliver(found if out is None else cast(found, to_numpy(out.dtype)), out)
+    if out is None:
+        return lying_as_numpys(found, [x])
+    return deliver(cast(found, to_numpy(out.dtype)), out)
 
 
 @implements(np.cumsum)
@@ -55,7 +58,7 @@ def cumsum(
 ) -> torch.Tensor:
     """`numpy.cumsum`; torch may carry the sum in a wider dtype than NumPy does."""
     x = as_tensor(a)
-    return _stored(running(np.add, x, axis, _running_dtype(np.cumsum, x, dtype, out)), out)
+    return _stored(running(np.add, x, axis, _running_dtype(np.cumsum, x, dtype, out)), x, out)
 
 
 @implements(np.cumprod)
@@ -65,7 +68,7 @@ def cumprod(
 ) -> torch.Tensor:
     """`numpy.cumprod`."""
     x = as_tensor(a)
-    return _stored(running(np.multiply, x, axis, _running_dtype(np.cumprod, x, dtype, out)), out)
+    return _stored(running(np.multiply, x, axis, _running_dtype(np.cumprod, x, dtype, out)), x, out)
 
 
 def _cumulative(

@@ -20,6 +20,7 @@ from npaccel._numpy._dtypes import (
     result_dtype,
     to_numpy,
 )
+from npaccel._numpy._layouts import lying_as_joined
 from npaccel._numpy._manipulation import atleast_1d, atleast_2d, atleast_3d
 from npaccel._numpy._table import implements
 from npaccel._torch_internals.sizes import surely
@@ -41,7 +42,7 @@ def _joined(
 ) -> torch.Tensor:
     for x in arrays:
         check_cast(to_numpy(x.dtype), kind, casting)
-    return torch.cat([cast(x, kind) for x in arrays], axis)
+    return lying_as_joined(torch.cat([cast(x, kind) for x in arrays], axis), arrays)
 
 
 def _kind(arrays: Sequence[Any], dtype: Any, out: torch.Tensor | None) -> DType:

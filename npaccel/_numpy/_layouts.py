@@ -78,6 +78,35 @@ def lying_as_numpys(
     return _in_order(found, axes_by_memory([steps_in(x, found.shape) for x in operands]))
 
 
+def lying_as_reduced(
+    found: torch.Tensor, operands: Sequence[torch.Tensor], axes: Sequence[int]
+) -> torch.Tensor:
+    """Return what a ufunc reduced to, or a copy of it, that lies in memory as NumPy's does.
+
+    Parameters
+    ----------
+    found : tensor
+        With or without the reduced axes.
+    operands : sequence of tensor
+        The array, and the mask that says which elements count.
+    axes : sequence of int
+        The axes that were reduced.
+    """
+    if found.ndim < 2 or all(x.is_contiguous() for x in operands):
+        return found
+    order = axes_by_memory([steps_in(x, operands[0].shape) for x in operands])
+    if found.ndim < len(order):
+        order = [axis - sum(one < axis for one in axes) for axis in order if axis not in axes]
+    return _in_order(found, order)
+
+
+def lying_as_joined(found: torch.Tensor, parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return what was joined, or a copy of it, that lies in memory as NumPy's does."""
+    if found.ndim < 2 or all(x.is_contiguous() for x in parts):
+        return found
+    return _in_order(found, axes_by_memory([steps_in(x, x.shape) for x in parts]))
+
+
 def lying_like(found: torch.Tensor, model: Any, order: str = "K") -> torch.Tensor:
     """Return an array of a model's shape, or a copy of it, that lies in memory as the model does.
 

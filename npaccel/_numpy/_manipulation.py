@@ -16,6 +16,7 @@ from npaccel._numpy._axes import axes_of, axis_of, needs_array, reversed_axes
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import as_tensor, is_scalar
 from npaccel._numpy._indexing import fitted, flipped, restored, same_bits
+from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._rolls import known_shifts, pairs_of, rolled
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape
@@ -309,10 +310,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> torch.Tensor:
     found = same_bits(x)
     shifts = known_shifts(x.shape, pairs) if usable(x) else None
     if shifts is not None:
-        return restored(rolled(found, shifts), x) if shifts else x.clone()
+        return lying_like(restored(rolled(found, shifts), x) if shifts else x.clone(), x)
     for amount, position in pairs:
         found = _rolled(found, amount, position)
-    return found.clone() if found is x else restored(found, x)
+    return lying_like(found.clone() if found is x else restored(found, x), x)
 
 
 def _rolled(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:

@@ -22,6 +22,7 @@ from npaccel._numpy._dtypes import (
     strong,
     to_numpy,
 )
+from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import from_ordered as from_order
 from npaccel._numpy._ufunc_integers import ordered as in_signed_order
@@ -116,8 +117,8 @@ def sort(
     axis = _check_sort(x, axis, kind, order, stable, descending)
     if descending:
         found = torch.gather(in_signed_order(x), axis, _descending_positions(x, axis))
-        return from_order(found, x.dtype)
-    return ordered(x, axis)
+        return lying_like(from_order(found, x.dtype), x)
+    return lying_like(ordered(x, axis), x)
 
 
 @implements("numpy.ndarray.sort", mutates=(0,))
@@ -215,7 +216,7 @@ def partition(
     x = as_tensor(a)
     if axis is None:
         x, axis = x.reshape(-1), -1
-    return _partitioned(x, kth, _check_partition(x, kth, axis, kind, order))
+    return lying_like(_partitioned(x, kth, _check_partition(x, kth, axis, kind, order)), x)
 
 
 @implements("numpy.ndarray.partition", mutates=(0,), note=_FULL_SORT)

@@ -26,6 +26,7 @@ from npaccel._numpy._dtypes import (
     narrow,
     to_numpy,
 )
+from npaccel._numpy._layouts import lying_as_numpys, lying_as_reduced
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_at import at, has_at
 from npaccel._numpy._ufunc_engine import (
@@ -211,6 +212,8 @@ def reduce_ufunc(
             f"output parameter for reduction operation {ufunc.__name__} has the wrong shape "
             f"{tuple(target.shape)}; pass one of shape {tuple(result.shape)}"
         )
+    if target is None:
+        return lying_as_reduced(result, [x] if mask is None else [x, mask], axes)
     return deliver(result, target, None)
 
 
@@ -391,7 +394,8 @@ def accumulate_ufunc(
         )
     _check_rounding(ufunc, loop, target)
     scan = fold_of(ufunc, "accumulate").accumulate
-    return deliver(scan(cast(x, loop), _only_axis(axis, x.ndim)), target, None)
+    found = scan(cast(x, loop), _only_axis(axis, x.ndim))
+    return deliver(found, target, None) if target is not None else lying_as_numpys(found, [x])
 
 
 def reduceat_ufunc(

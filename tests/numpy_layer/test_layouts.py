@@ -72,6 +72,26 @@ def test_results_of_compiled_code_lie_as_numpys(backend, dynamic):
             assert found.strides == wanted.strides
 
 
+def folded_and_moved(c, f, t):
+    return (
+        *(f.sum(0), t.max(1), f.sum(1, keepdims=True), np.any(f > 2, axis=1), np.ptp(t, axis=0)),
+        *(np.add.reduce(f, (0, 2)), np.sum(c, axis=0, where=f > 3), np.add.accumulate(t, 1)),
+        *(np.cumsum(f, 0), np.cumprod(t, 1), np.sort(f, 0), np.sort(t, 1), np.partition(f, 1, 0)),
+        *(np.roll(f, 1, 0), np.roll(t, 1), np.concatenate([f, f]), np.concatenate([f, t], 1)),
+    )
+
+
+def test_folded_and_moved_arrays_lie_as_numpys():
+    c = np.arange(60.0).reshape(3, 4, 5)
+    t = np.ascontiguousarray(c.transpose(1, 2, 0)).transpose(2, 0, 1)
+    given = c, np.asfortranarray(c), t
+    jitted = npaccel.jit(folded_and_moved, backend="eager", default_float="float64", cache=False)
+    results = zip(jitted(*given), folded_and_moved(*given), strict=True)
+    for i, (found, wanted) in enumerate(results):
+        np.testing.assert_array_equal(found, wanted)
+        assert steps(found) == steps(wanted), i
+
+
 def decomposed(a, f, k):
     s, h = f + 4 * np.eye(4), k @ k.transpose(0, 2, 1) + 1j
     return (
