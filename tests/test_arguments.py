@@ -234,6 +234,8 @@ class TestResults:
             r += 1
             new = x[...] is x, u is x, v is not u, r is s
             new += (np.add(u, 1, y) is y, np.multiply(u, 1, y) is u)
+            new += tuple(np.broadcast_arrays(u, x)[i] is (u, x)[i] for i in range(2))
+            new += (np.broadcast_arrays(u, x[:, None])[0] is u, np.broadcast_arrays(u)[0] is u)
             return z is x, np.add(x, 1, out=y) is y, u is v, np.asarray(x) is x, new
 
         check(f, np.ones(3), np.ones(3), backend=backend)

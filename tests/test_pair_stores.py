@@ -166,7 +166,7 @@ np.add.at(z, k, z[:3] * 2); z[:, 3] = np.trace(z * 2)
 
 @pytest.mark.parametrize(
     ("dtype", "local", "dynamic"),
-    [("F", False, True), ("D", False, None), ("D", True, None)],
+    [("F", False, True), ("D", True, None)],
 )
 def test_statements(dtype, local, dynamic):
     run = together(STATEMENTS, local, ("k", "c"))

@@ -196,11 +196,17 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> torch.Tensor:
     return fitted(x, sizes).expand(sizes)
 
 
+def _surely_equal(size: Any, other: Any) -> bool:
+    return surely(size == other)
+
+
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[torch.Tensor, ...]:
     """`numpy.broadcast_arrays`: views."""
     arrays = [as_tensor(x) for x in args]
     shape = broadcast_shape([x.shape for x in arrays])
+    if all(x.ndim == len(shape) and all(map(_surely_equal, x.shape, shape)) for x in arrays):
+        return tuple(arrays)  # The arrays themselves.
     return tuple(x.expand(shape) for x in arrays)
 
 

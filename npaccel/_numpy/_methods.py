@@ -116,6 +116,8 @@ def astype(
     kind = as_dtype(dtype)
     check_cast(to_numpy(a.dtype), kind, casting)
     found = cast(a, kind)
+    if found is a and not copy and order == "K":
+        return a
     return lying_like(found.clone() if copy and found is a else found, a, order)
 
 

@@ -10,8 +10,8 @@ from fuzz_programs import draw
 
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
-EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "1000"))
-INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "80"))
+EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "2000"))
+INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "200"))
 FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
 #: Differences that are known, by seed.
 KNOWN: dict[int, str] = {
@@ -29,7 +29,7 @@ def chunks(backend, programs, size):
 
 
 @pytest.mark.parametrize(
-    ("backend", "seeds"), [*chunks("eager", EAGER, CHUNK), *chunks("inductor", INDUCTOR, 10)]
+    ("backend", "seeds"), [*chunks("eager", EAGER, CHUNK), *chunks("inductor", INDUCTOR, 5)]
 )
 def test_random_programs(backend, seeds):
     ran = 0

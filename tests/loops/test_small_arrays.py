@@ -176,14 +176,14 @@ def test_programs(function, args):
     assert (run(text, named(function, args)) != "array code") == taken
 
 
-@pytest.mark.parametrize("seeds", [range(i, i + 250) for i in range(0, 1000, 250)], ids=str)
+@pytest.mark.parametrize("seeds", [range(i, i + 200) for i in range(0, 600, 200)], ids=str)
 def test_random_programs(seeds):
     """Their code is run by Python, which takes no time to compile it."""
     counts = {}
     for seed in seeds:
         outcome = run_program(seed)
         counts[outcome] = counts.get(outcome, 0) + 1
-    assert counts["the same"] > 50, counts
+    assert counts["the same"] > 40, counts
 
 
 STATEMENTS = """
