@@ -425,3 +425,21 @@ def test_masked_parts_of_what_was_written():
         for one, two in zip(jitted(given), chosen(other), strict=True):
             compare(one, two)
         compare(given, other)
+
+
+def test_powers_of_special_numbers():
+    """By products, in NumPy's order: 1+0j times infinity has a part that is NaN."""
+
+    def powers(z):
+        return np.reciprocal(z), z**-1, z**-1.0, z**2.0, z**3, z**-2, z**-5.0
+
+    ends = (-np.inf, np.inf, -0.0, 2.0, np.nan)
+    z = np.array([complex(a, b) for a in ends for b in ends] * 3)
+    with np.errstate(all="ignore"):
+        wanted = powers(z)
+    for found, one in zip(npaccel.jit(powers, default_float="float64")(z), wanted, strict=True):
+        for part in ("real", "imag"):
+            a, b = getattr(found, part), getattr(one, part)
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+            known = ~np.isnan(b)
+            np.testing.assert_array_equal(np.signbit(a[known]), np.signbit(b[known]))

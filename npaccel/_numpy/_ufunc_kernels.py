@@ -348,17 +348,25 @@ def _complex_power(a: torch.Tensor, b: Operand) -> torch.Tensor:
 
 def _multiplied(a: torch.Tensor, power: int) -> torch.Tensor:
     """Raise complex numbers to whole powers by products, in npymath's order (npy_cpow)."""
+    found: torch.Tensor | None = None
     if 0 < power <= 3:
         found = a if power == 1 else a * a if power == 2 else a * (a * a)
     else:
-        found, squared = torch.ones_like(a), a
+        squared = a
         for bit in reversed(f"{abs(power):b}"):
-            found = found * squared if bit == "1" else found
+            if bit == "1":
+                found = _times_one(squared) if found is None else found * squared
             squared = squared * squared
+    assert found is not None
     if power < 0:
         found = divide(torch.ones_like(a), found)
     of_zero = torch.full_like(a, 0 if power > 0 else complex(math.nan, math.nan))
     return torch.where(a == 0, of_zero, found)
+
+
+def _times_one(x: torch.Tensor) -> torch.Tensor:
+    """Multiply complex numbers by 1+0j, which makes NaN of infinities; compilers leave it out."""
+    return torch.complex(x.real - 0.0 * x.imag, x.imag + 0.0 * x.real)
 
 
 def complex_reciprocal(x: torch.Tensor) -> torch.Tensor:
