@@ -219,7 +219,7 @@ def _cross_component(a: list[torch.Tensor], b: list[torch.Tensor], i: int) -> to
 _CROSS_NEEDS_THREE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
 
 
-@implements(np.cross, zero_d="scalar")
+@implements(np.cross)
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> torch.Tensor:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from chapter import ALL, LAPACK, check, data, implementation, same, tensors, traced
 
+import npaccel
 from npaccel._numpy import (
     _decompositions,
     _einsum,
@@ -150,6 +151,11 @@ def test_cross_of_plane_vectors():
     check(np.cross, a[:, :2], b[:, :2])
     check(np.cross, a[:, :2], b)
     check(np.cross, a, b[:, :2])
+    if np.lib.NumpyVersion(np.__version__) < "2.5.0":
+        found = npaccel.jit(np.cross, backend="eager", default_float="float64")(a[0, :2], b[0, :2])
+        wanted = np.cross(a[0, :2], b[0, :2])
+        assert type(found) is type(wanted)  # An array without dimensions.
+        assert found == wanted
 
 
 def test_functions_of_the_array_api():
