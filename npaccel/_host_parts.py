@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._host_operators import Array
 from npaccel._workers import in_threads
 
-Array = np.ndarray[Any, Any]
 #: So many elements are worth a thread. Python's threads take 0.1 ms to begin and end together.
 PART = 1 << 18
 #: The same for kernels that read memory as fast as it is.

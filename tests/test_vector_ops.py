@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
+from torch._inductor.cpu_vec_isa import InvalidVecISA, VecAVX512, pick_vec_isa
 
 import npaccel
+from npaccel._torch_internals import slice_folds
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 
 SPECIAL = [0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 5e-324, -1e-40, 3e38]
@@ -257,6 +258,23 @@ def test_extremes_of_rows_are_found_by_kernels(dtype):
     for one, other in zip(fn(zeros), found(zeros), strict=True):
         np.testing.assert_array_equal(one, other)
     assert "extreme_position(" not in fn.source()
+
+
+@pytest.mark.inductor
+def test_numpys_kernels_are_called_where_there_are_no_vectors(monkeypatch):
+    """The header of kernels doesn't have them then."""
+
+    def folded(x, starts):
+        return np.argmax(x, 1), np.maximum.reduceat(x[0], starts)
+
+    monkeypatch.setattr(slice_folds, "pick_vec_isa", InvalidVecISA)
+    fn = npaccel.jit(folded, default_float="float64", strict=True, cache=False)
+    x, starts = np.random.default_rng(0).random((3, 300)), np.array([0, 7])
+    for one, other in zip(fn(x, starts), folded(x, starts), strict=True):
+        np.testing.assert_array_equal(one, other)
+    source = fn.source()
+    assert "host_kernels.extreme_position(" in source
+    assert "host_kernels.ufunc_reduceat(" in source
 
 
 @pytest.mark.inductor

@@ -184,11 +184,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         rows than columns), rank, and singular values.
     """
     x, y = prepared(a, b)
-    if x.dtype == torch.float64:
-        # A pass over integers of their own would wake threads that are in BLAS's way.
-        solution, rank, values, sums = least_squares(as_tensor(a), as_tensor(b), rcond)
-    else:
-        solution, rank, values, sums = least_squares(x, y, rcond)
+    # A pass over integers of their own would wake threads that are in BLAS's way.
+    given = (as_tensor(a), as_tensor(b)) if x.dtype == torch.float64 else (x, y)
+    solution, rank, values, sums = least_squares(*given, rcond)
     if sums is None:
         columns, fitted = (one.unsqueeze(-1) if y.ndim == 1 else one for one in (y, solution))
         error = torch.abs(columns - torch.matmul(x, fitted))

@@ -5,22 +5,20 @@ kernels do the same in blocks: one counts the elements that each block of the ma
 copies them to where the counts before them say. Eight elements of a mask are looked at together,
 and copied together where all of them are kept.
 
-Read from torch/_inductor/{ir.py,codecache.py,codegen/wrapper.py} of 2.11 and 2.13.
+Read from torch/_inductor/ir.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch._inductor import ir
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 from torch._inductor.virtualized import V
 
 from npaccel._host_kernels import chosen_each
-from npaccel._torch_internals.patching import patched
+from npaccel._torch_internals.own_kernels import define_kernel, written_in_place_of
 
 _BLOCK = 4096
 #: With fewer elements waking the other threads takes longer than copying.
@@ -110,18 +108,8 @@ extern "C" void kernel(const uint8_t* mask, const int64_t* before, PARAMETERS, c
 @contextlib.contextmanager
 def masks_read_by_kernels() -> Iterator[None]:
     """Have graphs that are compiled meanwhile read one-dimensional arrays so."""
-    with patched([(PythonWrapperCodegen, "generate_fallback_kernel", _generating)]):
+    with written_in_place_of(chosen_each, _fits, _write):
         yield
-
-
-def _generating(original: Any) -> Any:
-    def generate_fallback_kernel(self: PythonWrapperCodegen, node: ir.FallbackKernel) -> None:
-        if node.op_overload is chosen_each and _fits(node):
-            _write(self, node.get_name(), node.inputs)
-        else:
-            original(self, node)
-
-    return generate_fallback_kernel
 
 
 def _fits(node: Any) -> bool:
@@ -137,7 +125,8 @@ def _fits(node: Any) -> bool:
     )
 
 
-def _write(wrapper: Any, name: str, inputs: Sequence[Any]) -> None:
+def _write(wrapper: Any, node: Any) -> None:
+    name, inputs = node.get_name(), node.inputs
     *arrays, mask = [x.codegen_reference() for x in inputs]
     dtypes = [x.get_dtype() for x in inputs[:-1]]
     count = define_kernel(wrapper, _COUNT, ["const uint8_t*", "int64_t*", "const int64_t"])
@@ -172,15 +161,4 @@ def _write(wrapper: Any, name: str, inputs: Sequence[Any]) -> None:
         wrapper.writeline(line)
 
 
-def define_kernel(wrapper: Any, text: str, types: list[str]) -> str:
-    """Define a kernel in the generated module if it isn't there, and return its name."""
-    name: str | None = wrapper.src_to_kernel.get(text)
-    if name is None:
-        name = f"cpp_own_{wrapper.next_kernel_suffix()}"
-        wrapper.src_to_kernel[text] = name
-        body = f"async_compile.cpp_pybinding({types!r}, r'''{text}''')"
-        wrapper.define_kernel(name, body, gpu=False)
-    return name
-
-
-__all__ = ["define_kernel", "masks_read_by_kernels"]
+__all__ = ["masks_read_by_kernels"]

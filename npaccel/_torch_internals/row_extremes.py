@@ -3,7 +3,7 @@
 Inductor compares elements and positions together, one row at a time; NumPy's kernel takes one core.
 Here each row is read by vectors, and once more up to the element.
 
-Read from torch/_inductor/{ir.py,codegen/wrapper.py} of 2.11 and 2.13.
+Read from torch/_inductor/ir.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -12,13 +12,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from torch._inductor import ir
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen
-
 from npaccel._host_kernels import extreme_position
-from npaccel._torch_internals.mask_reads import define_kernel
-from npaccel._torch_internals.patching import patched
-from npaccel._torch_internals.slice_folds import MANY, TYPES, folding
+from npaccel._torch_internals.own_kernels import define_kernel, written_in_place_of
+from npaccel._torch_internals.slice_folds import MANY, TYPES, folding, has_vectors
 
 _KERNEL = """
 FIRST_OF
@@ -63,25 +59,15 @@ static inline int64_t first_of(const TYPE* row, const int64_t size)
 @contextlib.contextmanager
 def row_extremes_by_kernels() -> Iterator[None]:
     """Have graphs that are compiled meanwhile find extremes of rows of matrices so."""
-    with patched([(PythonWrapperCodegen, "generate_fallback_kernel", _generating)]):
+    with written_in_place_of(extreme_position, _fits, _write):
         yield
-
-
-def _generating(original: Any) -> Any:
-    def generate_fallback_kernel(self: PythonWrapperCodegen, node: ir.FallbackKernel) -> None:
-        if node.op_overload is extreme_position and _fits(node):
-            _write(self, node)
-        else:
-            original(self, node)
-
-    return generate_fallback_kernel
 
 
 def _fits(node: Any) -> bool:
     (x,) = node.inputs
     stride, axis = list(x.get_stride()), node.constant_args[0]
     rows = len(stride) == 2 and stride == [x.get_size()[1], 1]
-    return x.get_dtype() in TYPES and rows and axis in (1, -1)
+    return has_vectors() and x.get_dtype() in TYPES and rows and axis in (1, -1)
 
 
 def _write(wrapper: Any, node: Any) -> None:

@@ -3,7 +3,7 @@
 NumPy's kernel, the other way, takes one core. Integers may be folded in any order. Sums of floats
 are those of the halves of a slice, as NumPy's are, with as small an error.
 
-Read from torch/_inductor/{ir.py,codegen/wrapper.py} of 2.11 and 2.13.
+Read from torch/_inductor/{ir,cpu_vec_isa}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch._inductor import ir
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+from torch._inductor.cpu_vec_isa import pick_vec_isa
 
 from npaccel._host_kernels import ufunc_reduceat
 from npaccel._torch_internals.host_calls import import_kernels
-from npaccel._torch_internals.mask_reads import define_kernel
-from npaccel._torch_internals.patching import patched
+from npaccel._torch_internals.own_kernels import define_kernel, written_in_place_of
 
 TYPES = {
     torch.int64: "int64_t",
@@ -107,25 +105,21 @@ extern "C" void kernel(
 @contextlib.contextmanager
 def slices_folded_by_kernels() -> Iterator[None]:
     """Have graphs that are compiled meanwhile fold slices of one-dimensional arrays so."""
-    with patched([(PythonWrapperCodegen, "generate_fallback_kernel", _generating)]):
+    with written_in_place_of(ufunc_reduceat, _fits, _write):
         yield
 
 
-def _generating(original: Any) -> Any:
-    def generate_fallback_kernel(self: PythonWrapperCodegen, node: ir.FallbackKernel) -> None:
-        if node.op_overload is ufunc_reduceat and _fits(node):
-            _write(self, node)
-        else:
-            original(self, node)
-
-    return generate_fallback_kernel
+def has_vectors() -> bool:
+    """Whether the header of kernels has vectors: for this processor, and this compiler."""
+    return bool(pick_vec_isa())
 
 
 def _fits(node: Any) -> bool:
     x, starts = node.inputs
     of_floats = x.get_dtype().is_floating_point
     return (
-        node.constant_args[-1] in (_OF_FLOATS if of_floats else _FOLDS)
+        has_vectors()
+        and node.constant_args[-1] in (_OF_FLOATS if of_floats else _FOLDS)
         and x.get_dtype() in TYPES
         and starts.get_dtype() == torch.int64
         and [list(part.get_stride()) for part in node.inputs] == [[1], [1]]
@@ -163,4 +157,4 @@ def _write(wrapper: Any, node: Any) -> None:
         wrapper.writeline(line)
 
 
-__all__ = ["MANY", "TYPES", "folding", "slices_folded_by_kernels"]
+__all__ = ["MANY", "TYPES", "folding", "has_vectors", "slices_folded_by_kernels"]
