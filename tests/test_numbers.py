@@ -26,6 +26,11 @@ def returned(a, b):
     return b.sum().item(), 36.0, int(b[0]), 8, int(b[1]), {"first": int(b[0]), "eight": 8}
 
 
+def returned_arithmetic(a, b):
+    n, x = int(b[0]), float(b[1])
+    return 1.5 * n, n * x - 0.5, -x, (n + 2) * 0.25 + n * n, n / 4, n // 2, a.size * 0.5 + n, x**2
+
+
 def returned_truth(a, b):
     return np.allclose(b, b[0]), True, False, np.array_equal(a, b)
 
@@ -51,7 +56,10 @@ def normalises(a, b):
     a[:] = a / float(np.sqrt((a * a).sum()))
 
 
-FUNCTIONS = [weak_factor, arithmetic, returned, returned_truth, sizes, places, normalises]
+FUNCTIONS = [
+    *(weak_factor, arithmetic, returned, returned_arithmetic, returned_truth, sizes, places),
+    normalises,
+]
 
 
 def arguments():
@@ -74,7 +82,7 @@ def test_compiled():
     def f(a, b):
         i, total = int(np.argmax(b)), float(b.sum())
         a[i] += 1
-        return a * total, b[: i + 1] / total, total, i
+        return a * total, b[: i + 1] / total, total, i, 1.5 * i, 0.5 * i + total
 
     jitted = npaccel.jit(f, default_float="float64", cache=False)
     for a, b in arguments():

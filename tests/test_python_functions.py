@@ -48,6 +48,38 @@ def test_compiled_by_inductor():
     check(function, X, backend="inductor", calls=2)
 
 
+#: What NumPy answers with a bool or a float of Python's, not one of its own.
+ANSWERS = [
+    lambda x: np.array_equal(x, x) + np.allclose(x, x),
+    lambda x: sum([np.array_equal(x, x), np.array_equal(x, -x), np.array_equiv(x, x)]),
+    lambda x: (type(np.allclose(x, x)) is bool, isinstance(np.allclose(x, x), np.bool_)),
+    lambda x: (np.allclose(x, x) * 3 * x.size, 1.5 * np.allclose(x, x), np.allclose(x, x) * x),
+    lambda x: (np.array_equal(x, x) / 2, np.float32(2) * np.allclose(x, x)),
+    lambda x: (np.poly(x[:0]) * 2.5, type(np.poly(x[:0])) is float, np.allclose(x, x) is None),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ANSWERS)))
+def test_answers_are_numbers_of_pythons(number):
+    check(ANSWERS[number], X, calls=2)
+
+
+REFUSED_ANSWERS = [
+    lambda x: np.allclose(x, x) is True,
+    lambda x: (np.allclose(x, x) == True, np.allclose(x, x) != np.allclose(x, -x)),  # noqa: E712
+    lambda x: np.array_equal(x, x) & np.array_equal(x, -x),
+    lambda x: (-np.allclose(x, x), abs(np.allclose(x, x)), np.allclose(x, x) * 1j),
+    lambda x: np.real(np.allclose(x, x)),
+    lambda x: np.allclose(x, x).shape,
+    lambda x: np.allclose(x, x).sum(),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED_ANSWERS)))
+def test_what_is_left_to_python(number):
+    assert in_numpy(REFUSED_ANSWERS[number], X)
+
+
 def in_numpy(function, *args):
     """Compare where NumPy runs a part or all, and says so."""
     jitted = npaccel.jit(function, backend="eager", default_float="float64")

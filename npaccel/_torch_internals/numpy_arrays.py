@@ -74,7 +74,8 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
         if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
-            return refuse(f"`{name}` of a NumPy scalar", "", "NumPy's scalars have no such method")
+            kind = self.python_type().__name__
+            return refuse(f"`{name}` of a {kind}", "", "such scalars have no such method")
         row = _table.row_named(f"numpy.ndarray.{name}")
         if name == "item" and row is not None:
             element = emit(tx, method_operation(row, name), [self, *args], kwargs)
@@ -90,10 +91,11 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return original_getattr(self, tx, name)
         if is_flat(self) and not hasattr(np.flatiter, name):
             return refuse(f"`{name}` of `flat`", "", "NumPy's iterators have no such thing")
+        if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
+            kind = self.python_type().__name__
+            return refuse(f"`{name}` of a {kind}", "", "such scalars have no such thing")
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
-        if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
-            return refuse(f"`{name}` of a NumPy scalar", "", "NumPy's scalars have no such thing")
         if name == "__round__":
             raise NotImplementedError
         row = _table.row_named(f"numpy.ndarray.{name}")
@@ -115,7 +117,8 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return np.flatiter
         if active.depth and is_scalar(self.as_proxy().node):
             scalar: type = attribute(example_of(self), "dtype").type
-            return scalar
+            is_numpys = not numpy_operations.is_python_number(self.as_proxy().node)
+            return scalar if is_numpys else type(scalar().item())
         return np.ndarray
 
     NumpyNdarrayVariable.python_type = python_type

@@ -153,6 +153,12 @@ def is_flat(variable: Any) -> bool:
     return isinstance(variable, NumpyNdarrayVariable) and FLAT_OF in variable.as_proxy().node.meta
 
 
+def is_answer(variable: Any) -> bool:
+    """Whether a variable stands for a number of Python's that NumPy computed: `np.allclose`."""
+    is_array = isinstance(variable, NumpyNdarrayVariable)
+    return is_array and numpy_operations.is_python_number(variable.as_proxy().node)
+
+
 def is_scalar_variable(variable: Any) -> bool:
     return isinstance(variable, NumpyNdarrayVariable) and is_scalar(variable.as_proxy().node)
 
@@ -213,6 +219,8 @@ def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) 
     if row.inlined:
         function = VariableTracker.build(tx, row.implementation)
         return inlined(tx, function, row.name, args, kwargs)
+    if row.name in _OF_NUMBERS and any(map(is_answer, args)):
+        return refuse(f"{row.name} of a Python number that is computed", "")
     if row.name in _OF_NUMBERS and len(args) == 1 and args[0].is_python_constant():
         value = args[0].as_python_constant()
         if isinstance(value, int | float | complex):

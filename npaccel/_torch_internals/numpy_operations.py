@@ -96,6 +96,14 @@ def is_scalar(node: torch.fx.Node) -> bool:
     return bool(known)
 
 
+def is_python_number(node: torch.fx.Node) -> bool:
+    """Whether NumPy has a number of Python's where a graph has this node: `np.allclose`."""
+    if not isinstance(node.target, Operation) or not is_scalar(node):
+        return False
+    row = _table.row_named(node.target.name)
+    return row is not None and row.zero_d == "python"
+
+
 def stored_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """Return the arguments that a call stores to; what stands for None is among them.
 
@@ -160,9 +168,7 @@ def _kind_of_result(out: Any) -> IsScalar:
         return "number"
     if not isinstance(out, torch.fx.Node) or not is_scalar(out):
         return False
-    name = getattr(out.target, "name", "") if isinstance(out.target, Operation) else ""
-    row = _table.row_named(name)
-    return "python" if row is not None and row.zero_d == "python" else True
+    return "python" if is_python_number(out) else True
 
 
 def row_operation(row: _table.Row) -> Operation:

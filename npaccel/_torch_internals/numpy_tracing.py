@@ -116,7 +116,6 @@ def install() -> None:
         python_numbers.patch_formatting(active)
         python_numbers.patch_globals(active)
         python_numbers.patch_truth(active)
-        python_numbers.patch_complex(active)
         python_numbers.patch_sizes(active)
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()

@@ -1,7 +1,7 @@
 """Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
 
-Read from torch/_dynamo/variables/{builtin,torch,lists}.py and torch/_dynamo/utils.py
-of 2.11 and 2.13.
+Read from torch/_dynamo/variables/{builtin,torch,lists}.py and
+torch/_dynamo/{utils,symbolic_convert}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -14,13 +14,25 @@ from typing import Any
 
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
+from torch._dynamo import symbolic_convert
 from torch._dynamo.variables.builtin import BuiltinVariable
-from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
+from torch._dynamo.variables.constant import ConstantVariable
+from torch._dynamo.variables.tensor import (
+    NumpyNdarrayVariable,
+    SymNodeVariable,
+    supported_comparison_ops,
+)
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
 from npaccel._numpy import _python_functions
 from npaccel._numpy._dtypes import to_numpy
-from npaccel._torch_internals.numpy_calls import emit, example_of, is_scalar_variable, refuse
+from npaccel._torch_internals.numpy_calls import (
+    emit,
+    example_of,
+    is_answer,
+    is_scalar_variable,
+    refuse,
+)
 from npaccel._torch_internals.numpy_operations import VALUE, Operation
 from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.python_numbers import number
@@ -28,13 +40,30 @@ from npaccel._torch_internals.sizes import depends_on_data
 
 __all__ = ["patch_python_functions", "rounded"]
 
+#: Operators that Python has for complex numbers.
+_ARITHMETIC = frozenset(
+    getattr(operator, f"{prefix}{name}")
+    for prefix in ("", "i")
+    for name in ("add", "sub", "mul", "truediv", "pow")
+)
+#: Other operators of numbers.
+_OTHERS = frozenset(
+    getattr(operator, name)
+    for name in (
+        *("floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor", "neg", "pos", "invert"),
+        *("ifloordiv", "imod", "ilshift", "irshift", "iand", "ior", "ixor"),
+        *("abs", "lt", "le", "eq", "ne", "gt", "ge", "is_", "is_not"),
+    )
+) | {abs, divmod}
+
 
 def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operation:
     return Operation(f"python.{name}", function, lambda node, flags: scalar)
 
 
 def patch_python_functions() -> None:
-    """Patch the calls of `min`, `max`, `pow`, `int`, of `math`, and `x in [...]`."""
+    """Patch operators, the calls of `min`, `max`, `pow`, `int`, of `math`, and `x in [...]`."""
+    _patch_operators()
     _patch_extreme()
     _patch_int()
     _patch_pow()
@@ -46,6 +75,58 @@ def _arrays(values: Sequence[Any]) -> bool:
     return bool(active.depth) and any(
         isinstance(value.realize(), NumpyNdarrayVariable) for value in values
     )
+
+
+def _patch_operators() -> None:
+    """Take numbers of Python's for what they are: BuiltinVariable.
+
+    Dynamo has no symbols for complex numbers, and raises TypeError. So code of ``2j * n`` is
+    compiled for each n. What `np.allclose` gives is a bool of Python's: two of them add up to 2.
+    """
+    original = BuiltinVariable.call_function
+
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if not active.depth or not 0 < len(args) <= 2 or kwargs:
+            return original(self, tx, args, kwargs)
+        if self.fn in _ARITHMETIC or self.fn in _OTHERS:
+            args = [arg.realize() for arg in args]
+            if any(map(_is_complex, args)):
+                args = [_as_constant(arg) for arg in args]
+            if any(map(is_answer, args)) and all(map(_is_number, args)):
+                if self.fn not in _ARITHMETIC or any(map(_is_complex, args)):
+                    return refuse(f"`{self.fn.__name__}` of a Python number that is computed", "")
+                args = [_as_number(tx, arg) for arg in args]
+        return original(self, tx, args, kwargs)
+
+    BuiltinVariable.call_function = call_function
+    for sign, compare in supported_comparison_ops.items():  # They hold the method as it was.
+        symbolic_convert.compare_op_handlers[sign] = BuiltinVariable(compare).call_function
+
+
+def _is_complex(variable: Any) -> bool:
+    return isinstance(variable, ConstantVariable) and isinstance(variable.value, complex)
+
+
+def _as_constant(variable: Any) -> Any:
+    """Return a number as it is in the traced call, to which later calls are guarded to agree."""
+    if not isinstance(variable, SymNodeVariable) or depends_on_data(variable.sym_num):
+        return variable
+    return ConstantVariable.create(variable.evaluate_expr())
+
+
+def _is_number(variable: Any) -> bool:
+    """Whether a variable stands for a number of Python's."""
+    if isinstance(variable, ConstantVariable):
+        return isinstance(variable.value, int | float | complex)
+    return isinstance(variable, SymNodeVariable) or is_answer(variable)
+
+
+def _as_number(tx: Any, variable: Any) -> Any:
+    if not is_answer(variable):
+        return variable
+    if variable.python_type() is bool:
+        return rounded(tx, int, variable)
+    return number(tx, variable, VALUE, refuse)
 
 
 def _patch_extreme() -> None:

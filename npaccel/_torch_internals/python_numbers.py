@@ -4,7 +4,7 @@ A number that depends on the data is a symbol in a graph; where the frame needs 
 the graph as a tensor without dimensions.
 
 Read from torch/_dynamo/{codegen,symbolic_convert}.py and
-torch/_dynamo/variables/{tensor,builtin,builder,functions}.py of 2.11 and 2.13.
+torch/_dynamo/variables/{tensor,builder,functions}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from torch._dynamo.exc import UserError, UserErrorType, unimplemented
 from torch._dynamo.source import is_from_defaults
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._dynamo.variables.base import VariableTracker
-from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserMethodVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
@@ -30,7 +29,6 @@ from torch._guards import GuardSource
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from npaccel._numpy._dtypes import to_numpy
-from npaccel._torch_internals.sizes import depends_on_data
 
 #: In a node's meta: whether it is a number of Python's, as a tensor.
 NUMBER = "npaccel_number"
@@ -39,12 +37,6 @@ NUMBER = "npaccel_number"
 _DTYPES: dict[type, torch.dtype] = {int: torch.int64, float: torch.float64}
 #: Why a graph ends at a branch.
 _OF_DATA = "which way to go depends on a number that only the data give, such as a size"
-#: Operators that Python has for complex numbers.
-_ARITHMETIC = frozenset(
-    getattr(operator, f"{prefix}{name}")
-    for prefix in ("", "i")
-    for name in ("add", "sub", "mul", "truediv", "pow")
-) | {operator.eq, operator.ne}
 #: Operators that never raise on Python floats.
 _NEVER_RAISE = frozenset({operator.add, operator.sub, operator.mul, operator.neg})
 
@@ -147,40 +139,6 @@ def patch_truth(active: Any) -> None:
     UserMethodVariable.call_function = call_function  # type: ignore[method-assign]
 
 
-def patch_complex(active: Any) -> None:
-    """Take a number for a constant where a complex constant meets it: BuiltinVariable.
-
-    Dynamo has no symbols for complex numbers, and raises TypeError. So code of ``2j * n`` is
-    compiled for each n.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    """
-    original = BuiltinVariable.call_function
-
-    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
-        if active.depth and len(args) == 2 and self.fn in _ARITHMETIC:
-            args = [arg.realize() for arg in args]
-            if any(map(_is_complex, args)):
-                args = [_as_constant(arg) for arg in args]
-        return original(self, tx, args, kwargs)
-
-    BuiltinVariable.call_function = call_function  # type: ignore[method-assign]
-
-
-def _is_complex(variable: Any) -> bool:
-    return isinstance(variable, ConstantVariable) and isinstance(variable.value, complex)
-
-
-def _as_constant(variable: Any) -> Any:
-    """Return a number as it is in the traced call, to which later calls are guarded to agree."""
-    if not isinstance(variable, SymNodeVariable) or depends_on_data(variable.sym_num):
-        return variable
-    return ConstantVariable.create(variable.evaluate_expr())
-
-
 def patch_sizes(active: Any) -> None:
     """Break graphs at ``if a.size:`` where the data give the size: symbolic_convert.guard_bool.
 
@@ -266,8 +224,10 @@ def _on_tensors(tx: Any, node: Any) -> Any:
     if not isinstance(node, torch.fx.Node):
         return None
     tracer = tx.output.current_tracer
-    if isinstance(node.meta.get("example_value"), torch.SymInt):
-        return torch.fx.Proxy(node, tracer)
+    if isinstance(node.meta.get("example_value"), torch.SymInt):  # Python makes it a float, too.
+        whole = (torch.fx.Proxy(node, tracer),)
+        dtype = {"dtype": torch.float64}
+        return tx.output.create_proxy("call_function", torch.scalar_tensor, whole, dtype)
     if node.op == "call_method" and node.target == "item":
         tensor = node.args[0]
         assert isinstance(tensor, torch.fx.Node)
