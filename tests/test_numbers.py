@@ -77,6 +77,25 @@ def test_gives_what_numpy_gives(function):
     assert not jitted.report().fallbacks
 
 
+def test_ints_meet_bools():
+    def f(x, k, flag):
+        return (
+            flag > k,
+            x * (flag <= k),
+            flag + k,
+            k * flag * x,
+            flag == k,
+            k != flag,
+            flag & k,
+            (k > 2) & True,
+        )
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64", dynamic=True)
+    for k, flag in ((3, True), (1, True), (0, False), (2, False), (5, True)):
+        assert_same(jitted(A, k, flag), f(A, k, flag))
+    assert not jitted.report().fallbacks
+
+
 @pytest.mark.inductor
 def test_compiled():
     def f(a, b):

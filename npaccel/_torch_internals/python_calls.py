@@ -92,6 +92,8 @@ def _patch_operators() -> None:
             args = [arg.realize() for arg in args]
             if any(map(_is_complex, args)):
                 args = [_as_constant(arg) for arg in args]
+            if any(map(_may_change, args)) and self.fn not in (operator.is_, operator.is_not):
+                args = [_as_whole(arg) for arg in args]
             if any(map(is_answer, args)) and all(map(_is_number, args)):
                 if self.fn not in _ARITHMETIC or any(map(_is_complex, args)):
                     return refuse(f"`{self.fn.__name__}` of a Python number that is computed", "")
@@ -112,6 +114,17 @@ def _as_constant(variable: Any) -> Any:
     if not isinstance(variable, SymNodeVariable) or depends_on_data(variable.sym_num):
         return variable
     return ConstantVariable.create(variable.evaluate_expr())
+
+
+def _may_change(variable: Any) -> bool:
+    return isinstance(variable, SymNodeVariable) and variable.python_type() is not bool
+
+
+def _as_whole(variable: Any) -> Any:
+    """Return a constant bool as an int: Dynamo's symbols can't be compared with bools."""
+    if isinstance(variable, ConstantVariable) and isinstance(variable.value, bool):
+        return ConstantVariable.create(int(variable.value))
+    return variable
 
 
 def _is_number(variable: Any) -> bool:

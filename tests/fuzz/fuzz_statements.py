@@ -443,13 +443,30 @@ def constant(s: Scope) -> str | None:
 
 
 def from_values(s: Scope) -> str | None:
-    """Something that needs an array's values: it breaks the graph."""
+    """A Python number that depends on an array's values."""
     x = s.operand("iuf")
     if x is None:
         return None
     return s.rng.choice((
         f"float({x}.sum())", f"int(({x} > 0).sum())", f"{x}.max().item()", f"bool({x}.any())",
-        f"{x}.tolist()", f"helper({x}, {s.number()})", f"round({x}.mean(), 1)",
+        f"{x}.tolist()", f"round({x}.mean(), 1)", f"int({x}.max())", f"np.array_equal({x}, {x})",
+        f"np.allclose({x}, {s.partner(x)})", f"float({x}.min()) {s.rng.choice('+-*')} {s.number()}",
+    ))  # fmt: skip
+
+
+def arithmetic(s: Scope) -> str | None:
+    """Something on Python's numbers alone."""
+    x = s.pick(lambda v: type(v) in (bool, int, float))
+    if x is None:
+        return None
+    y = s.pick(lambda v: type(v) in (bool, int, float)) or "k"
+    if s.chance(0.5):
+        y = s.literal()
+    op = s.rng.choice(("+", "-", "*", "/", "//", "%", "+", "*", "<", "==", "&", "|"))
+    return s.rng.choice((
+        f"{x} {op} {y}", f"{y} {op} {x}", f"-{x} {op} {y}", f"({x} {op} {y}) * 1.5", f"not {x}",
+        f"{x} ** 2", f"abs({x})", f"int({x})", f"float({x})", f"bool({x})", f"round({x})",
+        f"min({x}, {y})", f"max({x}, {y})", f"sum([{x}, {y}])", f"{x} if {x} > {y} else {y}",
     ))  # fmt: skip
 
 
@@ -467,7 +484,7 @@ def helper(s: Scope) -> str | None:
 EXPRESSIONS = (
     (create, 4), (unary, 6), (binary, 6), (operator, 10), (index, 10), (reduce, 8), (running, 2),
     (reshape, 6), (join, 3), (select, 5), (sort, 2), (product, 2.5), (cast, 3), (constant, 2),
-    (helper, 1), (from_values, 0.2),
+    (helper, 1), (from_values, 0.6), (arithmetic, 1),
 )  # fmt: skip
 
 
