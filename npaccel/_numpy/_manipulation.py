@@ -173,8 +173,10 @@ def expand_dims(a: Any, axis: Any) -> torch.Tensor:
 
 @implements(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> torch.Tensor:
-    """`numpy.squeeze`: a view."""
+    """`numpy.squeeze`: a view, or the array itself where there is nothing to squeeze."""
     x = as_tensor(a)
+    if all(surely(size != 1) for size in x.shape) and (axis is None or axis == ()):
+        return x
     if axis is None or (not x.ndim and axis in (0, -1)):
         return x.squeeze()
     axes = axes_of(axis, x.ndim)

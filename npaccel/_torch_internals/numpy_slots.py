@@ -57,7 +57,7 @@ def patch_slots(
             setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
     _patch_divmod(active, emit)
     _patch_truth(active)
-    _patch_identity(active)
+    _patch_identity(active, is_scalar)
     _patch_iteration(active, emit)
     _patch_operators(active, emit, check_stores, is_scalar)
 
@@ -113,7 +113,7 @@ def _patch_truth(active: Any) -> None:
     NumpyNdarrayVariable.bool_impl = bool_impl
 
 
-def _patch_identity(active: Any) -> None:
+def _patch_identity(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
     """`a is b`: whether two inputs are one array isn't known of what stands for them."""
     original = BuiltinVariable._comparison_with_tensor
 
@@ -127,11 +127,12 @@ def _patch_identity(active: Any) -> None:
         one, other = (x.as_proxy().node.meta["example_value"] for x in both)
         inputs = [n.meta["example_value"] for n in tx.output.graph.find_nodes(op="placeholder")]
         known = [any(x is given for given in inputs) for x in (one, other)]
-        if one is not other and all(known):
+        of_bools = all(is_scalar(x.as_proxy().node) for x in both) and one.dtype == torch.bool
+        if one is not other and (all(known) or of_bools):  # NumPy's bools are two objects.
             unimplemented(
                 gb_type=IDENTITY,
                 context="",
-                explanation="Whether two arrays are one object isn't known in compiled code.",
+                explanation="Whether these two are one object isn't known in compiled code.",
                 hints=[],
             )
         return ConstantVariable.create((one is other) == (self.fn is operator.is_))

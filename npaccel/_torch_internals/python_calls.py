@@ -1,6 +1,6 @@
 """Trace Python's own functions of numbers where they get NumPy's: `min`, `round`, `math.sqrt`.
 
-Read from torch/_dynamo/variables/{builtin,torch,lists}.py and
+Read from torch/_dynamo/variables/{builtin,torch,lists,functions}.py and
 torch/_dynamo/{utils,symbolic_convert}.py of 2.11 and 2.13.
 """
 
@@ -15,8 +15,11 @@ from typing import Any
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
 from torch._dynamo import symbolic_convert
+from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
+from torch._dynamo.variables.functions import LocalGeneratorObjectVariable
+from torch._dynamo.variables.lists import BaseListVariable
 from torch._dynamo.variables.tensor import (
     NumpyNdarrayVariable,
     SymNodeVariable,
@@ -46,6 +49,9 @@ _ARITHMETIC = frozenset(
     for prefix in ("", "i")
     for name in ("add", "sub", "mul", "truediv", "pow")
 )
+#: Operators that repeat sequences as often as an integer says, NumPy's as well.
+_REPEATS = frozenset({operator.mul, operator.imul})
+_SEQUENCES = (list, tuple, str, bytes)
 #: Other operators of numbers.
 _OTHERS = frozenset(
     getattr(operator, name)
@@ -62,13 +68,15 @@ def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operati
 
 
 def patch_python_functions() -> None:
-    """Patch operators, the calls of `min`, `max`, `pow`, `int`, of `math`, and `x in [...]`."""
+    """Patch operators, calls of `min`, `max`, `pow`, `int`, of `math`, `x in [...]`, generators."""
     _patch_operators()
     _patch_extreme()
     _patch_int()
     _patch_pow()
     _patch_math()
     _patch_contains()
+    _patch_count()
+    _patch_generators()
 
 
 def _arrays(values: Sequence[Any]) -> bool:
@@ -98,11 +106,17 @@ def _patch_operators() -> None:
                 if self.fn not in _ARITHMETIC or any(map(_is_complex, args)):
                     return refuse(f"`{self.fn.__name__}` of a Python number that is computed", "")
                 args = [_as_number(tx, arg) for arg in args]
+            if self.fn in _REPEATS and any(map(is_scalar_variable, args)) and _sequences(args):
+                return refuse("a sequence times a NumPy scalar", "", "Python repeats it")
         return original(self, tx, args, kwargs)
 
     BuiltinVariable.call_function = call_function
     for sign, compare in supported_comparison_ops.items():  # They hold the method as it was.
         symbolic_convert.compare_op_handlers[sign] = BuiltinVariable(compare).call_function
+
+
+def _sequences(variables: Sequence[Any]) -> bool:
+    return any(variable.python_type() in _SEQUENCES for variable in variables)
 
 
 def _is_complex(variable: Any) -> bool:
@@ -257,3 +271,38 @@ def _patch_contains() -> None:
     dynamo_utils.iter_contains = iter_contains
     if hasattr(dynamo_lists, "iter_contains"):
         dynamo_lists.iter_contains = iter_contains
+
+
+def _patch_count() -> None:
+    """`[...].count(x)`: Dynamo adds up the answers of `==`, which are NumPy's bools here."""
+    original = BaseListVariable.call_method
+
+    def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
+        if name == "count" and _arrays([*args, *self.items]):
+            refuse("how often a number that is computed is in a list", "", "it decides on values")
+        return original(self, tx, name, args, kwargs)
+
+    BaseListVariable.call_method = call_method  # type: ignore[method-assign]
+
+
+def _patch_generators() -> None:
+    """A generator that leaves a frame: Dynamo would run it to its end, and give an iterator."""
+    original = LocalGeneratorObjectVariable.reconstruct
+    original_return = InstructionTranslator.replace_tos_if_return_is_generator
+
+    def reconstruct(self: Any, codegen: Any) -> None:
+        if active.depth:
+            _refuse_generator()
+        original(self, codegen)
+
+    def replace_generator(self: Any) -> None:
+        if active.depth and self.stack and isinstance(self.stack[-1], LocalGeneratorObjectVariable):
+            _refuse_generator()
+        original_return(self)
+
+    LocalGeneratorObjectVariable.reconstruct = reconstruct  # type: ignore[method-assign]
+    InstructionTranslator.replace_tos_if_return_is_generator = replace_generator
+
+
+def _refuse_generator() -> None:
+    refuse("a generator that the function returns", "", "compiled code can't go on with it")
