@@ -98,7 +98,37 @@ def test_types_are_keys():
     check(function, X, calls=2)
 
 
+class WorthlessError(Exception):
+    def __str__(self):
+        return f"worth {self.args[0] * 2}"
+
+
+def catches_own(x):
+    try:
+        raise WorthlessError(3)  # noqa: TRY301 (caught here)
+    except WorthlessError as e:
+        return str(e), x
+
+
+def catches_key(x):
+    try:
+        raise KeyError("k")  # noqa: TRY301 (caught here)
+    except KeyError as e:
+        return str(e), x
+
+
+ERROR = ValueError("made outside")
+
+
+def catches_given(x):
+    try:
+        raise ERROR  # noqa: TRY301 (caught here)
+    except Exception as e:  # noqa: BLE001 (also what Dynamo raises instead)
+        return str(e), x
+
+
 REFUSED_ANSWERS = [
+    *(catches_own, catches_key, catches_given),
     lambda x: [0, 1] * np.argmin(x + 2),
     lambda x: (np.int64(2) + x.argmin()) * (1, 2),
     lambda x: "ab" * x.argmax(),

@@ -6,6 +6,7 @@ import types
 import numpy as np
 import pytest
 from comparing import assert_same
+from test_breaks import quiet
 
 import npaccel
 
@@ -169,3 +170,20 @@ def test_truth_of_objects(kind):
     compiled = npaccel.jit(f, backend="eager", default_float="float64")
     for value in (0, 1, 2, 3, 0, 4, 1):
         assert_same(compiled(X, kind(value)), f(X, kind(value)))
+
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+
+def test_dicts_of_attributes_as_results():
+    def function(x):
+        point = Point(x * 2)
+        found = vars(point)
+        point.y = 3
+        return found, len(found), sorted(vars(point))
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for _ in range(2):
+        assert_same(quiet(jitted, X), function(X))

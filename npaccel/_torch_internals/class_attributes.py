@@ -1,6 +1,6 @@
-"""Attributes of classes and of what `super()` gives, which may change from call to call.
+"""Attributes of classes and of what `super()` gives, which may change, and dicts of attributes.
 
-Read from torch/_dynamo/variables/{user_defined,misc}.py of 2.11 and 2.13.
+Read from torch/_dynamo/variables/{user_defined,misc,dicts}.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import functools
 import inspect
 from typing import Any
 
+import torch._dynamo.variables.dicts as dynamo_dicts
+from torch._dynamo.exc import unimplemented
 from torch._dynamo.source import AttrSource, GetItemSource, TypeMROSource, TypeSource
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.constant import ConstantVariable
@@ -91,3 +93,26 @@ def _inherited(variable: Any, name: str) -> tuple[Any, Any] | None:
             return None
         return value, AttrSource(GetItemSource(TypeMROSource(source), i), name)
     return None
+
+
+def patch_dicts_of_attributes() -> None:
+    """`vars(p)` of an object that the function makes, as a result: Dynamo gives an empty dict.
+
+    DunderDictVariable, in 2.13.
+    """
+    of_attributes = getattr(dynamo_dicts, "DunderDictVariable", None)
+    if of_attributes is None:
+        return
+    original = of_attributes.reconstruct
+
+    def reconstruct(self: Any, codegen: Any) -> None:
+        if active.depth and self.source is None:
+            unimplemented(
+                gb_type="dict of attributes",
+                context="",
+                explanation="The dict of an object's attributes goes on to uncompiled code.",
+                hints=[],
+            )
+        original(self, codegen)
+
+    of_attributes.reconstruct = reconstruct

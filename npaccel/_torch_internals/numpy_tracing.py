@@ -123,6 +123,7 @@ def install() -> None:
         jitted_calls.patch_comparisons()
         class_attributes.patch_classes()
         class_attributes.patch_super()
+        class_attributes.patch_dicts_of_attributes()
         missing_names.patch_missing_names()
         growing_lists.patch_lists()
         _installed = True

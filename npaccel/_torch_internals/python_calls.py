@@ -15,17 +15,19 @@ from typing import Any
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
 from torch._dynamo import symbolic_convert
-from torch._dynamo.symbolic_convert import InstructionTranslator
+from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import LocalGeneratorObjectVariable
 from torch._dynamo.variables.lists import BaseListVariable
+from torch._dynamo.variables.misc import ExceptionVariable
 from torch._dynamo.variables.tensor import (
     NumpyNdarrayVariable,
     SymNodeVariable,
     supported_comparison_ops,
 )
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+from torch._dynamo.variables.user_defined import UserDefinedExceptionObjectVariable
 
 from npaccel._numpy import _python_functions
 from npaccel._numpy._dtypes import to_numpy
@@ -52,6 +54,7 @@ _ARITHMETIC = frozenset(
 #: Operators that repeat sequences as often as an integer says, NumPy's as well.
 _REPEATS = frozenset({operator.mul, operator.imul})
 _SEQUENCES = (list, tuple, str, bytes)
+_ERRORS = (ExceptionVariable, UserDefinedExceptionObjectVariable)
 #: Other operators of numbers.
 _OTHERS = frozenset(
     getattr(operator, name)
@@ -76,6 +79,7 @@ def patch_python_functions() -> None:
     _patch_math()
     _patch_contains()
     _patch_count()
+    _patch_errors()
     _patch_generators()
 
 
@@ -283,6 +287,36 @@ def _patch_count() -> None:
         return original(self, tx, name, args, kwargs)
 
     BaseListVariable.call_method = call_method  # type: ignore[method-assign]
+
+
+def _patch_errors() -> None:
+    """`str(e)` where the error has a `__str__` of its own, and `raise e` of an error from outside.
+
+    Dynamo takes the argument for the text, and raises TypeError.
+    """
+    original_str = BuiltinVariable.call_str
+    original_raise = InstructionTranslatorBase._raise_exception_variable
+
+    def call_str(self: Any, tx: Any, arg: Any) -> Any:
+        if active.depth and isinstance(arg, _ERRORS):
+            kind: Any = arg.python_type()
+            if kind.__str__ is not BaseException.__str__:
+                return refuse(f"the text of a {kind.__name__}", "", "it's made in another way")
+        return original_str(self, tx, arg)
+
+    def raise_exception(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        error = value.realize()
+        if active.depth and not isinstance(error, _ERRORS) and _is_error(error):
+            refuse("raising an error that was made outside of the function", "")
+        return original_raise(self, value, *args, **kwargs)
+
+    BuiltinVariable.call_str = call_str  # type: ignore[method-assign]
+    InstructionTranslatorBase._raise_exception_variable = raise_exception
+
+
+def _is_error(variable: Any) -> bool:
+    kind = type(getattr(variable, "value", None))
+    return issubclass(kind, BaseException)
 
 
 def _patch_generators() -> None:
