@@ -226,13 +226,14 @@ def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
         return getattr(np, name).accumulate(x, axis, x.dtype)  # type: ignore[no-any-return]
 
 
-def _per_start(x: torch.Tensor, starts: torch.Tensor, _: str) -> Form:
-    return (*x.shape[:-1], starts.shape[0]), x.dtype
+def _per_start(x: torch.Tensor, starts: torch.Tensor, name: str) -> Form:
+    logical = getattr(np, name) in _host_parts.LOGICAL
+    return (*x.shape[:-1], starts.shape[0]), torch.bool if logical else x.dtype
 
 
 @kernel("ufunc_reduceat(Tensor x, Tensor starts, str name) -> Tensor", _per_start)
 def ufunc_reduceat(x: Array, starts: Array, name: str) -> Array:
-    """Fold slices of the last axis with a ufunc, in the dtype of x."""
+    """Fold slices of the last axis with a ufunc, in the dtype of x; see `_host_parts.reduceat`."""
     return _host_parts.reduceat(getattr(np, name), x, starts)
 
 

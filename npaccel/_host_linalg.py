@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._host_operators import Array, Form, kernel, several, usable
+from npaccel._host_operators import Array, Form, kernel, several, usable, writing
 
 #: Stacks of matrices with so many multiplications each are NumPy's: torch's threads wait for each
 #: other at every one of them.
@@ -47,8 +47,11 @@ def product_usable(multiplications: Any, a: torch.Tensor, b: torch.Tensor) -> bo
     a, b : torch.Tensor
         Matrices or stacks of them, of one dtype.
     """
-    if stack_usable(multiplications, a, b):
-        return True
+    return stack_usable(multiplications, a, b) or is_large(multiplications, a, b)
+
+
+def is_large(multiplications: Any, a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether NumPy's product is the faster one because it's large; see `product_usable`."""
     large = isinstance(multiplications, int) and multiplications >= _LARGE
     of_doubles = a.dtype in (torch.float64, torch.complex128)
     return large and of_doubles and usable(a, b) and _is_mkl_on_another_processor()
@@ -74,6 +77,12 @@ def _product(a: torch.Tensor, b: torch.Tensor) -> Form:
 def matmul(a: Array, b: Array) -> Array:
     """`numpy.matmul` of matrices of one dtype, or of stacks of them."""
     return np.matmul(a, b)  # type: ignore[no-any-return]
+
+
+@writing("matmul_to(Tensor(a!) out, Tensor a, Tensor b) -> ()")
+def matmul_to(out: Array, a: Array, b: Array) -> None:
+    """`numpy.matmul` into an array that may be one of the operands."""
+    np.matmul(a, b, out=out)
 
 
 def _solution(a: torch.Tensor, b: torch.Tensor) -> Form:
@@ -132,6 +141,16 @@ def _singular(x: torch.Tensor, full: bool) -> list[Form]:
 def svd(x: Array, full: bool) -> Sequence[Array]:
     """`numpy.linalg.svd`."""
     return np.linalg.svd(x, full)
+
+
+def _transposed(x: torch.Tensor, *_: Any) -> Form:
+    return (*x.shape[:-2], x.shape[-1], x.shape[-2]), _lapack_dtype(x)
+
+
+@kernel("pinv(Tensor x, float rcond, bool hermitian) -> Tensor", _transposed)
+def pinv(x: Array, rcond: float, hermitian: bool) -> Array:
+    """`numpy.linalg.pinv`."""
+    return np.linalg.pinv(x, rcond, hermitian)
 
 
 def _least_squares(a: torch.Tensor, b: torch.Tensor, _: float | None) -> list[Form]:

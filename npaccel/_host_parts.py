@@ -92,22 +92,31 @@ def along_axis(function: Callable[..., Any], x: Array, axis: int, dtype: Any) ->
     return out
 
 
+#: What takes numbers for bools.
+LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
+
+
 def reduceat(ufunc: np.ufunc, x: Array, starts: Array) -> Array:
-    """Fold slices of the last axis in the dtype of x, as `numpy.ufunc.reduceat` does."""
+    """Fold slices of the last axis in the dtype of x, as `numpy.ufunc.reduceat` does.
+
+    `logical_or` and its like take any dtype and give bools: they read no further than they have to.
+    """
+    dtype = np.dtype(bool) if ufunc in LOGICAL else x.dtype
     part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART
     slices = _slices(len(starts), math.prod(x.shape), part)
-    ascending = len(slices) > 1 and bool((starts[1:] >= starts[:-1]).all()) and starts[0] >= 0
-    if not ascending or starts[-1] >= x.shape[-1]:
+    short = ufunc in (np.logical_and, np.logical_or)  # Sooner done than threads are at work.
+    splits = len(slices) > 1 and not short and starts[0] >= 0 and starts[-1] < x.shape[-1]
+    if not splits or not (starts[1:] >= starts[:-1]).all():
         with np.errstate(all="ignore"):
-            return ufunc.reduceat(x, starts, -1, x.dtype)
-    out = np.empty((*x.shape[:-1], len(starts)), x.dtype)
+            return ufunc.reduceat(x, starts, -1, dtype)
+    out = np.empty((*x.shape[:-1], len(starts)), dtype)
 
     def compute(part: slice) -> None:
         if part.stop == len(starts):
-            found = ufunc.reduceat(x, starts[part], -1, x.dtype)
+            found = ufunc.reduceat(x, starts[part], -1, dtype)
         else:  # The start after the last one ends the last slice; its own has one element.
             given = x[..., : starts[part.stop] + 1]
-            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], -1, x.dtype)[..., :-1]
+            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], -1, dtype)[..., :-1]
         out[..., part] = found
 
     _run(compute, slices)

@@ -117,6 +117,10 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
     if given.shape[-1] == 0 or given.shape[-2] == 0:  # of any dtype
         return given.new_zeros([*given.shape[:-2], given.shape[-1], given.shape[-2]])
     (x,) = prepared(given)
+    if isinstance(rcond, int | float) and host.usable(x):
+        # A pass over integers of their own would wake threads that are in BLAS's way.
+        given = given if x.dtype == torch.float64 else x
+        return host_linalg.pinv(given, float(rcond), bool(hermitian))
     left, values, right = svd(x, full_matrices=False, hermitian=hermitian)
     cutoff = _cutoff(rcond, values)
     if cutoff.ndim > values.ndim:

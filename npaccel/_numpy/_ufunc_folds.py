@@ -438,7 +438,7 @@ FOLDS: dict[np.ufunc, Fold] = {
 #: What NumPy folds on a CPU, and what it accumulates there.
 _WHOLE: tuple[np.ufunc, ...] = (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
 _STEPS: tuple[np.ufunc, ...] = (
-    *(np.fmax, np.fmin, np.hypot),
+    *(np.fmax, np.fmin, np.hypot, np.logaddexp, np.logaddexp2),
     *(np.logical_and, np.logical_or, np.logical_xor),
 )
 FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _WHOLE})

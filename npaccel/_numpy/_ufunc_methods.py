@@ -443,7 +443,8 @@ def reduceat_ufunc(
     loop = _loop_dtype(ufunc, found, x, dtype, target)
     _check_rounding(ufunc, loop, target)
     position = _only_axis(axis, x.ndim)
-    last = torch.movedim(cast(x, loop), position, -1)
+    short = ufunc in (np.logical_and, np.logical_or) and host.usable(x, starts)
+    last = torch.movedim(x if short else cast(x, loop), position, -1)
     _check_indices(ufunc, indices, last.shape[-1])
     result = torch.movedim(_fold_slices(ufunc, last, cast(starts, INT64)), -1, position)
     if target is not None and tuple(target.shape) != tuple(result.shape):

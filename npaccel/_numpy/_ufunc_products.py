@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from npaccel import _host_linalg as host_linalg
+from npaccel._host_operators import usable
 from npaccel._numpy._axes import NO_VALUE, given
 from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, is_scalar, to_numpy
 from npaccel._numpy._ufunc_engine import (
@@ -159,14 +160,27 @@ def _call(
     targets = [None if out is None else to_numpy(out.dtype) for out in outs]
     loop = loop_dtypes(kernel.ufunc, dtypes, targets, request)
     check_core(kernel.ufunc, tensors)
-    found = kernel.compute(*(cast(x, d) for x, d in zip(tensors, loop, strict=False)))
+    factors = [cast(x, d) for x, d in zip(tensors, loop, strict=False)]
     out = outs[0]
+    if kernel.ufunc is np.matmul and out is not None and _written_by_numpy(out, *factors):
+        host_linalg.matmul_to(out, *factors)
+        return out  # type: ignore[no-any-return]
+    found = kernel.compute(*factors)
     if out is not None and tuple(out.shape) != tuple(found.shape):
         raise ValueError(
             f"non-broadcastable output operand with shape {tuple(out.shape)} doesn't match "
             f"the broadcast shape {tuple(found.shape)}"
         )
     return deliver(cast(found, loop[-1]), out, None)
+
+
+def _written_by_numpy(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether NumPy's product is the faster one and fits in there: its threads spin afterwards."""
+    if a.ndim != 2 or b.ndim != 2 or out.dtype != a.dtype:
+        return False
+    shape = (a.shape[0], b.shape[1])
+    large = host_linalg.is_large(a.shape[0] * a.shape[1] * b.shape[1], a, b)
+    return large and tuple(out.shape) == shape and usable(out)
 
 
 def gufunc(kernel: Kernel) -> Compute:
