@@ -96,6 +96,21 @@ def test_ints_meet_bools():
     assert not jitted.report().fallbacks
 
 
+def test_extremes_of_numbers_are_one_of_them():
+    def computed(u, s):
+        return max(u, 1.0), max(1.0, u), min(u, 0.0), min(0.0, u), max(u, s), min(s, u, 2.5)
+
+    def f(x, s, k):
+        of_ints = max(k, 3.0), max(3.0, k), min(k, 2.5), max(k, 3, 2.5), max(True, k), min(s, k)
+        return of_ints, max(s, 1), min(1, s), min(0.0, s), computed(float(x[0]), s)
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    for s, k in ((0.5, 2), (2.5, 4), (math.nan, 1), (-0.0, 0), (3.0, 3), (math.inf, -3)):
+        for x in (A, -A, A + np.float32(np.nan)):
+            assert_same(jitted(x, s, k), f(x, s, k))
+    assert not jitted.report().fallbacks
+
+
 @pytest.mark.inductor
 def test_compiled():
     def f(a, b):

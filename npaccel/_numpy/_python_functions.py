@@ -125,6 +125,19 @@ def extreme(function: Any, a: Any, b: Any) -> torch.Tensor:
     return torch.where(beyond, as_tensor(b, dtype), as_tensor(a, dtype))
 
 
+def extreme_of_numbers(function: Any, a: Any, b: Any) -> torch.Tensor:
+    """Return ``min(a, b)`` or ``max(a, b)`` of Python's numbers, as a float64.
+
+    Raises
+    ------
+    NotImplementedError
+        If one of them isn't a real number on a CPU.
+    """
+    first, other = _float(a), _float(b)
+    beyond = other < first if function is min else other > first
+    return torch.where(beyond, other, first)
+
+
 def extreme_of(function: Any, x: torch.Tensor) -> torch.Tensor:
     """Return ``min(x)`` or ``max(x)`` of a vector: NaN only if that comes first.
 

@@ -174,14 +174,44 @@ def _patch_extreme() -> None:
         return original(self, tx, *args)
 
     def call_pair(self: Any, tx: Any, a: Any, b: Any) -> Any:
-        if a is None or b is None or not _arrays([a, b]):
+        if a is None or b is None or not active.depth:
             return original_pair(self, tx, a, b)
+        if not _arrays([a, b]):
+            chosen = _chosen(self.fn, tx, a.realize(), b.realize())
+            return original_pair(self, tx, a, b) if chosen is None else chosen
         if active.pieces and (a.is_python_constant() or b.is_python_constant()):
             refuse(f"{self.fn.__name__}() of an array and a Python number", "", "its type varies")
         return emit(tx, _extreme(_python_functions.extreme, self.fn), [a, b], {})
 
     BuiltinVariable._call_min_max_binary = call_pair
     BuiltinVariable.call_min = BuiltinVariable.call_max = call
+
+
+def _chosen(function: Any, tx: Any, a: Any, b: Any) -> Any:
+    """Return the one of two numbers that `min` or `max` gives; None: let Dynamo compute it.
+
+    Dynamo gives a float where one of them is a float. Which one it is becomes a part of the
+    signature.
+    """
+    pair = (a, b)
+    if not all(isinstance(x, SymNodeVariable | ConstantVariable) for x in pair):
+        return None
+    values = [x.value for x in pair if isinstance(x, ConstantVariable)]
+    if len(values) == 2 or not all(isinstance(value, int | float) for value in values):
+        return None
+    if any(map(math.isnan, values)):
+        return a  # NaN is beyond nothing.
+    kinds = [x.python_type() for x in pair]
+    if any(map(_is_computed, pair)) and float in kinds:  # Dynamo gives NaN where there is one.
+        compute = functools.partial(_python_functions.extreme_of_numbers, function)
+        element = emit(tx, _operation(function.__name__, compute, False), [a, b], {})
+        return number(tx, element, VALUE, refuse)
+    if any(map(_is_computed, pair)) or kinds[0] is kinds[1]:
+        return None
+    compare = operator.lt if function is min else operator.gt
+    beyond = BuiltinVariable(compare).call_function(tx, [b, a], {})
+    is_beyond = beyond.evaluate_expr() if isinstance(beyond, SymNodeVariable) else beyond.value
+    return b if is_beyond else a
 
 
 def _extreme(compute: Callable[..., Any], function: Any) -> Operation:
