@@ -73,6 +73,11 @@ _VIEWS = {
 
 #: Functions that are called with more than one array, by what stands between the brackets.
 _ARGUMENTS = {
+    "packbits": "t",
+    "unpackbits": "bytes",
+    "row_stack": "(m, m2)",
+    "mask_indices": "1000, np.triu",
+    "apply_along_axis": "np.sum, 1, m",
     "allclose": "a, a",
     "angle": "z",
     "append": "a, b",
@@ -323,6 +328,7 @@ def arrays(dtype: str) -> dict[str, Any]:
         "r": a[:999_999].reshape(-1, 3), "km": np.argsort(m, axis=1), "q": q, "spd": q @ q.T,
         "tall": rng.standard_normal((20000, 50)), "x": a.copy(), "mx": m.copy(), "zx": a + 1j * b,
         "starts": np.arange(0, SIZE, 100),
+        "bytes": rng.integers(0, 256, SIZE // 8, np.uint8),
         "c2": rng.standard_normal((4, 4)), "c3": rng.standard_normal((3, 3, 3)),
         "g": np.linspace(-1, 1, 1000), "g3": np.linspace(-1, 1, 100),
     }  # fmt: skip
@@ -376,7 +382,10 @@ def _series(name: str) -> str:
     function = name.rsplit(".", 1)[1]
     for ending, arguments in (
         ("grid2d", "g, g, c2"), ("grid3d", "g3, g3, g3, c3"), ("val2d", "u, u, c2"),
-        ("val3d", "u, u, u, c3"), ("val", "u, c2[0]"),
+        ("val3d", "u, u, u, c3"), ("val", "u, c2[0]"), ("valfromroots", "u, c2[0]"),
+        ("vander2d", "u, u, (1, 2)"), ("vander3d", "u, u, u, (1, 1, 1)"), ("vander", "u, 5"),
+        ("add", "a, b"), ("sub", "a, b"), ("mulx", "a"), ("weight", "u"), ("fit", "u, a, 3"),
+        ("mapdomain", "a, (-1, 1), (0, 3)"), ("getdomain", "a"),
     ):  # fmt: skip
         if function.endswith(ending):
             return f"np.{name}({arguments})"

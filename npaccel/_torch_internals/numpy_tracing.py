@@ -126,6 +126,7 @@ def install() -> None:
         class_attributes.patch_dicts_of_attributes()
         missing_names.patch_missing_names()
         growing_lists.patch_lists()
+        python_calls.bind_comparisons()
         _installed = True
 
 

@@ -43,7 +43,7 @@ from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.python_numbers import number
 from npaccel._torch_internals.sizes import depends_on_data
 
-__all__ = ["patch_python_functions", "rounded"]
+__all__ = ["bind_comparisons", "patch_python_functions", "rounded"]
 
 #: Operators that Python has for complex numbers.
 _ARITHMETIC = frozenset(
@@ -115,7 +115,11 @@ def _patch_operators() -> None:
         return original(self, tx, args, kwargs)
 
     BuiltinVariable.call_function = call_function
-    for sign, compare in supported_comparison_ops.items():  # They hold the method as it was.
+
+
+def bind_comparisons() -> None:
+    """Have ``a < b`` and ``a is b`` go through the patches: symbolic_convert's table is older."""
+    for sign, compare in supported_comparison_ops.items():
         symbolic_convert.compare_op_handlers[sign] = BuiltinVariable(compare).call_function
 
 
