@@ -237,6 +237,16 @@ def ufunc_reduceat(x: Array, starts: Array, name: str) -> Array:
     return _host_parts.reduceat(getattr(np, name), x, starts)
 
 
+def _packed(x: torch.Tensor, _: str) -> Form:
+    return (*x.shape[:-1], (x.shape[-1] + 7) // 8), torch.uint8
+
+
+@kernel("packbits(Tensor x, str bitorder) -> Tensor", _packed)
+def packbits(x: Array, bitorder: Any) -> Array:
+    """`numpy.packbits` along the last axis."""
+    return np.packbits(x, -1, bitorder)
+
+
 @writing("ufunc_at(Tensor(a!) x, Tensor places, Tensor? values, str name) -> ()")
 def ufunc_at(x: Array, places: Array, values: Array | None, name: str) -> None:
     """Apply the `at` of a ufunc of one or two operands to a 1-D x."""

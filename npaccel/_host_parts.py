@@ -101,11 +101,12 @@ def reduceat(ufunc: np.ufunc, x: Array, starts: Array) -> Array:
 
     `logical_or` and its like take any dtype and give bools: they read no further than they have to.
     """
+    if ufunc in (np.logical_and, np.logical_or):  # Sooner done than threads are at work.
+        return ufunc.reduceat(x, starts, -1, np.dtype(bool))
     dtype = np.dtype(bool) if ufunc in LOGICAL else x.dtype
     part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART
     slices = _slices(len(starts), math.prod(x.shape), part)
-    short = ufunc in (np.logical_and, np.logical_or)  # Sooner done than threads are at work.
-    splits = len(slices) > 1 and not short and starts[0] >= 0 and starts[-1] < x.shape[-1]
+    splits = len(slices) > 1 and starts[0] >= 0 and starts[-1] < x.shape[-1]
     if not splits or not (starts[1:] >= starts[:-1]).all():
         with np.errstate(all="ignore"):
             return ufunc.reduceat(x, starts, -1, dtype)

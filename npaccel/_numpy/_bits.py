@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of
 from npaccel._numpy._dtypes import as_tensor, to_numpy
 from npaccel._numpy._table import implements
@@ -47,6 +48,8 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> torch.Tensor
     if to_numpy(x.dtype).kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
     last, place = _along_last(x, axis)
+    if host.usable(last):
+        return torch.movedim(host.packbits(last, bitorder), -1, place)
     bits = (last != 0).to(torch.uint8)
     missing = -bits.shape[-1] % 8
     bits = torch.cat([bits, bits.new_zeros((*bits.shape[:-1], missing))], -1)
