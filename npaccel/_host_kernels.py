@@ -227,8 +227,8 @@ def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
 
 
 def _per_start(x: torch.Tensor, starts: torch.Tensor, name: str) -> Form:
-    logical = getattr(np, name) in _host_parts.LOGICAL
-    return (*x.shape[:-1], starts.shape[0]), torch.bool if logical else x.dtype
+    to_bool = getattr(np, name) in _host_parts.SHORT
+    return (*x.shape[:-1], starts.shape[0]), torch.bool if to_bool else x.dtype
 
 
 @kernel("ufunc_reduceat(Tensor x, Tensor starts, str name) -> Tensor", _per_start)

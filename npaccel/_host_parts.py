@@ -92,32 +92,29 @@ def along_axis(function: Callable[..., Any], x: Array, axis: int, dtype: Any) ->
     return out
 
 
-#: What takes numbers for bools.
-LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
+#: What takes numbers for bools and reads no further than it has to: sooner done than threads are
+#: at work.
+SHORT = (np.logical_and, np.logical_or)
 
 
 def reduceat(ufunc: np.ufunc, x: Array, starts: Array) -> Array:
-    """Fold slices of the last axis in the dtype of x, as `numpy.ufunc.reduceat` does.
-
-    `logical_or` and its like take any dtype and give bools: they read no further than they have to.
-    """
-    if ufunc in (np.logical_and, np.logical_or):  # Sooner done than threads are at work.
+    """Fold slices of the last axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
+    if ufunc in SHORT:
         return ufunc.reduceat(x, starts, -1, np.dtype(bool))
-    dtype = np.dtype(bool) if ufunc in LOGICAL else x.dtype
     part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART
     slices = _slices(len(starts), math.prod(x.shape), part)
     splits = len(slices) > 1 and starts[0] >= 0 and starts[-1] < x.shape[-1]
     if not splits or not (starts[1:] >= starts[:-1]).all():
         with np.errstate(all="ignore"):
-            return ufunc.reduceat(x, starts, -1, dtype)
-    out = np.empty((*x.shape[:-1], len(starts)), dtype)
+            return ufunc.reduceat(x, starts, -1, x.dtype)
+    out = np.empty((*x.shape[:-1], len(starts)), x.dtype)
 
     def compute(part: slice) -> None:
         if part.stop == len(starts):
-            found = ufunc.reduceat(x, starts[part], -1, dtype)
+            found = ufunc.reduceat(x, starts[part], -1, x.dtype)
         else:  # The start after the last one ends the last slice; its own has one element.
             given = x[..., : starts[part.stop] + 1]
-            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], -1, dtype)[..., :-1]
+            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], -1, x.dtype)[..., :-1]
         out[..., part] = found
 
     _run(compute, slices)

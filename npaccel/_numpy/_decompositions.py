@@ -44,6 +44,20 @@ def prepared(*operands: Any) -> list[torch.Tensor]:
     return [cast(x, dtype) for x in tensors]
 
 
+def for_numpys_lapack(given: Any, cast_to: torch.Tensor) -> torch.Tensor:
+    """Return what NumPy's LAPACK gets: the array itself where it's computed in float64.
+
+    A pass over integers of their own would wake threads that are in BLAS's way.
+
+    Parameters
+    ----------
+    given : array_like
+    cast_to : torch.Tensor
+        It, as `prepared`.
+    """
+    return as_tensor(given) if cast_to.dtype == torch.float64 else cast_to
+
+
 def check_stacked(a: torch.Tensor) -> None:
     if a.ndim < 2:
         raise LinAlgError(
@@ -157,8 +171,7 @@ def svd(
         return singular_values(x)
     full = bool(full_matrices)
     if host.usable(x):
-        # A pass over integers of their own would wake threads that are in BLAS's way.
-        return _SVDResult(*host_linalg.svd(as_tensor(a) if x.dtype == torch.float64 else x, full))
+        return _SVDResult(*host_linalg.svd(for_numpys_lapack(a, x), full))
     return _SVDResult(*torch.linalg.svd(x, full_matrices=full))
 
 

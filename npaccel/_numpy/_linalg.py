@@ -23,6 +23,7 @@ from npaccel._numpy._decompositions import (
     check_square,
     check_stacked,
     conjugate,
+    for_numpys_lapack,
     prepared,
     square,
     svd,
@@ -118,9 +119,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
         return given.new_zeros([*given.shape[:-2], given.shape[-1], given.shape[-2]])
     (x,) = prepared(given)
     if isinstance(rcond, int | float) and host.usable(x):
-        # A pass over integers of their own would wake threads that are in BLAS's way.
-        given = given if x.dtype == torch.float64 else x
-        return host_linalg.pinv(given, float(rcond), bool(hermitian))
+        return host_linalg.pinv(for_numpys_lapack(given, x), float(rcond), bool(hermitian))
     left, values, right = svd(x, full_matrices=False, hermitian=hermitian)
     cutoff = _cutoff(rcond, values)
     if cutoff.ndim > values.ndim:
@@ -165,8 +164,7 @@ def cond(x: Any, p: Any = None) -> torch.Tensor:
     if p is None or p in (2, -2):
         check_stacked(a)
         if host.usable(a):
-            # A pass over integers of their own would wake threads that are in BLAS's way.
-            return host_linalg.cond(as_tensor(x) if a.dtype == torch.float64 else a, p == -2)
+            return host_linalg.cond(for_numpys_lapack(x, a), p == -2)
         values = svd(a, compute_uv=False)
         first, last = values[..., 0], values[..., -1]
         found = last / first if p == -2 else first / last
@@ -188,8 +186,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         rows than columns), rank, and singular values.
     """
     x, y = prepared(a, b)
-    # A pass over integers of their own would wake threads that are in BLAS's way.
-    given = (as_tensor(a), as_tensor(b)) if x.dtype == torch.float64 else (x, y)
+    given = for_numpys_lapack(a, x), for_numpys_lapack(b, y)
     solution, rank, values, sums = least_squares(*given, rcond)
     if sums is None:
         columns, fitted = (one.unsqueeze(-1) if y.ndim == 1 else one for one in (y, solution))

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from npaccel import _host_kernels as host
+from npaccel import _host_parts
 from npaccel._numpy._axes import reduced_axes
 from npaccel._numpy._dtypes import (
     BOOL,
@@ -443,7 +444,7 @@ def reduceat_ufunc(
     loop = _loop_dtype(ufunc, found, x, dtype, target)
     _check_rounding(ufunc, loop, target)
     position = _only_axis(axis, x.ndim)
-    short = ufunc in (np.logical_and, np.logical_or) and host.usable(x, starts)
+    short = ufunc in _host_parts.SHORT and host.usable(x, starts)
     last = torch.movedim(x if short else cast(x, loop), position, -1)
     _check_indices(ufunc, indices, last.shape[-1])
     result = torch.movedim(_fold_slices(ufunc, last, cast(starts, INT64)), -1, position)

@@ -39,6 +39,7 @@ from npaccel._torch_internals.numpy_state import active
 _CONSTANT_ATTRIBUTES = frozenset(
     {"device", "dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"}
 )
+_MISSING = "such scalars have no such thing"
 _DUNDERS: dict[str, Callable[..., Any]] = {
     "__getitem__": operator.getitem,
     "__setitem__": operator.setitem,
@@ -73,9 +74,8 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             name = "round"  # With a number of digits, the method of NumPy's scalars.
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
-        if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
-            kind = self.python_type().__name__
-            return refuse(f"`{name}` of a {kind}", "", "such scalars have no such method")
+        if _is_missing(self, name):
+            return refuse(f"`{name}` of a {self.python_type().__name__}", "", _MISSING)
         row = _table.row_named(f"numpy.ndarray.{name}")
         if name == "item" and row is not None:
             element = emit(tx, method_operation(row, name), [self, *args], kwargs)
@@ -91,9 +91,8 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return original_getattr(self, tx, name)
         if is_flat(self) and not hasattr(np.flatiter, name):
             return refuse(f"`{name}` of `flat`", "", "NumPy's iterators have no such thing")
-        if is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name):
-            kind = self.python_type().__name__
-            return refuse(f"`{name}` of a {kind}", "", "such scalars have no such thing")
+        if _is_missing(self, name):
+            return refuse(f"`{name}` of a {self.python_type().__name__}", "", _MISSING)
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
         if name == "__round__":
@@ -124,6 +123,11 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
     NumpyNdarrayVariable.python_type = python_type
     NumpyNdarrayVariable.call_method = call_method
     NumpyNdarrayVariable.var_getattr = var_getattr
+
+
+def _is_missing(self: Any, name: str) -> bool:
+    """Whether a variable stands for a scalar whose type has no such attribute."""
+    return is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name)
 
 
 def _rounded(self: Any, tx: Any) -> Any:

@@ -203,14 +203,14 @@ def _chosen(function: Any, tx: Any, a: Any, b: Any) -> Any:
     values = [x.value for x in pair if isinstance(x, ConstantVariable)]
     if len(values) == 2 or not all(isinstance(value, int | float) for value in values):
         return None
-    if any(map(math.isnan, values)):
+    if any(isinstance(value, float) and math.isnan(value) for value in values):
         return a  # NaN is beyond nothing.
-    kinds = [x.python_type() for x in pair]
-    if any(map(_is_computed, pair)) and float in kinds:  # Dynamo gives NaN where there is one.
+    kinds, computed = [x.python_type() for x in pair], any(map(_is_computed, pair))
+    if computed and float in kinds:  # Dynamo gives NaN where there is one.
         compute = functools.partial(_python_functions.extreme_of_numbers, function)
         element = emit(tx, _operation(function.__name__, compute, False), [a, b], {})
         return number(tx, element, VALUE, refuse)
-    if any(map(_is_computed, pair)) or kinds[0] is kinds[1]:
+    if computed or kinds[0] is kinds[1]:
         return None
     compare = operator.lt if function is min else operator.gt
     beyond = BuiltinVariable(compare).call_function(tx, [b, a], {})
