@@ -353,11 +353,12 @@ class Results:
             return None
         if isinstance(leaf, torch.Tensor):
             return [leaf.new_empty((0, *leaf.shape))] * (self.count or 1)
+        # Zeros, because a column may be cast before its last place is written.
         if isinstance(leaf, np.ndarray | np.generic):
-            return np.empty((self.count, *leaf.shape), leaf.dtype)
+            return np.zeros((self.count, *leaf.shape), leaf.dtype)
         if isinstance(leaf, bool | int | float | complex):
             dtype = np.asarray(leaf).dtype
-            return np.empty(self.count, dtype if self.wide else _FLOATS.get(dtype, dtype))
+            return np.zeros(self.count, dtype if self.wide else _FLOATS.get(dtype, dtype))
         raise TypeError(
             f"scan: f {described(self.function)} returned {_text(leaf)} as y{path}, which can't "
             "be stacked; return arrays and numbers"

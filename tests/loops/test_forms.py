@@ -491,6 +491,15 @@ def test_bodies_compile_once(program):
     assert len(jitted.report().graphs) == graphs
 
 
+def test_a_cast_of_results_reads_no_memory_that_nothing_wrote():
+    jitted = npaccel.jit(scan_elements, backend="eager", loops="compile")
+    x = np.linspace(0.0, 1.0, 5)
+    for _ in range(3):
+        left = [np.full(5, 0x7F800001, np.uint32) for _ in range(7)]  # NaNs that signal
+        del left
+        jitted(x, 5)  # Warnings are errors.
+
+
 @pytest.mark.parametrize("program", [nested, scan_structures, while_sum])
 @pytest.mark.parametrize("loops", ["auto", "compile", "python", "unroll"])
 def test_every_option_of_loops(program, loops):
