@@ -45,10 +45,18 @@ def coefficients(*series: Any) -> list[torch.Tensor]:
     return [cast(c, kind) for c in found]
 
 
-def last_of(kept: torch.Tensor) -> torch.Tensor:
-    """Return a mask of all places up to the last one that is kept; the first always is."""
-    after = torch.flip(torch.cumsum(torch.flip(kept, (0,)), 0), (0,)) > 0
-    return after | (torch.arange(kept.shape[0], device=kept.device) == 0)
+def up_to_last(c: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """Return a view of the places up to the last one that is kept; without any, of none."""
+    assume(c.shape[0] >= 1, "an empty series")
+    places = torch.arange(1, c.shape[0] + 1, device=c.device)
+    size = torch.amax(torch.where(kept, places, 0)).item()
+    torch._check(size >= 0)
+    torch._check(size <= c.shape[0])
+    return c[:size]
+
+
+def _is_first(c: torch.Tensor) -> torch.Tensor:
+    return torch.arange(c.shape[0], device=c.device) == 0
 
 
 def trimmed(c: torch.Tensor, solid: torch.Tensor | None = None) -> torch.Tensor:
@@ -60,8 +68,8 @@ def trimmed(c: torch.Tensor, solid: torch.Tensor | None = None) -> torch.Tensor:
     solid : tensor of bool, shape (), optional
         What must hold for the result to be right; where it doesn't, NumPy runs.
     """
-    kept = last_of(c != 0)
-    found = c[kept if solid is None else kept & solid]
+    kept = (c != 0) | _is_first(c)
+    found = up_to_last(c, kept if solid is None else kept & solid)
     assume(found.shape[0] >= 1, "a divisor ends with a zero")
     return found
 
@@ -172,11 +180,18 @@ class _Sum:
 
 
 def added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Add two vectors of coefficients, the shorter one with zeros behind it."""
-    short = len(b) - len(a)
-    if short > 0:
-        return torch.cat([a, a.new_zeros(short)]) + b
-    return a + torch.cat([b, b.new_zeros(-short)]) if short < 0 else a + b
+    """Add two vectors of coefficients; those behind the shorter one's end stay as they are."""
+    m, n = a.shape[0], b.shape[0]
+    if surely(m == n):
+        return a + b
+    if surely(m < n):
+        return torch.cat([a + b[:m], b[m:]])
+    if surely(n < m):
+        return torch.cat([a[:n] + b, a[n:]])
+    size = torch.sym_max(m, n)
+    place = torch.arange(size, device=a.device)
+    one, other = (torch.cat([c, c.new_zeros(size - c.shape[0])]) for c in (a, b))
+    return torch.where(place < m, torch.where(place < n, one + other, one), other)
 
 
 #: NumPy's order of operations in products of Legendre series, which isn't that of their values.
@@ -261,7 +276,7 @@ def _power(prefix: str) -> Callable[..., Any]:
             raise ValueError("Power is too large")
         if count == 0:
             return torch.ones_like(base[:1])
-        found = base
+        found = base.clone()
         for _ in range(1, count):
             found = product(prefix, found, base)
         return trimmed(cast(found, asked_kind(theirs, [base], count, None)))
@@ -325,7 +340,7 @@ def _divide(prefix: str) -> Callable[..., Any]:
         if len(b) == 1:
             return trimmed(a / b[-1], solid), a[:1] * 0
         if len(a) < len(b):
-            return trimmed(a[:1] * 0, solid), trimmed(a)
+            return trimmed(a[:1] * 0, solid), trimmed(a.clone())
         own = to_numpy(a.dtype)
         with np.errstate(all="ignore"):
             asked = theirs(np.ones(len(a), own), np.ones(len(b), own))
@@ -391,7 +406,7 @@ def _from_powers(prefix: str) -> Callable[..., Any]:
         (given,) = coefficients(pol)
         function = getattr(MODULES[prefix], f"poly2{prefix}")
         given = cast(given, asked_kind(function, [given]))
-        found = given[-1:]
+        found = given[-1:].clone()
         for i in range(len(given) - 2, -1, -1):
             found = added(TIMES_X[prefix](found), given[i : i + 1])
         return trimmed(found)
@@ -412,7 +427,8 @@ def trimcoef(c: Any, tol: Any = 0) -> torch.Tensor:
         raise ValueError("tol must be non-negative")
     (given,) = coefficients(c)
     large = torch.abs(given) > tol
-    return torch.where(torch.any(large), given, given * 0)[last_of(large)]
+    found = up_to_last(given, large | _is_first(given))
+    return torch.where(torch.any(large), found, found * 0)
 
 
 _DEPENDENT = {"data_dependent": True}

@@ -88,6 +88,17 @@ def test_trimcoef(dtype):
         check(polyutils.trimcoef, c, -1)
 
 
+def test_results_are_no_views_of_arguments():
+    def written(a):
+        c = a[:1]
+        found = [P.chebyshev.chebpow(c, 1), P.chebyshev.poly2cheb(c), P.chebyshev.cheb2poly(c)]
+        found += [P.polynomial.polytrim(a), *P.polynomial.polydiv(c, a)]
+        a[:] = 7
+        return found
+
+    compare(written, X.copy())
+
+
 @of_family
 def test_what_is_no_series(module, prefix):
     for word in ("add", "sub", "mul", "div"):
@@ -275,6 +286,10 @@ IN_JIT = [
     lambda a: a[:3] * P.legendre.leggauss(3)[1] + P.chebyshev.chebpts2(3),
     lambda a: P.laguerre.lagfit(a, np.sin(a), 2),
     lambda a: P.hermite.hermcompanion(a) * 2,
+    # Sizes that depend on the data go through sums and products with x.
+    lambda a: P.chebyshev.chebsub(P.chebyshev.chebmulx(a * 0), P.chebyshev.chebadd(a, -a[1:])),
+    lambda a: np.signbit(P.laguerre.lagadd(a[:1], [1, -0.0, -0.0, 5])),
+    lambda a: P.polynomial.polysub(P.polynomial.polymul(a, [0, 1]), P.polynomial.polytrim(a, 0.3)),
 ]
 
 
