@@ -8,6 +8,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
+import numpy as np
+
 from npaccel import _floating_errors, _options
 from npaccel._engine import Engine
 from npaccel._loops._choose import make_engine
@@ -208,7 +210,8 @@ def _take_over(jitted: Jitted[P, R], function: Callable[P, R]) -> None:
 def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Return what a callable calls in the end, and what it is called with first.
 
-    That is a Python function, except for builtins, classes and what can't be called.
+    That is a Python function, except for builtins, classes, objects of `numpy.vectorize` and
+    what can't be called.
     """
     if isinstance(function, functools.partial):
         target, prefix, keywords = underlying(function.func)
@@ -218,6 +221,8 @@ def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         return target, (*prefix, function.__self__), keywords
     if isinstance(function, Jitted):
         return function._target, function._prefix, function._keywords
+    if isinstance(function, np.vectorize):
+        return function, (), {}
     method = inspect.getattr_static(type(function), "__call__", None)
     if isinstance(method, types.FunctionType) and not isinstance(function, type):
         return method, (function,), {}
@@ -240,8 +245,15 @@ def _unwrap(
             f"jit: {target!r} is a {type(target).__qualname__}, not a function; "
             "put @npaccel.jit on a function or a method"
         )
-    is_python = isinstance(target, types.FunctionType)
-    return target if is_python else _calling(target), prefix, keywords
+    # Functions of NumPy's are called, not read: the table has forms for them.
+    is_read = isinstance(target, types.FunctionType) and not _is_of_numpy(target)
+    return target if is_read else _calling(target), prefix, keywords
+
+
+def _is_of_numpy(function: types.FunctionType) -> bool:
+    """Whether it's a function in one of NumPy's modules; its classes' methods aren't."""
+    package = str(function.__module__).partition(".")[0]
+    return package == "numpy" and "." not in function.__qualname__
 
 
 def _calling(function: Callable[..., Any]) -> types.FunctionType:
