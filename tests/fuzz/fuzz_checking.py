@@ -243,23 +243,24 @@ def _same(got: Any, wanted: Any, where: str, slack: dict[str, float] | None) -> 
 
 
 def _same_values(got: Any, wanted: Any, where: str, slack: dict[str, float] | None) -> None:
-    allowed = (slack or {}).get(where, 0.0)
-    bad = ~_close(np.asarray(got), np.asarray(wanted), allowed)
+    allowed, is_open = ((slack or {}).get(key, 0.0) for key in (where, f"{where}, NaN"))
+    bad = ~_close(np.asarray(got), np.asarray(wanted), allowed, is_open > 0)
     if bad.any():
         text = f"{where}: {got!r} instead of {wanted!r}, at {np.argwhere(bad)[:3].tolist()}"
         raise _DifferError(f"value of {where.split('[', maxsplit=1)[0]}", text, is_value=True)
 
 
-def _close(got: np.ndarray, wanted: np.ndarray, allowed: float) -> np.ndarray:
+def _close(
+    got: np.ndarray, wanted: np.ndarray, allowed: float, nan_is_open: bool = False
+) -> np.ndarray:
     if wanted.dtype.kind not in "fc":
         return (got == wanted) | (allowed > 0)
     finite = np.isfinite(wanted)
-    if wanted.dtype.kind == "c":  # Which part is infinite or NaN is left open by C, too.
-        special = ~np.isfinite(got)
-        size = wanted.dtype.itemsize // 2
+    if wanted.dtype.kind == "c" or nan_is_open:
+        special = ~np.isfinite(got)  # Which part is infinite or NaN is left open by C, too.
     else:
         special = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
-        size = wanted.dtype.itemsize
+    size = wanted.dtype.itemsize // (2 if wanted.dtype.kind == "c" else 1)
     scale = max(1e-3, float(np.max(np.abs(wanted), initial=0, where=finite)))
     with np.errstate(all="ignore"):
         near = np.abs(got - wanted) <= TOLERANCES.get(size, 1e-11) * scale + 10 * allowed
@@ -307,6 +308,8 @@ def _note_slack(one: Any, other: Any, where: str, slack: dict[str, float]) -> No
         elif b.dtype.kind in "fc":
             if (np.isfinite(a) != np.isfinite(b)).any():
                 slack[where] = np.inf
+            if (np.isnan(a) != np.isnan(b)).any():  # The magnitude of an infinite number.
+                slack[f"{where}, NaN"] = 1.0
             both = np.isfinite(a) & np.isfinite(b)
             change = np.max(np.abs(a[both] - b[both]).astype(float), initial=0)
             slack[where] = max(slack[where], float(change))
