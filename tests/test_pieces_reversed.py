@@ -13,7 +13,7 @@ X = np.array([0.0, 1, 2, 3, 0])
 
 
 def made_by_a_piece(a):
-    b = np.trim_zeros(a)
+    b = np.real_if_close(a)
     b = b[::-1]
     text = np.array2string(a[:1])
     b += 1
@@ -22,7 +22,7 @@ def made_by_a_piece(a):
 
 
 def made_by_numpy(a):
-    b = np.trim_zeros(a[::-1])
+    b = np.real_if_close(a[::-1])
     c = b + 1
     text = np.array2string(a[:1])
     b[1:3] = c[:2]

@@ -187,7 +187,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> torch.Tensor:
     x = as_tensor(ary).reshape(-1)
     own = to_numpy(x.dtype)
     differences = call(np.subtract, x[1:], x[:-1])  # of no elements too: bool has none
-    middle = [x] if holds_here(x.shape[0] == 0, "there are no elements") else [differences]
+    middle = [x.clone()] if holds_here(x.shape[0] == 0, "there are no elements") else [differences]
     ends: list[list[torch.Tensor]] = []
     for name, end in (("to_begin", to_begin), ("to_end", to_end)):
         if end is None:

@@ -15,7 +15,7 @@ import torch
 
 from npaccel._numpy._dtypes import INT64, as_tensor, cast
 from npaccel._numpy._ufunc_engine import broadcast_shape
-from npaccel._torch_internals.sizes import depends_on_data, surely
+from npaccel._torch_internals.sizes import depends_on_data, raise_unless, surely
 
 _Size = int | torch.SymInt
 _BAD_KEY = (
@@ -55,8 +55,8 @@ class Selection:
         Where NumPy puts the gathered axes in the result; None: as torch does.
     element : bool
         Whether the key is one integer per axis: NumPy stores a scalar then.
-    alone : bool
-        Whether the key has one entry.
+    by_mask : bool
+        Whether the key is one mask, of the array's shape.
     """
 
     view: torch.Tensor
@@ -64,7 +64,7 @@ class Selection:
     flips: list[int]
     place: int | None = None
     element: bool = False
-    alone: bool = False
+    by_mask: bool = False
 
     @property
     def gathers(self) -> bool:
@@ -99,7 +99,9 @@ def select(a: torch.Tensor, key: Any, *, stores: bool = False) -> Selection:
     selection.element = all(
         part.kind == "int" or (part.kind == "array" and not part.value.ndim) for part in parts
     )
-    selection.alone = not isinstance(key, tuple) or len(key) == 1
+    selection.by_mask = [part.kind for part in parts] == ["mask"] and not any(
+        surely(size != own) for size, own in zip(np.shape(parts[0].value), a.shape, strict=True)
+    )
     return selection
 
 
@@ -344,6 +346,28 @@ def check_broadcast(selection: Selection) -> None:
                 "shape mismatch: indexing arrays could not be broadcast together with shapes "
                 f"{shapes}"
             ) from error
+
+
+def check_without_elements(selection: Selection) -> None:
+    """Raise NumPy's IndexError for index arrays out of bounds where there is nothing to gather.
+
+    torch looks at indices only where elements are read. While code is traced an assertion is made,
+    on a CPU, at which NumPy runs the call.
+    """
+    if not any(surely(size == 0) for size in selection.view.shape):
+        return
+    arrays = [index for index in selection.indices if index is not None]
+    if any(index.dtype == torch.bool or surely(index.numel() == 0) for index in arrays):
+        return
+    for index, size in zip(selection.indices, selection.view.shape, strict=False):
+        if index is None:
+            continue
+        is_inside = torch.all((index >= -size) & (index < size))
+        if torch.compiler.is_compiling() or type(index) is not torch.Tensor:
+            if index.device.type == "cpu":
+                raise_unless(is_inside, "Runtime assertion failed: an index is out of bounds")
+        elif not is_inside:
+            raise IndexError(f"an index is out of bounds for an axis with size {size}")
 
 
 def bounded(index: torch.Tensor, size: Any, mode: str) -> torch.Tensor:

@@ -20,7 +20,15 @@ from npaccel._numpy._dtypes import (
     strong,
     to_numpy,
 )
-from npaccel._numpy._index_keys import Selection, check_broadcast, moved, places, select, width
+from npaccel._numpy._index_keys import (
+    Selection,
+    check_broadcast,
+    check_without_elements,
+    moved,
+    places,
+    select,
+    width,
+)
 from npaccel._numpy._layouts import axes_by_memory, steps_in
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
 from npaccel._numpy._ufunc_integers import either
@@ -90,6 +98,7 @@ def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
     view = flipped(selection.view, selection.flips)
     if not selection.gathers:
         return view
+    check_without_elements(selection)
     mask = _only_mask(selection)
     if mask is not None and mask.ndim and host.worth(view, mask):
         place = next(i for i, index in enumerate(selection.indices) if index is not None)
@@ -131,7 +140,8 @@ def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
     selection = select(a, key, stores=True)
     source = value_for(value, to_numpy(a.dtype), a.device)
     mask = _only_mask(selection)
-    _check_rank(selection, mask, source)
+    _check_rank(selection, source)
+    check_without_elements(selection)
     if not selection.gathers:
         _assign(selection.view, source, selection.flips)
     elif mask is not None:
@@ -140,13 +150,13 @@ def setitem(a: torch.Tensor, key: Any, value: Any) -> None:
         _scatter(selection, source, value if isinstance(value, torch.Tensor) else source)
 
 
-def _check_rank(selection: Selection, mask: torch.Tensor | None, value: torch.Tensor) -> None:
+def _check_rank(selection: Selection, value: torch.Tensor) -> None:
     """Refuse values of more axes than NumPy takes here."""
     if selection.element and value.ndim:
         if any(surely(size != 1) for size in value.shape):
             raise ValueError("setting an array element with a sequence.")
         np.zeros(1)[0] = np.zeros((1,) * value.ndim)  # deprecated, then refused: ask NumPy
-    if mask is not None and selection.alone and mask.ndim == selection.view.ndim and value.ndim > 1:
+    if selection.by_mask and value.ndim > 1:
         raise TypeError(
             "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, "
             f"input has {value.ndim} dimensions"

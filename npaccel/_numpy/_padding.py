@@ -1,4 +1,4 @@
-"""`numpy.pad` in all its modes."""
+"""`numpy.pad` in all its modes, and `numpy.trim_zeros`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._axes import call
+from npaccel._numpy._axes import Axis, axes_of, call
 from npaccel._numpy._dtypes import as_tensor, cast, is_scalar, to_numpy
 from npaccel._numpy._indexing import flipped, selected, value_for
 from npaccel._numpy._ranges import linspace
+from npaccel._numpy._reductions import nonzero_mask
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import assume, surely
 
 _KEYWORDS: dict[str, tuple[str, ...]] = {
     "empty": (),
@@ -223,3 +224,62 @@ _STRIPS: dict[str, Callable[..., torch.Tensor]] = {
     "linear_ramp": _ramp,
     **dict.fromkeys(_STATISTICS, _statistic),
 }
+
+
+@implements(np.trim_zeros, data_dependent=True)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Axis = None) -> Any:
+    """`numpy.trim_zeros`: a view without the zeros at the ends of each axis.
+
+    Raises
+    ------
+    NotImplementedError
+        If `filt` is a list or a tuple: NumPy returns a part of it.
+    ValueError
+        If `trim` has other letters than "f" and "b".
+    """
+    ends = trim.lower()
+    if ends not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {ends!r}")
+    if isinstance(filt, list | tuple):
+        raise NotImplementedError("a sequence is cut to a sequence; pass an array")
+    if is_scalar(filt):
+        axes_of(axis, 0)
+        return filt  # as it is
+    kept = nonzero_mask(filt)
+    found = filt
+    for one in axes_of(axis, filt.ndim):
+        others = tuple(i for i in range(filt.ndim) if i != one)
+        line = torch.any(kept, others) if others else kept
+        found = between(found, one, line, ends)
+    return found
+
+
+def between(x: torch.Tensor, axis: int, kept: torch.Tensor, ends: str) -> torch.Tensor:
+    """Return a view of an axis from the first place that is kept to the last one.
+
+    Parameters
+    ----------
+    x : tensor
+    axis : int
+    kept : tensor of bool, shape (n,)
+        For each place of the axis. Without a True the view is empty.
+    ends : str
+        Which ends are cut: "f" for the front, "b" for the back, both in any order.
+    """
+    size = x.shape[axis]
+    if surely(size == 0):
+        return x
+    places = torch.arange(size, device=x.device)
+    end = torch.amax(torch.where(kept, places + 1, 0))
+    if "b" not in ends:
+        end = torch.where(end > 0, size, 0)
+    start: Any = 0
+    length = end
+    if "f" in ends:
+        first = torch.amin(torch.where(kept, places, size))
+        length = torch.clamp(end - first, min=0)
+        start = torch.where(end > 0, first, 0).item()
+    count = length.item()
+    for condition in (start >= 0, count >= 0, start + count <= size):
+        assume(condition, "a view goes beyond its array")
+    return x.narrow(axis, start, count)  # type: ignore[arg-type]

@@ -117,7 +117,7 @@ def mean(
         _, mask = masked(x, where, 0)
         total = reduce_ufunc(np.add, x, axis, acc, None, keepdims, NO_VALUE, where)
         found = _by_count(total, over_axes(torch.sum, mask, axes, keepdims))
-    elif acc.kind == "f":  # the mean of complex numbers asks for the size
+    elif acc.kind == "f" and acc != np.float16:  # a sum in float16 is rounded, and may overflow
         found = over_axes(torch.mean, x, axes, keepdims, dtype=to_torch(acc))
         found = from_zero(found, x, axes)
     else:

@@ -15,6 +15,7 @@ import torch
 
 from npaccel._numpy._axes import call
 from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy
+from npaccel._numpy._padding import between
 from npaccel._numpy._series import MODULES, RECURRENCES, clenshaw
 from npaccel._numpy._table import implements, row_of
 from npaccel._numpy._ufunc_engine import named
@@ -45,16 +46,6 @@ def coefficients(*series: Any) -> list[torch.Tensor]:
     return [cast(c, kind) for c in found]
 
 
-def up_to_last(c: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """Return a view of the places up to the last one that is kept; without any, of none."""
-    assume(c.shape[0] >= 1, "an empty series")
-    places = torch.arange(1, c.shape[0] + 1, device=c.device)
-    size = torch.amax(torch.where(kept, places, 0)).item()
-    torch._check(size >= 0)
-    torch._check(size <= c.shape[0])
-    return c[:size]
-
-
 def _is_first(c: torch.Tensor) -> torch.Tensor:
     return torch.arange(c.shape[0], device=c.device) == 0
 
@@ -68,8 +59,9 @@ def trimmed(c: torch.Tensor, solid: torch.Tensor | None = None) -> torch.Tensor:
     solid : tensor of bool, shape (), optional
         What must hold for the result to be right; where it doesn't, NumPy runs.
     """
+    assume(c.shape[0] >= 1, "an empty series")
     kept = (c != 0) | _is_first(c)
-    found = up_to_last(c, kept if solid is None else kept & solid)
+    found = between(c, 0, kept if solid is None else kept & solid, "b")
     assume(found.shape[0] >= 1, "a divisor ends with a zero")
     return found
 
@@ -188,7 +180,7 @@ def added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return torch.cat([a + b[:m], b[m:]])
     if surely(n < m):
         return torch.cat([a[:n] + b, a[n:]])
-    size = torch.sym_max(m, n)
+    size: Any = torch.sym_max(m, n)  # type: ignore[no-untyped-call]
     place = torch.arange(size, device=a.device)
     one, other = (torch.cat([c, c.new_zeros(size - c.shape[0])]) for c in (a, b))
     return torch.where(place < m, torch.where(place < n, one + other, one), other)
@@ -427,7 +419,7 @@ def trimcoef(c: Any, tol: Any = 0) -> torch.Tensor:
         raise ValueError("tol must be non-negative")
     (given,) = coefficients(c)
     large = torch.abs(given) > tol
-    found = up_to_last(given, large | _is_first(given))
+    found = between(given, 0, large | _is_first(given), "b")
     return torch.where(torch.any(large), found, found * 0)
 
 

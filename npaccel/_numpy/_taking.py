@@ -27,6 +27,7 @@ from npaccel._numpy._manipulation import along
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape, concrete, is_symbolic
 from npaccel._numpy._ufunc_integers import either
+from npaccel._torch_internals.sizes import surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
 
@@ -70,7 +71,12 @@ def take(
 ) -> torch.Tensor:
     """`numpy.take`."""
     x, where = along(as_tensor(a), axis)
-    index = bounded(integer_indices(indices), x.shape[where], mode)
+    index = integer_indices(indices)
+    if any(surely(size == 0) for size in x.shape[:where]):  # NumPy looks at no index then.
+        bounded(index, 1, mode)
+        shape = (*x.shape[:where], *index.shape, *x.shape[where + 1 :])
+        return written_back(x.new_empty(shape), out)
+    index = bounded(index, x.shape[where], mode)
     # A Python int is kept as it is: its bounds are checked now.
     static = mode == "raise" and isinstance(indices, int) and not isinstance(indices, bool)
     found = getitem(x, (*(slice(None),) * where, indices if static else index))

@@ -73,7 +73,6 @@ HOST: dict[str, str] = {
 #: Computations that compiled code can't do as NumPy does them.
 REFUSED: dict[str, str] = {
     "it raises depending on array values; use numpy.asarray": "asarray_chkfinite",
-    "the bounds of the result depend on array values; trim the result": "trim_zeros",
     "how many roots there are, and whether they are complex, depends on the values; call it "
     "outside the compiled function": "roots",
     f"{_VALUES}; use the real part": "real_if_close",
@@ -84,9 +83,10 @@ REFUSED: dict[str, str] = {
         "ndarray.getfield ndarray.setfield"
     ),
     _SUBCLASS: "asmatrix bmat matrix",
-    "it is NumPy's older class of polynomials; use numpy.polyval": "poly1d",
-    "objects of polynomials aren't compiled; use the functions such as "
-    "numpy.polynomial.chebyshev.chebval": """
+    "it is NumPy's older class of polynomials; calling an object that was made outside is "
+    "compiled, for what is made inside use numpy.polyval": "poly1d",
+    "objects of polynomials are made outside, and calling them is compiled; else use the "
+    "functions such as numpy.polynomial.chebyshev.chebval": """
         polynomial.Polynomial polynomial.Chebyshev polynomial.Legendre polynomial.Hermite
         polynomial.HermiteE polynomial.Laguerre""",
     "it changes the size of an array in place; use numpy.resize": "ndarray.resize",

@@ -1,16 +1,20 @@
-"""Trace NumPy objects that aren't functions: index helpers and settings for a block.
+"""Trace NumPy objects that aren't functions: index helpers, settings for a block, polynomials.
 
-Read from torch/_dynamo/variables/{user_defined,ctx_manager,misc}.py of 2.11
+Read from torch/_dynamo/{trace_rules.py,variables/{user_defined,ctx_manager,misc}.py} of 2.11
 and 2.13.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any, ClassVar
 
 import numpy as np
+from torch._dynamo import trace_rules
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
+from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
@@ -21,6 +25,13 @@ from npaccel._numpy import _index_helpers, _table
 _INDEX_HELPERS = {
     id(getattr(np, name)): name for name in ("c_", "index_exp", "mgrid", "ogrid", "r_", "s_")
 }
+#: What evaluates a polynomial at points: traced, as it only calls functions of the table.
+_EVALUATIONS = frozenset(
+    {
+        *(np.polynomial.Polynomial.__call__, np.poly1d.__call__),
+        *(np.poly1d.coeffs.fget, np.poly1d._coeffs.fget),
+    }
+)
 #: Why other settings break the graph.
 HAS_EFFECT = "compiled code raises and calls nothing where NumPy would; use 'ignore' or 'warn'"
 
@@ -111,6 +122,33 @@ def patch_index_helpers(active: Any, refuse: Any, call_row: Any) -> None:
     UserDefinedObjectVariable.call_method = call_method
     if original_item is not None:  # From torch 2.12 on items are read by this.
         UserDefinedObjectVariable.mp_subscript_impl = mp_subscript_impl
+
+
+def patch_polynomials(active: Any) -> None:
+    """Look into `p(x)` for an object p of `numpy.polynomial`, or of `numpy.poly1d`: trace_rules.py.
+
+    Parameters
+    ----------
+    active : object
+        Its `depth` is 0 where npaccel doesn't trace.
+    """
+    original = trace_rules.lookup_inner
+
+    @functools.wraps(original)
+    def lookup_inner(
+        obj: Any,
+        name: str | None = None,
+        filename: str | None = None,
+        is_direct_call: bool = True,
+        reasons: set[str] | None = None,
+    ) -> type[VariableTracker] | None:
+        if not active.depth or not inspect.isfunction(obj) or obj not in _EVALUATIONS:
+            return original(obj, name, filename, is_direct_call, reasons)
+        if reasons is not None:
+            reasons.add("npaccel has forms for what it calls")
+        return UserFunctionVariable
+
+    trace_rules.lookup_inner = lookup_inner
 
 
 def _asks_for_matrix(key: Any) -> bool:

@@ -104,6 +104,7 @@ def install() -> None:
         numpy_slots.patch_slots(active, emit_operator, check_stores, is_scalar)
         numpy_assignments.patch_assignments(active, refuse, assign)
         numpy_objects.patch_index_helpers(active, refuse, call_row)
+        numpy_objects.patch_polynomials(active)
         random_tracing.patch_generators(active, refuse, emit, Operation)
         patch_inputs()
         patch_captured()

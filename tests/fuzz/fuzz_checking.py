@@ -424,9 +424,10 @@ class _AddJiggles(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
-        if not isinstance(node.target, ast.Name):
+        target = node.target.value if isinstance(node.target, ast.Subscript) else node.target
+        if not isinstance(target, ast.Name):
             return node
-        value = ast.Name(node.target.id, ast.Load())
+        value = ast.Name(target.id, ast.Load())
         return [node, ast.Expr(_wrapped(value, "_jiggle_written"))]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:

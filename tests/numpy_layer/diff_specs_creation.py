@@ -113,6 +113,11 @@ spec(
         "stat_length": literal(2),
     },
 )
+spec(
+    "trim_zeros",
+    anything(),
+    keywords={"trim": literal("fb", "f", "B", "x"), "axis": literal(None, 0, -1, ())},
+)
 TYPES = """bool complex128 complex64 float16 float32 float64 int16 int32 int64 int8 longlong
     uint16 uint32 uint64 uint8 ulonglong"""
 spec(TYPES, anything())

@@ -525,3 +525,37 @@ def test_of_repeated_indices_the_last_value_in_memory_stays(on_cpu, monkeypatch)
         wanted[theirs] = values
         setitem(found, mine, tensor)
         np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (4,), ()])
+def test_one_mask_takes_no_matrix(shape):
+    """NumPy looks at its dimensions also where nothing is stored; an empty mask may be shorter."""
+    a = np.zeros(shape)
+    for mask in (np.zeros(shape, bool), np.zeros(0, bool), np.ones(shape, bool)):
+        for value in (np.ones((1, 1)), np.ones(1)):
+            check_write(a, mask, value)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+@pytest.mark.parametrize("place", [7, -9, 4, 0])
+def test_bounds_where_there_are_no_elements(shape, place):
+    def store(a):
+        a[:, at] = 1
+
+    at, x = np.array([place]), np.zeros(shape)
+    functions = (
+        lambda a: a[at],
+        lambda a: a[:, at],
+        lambda a: a[at, at],
+        lambda a: np.take(a, at, 1),
+        lambda a: np.take(a, place, 1),
+        lambda a: a.take([place], 0),
+        lambda a: np.add.at(a, at, 1),
+        store,
+    )
+    for function in functions:
+        jitted = npaccel.jit(function, backend="eager")
+        mine, theirs = outcome(lambda: jitted(x)), outcome(lambda: function(x))  # noqa: B023
+        assert type(mine) is type(theirs), f"{mine!r}, NumPy's is {theirs!r}"
+        if not isinstance(theirs, Exception):
+            assert np.shape(mine) == np.shape(theirs)

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import torch
 from chapter import ALL, check, data, implementation, same, tensors, traced
+from comparing import assert_same
+from comparing import check as compare
 
+import npaccel
 from npaccel._numpy import (
     _dtype_queries,
     _joining,
@@ -351,3 +354,35 @@ def test_traces_with_symbolic_sizes(function, args, kwargs):
     if isinstance(kwargs.get("constant_values", 0), tuple):
         kwargs = {"constant_values": 1.5}
     traced(function, *args, **kwargs)
+
+
+TRIMMED = [
+    *(np.array([0.0, 0, 1, 0, 2, 0]), np.zeros(4), np.zeros(0), np.array([0, np.nan, -0.0])),
+    *(np.array([[0, 0, 0], [0, 1, 2], [0, 0, 3]]), np.zeros((3, 3)), np.zeros((2, 0))),
+    *(np.array(3.0), np.array(0), np.array([False, True, False]), np.array([0, 1j, 0])),
+]
+
+
+@pytest.mark.parametrize(("trim", "axis"), [("fb", None), ("F", None), ("b", 0), ("fb", -1)])
+def test_trim_zeros_gives_views(trim, axis):
+    def function(x):
+        return np.trim_zeros(x, trim, axis)
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for x in TRIMMED:
+        if not x.ndim and axis is not None:
+            continue
+        got, wanted = jitted(x), function(x)
+        assert_same(got, wanted)
+        assert np.shares_memory(got, x) == np.shares_memory(wanted, x)
+    assert not jitted.report().fallbacks
+
+
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+def test_what_is_written_to_trimmed_arrays(backend):
+    def function(x):
+        y = np.trim_zeros(x)
+        y += 1
+        return y * 2, x.sum()
+
+    compare(function, TRIMMED[0], backend=backend)

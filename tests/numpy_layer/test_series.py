@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from chapter import check, data, implementation, traced
+from comparing import assert_same
 from comparing import check as compare
 from numpy.polynomial import polyutils
 
@@ -86,6 +87,26 @@ def test_trimcoef(dtype):
         check(polyutils.trimcoef, c)
         check(polyutils.trimcoef, c, 3)
         check(polyutils.trimcoef, c, -1)
+
+
+def test_objects_are_called_in_a_function():
+    line = P.Polynomial([1.0, 2, 3], domain=[0, 2])
+    objects = [line, P.Chebyshev([1, 2.5]), P.Laguerre([1, 2j]), np.poly1d([3, 2, 1])]
+
+    @npaccel.jit(backend="eager", default_float="float64")
+    def jitted(a):
+        return [f(a) for f in objects] + [objects[0](0.5)]
+
+    for change in (
+        lambda: None,
+        lambda: line.coef.__setitem__(1, 7.0),
+        lambda: setattr(line, "domain", np.array([0.0, 3.0])),
+        lambda: objects[3].__setitem__(4, 5),
+        lambda: setattr(objects[1], "coef", np.array([1.0, 2, 3, 4])),
+    ):
+        change()
+        assert_same(jitted(X), jitted.__wrapped__(X))
+    assert not jitted.report().fallbacks
 
 
 def test_results_are_no_views_of_arguments():
