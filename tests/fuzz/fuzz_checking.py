@@ -346,10 +346,17 @@ class Jiggle:
             if value.dtype.kind == "c":  # Which part is infinite is left open by C.
                 other = self.rng.choice([complex(np.nan, np.nan), complex(np.inf, np.nan)])
                 result = np.where(np.isfinite(result), result, other).astype(value.dtype)
-            else:  # So is the sign of a NaN, which processors and libraries choose.
-                signs = self.rng.choice(np.array([-1, 1], value.dtype), np.shape(value))
-                result = np.where(np.isnan(result), np.copysign(result, signs), result)
+            else:  # So are the bits of a NaN, which processors and libraries choose.
+                result = np.where(np.isnan(result), self._nan(value), result)
         return result if isinstance(value, np.ndarray) else result[()]
+
+    def _nan(self, like: Any) -> Any:
+        """Return NaNs of any sign and any payload, of a value's dtype and shape."""
+        bits = np.dtype(f"u{like.dtype.itemsize}")
+        quiet_nan = np.array(np.nan, like.dtype).view(bits)
+        payload = self.rng.integers(0, 1 << np.finfo(like.dtype).nmant - 1, np.shape(like), bits)
+        sign = self.rng.integers(0, 2, np.shape(like), bits) << bits.type(8 * bits.itemsize - 1)
+        return (payload | sign | quiet_nan).view(like.dtype)
 
     def called(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a function; 64-bit integers that it adds up as floats change by some units too.
