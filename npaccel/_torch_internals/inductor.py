@@ -40,6 +40,7 @@ from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
 from npaccel._torch_internals.dtype_views import without_other_base
+from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
 from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.host_calls import host_kernels_called_directly
@@ -69,6 +70,7 @@ from npaccel.errors import CompilerNotFoundError
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
 # later releases know that it raises.
 torch.fx.node.has_side_effect(torch.ops.aten._linalg_check_errors.default)
+order_by_all_sizes()
 
 # Of the threads that wait for compilers a forked child has none, and would wait for them for ever:
 # async_compile.py resets its pool of processes alone.

@@ -23,8 +23,10 @@ from torch._dynamo import trace_rules
 from torch._dynamo.bytecode_transformation import create_call_function
 from torch._dynamo.output_graph import OutputGraph
 from torch._dynamo.source import AttrSource
+from torch._dynamo.variables import functions as dynamo_functions
+from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
-from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
+from torch._dynamo.variables.misc import GetAttrVariable, NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
 from npaccel import _results
@@ -37,6 +39,8 @@ from npaccel._torch_internals.numpy_calls import refuse
 from npaccel._torch_internals.numpy_operations import FLAT_OF, RELAID, SCALAR
 from npaccel._torch_internals.numpy_state import active
 
+#: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown: in 2.11.
+_LACKS_BOUND_BUILTINS = not hasattr(dynamo_functions, "BoundBuiltinMethodVariable")
 #: Why what follows isn't compiled.
 _NOT_SHARED = (
     "it's a reversed view, or of another byte order: compiled code would have a copy of it, "
@@ -99,9 +103,15 @@ def _function(builder: Any, value: Any) -> Any:
     """Return the variable for a function of NumPy's that Dynamo doesn't know as one, or None."""
     if type(value) is np.vectorize:
         return vectorized_calls.variable_for(builder, value)
+    guards = dynamo_builder.GuardBuilder
+    if _LACKS_BOUND_BUILTINS and type(getattr(value, "__self__", None)) is np.ufunc:
+        builder.install_guards(guards.ID_MATCH)
+        owner = VariableTracker.build(
+            builder.tx, value.__self__, AttrSource(builder.source, "__self__")
+        )
+        return GetAttrVariable(owner, value.__name__, source=builder.source)
     if not (callable(value) and _is_unknown(value)):
         return None
-    guards = dynamo_builder.GuardBuilder
     plain = inspect.isfunction(value)
     builder.install_guards(guards.CLOSURE_MATCH if plain else guards.ID_MATCH)
     return NumpyVariable(value, source=builder.source)

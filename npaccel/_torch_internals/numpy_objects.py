@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from torch._dynamo import trace_rules
+from torch._dynamo.variables import dicts as dynamo_dicts
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
@@ -26,12 +27,10 @@ _INDEX_HELPERS = {
     id(getattr(np, name)): name for name in ("c_", "index_exp", "mgrid", "ogrid", "r_", "s_")
 }
 #: What evaluates a polynomial at points: traced, as it only calls functions of the table.
-_EVALUATIONS = frozenset(
-    {
-        *(np.polynomial.Polynomial.__call__, np.poly1d.__call__),
-        *(np.poly1d.coeffs.fget, np.poly1d._coeffs.fget),
-    }
-)
+_EVALUATIONS: set[Any] = {np.polynomial.Polynomial.__call__}
+if hasattr(dynamo_dicts, "DunderDictVariable"):
+    # torch 2.11 takes the item "coeffs" of an object's dict for its property, which asks for that.
+    _EVALUATIONS |= {np.poly1d.__call__, np.poly1d.coeffs.fget, np.poly1d._coeffs.fget}
 #: Why other settings break the graph.
 HAS_EFFECT = "compiled code raises and calls nothing where NumPy would; use 'ignore' or 'warn'"
 

@@ -1,0 +1,31 @@
+"""Order Inductor's code by all sizes that a slice needs, if they depend on the data.
+
+In torch 2.11 the nodes that compute how long a slice is, or where it begins, name their bounds
+only, and came before the code that gives the size of what is cut. Read from torch/_inductor/ir.py
+of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from torch._inductor import ir
+
+_PARTS = ("size", "step", "base_offset", "base_dim_stride")
+
+
+def order_by_all_sizes() -> None:
+    """Let both nodes name the symbols in all that they compute with."""
+    for kind in (ir.DynamicSliceSize, ir.DynamicSelectStorageOffset):
+        kind.get_free_symbol_uses = _with_all_sizes(kind.get_free_symbol_uses)
+
+
+def _with_all_sizes(original: Any) -> Any:
+    @functools.wraps(original)
+    def get_free_symbol_uses(self: Any, unbacked_only: bool = False) -> Any:
+        found = original(self, unbacked_only)
+        parts = [getattr(self, name) for name in _PARTS if hasattr(self, name)]
+        return found.union(*(ir.get_free_symbols(part, unbacked_only) for part in parts))
+
+    return get_free_symbol_uses
