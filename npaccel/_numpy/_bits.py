@@ -99,18 +99,16 @@ def _counted(bits: torch.Tensor, count: Any) -> torch.Tensor:
 
 #: The steps that turn the bytes of a number round: which bits go up by how many, the others down.
 _EXCHANGES = {
+    torch.int16: ((0x00FF, 8),),
     torch.int32: ((0x00FF00FF, 8), (0x0000FFFF, 16)),
     torch.int64: ((0x00FF00FF00FF00FF, 8), (0x0000FFFF0000FFFF, 16), (0x00000000FFFFFFFF, 32)),
 }
-_WHOLE = {4: torch.int32, 8: torch.int64}
+_WHOLE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def _turned(x: torch.Tensor) -> torch.Tensor:
     """Return numbers of two bytes or more with their bytes in reverse order, as some dtype."""
-    whole = _WHOLE.get(x.element_size())
-    if whole is None:
-        octets = x.clone().unsqueeze(-1).view(torch.uint8)
-        return torch.flip(octets, (-1,)).view(x.dtype).squeeze(-1)
+    whole = _WHOLE[x.element_size()]
     bits = x.view(whole)
     for low, width in _EXCHANGES[whole]:
         bits = ((bits & low) << width) | ((bits >> width) & low)
