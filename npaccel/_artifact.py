@@ -334,6 +334,8 @@ def _decode_draws(item: Mapping[str, Any]) -> Draws:
 def _encode_template(part: _results.Template) -> list[Any]:
     if isinstance(part, _results.Output):
         return ["output", part.index, part.is_scalar]
+    if isinstance(part, _results.View):
+        return ["view", _encode_template(part.base), part.source]
     if isinstance(part, _results.Argument):
         return ["argument", part.expression]
     if isinstance(part, _results.Constant):
@@ -348,6 +350,8 @@ def _encode_template(part: _results.Template) -> list[Any]:
 def _decode_template(item: Sequence[Any]) -> _results.Template:
     if item[0] == "output":
         return _results.Output(item[1], item[2])
+    if item[0] == "view":
+        return _results.View(_decode_template(item[1]), item[2])  # type: ignore[arg-type]
     if item[0] == "argument":
         return _results.Argument(item[1])
     if item[0] == "constant":

@@ -114,6 +114,7 @@ class Call:
             scalars=self.scalars,
             relaid=self.relaid,
             is_part=bool(self.engine.label),
+            remakes_views=not (self.tensors or self.engine.options.narrow_inputs),
         )
 
     def in_key(self, generic: bool, expression: str, kind: str) -> bool:

@@ -19,7 +19,7 @@ from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._progress import notice
 from npaccel._report import Graph
 from npaccel._report._details import Details
-from npaccel._runner import Runner
+from npaccel._runner import Runner, copy_back
 from npaccel._snapshot import Snapshot
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, pieces
@@ -166,6 +166,7 @@ class _PieceCompiler:
         start = time.perf_counter()
         interpreted = pieces.copy_of(piece)
         written_inputs = pieces.written_inputs_of(piece)
+        wholes, parts = pieces.shared_with_inputs(piece)
         self.writes |= bool(written_inputs)
         self.may_stop |= pieces.has_open_sizes(piece)
         what = f"piece {self.count} of {self.engine.function.__qualname__}"
@@ -193,6 +194,7 @@ class _PieceCompiler:
             if _floating_errors.have_effect():
                 raise _results.AssumptionError(_floating_errors.CAUSE, after_others)
             read_only = _results.check_writeable(inputs, compiled.mutated)
+            copied = _results.copies_of(inputs, compiled.mutated, parts, after_others)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
             written = [positions.index(i) for i in compiled.mutated]
@@ -201,8 +203,11 @@ class _PieceCompiler:
                     outputs = interpreted(*inputs)
                 else:
                     outputs = _full(compiled, inputs, after_others)
+            for i in set(compiled.mutated) & set(copied):
+                copy_back(copied[i], inputs[i])
             known = piece.scalar_outputs, piece.read_only_outputs
             _results.note_outputs(outputs, *known, read_only)
+            _results.note_wholes(outputs, {o: copied[i] for o, i in wholes.items() if i in copied})
             return outputs
 
         return call

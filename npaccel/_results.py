@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from npaccel import _floating_errors
-from npaccel._arguments import is_container, to_tensor
+from npaccel._arguments import COPYING, how_converted, is_container, to_tensor
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
 IsScalar = bool | Literal["python", "number"]
@@ -46,6 +47,17 @@ class Run:
         self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
         self.read_only: list[torch.Tensor] = []
         self.values: Sequence[Any] = ()
+        self.remade: dict[str, Any] = {}
+        self.views: dict[int, tuple[Any, str]] = {}
+
+    def remake(self, base: Any, source: str, name: str) -> Any:
+        """Make a view of an array, once for each place in the code."""
+        if name not in self.remade:
+            base = self.wrapped.get(id(base), base)
+            view = self.remade[name] = _maker(source)(base)
+            if view is not base:  # As np.atleast_1d may give it.
+                self.views[id(view)] = (base, source)
+        return self.remade[name]
 
     def leave(self, value: Any) -> Any:
         """Convert one output of the graph for the caller."""
@@ -83,6 +95,8 @@ class _Current(threading.local):
         self.scalars: dict[int, Any] = {}
         self.read_only_outputs: dict[int, Any] = {}
         self.read_only: dict[int, Any] = {}
+        self.copied: dict[int, tuple[torch.Tensor, Any]] = {}
+        self.wholes: dict[int, tuple[torch.Tensor, Any]] = {}
 
 
 _current = _Current()
@@ -111,6 +125,8 @@ def enter(value: Any) -> Any:
         return tensor
     if isinstance(value, np.ndarray) and not value.flags.writeable:
         _current.read_only[id(tensor)] = tensor
+    if how_converted(value) in COPYING:
+        _current.copied[id(tensor)] = tensor, value
     return tensor
 
 
@@ -129,18 +145,73 @@ def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> list[torch
     return [value for value in inputs if id(value) in read_only]
 
 
+def copies_of(
+    inputs: Sequence[Any], written: Sequence[int], parts: frozenset[int], after_others: bool
+) -> dict[int, Any]:
+    """Return the arrays that were copied for a piece, by the number of the input.
+
+    Parameters
+    ----------
+    inputs : sequence
+    written : sequence of int
+        The inputs that the piece writes to.
+    parts : frozenset of int
+        The inputs that the piece gives views of.
+    after_others : bool
+        Whether other parts of the function ran before.
+
+    Raises
+    ------
+    AssumptionError
+        If what a copy is of shares memory with what the piece writes to, or gives.
+    """
+    copied = _current.copied
+    _current.copied = {}
+    if not copied:
+        return {}
+    originals = [copied.get(id(value), (None, value))[1] for value in inputs]
+    found = {i: originals[i] for i, value in enumerate(inputs) if id(value) in copied}
+    if found.keys() & parts or has_overlap(originals, written):
+        raise AssumptionError(SHARED, after_others)
+    return found
+
+
 def leave(value: Any) -> Any:
     """Convert an array that leaves a captured frame; called by the frame itself."""
     run = _current.run
     if run is not None:
         return run.leave(value)
     if isinstance(value, torch.Tensor):
+        whole, array = _current.wholes.get(id(value), (None, None))
+        if whole is value:
+            return array
         known, scalar = _current.scalars.get(id(value), (None, False))
         result = restore(value, scalar=scalar if known is value else False, tensors=False)
         if isinstance(result, np.ndarray) and _current.read_only_outputs.get(id(value)) is value:
             result.flags.writeable = False
         return result
     return value
+
+
+@functools.cache
+def _maker(source: str) -> Callable[[Any], Any]:
+    function: Callable[[Any], Any] = eval(f"lambda x: {source}", {"np": np})
+    return function
+
+
+def remade(base: Any, source: str, name: str) -> Any:
+    """Make a view of an array that leaves a captured frame; called by the frame itself.
+
+    Parameters
+    ----------
+    base : ndarray
+    source : str
+        Python for the view of an array ``x``.
+    name : str
+        Of the place in the code, unique in the frame.
+    """
+    run = _current.run
+    return _maker(source)(base) if run is None else run.remake(base, source, name)
 
 
 def note_outputs(
@@ -171,6 +242,11 @@ def note_outputs(
     }
 
 
+def note_wholes(outputs: Sequence[Any], arrays: Mapping[int, Any]) -> None:
+    """Remember which outputs of a piece are arrays that it got, until they leave it."""
+    _current.wholes = {id(outputs[i]): (outputs[i], array) for i, array in arrays.items()}
+
+
 def restore(value: Any, *, scalar: IsScalar, tensors: bool) -> Any:
     """A tensor as an ndarray, a NumPy scalar, a number of Python's, or itself."""
     if not isinstance(value, torch.Tensor):
@@ -191,6 +267,14 @@ class Output:
 
     index: int
     is_scalar: IsScalar
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """A part of the result that NumPy makes of an output or an argument: a reversed view."""
+
+    base: Output | Argument | View
+    source: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +301,7 @@ class Container:
 
 
 #: How a result is made.
-Template = Output | Argument | Constant | Container
+Template = Output | View | Argument | Constant | Container
 
 CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
 
@@ -245,6 +329,10 @@ def template(
     if id(result) in run.left:
         index = run.left[id(result)][0]
         return Output(index, run.scalars[index])
+    if id(result) in run.views:
+        base, source = run.views[id(result)]
+        part = template(base, run, arguments, constants=constants)
+        return View(part, source) if isinstance(part, Output | View | Argument) else None
     if id(result) in arguments:
         return Argument(arguments[id(result)])
     if is_container(result):
@@ -265,6 +353,8 @@ def outputs_of(part: Template) -> list[Output]:
     """The outputs of the graph in a template."""
     if isinstance(part, Output):
         return [part]
+    if isinstance(part, View):
+        return outputs_of(part.base)
     if isinstance(part, Container):
         return [output for item in part.items for output in outputs_of(item)]
     return []
@@ -274,6 +364,8 @@ def arguments_of(part: Template) -> list[str]:
     """Python for the arguments that are parts of a result as they are."""
     if isinstance(part, Argument):
         return [part.expression]
+    if isinstance(part, View):
+        return arguments_of(part.base)
     if isinstance(part, Container):
         return [found for item in part.items for found in arguments_of(item)]
     return []
@@ -295,6 +387,10 @@ def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
         if part.is_scalar == "python":
             return f"o[{part.index}].item()"
         return f"o[{part.index}].numpy()" + ("[()]" if part.is_scalar else "")
+    if isinstance(part, View):
+        name = f"_k{len(names)}"
+        names[name] = _maker(part.source)
+        return f"{name}({template_code(part.base, tensors, names)})"
     if isinstance(part, Argument):
         return part.expression
     if isinstance(part, Constant):
@@ -393,6 +489,8 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
     return None
 
 
+#: Why a piece can't run on copies.
+SHARED = "a reversed array shares memory with an array that is written to, or with a result"
 #: How an assumption about elements, not sizes, begins.
 ELEMENTS = "there is an element for which "
 #: How the user's own assertions begin in compiled code.
@@ -434,6 +532,8 @@ def assumption_and_advice(error: Exception) -> tuple[str, str]:
     """Return what isn't as the code was compiled for, and what to write instead."""
     if str(error) == _floating_errors.CAUSE:
         return _floating_errors.CAUSE, _floating_errors.ADVICE
+    if str(error) == SHARED:
+        return f"{SHARED}, so this call runs in NumPy", "copy one of them before it's written to"
     translated = as_numpy_error(error.__cause__ or error)
     if translated is not None:
         return (

@@ -28,6 +28,7 @@ from npaccel._results import (
     Container,
     Output,
     Template,
+    View,
     apart,
     arguments_of,
     has_overlap,
@@ -318,6 +319,8 @@ def _one(part: Template, raw: set[str], constants: dict[str, Any]) -> str:
         return f"o[{part.index}]"
     if isinstance(part, Argument):
         return part.expression
+    if isinstance(part, View):
+        raise CannotStayError("a result is a reversed view")
     if any(name in expression for expression in arguments_of(part) for name in raw):
         raise CannotStayError("a result is a container of arrays")
     return template_code(part, False, constants)

@@ -301,6 +301,7 @@ def capture(
     scalars: Sequence[torch.Tensor],
     relaid: Sequence[torch.Tensor] = (),
     is_part: bool = False,
+    remakes_views: bool = False,
 ) -> Capture:
     """Capture a function for the given arguments.
 
@@ -320,6 +321,8 @@ def capture(
         The arguments that have other strides than the caller's arrays.
     is_part : bool
         Whether other code of the same function goes on with the results.
+    remakes_views : bool
+        Whether NumPy makes the reversed views among the results.
 
     Raises
     ------
@@ -338,7 +341,7 @@ def capture(
         return graph
 
     with (
-        numpy_traced(scalars, relaid, draws=True),
+        numpy_traced(scalars, relaid, draws=True, remakes_views=remakes_views),
         history.used(),
         _configured(dynamic),
         _contexts(),

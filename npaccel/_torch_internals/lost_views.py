@@ -18,7 +18,8 @@ from npaccel._torch_internals.numpy_layouts import ALWAYS_VIEWS, depends_on_layo
 from npaccel._torch_internals.numpy_operations import INPLACE, RELAID, is_scalar, stored_to
 from npaccel._torch_internals.sizes import surely
 
-_FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
+#: Functions that reverse an array.
+FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
 #: Why a piece that makes a copy of a view isn't used.
 LEAVES = (
     "a reversed view, such as a[::-1], a broadcast one, or one that may be a copy by its array's "
@@ -136,11 +137,37 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
             other != own and family.get(other) == family[own] for other in seen | leaving
         ):
             return _line(node)
-    relaid = _relaid(graph)
+    wholes = wholes_of(graph)
     for node in outputs:
-        if node.op != "placeholder" and (memory_of(node) in relaid or is_broadcast(node)):
+        is_lost = memory_of(node) in _relaid(graph) and node not in wholes
+        if node.op != "placeholder" and (is_lost or is_broadcast(node)):
             return _line(node)
     return None
+
+
+def wholes_of(graph: torch.fx.Graph) -> dict[torch.fx.Node, int]:
+    """Return the outputs that are a whole input, such as what `a += b` gives, and its number."""
+    inputs = {memory_of(node): i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
+    examples = [node.meta.get("example_value") for node in graph.find_nodes(op="placeholder")]
+    found = {}
+    for node in graph.output_node().all_input_nodes:
+        i = inputs.get(memory_of(node))
+        if i is None or memory_of(node) is None:
+            continue
+        own, whole = node.meta["example_value"], examples[i]
+        if own.dtype == whole.dtype and _is_like(own, whole):
+            found[node] = i
+    return found
+
+
+def _is_like(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one memory surely have the same elements in the same places."""
+    pairs = zip(
+        (*one.shape, *one.stride(), one.storage_offset()),
+        (*other.shape, *other.stride(), other.storage_offset()),
+        strict=False,
+    )
+    return one.ndim == other.ndim and all(surely(mine == its) for mine, its in pairs)
 
 
 def is_broadcast(node: torch.fx.Node) -> bool:
@@ -171,7 +198,7 @@ def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
         return None
     lost = relaid & {memory_of(target) for node in graph.nodes for target in written(node)}
     for node in graph.nodes:
-        is_other = name_of(node) not in ALWAYS_VIEWS | _FLIPS and not any(written(node))
+        is_other = name_of(node) not in ALWAYS_VIEWS | FLIPS and not any(written(node))
         if node.op == "call_function" and is_other and memory_of(node) in lost - {None}:
             return _line(node)
     return None
@@ -189,7 +216,7 @@ def is_view_in_numpy(node: torch.fx.Node) -> bool:
         return False
     if name == "numpy.ndarray.flat":
         return memory_of(node) != memory_of(node.args[0])
-    if name in _FLIPS:
+    if name in FLIPS:
         return True
     parts = _key_of(node)
     indices = [part for part in parts if isinstance(part, torch.fx.Node)]
@@ -202,7 +229,7 @@ def is_view_in_numpy(node: torch.fx.Node) -> bool:
 
 def _is_flip(node: torch.fx.Node) -> bool:
     """Whether a node's value is a reversed array, here a copy."""
-    return name_of(node) in _FLIPS or any(
+    return name_of(node) in FLIPS or any(
         isinstance(part, slice) and isinstance(part.step, int) and part.step < 0
         for part in _key_of(node)
     )

@@ -31,6 +31,7 @@ from npaccel._torch_internals.numpy_operations import (
     stored_to,
 )
 from npaccel._torch_internals.read_only_views import is_read_only
+from npaccel._torch_internals.remade_views import note_view
 
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
@@ -82,6 +83,7 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
         return refuse(f"this call of {operation.name}", "", refusal)
     if isinstance(found, NumpyNdarrayVariable) and is_surely_new(proxy.node):
         return _copied(tx, found)
+    note_view(found, operation.name, args, kwargs)
     return _copied_scalar(tx, found) if copied_out else found
 
 

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import torch._dynamo.variables.builder as dynamo_builder
 import torch._numpy._util as tnp_util
 from torch._dynamo import trace_rules
 from torch._dynamo.bytecode_transformation import create_call_function
+from torch._dynamo.guards import install_guard
 from torch._dynamo.output_graph import OutputGraph
 from torch._dynamo.source import AttrSource
 from torch._dynamo.variables import functions as dynamo_functions
@@ -43,8 +44,8 @@ from npaccel._torch_internals.numpy_state import active
 _LACKS_BOUND_BUILTINS = not hasattr(dynamo_functions, "BoundBuiltinMethodVariable")
 #: Why what follows isn't compiled.
 _NOT_SHARED = (
-    "it's a reversed view, or of another byte order: compiled code would have a copy of it, "
-    "and what is written there would be lost"
+    "it isn't aligned, or of another byte order: compiled code would have a copy of it, and what "
+    "is written there would be lost"
 )
 
 
@@ -66,18 +67,7 @@ def patch_inputs() -> None:
     def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
         if not active.depth:
             return original_ndarray(self, value)
-        if active.pieces and how_converted(value) in COPYING:
-            refuse("an array that NumPy hands on", "", _NOT_SHARED)
-        strides = value.strides
-        if not value.flags.writeable or any(stride < 0 for stride in strides):
-            value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
-        variable = original_ndarray(self, value)
-        if value.strides != strides:
-            variable.as_proxy().node.meta[RELAID] = True
-            active.relaid |= {id(value)}
-        # The frame takes the array itself, by `_results.enter`.
-        variable.as_proxy().node.meta["grapharg"].pass_arg_as_tensor = False
-        return variable
+        return _wrapped(self, value, original_ndarray)
 
     def wrap(self: Any, value: Any) -> Any:
         if active.depth and is_jitted(value):
@@ -97,6 +87,25 @@ def patch_inputs() -> None:
     VariableBuilder._wrap = wrap
     # Dynamo keeps the methods by type from its first capture on; that may have been before.
     VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
+
+
+def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> Any:
+    """Return the variable for an array that enters a frame."""
+    if active.pieces and how_converted(value) in COPYING and not _is_reversed(value):
+        refuse("an array that NumPy hands on", "", _NOT_SHARED)
+    strides = value.strides
+    if not value.flags.writeable or any(stride < 0 for stride in strides):
+        value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
+    variable = original(builder, value)
+    if value.strides != strides:
+        variable.as_proxy().node.meta[RELAID] = True
+        active.relaid |= {id(value)}
+    if active.pieces:  # A reversed array becomes a tensor as others do.
+        flags = AttrSource(AttrSource(builder.source, "flags"), "c_contiguous")
+        install_guard(flags.make_guard(dynamo_builder.GuardBuilder.CONSTANT_MATCH))
+    # The frame takes the array itself, by `_results.enter`.
+    variable.as_proxy().node.meta["grapharg"].pass_arg_as_tensor = False
+    return variable
 
 
 def _function(builder: Any, value: Any) -> Any:
@@ -147,12 +156,21 @@ def patch_captured() -> None:
     tnp_util._try_convert_to_tensor = try_convert_to_tensor
 
 
+def _is_reversed(value: np.ndarray[Any, Any]) -> bool:
+    """Whether an array only has to be copied because it's reversed."""
+    whole = all(stride % value.itemsize == 0 for stride in value.strides)
+    is_plain = value.dtype.isnative and value.flags.aligned and whole
+    return is_plain and any(stride < 0 for stride in value.strides)
+
+
 def patch_guards() -> None:
-    """Check NumPy scalars of uint64, which torch.as_tensor refuses: guards.py."""
+    """Check scalars of uint64 and reversed arrays, which torch.as_tensor refuses: guards.py."""
     original = dynamo_guards.from_numpy
 
     @functools.wraps(original)
     def from_numpy(a: Any) -> Any:
+        if active.depth and type(a) is np.ndarray and _is_reversed(a):
+            return to_tensor(a)
         return original(np.asarray(a) if active.depth and type(a) is np.uint64 else a)
 
     dynamo_guards.from_numpy = from_numpy

@@ -18,6 +18,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy import _operators
 from npaccel._torch_internals.numpy_operations import FLAT_OF
+from npaccel._torch_internals.remade_views import note_view
 from npaccel._torch_internals.sizes import depends_on_data
 
 #: Slots of 2.13; 2.11 calls the methods of the same operators instead.
@@ -196,7 +197,10 @@ def _patch_operators(
         plain = _operators.INPLACE.get(self.fn)
         if plain and of_scalar:
             return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
-        check_stores(f"operator.{self.fn.__name__}", list(args), kwargs)
-        return original(self, tx, args, kwargs)
+        name = f"operator.{self.fn.__name__}"
+        check_stores(name, list(args), kwargs)
+        found = original(self, tx, args, kwargs)
+        note_view(found, name, list(args), kwargs)
+        return found
 
     BuiltinVariable._handle_insert_op_in_graph = insert

@@ -16,6 +16,7 @@ class _Active(threading.local):
     quick_fakes = 0
     scalars: frozenset[int] = frozenset()
     relaid: frozenset[int] = frozenset()
+    remakes_views = False
 
 
 active = _Active()
@@ -30,9 +31,9 @@ def in_pieces(on_break: Callable[[Any], None]) -> Iterator[None]:
     on_break : callable
         Is told of every graph break, as a `CaptureError`.
     """
-    before = active.pieces, active.on_break
-    active.pieces, active.on_break = True, on_break
+    before = active.pieces, active.on_break, active.remakes_views
+    active.pieces, active.on_break, active.remakes_views = True, on_break, True
     try:
         yield
     finally:
-        active.pieces, active.on_break = before
+        active.pieces, active.on_break, active.remakes_views = before

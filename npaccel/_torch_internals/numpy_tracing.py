@@ -31,6 +31,7 @@ from npaccel._torch_internals import (
     python_calls,
     python_numbers,
     random_tracing,
+    remade_views,
     scipy_calls,
     vectorized_calls,
 )
@@ -65,6 +66,7 @@ def numpy_traced(
     relaid: Iterable[torch.Tensor] = (),
     *,
     draws: bool = False,
+    remakes_views: bool = False,
 ) -> Iterator[None]:
     """Trace NumPy through npaccel's table in this thread until the block ends.
 
@@ -76,19 +78,23 @@ def numpy_traced(
         The tensors that have other strides than the arrays that they stand for.
     draws : bool
         Whether NumPy's random numbers may be inputs of the graph.
+    remakes_views : bool
+        Whether NumPy makes the reversed views that leave the graph.
     """
     install()
-    before = active.scalars, active.relaid, active.draws, active.pieces, active.on_break
+    names = ("scalars", "relaid", "draws", "remakes_views", "pieces", "on_break")
+    before = {name: getattr(active, name) for name in names}
     active.pieces, active.on_break = False, None  # Of the function that calls this one.
     active.depth += 1
     active.scalars, active.draws = frozenset(map(id, scalars)), draws
+    active.remakes_views = remakes_views
     active.relaid = frozenset(map(id, relaid))
     try:
         with quick_fakes():
             yield
     finally:
         active.depth -= 1
-        active.scalars, active.relaid, active.draws, active.pieces, active.on_break = before
+        vars(active).update(before)
 
 
 def install() -> None:
@@ -111,6 +117,7 @@ def install() -> None:
         patch_specialized()
         patch_guards()
         patch_outputs()
+        remade_views.patch_outputs()
         for module in ("_forms", "_carry", "_arguments"):  # Python runs them if nothing is split.
             trace_rules.add(f"npaccel.{module}")
         python_numbers.patch_outputs(active)
