@@ -117,7 +117,7 @@ class Scope:
 
         def casts(value: object) -> bool:
             try:
-                with np.errstate(invalid="raise"):
+                with np.errstate(all="ignore", invalid="raise"):
                     np.asarray(np.real(value)).astype(wanted)
             except FloatingPointError:
                 return False
