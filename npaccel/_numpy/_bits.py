@@ -80,7 +80,7 @@ def unpackbits(
     bits = bits.flatten(-2)
     if count is not None:
         bits = _counted(bits, count)
-    return torch.movedim(bits, -1, place)
+    return torch.movedim(bits, -1, place).contiguous()
 
 
 def _counted(bits: torch.Tensor, count: Any) -> torch.Tensor:

@@ -22,6 +22,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
     to_torch,
 )
+from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._manipulation import roll
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
@@ -101,10 +102,15 @@ def _transformed(transform: Transform, x: torch.Tensor, n: Any, axis: int, norm:
     """Transform along one axis; torch refuses arrays without lines, so one line is cut off."""
     empty = [i != axis and surely(size == 0) for i, size in enumerate(x.shape)]
     if not any(empty):
-        return transform(x, n=n, dim=axis, norm=norm)
+        return _lying_as(x, transform(x, n=n, dim=axis, norm=norm))
     line = x.new_zeros([1 if none else size for none, size in zip(empty, x.shape, strict=True)])
     found = transform(line, n=n, dim=axis, norm=norm)
     return found[tuple(slice(0 if none else None) for none in empty)]
+
+
+def _lying_as(x: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    """Return a transform that lies in memory as what is transformed, as NumPy's does."""
+    return found if found.ndim < 2 else lying_like(found, x)
 
 
 def _declare_line(name: str, transform: Transform, complex_input: bool) -> None:
@@ -198,7 +204,7 @@ def _several(
     for n in sizes:
         _check_points(n)
     if len(set(axes)) == len(axes) and not surely(x.numel() == 0):
-        return several(x, s=list(sizes), dim=axes, norm=norm)
+        return _lying_as(x, several(x, s=list(sizes), dim=axes, norm=norm))
     for n, axis in reversed(list(zip(sizes, axes, strict=True))):
         x = _transformed(line, x, n, axis, norm)
     return x

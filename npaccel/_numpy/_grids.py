@@ -316,7 +316,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[torch.Ten
         total = math.prod(sizes)
         if not 0 <= indices < total:
             raise ValueError(f"index {indices} is out of bounds for array with size {total}")
-    return tuple(split_index(_index_array(indices), sizes, order))
+    found = split_index(_index_array(indices), sizes, order)
+    # Columns of one array, as NumPy's are.
+    return torch.stack(found, -1).unbind(-1) if len(found) > 1 else tuple(found)
 
 
 @implements(

@@ -24,12 +24,14 @@ from npaccel._numpy._index_keys import (
     Selection,
     check_broadcast,
     check_without_elements,
+    expanded_key,
     moved,
+    numpy_place,
     places,
     select,
     width,
 )
-from npaccel._numpy._layouts import axes_by_memory, steps_in
+from npaccel._numpy._layouts import axes_by_memory, lying_as_gathered, steps_in
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
 from npaccel._numpy._ufunc_integers import either
 from npaccel._torch_internals.sizes import (
@@ -108,6 +110,18 @@ def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
     check_broadcast(selection)
     found = torch.ops.aten.index.Tensor(view, selection.indices)
     return moved(found, *places(selection), width(selection))
+
+
+def item(a: torch.Tensor, key: Any) -> torch.Tensor:
+    """Return ``a[key]`` as `getitem` does, lying in memory as NumPy's result does."""
+    found = getitem(a, key)
+    parts = expanded_key(a.ndim, key)
+    place = numpy_place(parts)
+    is_ordered = axes_by_memory([steps_in(a, a.shape)]) == [*range(a.ndim)]
+    if place is None or found.ndim < 2 or not is_ordered:
+        return found
+    kept = sum(part.kind in ("slice", "new") for part in parts)
+    return lying_as_gathered(found, place, found.ndim - kept)
 
 
 def setitem(a: torch.Tensor, key: Any, value: Any) -> None:

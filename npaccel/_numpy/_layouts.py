@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._numpy._axes import reversed_axes
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import depends_on_data, surely
 
 
 def steps_in(x: torch.Tensor, shape: Sequence[Any]) -> tuple[Any, ...]:
@@ -125,6 +125,24 @@ def lying_like(found: torch.Tensor, model: Any, order: str = "K") -> torch.Tenso
     if found.ndim < 2 or model.is_contiguous():
         return found.contiguous()
     return _in_order(found, _axes_by_stride(model))
+
+
+def lying_as_gathered(found: torch.Tensor, place: int, width: int) -> torch.Tensor:
+    """Return items at index arrays, or a copy of them, that lie in memory as NumPy's do.
+
+    NumPy goes through the index arrays first, and then through all other axes. So it is for arrays
+    in C order.
+
+    Parameters
+    ----------
+    found : tensor
+    place, width : int
+        Where the axes of the index arrays are, and how many.
+    """
+    if any(map(depends_on_data, found.shape)):  # Nobody can tell then how an array lies.
+        return found
+    others = (i for i in range(found.ndim) if not place <= i < place + width)
+    return _in_order(found, [*range(place, place + width), *others])
 
 
 def _axes_by_stride(x: torch.Tensor) -> list[int]:

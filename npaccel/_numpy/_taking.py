@@ -154,7 +154,8 @@ def nonzero(a: Any) -> tuple[torch.Tensor, ...]:
         )
     if x.ndim == 1 and host.worth(x):
         return (host.flatnonzero(x),)
-    return tuple(torch.nonzero(same_bits(x)).unbind(1))
+    # Columns of one array, as NumPy's are; torch has rows there.
+    return tuple(torch.nonzero(same_bits(x)).contiguous().unbind(1))
 
 
 @implements(np.flatnonzero, data_dependent=True)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from npaccel._numpy import _operators, _table
-from npaccel._numpy._indexing import getitem, setitem
+from npaccel._numpy._indexing import getitem, item, setitem
 from npaccel._results import IsScalar
 from npaccel._torch_internals import python_numbers
 from npaccel._torch_internals.sizes import leave_unbound
@@ -234,7 +234,7 @@ POWER_OF_ARRAY = Operation(
 
 def _item_or_view(a: torch.Tensor, key: Any) -> torch.Tensor:
     """``a[key]``; a NumPy scalar keeps its value when the array is written to."""
-    found = getitem(a, key)
+    found = item(a, key)
     parts = key if isinstance(key, tuple) else (key,)
     if not found.ndim and not any(part is Ellipsis for part in parts):
         return found.clone()

@@ -141,7 +141,7 @@ def _depends_on_values(error: Exception | None) -> bool:
     """Whether only values, not shapes, made NumPy raise; compiled code may skip dead statements."""
     texts = (
         *("out of bounds", "where the mask is true", "out of range", "too large to convert"),
-        *("convert float infinity", "convert float NaN"),
+        *("convert float infinity", "convert float NaN", "cannot reshape array of size"),
     )
     kinds = IndexError | ValueError | OverflowError
     return isinstance(error, kinds) and any(text in str(error) for text in texts)

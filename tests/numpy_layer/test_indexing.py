@@ -559,3 +559,41 @@ def test_bounds_where_there_are_no_elements(shape, place):
         assert type(mine) is type(theirs), f"{mine!r}, NumPy's is {theirs!r}"
         if not isinstance(theirs, Exception):
             assert np.shape(mine) == np.shape(theirs)
+
+
+def _wrote(a):
+    flat = a.ravel()  # A view or a copy, as the array lies.
+    flat[...] = 1
+    return a, flat
+
+
+X4 = np.arange(120.0).reshape(2, 3, 4, 5)
+J = np.array([0, 2])
+GATHERED = [
+    lambda x: x[:, J],
+    lambda x: x[..., [1, 0]],
+    lambda x: x[0, :, J],
+    lambda x: x[:, J, J],
+    lambda x: x[:, J, :, J],
+    lambda x: x[:, 1:][:, J - 1],
+    lambda x: x[:, [[0, 1], [2, 0]]].T,
+    lambda x: np.where(x[0, 0] > 7)[1],
+    lambda x: np.nonzero(x[0] > 7)[0],
+]
+
+
+@pytest.mark.parametrize("number", range(len(GATHERED)))
+def test_items_at_arrays_lie_as_numpys(number):
+    def function(x):
+        found = GATHERED[number](x)
+        for _ in range(1):  # What goes into the loop's body is an argument there.
+            found = _wrote(found)[0]
+        return found
+
+    for wanted in (GATHERED[number], function):
+        jitted = npaccel.jit(wanted, backend="eager", default_float="float64")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", npaccel.errors.PerformanceWarning)
+            found, expected = jitted(X4), wanted(X4)
+        np.testing.assert_array_equal(found, expected)
+        assert found.strides == expected.strides

@@ -111,3 +111,25 @@ def test_results_of_linear_algebra_lie_as_numpys():
     jitted = npaccel.jit(decomposed, backend="eager", default_float="float64", cache=False)
     for i, (found, wanted) in enumerate(zip(jitted(*given), decomposed(*given), strict=True)):
         assert found.strides == wanted.strides, i
+
+
+C3 = np.arange(60.0).reshape(3, 4, 5)
+OF_C_ORDER = {
+    "fft": lambda x: (np.fft.fft(x, axis=0), np.fft.ifft(x, axis=1), np.fft.rfft(x, axis=1)),
+    "fft2": lambda x: (np.fft.fft2(x), np.fft.rfft2(x, axes=(0, 1)), np.fft.fftn(x)),
+    "of another order": lambda x: (np.fft.fft(x.T, axis=0), np.fft.fft2(x.swapaxes(0, 1))),
+    "nonzero": lambda x: (*np.nonzero(x > 7), *np.where(x[0] > 7), np.argwhere(x > 7)),
+    "unravel_index": lambda x: np.unravel_index(np.arange(7), (3, 4)),
+    "unpackbits": lambda x: np.unpackbits(x.astype(np.uint8), axis=0),
+}
+
+
+@pytest.mark.parametrize("name", OF_C_ORDER)
+def test_results_of_arrays_in_order_lie_as_numpys(name):
+    function = OF_C_ORDER[name]
+    found = npaccel.jit(function, backend="eager", default_float="float64")(C3)
+    wanted = function(C3)
+    found, wanted = (x if isinstance(x, tuple) else (x,) for x in (found, wanted))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+        assert one.strides == other.strides
