@@ -164,7 +164,42 @@ def reversed_or_not(x):
     return w, v
 
 
-IN_PIECES = [layout_asked, of_two_axes, written_through, goes_on, reversed_or_not]
+def whole(x):
+    y = np.asarray(x)
+    v = y[...]
+    print(end="")
+    v[None] = v[None] - 1
+    return y[...], v
+
+
+def flattened(x):
+    row = x[0]
+    print(end="")
+    w = row.ravel()
+    print(end="")
+    w += 1
+    return row, w
+
+
+def beside_its_array(x):
+    v, w = x[::-1], x[1:]
+    print(end="")
+    v += 1
+    u = w * 2
+    print(end="")
+    return v, w, u
+
+
+IN_PIECES = [
+    whole,
+    flattened,
+    beside_its_array,
+    layout_asked,
+    of_two_axes,
+    written_through,
+    goes_on,
+    reversed_or_not,
+]
 
 
 @pytest.mark.parametrize("x", [X, X[:, ::-1]], ids=["plain", "reversed"])
@@ -189,3 +224,22 @@ def test_pieces_take_reversed_arrays():
     with pytest.warns(errors.PerformanceWarning, match="print"):
         assert_same(jitted(X), function(X))
     assert len(jitted.report().graphs) == 2
+
+
+@pytest.mark.parametrize("x", [X, X[:, ::-1]], ids=["plain", "reversed"])
+def test_views_go_through_loops(x):
+    def function(x):
+        y = np.asarray(x)
+        v = part = y[...]
+        while part.ndim > 1:
+            part = part.sum(axis=0)
+        v[None] = v[None] - 1
+        return y[...], part
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64")
+    for _ in range(2):
+        a, b = like(x), like(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            assert_same(jitted(a), function(b))
+        assert_same(a, b)

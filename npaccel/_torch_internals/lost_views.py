@@ -16,6 +16,7 @@ import torch
 from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_layouts import ALWAYS_VIEWS, depends_on_layout
 from npaccel._torch_internals.numpy_operations import INPLACE, RELAID, is_scalar, stored_to
+from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.sizes import surely
 
 #: Functions that reverse an array.
@@ -137,7 +138,7 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
             other != own and family.get(other) == family[own] for other in seen | leaving
         ):
             return _line(node)
-    wholes = wholes_of(graph)
+    wholes = wholes_of(graph) if active.pieces else {}
     for node in outputs:
         is_lost = memory_of(node) in _relaid(graph) and node not in wholes
         if node.op != "placeholder" and (is_lost or is_broadcast(node)):
@@ -155,9 +156,19 @@ def wholes_of(graph: torch.fx.Graph) -> dict[torch.fx.Node, int]:
         if i is None or memory_of(node) is None:
             continue
         own, whole = node.meta["example_value"], examples[i]
-        if own.dtype == whole.dtype and _is_like(own, whole):
+        if own.dtype == whole.dtype and _is_like(own, whole) and _is_surely_of_input(node):
             found[node] = i
     return found
+
+
+def _is_surely_of_input(node: torch.fx.Node) -> bool:
+    """Whether calls that NumPy makes no copies in lead from an input to a node."""
+    while node.op != "placeholder":
+        base = node.args[0] if node.args else None
+        if name_of(node) not in ALWAYS_VIEWS | INPLACE or not isinstance(base, torch.fx.Node):
+            return False
+        node = base
+    return True
 
 
 def _is_like(one: torch.Tensor, other: torch.Tensor) -> bool:
