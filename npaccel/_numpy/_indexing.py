@@ -115,10 +115,11 @@ def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
 def item(a: torch.Tensor, key: Any) -> torch.Tensor:
     """Return ``a[key]`` as `getitem` does, lying in memory as NumPy's result does."""
     found = getitem(a, key)
+    if found.ndim < 2:
+        return found
     parts = expanded_key(a.ndim, key)
     place = numpy_place(parts)
-    is_ordered = axes_by_memory([steps_in(a, a.shape)]) == [*range(a.ndim)]
-    if place is None or found.ndim < 2 or not is_ordered:
+    if place is None or axes_by_memory([steps_in(a, a.shape)]) != [*range(a.ndim)]:
         return found
     kept = sum(part.kind in ("slice", "new") for part in parts)
     return lying_as_gathered(found, place, found.ndim - kept)
