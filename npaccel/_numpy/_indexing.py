@@ -108,8 +108,20 @@ def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
         found = host.chosen(flat, mask.reshape(-1), place)
         return moved(found, place, selection.place or 0, 1)
     check_broadcast(selection)
-    found = torch.ops.aten.index.Tensor(view, selection.indices)
+    found = torch.ops.aten.index.Tensor(view, _of_one_rank(selection))
     return moved(found, *places(selection), width(selection))
+
+
+def _of_one_rank(selection: Selection) -> list[torch.Tensor | None]:
+    """Return the indices, those without dimensions with as many as the others have.
+
+    While torch traces, it takes the first index without its dimensions where the next one has none.
+    """
+    rank = width(selection)
+    return [
+        index.reshape((1,) * rank) if index is not None and not index.ndim else index
+        for index in selection.indices
+    ]
 
 
 def item(a: torch.Tensor, key: Any) -> torch.Tensor:

@@ -597,3 +597,23 @@ def test_items_at_arrays_lie_as_numpys(number):
             found, expected = jitted(X4), wanted(X4)
         np.testing.assert_array_equal(found, expected)
         assert found.strides == expected.strides
+
+
+WITH_SCALARS = [
+    lambda x: x[[0, -1], x[1, 1] % 4].sum(),
+    lambda x: x[[0, -1], x[1, 1] % 4][:, None] + 1,
+    lambda x: x[J[:, None], np.array(3)] * 2,
+    lambda x: x[x[1, 1] % 4, [0, -1]] + 1,
+    lambda x: x.reshape(2, 2, 5)[:, [0, 1], np.array(3)] + x[0, 0],
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+def test_arrays_and_scalars_are_indices_together(backend):
+    def function(x):
+        return [f(x) for f in WITH_SCALARS]
+
+    x = np.arange(20).reshape(4, 5)
+    jitted = npaccel.jit(function, backend=backend, default_float="float64", strict=True)
+    for found, expected in zip(jitted(x), function(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
