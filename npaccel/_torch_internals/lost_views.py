@@ -138,22 +138,28 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
             other != own and family.get(other) == family[own] for other in seen | leaving
         ):
             return _line(node)
-    wholes = wholes_of(graph) if active.pieces else {}
+    relaid, wholes = _relaid(graph), wholes_of(graph) if active.pieces else {}
     for node in outputs:
-        is_lost = memory_of(node) in _relaid(graph) and node not in wholes
+        is_lost = memory_of(node) in relaid and node not in wholes
         if node.op != "placeholder" and (is_lost or is_broadcast(node)):
             return _line(node)
     return None
 
 
+def inputs_by_memory(graph: torch.fx.Graph) -> dict[int | None, int]:
+    """Return the number of the input that lies in each memory."""
+    inputs = enumerate(graph.find_nodes(op="placeholder"))
+    return {memory_of(node): i for i, node in inputs if memory_of(node) is not None}
+
+
 def wholes_of(graph: torch.fx.Graph) -> dict[torch.fx.Node, int]:
     """Return the outputs that are a whole input, such as what `a += b` gives, and its number."""
-    inputs = {memory_of(node): i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
+    inputs = inputs_by_memory(graph)
     examples = [node.meta.get("example_value") for node in graph.find_nodes(op="placeholder")]
     found = {}
     for node in graph.output_node().all_input_nodes:
         i = inputs.get(memory_of(node))
-        if i is None or memory_of(node) is None:
+        if i is None:
             continue
         own, whole = node.meta["example_value"], examples[i]
         if own.dtype == whole.dtype and _is_like(own, whole) and _is_surely_of_input(node):

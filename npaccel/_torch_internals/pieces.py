@@ -35,7 +35,12 @@ from npaccel._torch_internals.capture import (
     rewritten,
 )
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
-from npaccel._torch_internals.lost_views import memory_of, wholes_of, written_inputs
+from npaccel._torch_internals.lost_views import (
+    inputs_by_memory,
+    memory_of,
+    wholes_of,
+    written_inputs,
+)
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_state import active, in_pieces
 from npaccel._torch_internals.numpy_tracing import numpy_traced
@@ -140,11 +145,11 @@ def shared_with_inputs(piece: Capture) -> tuple[dict[int, int], frozenset[int]]:
     graph = piece.graph.graph
     wholes = wholes_of(graph)
     outputs = list(graph.output_node().args[0])  # type: ignore[arg-type]
-    inputs = {memory_of(node): i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
+    inputs = inputs_by_memory(graph)
     parts = {memory_of(node) for node in outputs if node not in wholes} & inputs.keys()
     return (
         {outputs.index(node): i for node, i in wholes.items()},
-        frozenset(inputs[memory] for memory in parts - {None}),
+        frozenset(inputs[memory] for memory in parts),
     )
 
 
