@@ -22,6 +22,7 @@ from npaccel import (
     _host_linalg,  # noqa: F401 (its kernels are in `direct`, too)
     _host_operators,
     _host_parts,
+    _host_series,  # noqa: F401 (likewise)
 )
 from npaccel._host_operators import (
     Array,
@@ -408,42 +409,10 @@ def _at_positions(x: torch.Tensor, _: Any, values: torch.Tensor) -> Any:
     return x.shape, values.dtype
 
 
-def _one_more(x: torch.Tensor) -> Form:
-    return (x.shape[0] + 1,), x.dtype
-
-
-@kernel("poly(Tensor zeros) -> Tensor", _one_more)
-def poly(zeros: Array) -> Array:
-    """`numpy.poly` of one real zero or more."""
-    return np.poly(zeros)
-
-
 @kernel("interp(Tensor x, Tensor places, Tensor values) -> Tensor", _at_positions)
 def interp(x: Array, places: Array, values: Array) -> Array:
     """`numpy.interp` of float64, or complex128, values."""
     return np.interp(x, places, values)
-
-
-def _divided(u: torch.Tensor, v: torch.Tensor) -> Form:
-    steps = u.shape[0] - v.shape[0] + 1
-    size: Any = torch.sym_max(steps, 1)  # type: ignore[no-untyped-call]
-    return (size + u.shape[0],), u.dtype
-
-
-@kernel("polydiv(Tensor u, Tensor v) -> Tensor", _divided)
-def polydiv(u: Array, v: Array) -> Array:
-    """Return the quotient of two polynomials and behind it the rest, which may begin with zeros.
-
-    Both are of one floating dtype, the highest power first.
-    """
-    steps, rest = len(u) - len(v) + 1, u.copy()
-    quotient = np.zeros(max(steps, 1), u.dtype)
-    with np.errstate(all="ignore"):
-        scale = v.dtype.type(1) / v[0]
-        for k in range(steps):
-            quotient[k] = scale * rest[k]
-            rest[k : k + len(v)] -= quotient[k] * v
-    return np.concatenate([quotient, rest])
 
 
 @kernel("correlate(Tensor a, Tensor v, str mode) -> Tensor", _slid)

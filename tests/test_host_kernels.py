@@ -10,6 +10,7 @@ import torch
 import npaccel
 from npaccel import _host_kernels as host
 from npaccel import _host_linalg as linalg
+from npaccel import _host_series as host_series
 from npaccel._host_parts import PART
 from npaccel._numpy._ufunc_at import at
 from npaccel._numpy._ufuncs import BY_UFUNC
@@ -51,7 +52,11 @@ CALLS = {
         (X, np.array([3, 0, 2]), "add"),
         np.add.reduceat(X, [3, 0, 2], 1),
     ),
-    "polydiv": (host.polydiv, (U, V), np.concatenate([QUOTIENT, np.zeros(len(U) - 1), REST])),
+    "polydiv": (
+        host_series.polydiv,
+        (U, V),
+        np.concatenate([QUOTIENT, np.zeros(len(U) - 1), REST]),
+    ),
     "flatnonzero": (host.flatnonzero, (X > 0,), np.flatnonzero(X > 0)),
     "chosen": (host.chosen, (X, X[0] > 0, 1), X[:, X[0] > 0]),
     "placed": (host.placed, (X, X > 0, np.array([1.0, 2, 3])), placed(X, X > 0, [1, 2, 3])),
@@ -63,7 +68,7 @@ CALLS = {
     "correlate complex": (host.correlate, (X[0] + 1j, X[1, :3] * 1j, "full"), SLID),
     "unique": (host.unique, (X // 0.5, True), np.unique(X // 0.5)),
     "bincount": (host.bincount, (np.array([3, 1, 1]), 6), np.array([0, 2, 0, 1, 0, 0])),
-    "poly": (host.poly, (X[0],), np.poly(X[0])),
+    "poly": (host_series.poly, (X[0],), np.poly(X[0])),
     "eigvalsh": (linalg.eigvalsh, (X @ X.T, "U"), np.linalg.eigvalsh(X @ X.T, "U")),
     "svdvals": (linalg.svdvals, (X,), np.linalg.svdvals(X)),
     "svd": (linalg.svd, (X, False), np.linalg.svd(X, False)),
@@ -89,6 +94,31 @@ CALLS = {
     ),
     "inv": (linalg.inv, (STACK,), np.linalg.inv(STACK)),
     "det": (linalg.det, (STACK,), np.linalg.det(STACK)),
+    "series": (
+        host_series.series,
+        ("legendre.legval", X[0], X, True, "float64"),
+        np.polynomial.legendre.legval(X, X[0]),
+    ),
+    "series of columns": (
+        host_series.series,
+        ("chebyshev.chebval", X, X[0], False, "float64"),
+        np.polynomial.chebyshev.chebval(X[0], X, tensor=False),
+    ),
+    "vander": (
+        host_series.vander,
+        ("hermite.hermvander", X, 4),
+        np.polynomial.hermite.hermvander(X, 4),
+    ),
+    "series_made": (
+        host_series.series_made,
+        ("legendre.legdiv", [X[0], X[1, :3]], [], [4, 5], "float64"),
+        np.concatenate(
+            [
+                np.append(np.polynomial.legendre.legdiv(X[0], X[1, :3])[0], 0),
+                np.append(np.polynomial.legendre.legdiv(X[0], X[1, :3])[1], [0, 0, 0]),
+            ]
+        ),
+    ),
     "extreme_position": (host.extreme_position, (X, 1, True), np.argmax(X, 1)),
 }
 

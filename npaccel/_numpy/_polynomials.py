@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _host_kernels as host
+from npaccel import _host_series as host_series
+from npaccel._host_operators import usable
 from npaccel._numpy._axes import call
 from npaccel._numpy._decompositions import prepared
 from npaccel._numpy._dtypes import as_dtype, as_tensor, cast, dtype_of, narrow, to_numpy
 from npaccel._numpy._linalg import inv, least_squares, lstsq
 from npaccel._numpy._products import dot, promoted
+from npaccel._numpy._series import many
 from npaccel._numpy._signals import convolve
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import as_signed
@@ -33,6 +35,10 @@ def polyval(p: Any, x: Any) -> torch.Tensor:
     at = as_tensor(x)
     if not len(c) and not at.ndim:
         raise NotImplementedError("without coefficients the result is an array, else a scalar")
+    if c.ndim == 1 and many(c.shape[0], c, at):
+        own = [to_numpy(x.dtype) for x in (c, at)]
+        dtype = narrow(as_dtype(np.result_type(*own)), own)
+        return host_series.series("polyval", c, at, True, str(dtype))
     found = torch.zeros_like(at)
     for factor in c.unbind(0):
         found = call(np.add, call(np.multiply, found, at), factor)
@@ -92,8 +98,8 @@ def polydiv(u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
     if surely(first.shape[0] == 0) or surely(second.shape[0] == 0):
         raise IndexError("index 0 is out of bounds for axis 0 with size 0: no coefficients")
     m, n = first.shape[0] - 1, second.shape[0] - 1
-    if host.usable(first, second):
-        both = host.polydiv(first, second)
+    if usable(first, second):
+        both = host_series.polydiv(first, second)
         size = both.shape[0] - first.shape[0]
         return both[:size].clone(), _trimmed(both[size:])
     scale = 1.0 / second[0]
@@ -277,8 +283,8 @@ def poly(seq_of_zeros: Any) -> torch.Tensor:
         return as_tensor(1.0)
     own = to_numpy(zeros.dtype)
     zeros = cast(zeros, narrow(as_dtype(np.poly(np.zeros(1, own)).dtype), [own]))
-    if host.usable(zeros):
-        return host.poly(zeros)
+    if usable(zeros):
+        return host_series.poly(zeros)
     found = zeros.new_ones((1,))
     nothing = zeros.new_zeros((1,))
     for zero in zeros.unbind(0):

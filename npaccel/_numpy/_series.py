@@ -9,8 +9,11 @@ import numpy as np
 import torch
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
 
+from npaccel import _host_series as host_series
+from npaccel._host_operators import usable
 from npaccel._numpy._axes import call
 from npaccel._numpy._dtypes import (
+    BOOL,
     FLOAT64,
     DType,
     as_dtype,
@@ -23,6 +26,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
+from npaccel._torch_internals.sizes import depends_on_data, surely
 
 Value = Callable[..., torch.Tensor]
 #: One step of Clenshaw's recurrence: (coefficient, c0, c1, x, degree) -> new (c0, c1).
@@ -30,27 +34,59 @@ Step = Callable[[Any, Any, Any, Any, int], tuple[Any, Any]]
 #: The sum at the end: (c0, c1, x) -> value.
 Last = Callable[[Any, Any, Any], Any]
 
+#: So many steps with each point are compiled one after the other: a second's work.
+UNROLLED = 64
 
-def _dtype(c: torch.Tensor, x: Any) -> DType:
+
+def _dtype(prefix: str, c: torch.Tensor, x: Any) -> DType:
     own = to_numpy(c.dtype)
     wide = own if own.kind in "fc" else FLOAT64
     other = dtype_of(x)
+    if other == BOOL:  # Most recurrences make integers of bools before they meet a coefficient.
+        if depends_on_data(c.shape[0]):
+            raise NotImplementedError("the dtype of values at bools depends on the series' length")
+        value, few = getattr(MODULES[prefix], f"{prefix}val"), 3 if c.shape[0] > 2 else len(c)
+        wide = as_dtype(value(np.ones(1, bool), np.ones(few, wide)).dtype)
     weak = other if isinstance(other, np.dtype) else other(0)
     return narrow(as_dtype(np.result_type(wide, weak)), [own, other])
 
 
-def _prepared(x: Any, c: Any, tensor: bool) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Return the points in the result's dtype, and the coefficients, lowest degree first."""
+def _prepared(prefix: str, x: Any, c: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the points in the result's dtype, and the coefficients."""
     coefficients = as_tensor(c)
     coefficients = coefficients.reshape(1) if coefficients.ndim == 0 else coefficients
-    dtype = _dtype(coefficients, x)
+    dtype = _dtype(prefix, coefficients, x)
     at = as_tensor(x, dtype)
     # The coefficients keep their precision until they meet x, as NumPy's do.
     if not (coefficients.dtype.is_floating_point or coefficients.is_complex()):
         coefficients = cast(coefficients, narrow(FLOAT64, [to_numpy(coefficients.dtype)]))
+    return at, coefficients
+
+
+def many(count: Any, *operands: torch.Tensor, unrolled: int = UNROLLED) -> bool:
+    """Whether there are so many coefficients that NumPy's own loop over them is called.
+
+    Parameters
+    ----------
+    count : int or torch.SymInt
+        The steps of the loop.
+    *operands : tensor
+    unrolled : int
+        So many steps are compiled, one after the other.
+    """
+    return usable(*operands) and not surely(count <= unrolled)
+
+
+def name_of(prefix: str, pattern: str) -> str:
+    """Return the name of a function of `numpy.polynomial`, behind the package's."""
+    return f"{MODULES[prefix].__name__.rpartition('.')[2]}.{pattern.format(p=prefix)}"
+
+
+def _parts(c: torch.Tensor, x: Any, at: torch.Tensor, tensor: bool) -> list[torch.Tensor]:
+    """Return coefficients one by one, lowest degree first, in a form that fits the points."""
     if tensor and not is_scalar(x):
-        coefficients = coefficients.reshape([*coefficients.shape, *([1] * at.ndim)])
-    return at, list(coefficients.unbind(0))
+        c = c.reshape([*c.shape, *([1] * at.ndim)])
+    return list(c.unbind(0))
 
 
 def clenshaw(step: Step, last: Last, parts: Sequence[Any], zero: Any, at: Any) -> Any:
@@ -75,10 +111,11 @@ def clenshaw(step: Step, last: Last, parts: Sequence[Any], zero: Any, at: Any) -
     return last(c0, c1, at)
 
 
-class _Whole:
-    """Integers as points: what Python's ints do to them, they do in the integers' dtype.
+class _Uncast:
+    """Points of a narrower dtype: what Python's ints do to them, they do in that dtype.
 
-    NumPy's recurrences compute ``2 * x`` or ``1 - x`` so, which wraps.
+    NumPy's recurrences compute ``2 * x`` or ``1 - x`` so, which wraps for integers and rounds for
+    floats.
     """
 
     def __init__(self, x: torch.Tensor, at: torch.Tensor) -> None:
@@ -95,24 +132,29 @@ class _Whole:
         return cast(call(np.subtract, other, self._x), to_numpy(self._at.dtype))
 
 
-def _clenshaw(step: Step, last: Last) -> Value:
-    """Make a series' evaluation from one step and the sum at the end."""
+def _value(prefix: str) -> Value:
+    """Make the evaluation of a family's series."""
 
     def value(x: Any, c: Any, tensor: bool = True) -> torch.Tensor:
-        """Evaluate a series by Clenshaw's recurrence."""
-        at: Any
-        at, parts = _prepared(x, c, tensor)
-        zero = torch.zeros_like(parts[0])
-        if isinstance(x, torch.Tensor) and to_numpy(x.dtype).kind in "biu":
-            at = _Whole(x, at)
-        return clenshaw(step, last, parts, zero, at)  # type: ignore[no-any-return]
+        """Evaluate a series by NumPy's recurrence."""
+        at, coefficients = _prepared(prefix, x, c)
+        is_cast = isinstance(x, torch.Tensor) and x.dtype != at.dtype
+        if many(coefficients.shape[0], coefficients, at):
+            name, points = name_of(prefix, "{p}val"), x if is_cast else at
+            own = str(to_numpy(at.dtype))
+            return host_series.series(name, coefficients, points, tensor and not is_scalar(x), own)
+        parts = _parts(coefficients, x, at, tensor)
+        if prefix == "poly":
+            return _power(parts, at)
+        points = _Uncast(x, at) if is_cast else at
+        step, last = RECURRENCES[prefix]
+        return clenshaw(step, last, parts, torch.zeros_like(parts[0]), points)  # type: ignore[no-any-return]
 
     return value
 
 
-def _power(x: Any, c: Any, tensor: bool = True) -> torch.Tensor:
+def _power(parts: list[torch.Tensor], at: torch.Tensor) -> torch.Tensor:
     """Evaluate a power series by Horner's rule."""
-    at, parts = _prepared(x, c, tensor)
     found = parts[-1] + at * 0
     for coefficient in reversed(parts[:-1]):
         found = coefficient + found * at
@@ -150,8 +192,7 @@ MODULES = {
     "lag": laguerre,
 }
 #: The values of a series, by prefix.
-VALUES: dict[str, Value] = {"poly": _power}
-VALUES |= {prefix: _clenshaw(*pair) for prefix, pair in RECURRENCES.items()}
+VALUES: dict[str, Value] = {prefix: _value(prefix) for prefix in MODULES}
 
 
 def _check_points(points: tuple[Any, ...]) -> list[torch.Tensor]:

@@ -7,21 +7,28 @@ length of most results depends on the data.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from npaccel import _host_series as host_series
 from npaccel._numpy._axes import call
 from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy
 from npaccel._numpy._padding import between
-from npaccel._numpy._series import MODULES, RECURRENCES, clenshaw
+from npaccel._numpy._series import MODULES, RECURRENCES, clenshaw, many, name_of
 from npaccel._numpy._table import implements, row_of
 from npaccel._numpy._ufunc_engine import named
-from npaccel._torch_internals.sizes import assume, surely
+from npaccel._torch_internals.sizes import assume, depends_on_data, surely
 
 Maker = Callable[[str], Callable[..., Any]]
+
+#: Families whose products and quotients go through a recurrence.
+_BY_RECURRENCE = ("leg", "herm", "herme", "lag")
+#: So many steps with whole series are compiled one after the other: a second's work.
+_OF_SERIES = 8
 
 
 def coefficients(*series: Any) -> list[torch.Tensor]:
@@ -68,11 +75,28 @@ def trimmed(c: torch.Tensor, solid: torch.Tensor | None = None) -> torch.Tensor:
 
 def asked_kind(function: Any, given: list[torch.Tensor], *more: Any) -> DType:
     """Return the dtype of NumPy's result for short series of the same dtypes, narrowed."""
-    sizes = [4 if surely(c.shape[0] > 3) else c.shape[0] for c in given]
     own = [to_numpy(c.dtype) for c in given]
-    with np.errstate(all="ignore"):
-        found = function(*(np.ones(n, d) for n, d in zip(sizes, own, strict=True)), *more)
-    return narrow(as_dtype(found.dtype), own)
+    found = {
+        function(*map(np.ones, sizes, own), *more).dtype
+        for sizes in itertools.product(*map(_short_lengths, given))
+    }
+    return narrow(as_dtype(_single(found, function)), own)
+
+
+def _single(found: set[Any], function: Any) -> Any:
+    if len(found) > 1:
+        raise NotImplementedError(
+            f"the dtype that {function.__name__} returns depends on the length of coefficients, "
+            "and this on the data; cast them to float64"
+        )
+    return found.pop()
+
+
+def _short_lengths(c: torch.Tensor) -> list[Any]:
+    """Return lengths that stand for those that a series may have."""
+    if depends_on_data(c.shape[0]):
+        return [1, 2, 3, 4]
+    return [4 if surely(c.shape[0] > 3) else c.shape[0]]
 
 
 # -- products with x
@@ -227,6 +251,21 @@ def product(prefix: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return found[: len(a) + len(b) - 1]
 
 
+def _by_numpy(
+    prefix: str,
+    pattern: str,
+    given: list[torch.Tensor],
+    sizes: list[Any],
+    dtype: DType,
+    *numbers: int,
+) -> list[torch.Tensor]:
+    """Let NumPy work on whole series; zeros stand behind its results."""
+    name = name_of(prefix, pattern)
+    found = host_series.series_made(name, given, list(numbers), sizes, str(dtype))
+    parts = torch.split(found, sizes) if len(sizes) > 1 else [found]
+    return [part.clone() for part in parts]
+
+
 def _add(prefix: str) -> Callable[..., Any]:
     return lambda c1, c2: trimmed(added(*coefficients(c1, c2)))
 
@@ -244,7 +283,13 @@ def _multiply(prefix: str) -> Callable[..., Any]:
 
     def multiply(c1: Any, c2: Any) -> torch.Tensor:
         a, b = coefficients(c1, c2)
-        return trimmed(cast(product(prefix, a, b), asked_kind(theirs, [a, b])))
+        kind = asked_kind(theirs, [a, b])
+        steps: Any = torch.sym_min(a.shape[0], b.shape[0])  # type: ignore[no-untyped-call]
+        by_steps = prefix in _BY_RECURRENCE or depends_on_data(steps)
+        if by_steps and many(steps, a, b, unrolled=_OF_SERIES):
+            size = a.shape[0] + b.shape[0] - 1
+            return trimmed(*_by_numpy(prefix, "{p}mul", [a, b], [size], kind))
+        return trimmed(cast(product(prefix, a, b), kind))
 
     return multiply
 
@@ -268,10 +313,14 @@ def _power(prefix: str) -> Callable[..., Any]:
             raise ValueError("Power is too large")
         if count == 0:
             return torch.ones_like(base[:1])
+        kind = asked_kind(theirs, [base], count, None)
+        if many(count, base, unrolled=_OF_SERIES):
+            size = (base.shape[0] - 1) * count + 1
+            return trimmed(*_by_numpy(prefix, "{p}pow", [base], [size], kind, count, count))
         found = base.clone()
         for _ in range(1, count):
             found = product(prefix, found, base)
-        return trimmed(cast(found, asked_kind(theirs, [base], count, None)))
+        return trimmed(cast(found, kind))
 
     return power
 
@@ -323,22 +372,35 @@ def _divided_doubled(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, to
     return quotient, rest[low + 1 : low - 1 + width]
 
 
+def _kinds(function: Any, a: torch.Tensor, b: torch.Tensor) -> list[DType]:
+    """Return the dtypes of a quotient and a rest, narrowed."""
+    own = to_numpy(a.dtype)
+    found = {
+        tuple(part.dtype for part in function(np.ones(m, own), np.ones(n, own)))
+        for m, n in itertools.product(_short_lengths(a), _short_lengths(b))
+    }
+    return [narrow(as_dtype(dtype), [own]) for dtype in _single(found, function)]
+
+
 def _divide(prefix: str) -> Callable[..., Any]:
     theirs = getattr(MODULES[prefix], f"{prefix}div")
 
     def divide(c1: Any, c2: Any) -> tuple[torch.Tensor, torch.Tensor]:
         a, b = coefficients(c1, c2)
+        m, n = a.shape[0], b.shape[0]
         solid = b[-1] != 0
-        if len(b) == 1:
+        if surely(n == 1):
             return trimmed(a / b[-1], solid), a[:1] * 0
-        if len(a) < len(b):
+        if surely(m < n):
             return trimmed(a[:1] * 0, solid), trimmed(a.clone())
-        own = to_numpy(a.dtype)
-        with np.errstate(all="ignore"):
-            asked = theirs(np.ones(len(a), own), np.ones(len(b), own))
-        kinds = [narrow(as_dtype(part.dtype), [own]) for part in asked]
-        quotient, rest = _divided(prefix, cast(a, kinds[1]), cast(b, kinds[1]))
-        return trimmed(cast(quotient, kinds[0]), solid), trimmed(cast(rest, kinds[1]))
+        kinds = _kinds(theirs, a, b)
+        steps = (m - n + 1) * (n if prefix in _BY_RECURRENCE else 1)
+        if many(steps, a, b, unrolled=_OF_SERIES):
+            size: Any = torch.sym_max(m - n + 1, 1)  # type: ignore[no-untyped-call]
+            quotient, rest = _by_numpy(prefix, "{p}div", [a, b], [size, m], kinds[1])
+        else:
+            quotient, rest = _divided(prefix, cast(a, kinds[1]), cast(b, kinds[1]))
+        return trimmed(cast(quotient, kinds[0]), solid), trimmed(cast(rest, kinds[1]), solid)
 
     return divide
 
@@ -366,7 +428,12 @@ def _from_roots(prefix: str) -> Callable[..., Any]:
         if given.ndim and surely(given.shape[0] == 0):
             return as_tensor([1.0])
         function = getattr(MODULES[prefix], f"{prefix}fromroots")
-        kind = asked_kind(function, coefficients(given))
+        (own,) = coefficients(given)
+        kind = asked_kind(function, [own])
+        if many(len(own), own, unrolled=_OF_SERIES):
+            # The last coefficient, and so the length, is that of other roots, too.
+            size = len(function(np.zeros(len(own), to_numpy(own.dtype))))
+            return _by_numpy(prefix, "{p}fromroots", [own], [size], kind)[0]
         ordered = call(np.sort, cast(given, kind))
         ends = {"herm": (0.0, 0.5), "lag": (1.0, -1.0)}.get(prefix, (0.0, 1.0))
         found = [
@@ -387,6 +454,9 @@ def _from_roots(prefix: str) -> Callable[..., Any]:
 def _to_powers(prefix: str) -> Callable[..., Any]:
     def to_powers(c: Any) -> torch.Tensor:
         (given,) = coefficients(c)
+        if many(given.shape[0], given, unrolled=_OF_SERIES):
+            kind = asked_kind(getattr(MODULES[prefix], f"{prefix}2poly"), [given])
+            return trimmed(*_by_numpy(prefix, "{p}2poly", [given], [given.shape[0]], kind))
         parts = [_Sum("poly", given[i : i + 1]) for i in range(len(given))]
         return trimmed(_summed(prefix, parts, _Sum("poly", torch.zeros_like(given[:1]))))
 
@@ -397,7 +467,10 @@ def _from_powers(prefix: str) -> Callable[..., Any]:
     def from_powers(pol: Any) -> torch.Tensor:
         (given,) = coefficients(pol)
         function = getattr(MODULES[prefix], f"poly2{prefix}")
-        given = cast(given, asked_kind(function, [given]))
+        kind = asked_kind(function, [given])
+        if many(given.shape[0], given, unrolled=_OF_SERIES):
+            return trimmed(*_by_numpy(prefix, "poly2{p}", [given], [given.shape[0]], kind))
+        given = cast(given, kind)
         found = given[-1:].clone()
         for i in range(len(given) - 2, -1, -1):
             found = added(TIMES_X[prefix](found), given[i : i + 1])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _host_series as host_series
 from npaccel._numpy._axes import axis_of, call
 from npaccel._numpy._context import settings
 from npaccel._numpy._decompositions import prepared
@@ -23,7 +24,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._linalg import least_squares, lstsq
 from npaccel._numpy._polynomials import check_fit, weights_of
-from npaccel._numpy._series import MODULES, VALUES
+from npaccel._numpy._series import MODULES, VALUES, many, name_of
 from npaccel._numpy._series_algebra import coefficients
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
@@ -232,6 +233,8 @@ def _matrix(prefix: str) -> Callable[..., Any]:
             raise ValueError("deg must be non-negative")
         at = call(np.add, as_tensor(x), 0.0)
         at = at.reshape(1) if at.ndim == 0 else at
+        if many(degree, at):
+            return host_series.vander(name_of(prefix, "{p}vander"), at, degree)
         columns = [at * 0 + 1]
         if degree:
             columns.append(first(at))

@@ -10,10 +10,11 @@ import torch
 
 from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of, call
-from npaccel._numpy._dtypes import as_tensor, cast, to_numpy
+from npaccel._numpy._dtypes import INT64, as_tensor, cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._sorting import ordered, positions, search
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_integers import as_signed
 
 
 def _starts(s: torch.Tensor, equal_nan: bool) -> torch.Tensor:
@@ -156,17 +157,33 @@ def _unique_values(x: Any) -> torch.Tensor:
     return unique_values(as_tensor(x), equal_nan=False)
 
 
+def _are_few(test: torch.Tensor) -> bool:
+    size: Any = test.shape[0]
+    return isinstance(size, int) and size <= 8
+
+
 def contains(test: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Return which elements of x are among those of a 1-D tensor of the same dtype."""
-    size: Any = test.shape[0]
-    few = isinstance(size, int) and size <= 8
-    if few or x.is_complex():  # a comparison that fuses beats a sort and a search
+    if _are_few(test) or x.is_complex():  # a comparison that fuses beats a sort and a search
         return torch.any(x.unsqueeze(-1) == test, -1)
     if host.worth(x, test):
         return host.isin(x, test)
     s = ordered(test, 0)
     place = torch.clamp(search(s, x, right=False), max=s.shape[0] - 1)
     return s[place] == x
+
+
+def _among(x: torch.Tensor, test: torch.Tensor) -> torch.Tensor:
+    """Return which elements of x are among those of a 1-D tensor of any dtype."""
+    dtypes = [to_numpy(t.dtype) for t in (x, test)]
+    if np.result_type(*dtypes).kind != "f" or any(d.kind == "f" for d in dtypes):
+        first, second = promoted(x, test)
+        return contains(second, first)
+    if host.usable(x, test) and not _are_few(test):
+        return host.isin(x, test)
+    # Of uint64 and signed numbers those may be equal that aren't negative, read as signed ones.
+    x, test = (t if t.dtype == torch.uint64 else cast(t, INT64) for t in (x, test))
+    return contains(as_signed(test), as_signed(x)) & (as_signed(x) >= 0)
 
 
 @implements(np.isin)
@@ -194,8 +211,7 @@ def isin(
             "The 'table' method is only supported for boolean or integer arrays. "
             "Please select 'sort' or None for kind."
         )
-    x, test = promoted(x, test)
-    found = contains(test.reshape(-1), x)
+    found = _among(x, test.reshape(-1))
     return ~found if invert else found
 
 
@@ -226,19 +242,21 @@ def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
     """`numpy.intersect1d`; with `return_indices` also where the values first are."""
-    a, b = promoted(ar1, ar2)
-    if not return_indices and host.usable(a, b):
+    a, b = as_tensor(ar1), as_tensor(ar2)
+    index_a = index_b = None
+    if not return_indices and a.dtype == b.dtype and host.usable(a, b):
         return host.intersect1d(a, b, bool(assume_unique))
-    if assume_unique:
-        first, second = a.reshape(-1), b.reshape(-1)
-        index_a = index_b = None
-    elif return_indices:
-        first, index_a = _unique(a, (True, False, False), equal_nan=True)
-        second, index_b = _unique(b, (True, False, False), equal_nan=True)
+    if return_indices and not assume_unique:
+        a, index_a = _unique(a, (True, False, False), equal_nan=True)
+        b, index_b = _unique(b, (True, False, False), equal_nan=True)
     else:
-        first, second, index_a, index_b = unique_values(a), unique_values(b), None, None
+        a, b = _distinct(a, assume_unique), _distinct(b, assume_unique)
+    # Two integers of one array that are one float64 are NumPy's common values, too.
+    first, second = promoted(a, b)
     both = torch.cat([first, second])
     if not return_indices:
+        if host.usable(both):
+            return host.intersect1d(first, second, True)
         s = ordered(both, 0)
         return s[:-1][s[1:] == s[:-1]]
     order = positions(both, 0)
@@ -254,18 +272,17 @@ def intersect1d(
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> torch.Tensor:
     """`numpy.setdiff1d`."""
     a = as_tensor(ar1)
-    own = to_numpy(a.dtype)
     if host.usable(a, as_tensor(ar2)):
         return host.setdiff1d(a, as_tensor(ar2), bool(assume_unique))
-    x, test = promoted(_distinct(a, assume_unique), ar2)
-    return cast(x[~contains(test.reshape(-1), x)], own)
+    x = _distinct(a, assume_unique)
+    return x[~_among(x, as_tensor(ar2).reshape(-1))]
 
 
 @implements(np.setxor1d, data_dependent=True)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> torch.Tensor:
     """`numpy.setxor1d`."""
-    a, b = promoted(ar1, ar2)
-    s = ordered(torch.cat([_distinct(a, assume_unique), _distinct(b, assume_unique)]), 0)
+    given = (_distinct(as_tensor(x), assume_unique) for x in (ar1, ar2))
+    s = ordered(torch.cat(promoted(*given)), 0)
     edge = torch.ones_like(s[:1], dtype=torch.bool)
     flag = torch.cat([edge, s[1:] != s[:-1], edge])
     return s[flag[1 : s.shape[0] + 1] & flag[: s.shape[0]]]

@@ -41,12 +41,16 @@ def average(
     ------
     TypeError, ValueError
         If the weights don't fit the data along the axis.
+    ZeroDivisionError
+        If there are no averages: NumPy divides by how many there are.
     """
     x = as_tensor(a)
     axes = axes_of(axis, x.ndim)
     keepdims = keepdims is not NO_VALUE and bool(keepdims)
     if weights is None:
         found = call(np.mean, x, axis, keepdims=keepdims)
+        if holds_here(found.numel() == 0, "there are no averages"):
+            raise ZeroDivisionError("division by zero")
         total = torch.full_like(found, count_over(x, axes)) if returned else found
     else:
         w = as_tensor(weights)

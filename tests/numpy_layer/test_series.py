@@ -328,3 +328,72 @@ IN_JIT = [
 @pytest.mark.parametrize("number", range(len(IN_JIT)))
 def test_series_are_compiled_in_a_function(number):
     compare(IN_JIT[number], X)
+
+
+MANY = 70
+
+
+@pytest.mark.parametrize("dtype", ["i", "f", "d", "D"])
+@of_family
+def test_many_coefficients_go_through_numpys_loop(module, prefix, dtype):
+    c, few = series(MANY, dtype) / 8, series(3, dtype, 1)
+    value, vander = (getattr(module, prefix + word) for word in ("val", "vander"))
+    x = np.linspace(-0.4, 0.4, 5).reshape(5, 1)
+    for points in (x, x[::-2], x[:0], 0.25, np.float32(0.25), x.astype("f"), x * 1j, x > 0):
+        for coefficients in (c, c[:3], c[:2], c[:1]):
+            check(value, points, coefficients)
+    check(value, np.arange(3), few.repeat(MANY))
+    check(value, x, c.reshape(-1, 1).repeat(2, 1))
+    check(value, x[:2, 0], c.reshape(-1, 1).repeat(2, 1), tensor=False)
+    for points in (x, x.astype("f"), np.arange(-1, 2), np.float16(0.5)):
+        check(vander, points, MANY, ulps=256)
+
+
+@pytest.mark.parametrize("dtype", ["i", "f", "d", "D"])
+@of_family
+def test_long_series_go_through_numpys_loops(module, prefix, dtype):
+    a, b = series(12, dtype), series(9, dtype, 1)
+    a, b = (c if c.dtype.kind == "i" else c / 8 for c in (a, b))
+    for word in ("mul", "div"):
+        check(getattr(module, prefix + word), a, b, ulps=1 << 20)
+    check(getattr(module, f"{prefix}mul"), a, [*b, 0, 0], ulps=1 << 12)
+    check(getattr(module, f"{prefix}pow"), a[:3], 9, maxpower=9, ulps=1 << 12)
+    check(getattr(module, f"{prefix}fromroots"), a[:9], ulps=1 << 12)
+    if prefix != "poly":
+        check(getattr(module, f"{prefix}2poly"), a, ulps=1 << 12)
+        check(getattr(module, f"poly2{prefix}"), a, ulps=1 << 12)
+
+
+def test_values_of_many_coefficients_in_a_polynomial():
+    x = np.linspace(-1, 1, 7)
+    for p in (data((MANY,), "d"), data((MANY,), "i"), data((MANY,), "F")):
+        for points in (x, x[::-1], x.astype("f"), np.arange(3), 2, np.float32(0.5), x[:0]):
+            check(np.polyval, p, points)
+
+
+LONG = np.linspace(0.5, 1, 90)
+LONG_IN_JIT = [
+    lambda a: P.chebyshev.chebval(a[:5] / 2, a) + np.polyval(a, a[:5]) * 2,
+    lambda a: P.hermite.hermvander(a[:3], 80).sum(axis=0) + 1,
+    lambda a: P.legendre.legmul(a[:20], a[:9]) * 2,
+    lambda a: P.legendre.legdiv(a[:20], a[:9])[0] * 2,
+    lambda a: P.polynomial.polypow(a[:3], 12) - 1,
+    lambda a: P.laguerre.lagfromroots(a[:9]) + 1,
+    # Sizes that depend on the data.
+    lambda a: P.legendre.legval(a[:4], a[a > 0.6]) + P.polynomial.polyval(a[:4], a[a > 0.9]),
+    lambda a: P.hermite_e.hermemul(a[a > 0.9], a[a < 0.7]),
+    lambda a: P.legendre.legdiv(a[a < 0.9], a[a > 0.9])[0],
+    lambda a: P.laguerre.poly2lag(P.laguerre.lag2poly(a[a > 0.95])),
+]
+
+
+@pytest.mark.parametrize("number", range(len(LONG_IN_JIT)))
+def test_long_series_are_compiled_in_a_function(number):
+    compare(LONG_IN_JIT[number], LONG)
+
+
+def test_division_by_nothing_but_zeros_raises():
+    divide = MODULES["leg"].legdiv
+    jitted = npaccel.jit(divide, backend="eager")
+    with pytest.raises(ZeroDivisionError):
+        jitted(np.ones(20), np.zeros(9))

@@ -5,6 +5,7 @@ import pytest
 import torch
 from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
 
+from npaccel import _host_kernels as host
 from npaccel._numpy import _sets, _sorting, _ufuncs
 from npaccel._numpy._context import TraceSettings, tracing
 
@@ -213,6 +214,33 @@ def test_set_operations(function, dtype):
     check(function, a, b)
     check(function, a, b[:0])
     check(function, a, data((4,), "h"))
+
+
+LARGE = np.array([2**64 - 1, 2**64 - 2, 5, 1, 1, 2**63], "u8")
+
+
+@pytest.mark.parametrize("other", ["l", "b"])
+@pytest.mark.parametrize(
+    "function",
+    [np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d, np.isin],
+    ids=lambda f: f.__name__,
+)
+def test_sets_of_integers_whose_common_dtype_rounds(function, other):
+    ends = np.iinfo(other)
+    signed = np.array([1, 5, -7, ends.max // 2, ends.max // 2 + 1, ends.max, ends.min], other)
+    for a, b in ((LARGE, signed), (np.tile(LARGE, 20), np.tile(signed, 20)), (LARGE, signed[:2])):
+        check(function, a, b)
+        check(function, b, a)
+        if function is not np.union1d:
+            check(function, np.unique(a), np.unique(b), assume_unique=True)
+
+
+def test_membership_of_large_integers_without_numpys_kernels(monkeypatch):
+    monkeypatch.setattr(host, "usable", lambda *tensors: False)
+    signed = np.array([1, 5, -7, -1, -2, 2**62, 2**62 + 1, 2**63 - 1, -(2**63)])
+    for a, b in ((LARGE, signed), (signed, LARGE)):
+        found = implementation(np.isin)(torch.from_numpy(a), torch.from_numpy(b))
+        assert found.tolist() == [int(one) in map(int, b) for one in a]
 
 
 @pytest.mark.parametrize("dtype", ["b", "l", "d", "D"])

@@ -106,6 +106,14 @@ def test_weighted_quantiles():
     check(np.quantile, x, 0.5, weights=w)
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0, 0), (0,)])
+def test_averages_of_nothing(shape):
+    x = np.ones(shape)
+    for axis in (None, *range(x.ndim)):
+        check(np.average, x, axis=axis)
+        check(np.average, x, axis=axis, keepdims=True, returned=True)
+
+
 @pytest.mark.parametrize("dtype", ALL)
 def test_average(dtype):
     x, w = data((3, 4), dtype), np.abs(data((3, 4), "d", 1)) + 1
