@@ -9,6 +9,7 @@ import torch
 from comparing import assert_same
 
 import npaccel
+from npaccel import errors
 
 A = np.arange(1, 9, dtype=np.float32)
 
@@ -109,6 +110,17 @@ def test_extremes_of_numbers_are_one_of_them():
         for x in (A, -A, A + np.float32(np.nan)):
             assert_same(jitted(x, s, k), f(x, s, k))
     assert not jitted.report().fallbacks
+
+
+def test_extremes_whose_type_depends_on_the_data_are_numpys():
+    def f(x, s):
+        return max(s, x.max().item()), min(int(x[0]), 1.5) * x, max(1, float(x[0]))
+
+    jitted = npaccel.jit(f, backend="eager", default_float="float64")
+    whole = np.array([2, 1, 5])
+    with pytest.warns(errors.PerformanceWarning, match="its type depends on the data"):
+        for x, s in ((whole, 2.0), (whole, 7.5), (-whole, 2.0), (whole + 1, 6.0)):
+            assert_same(jitted(x, s), f(x, s))
 
 
 @pytest.mark.inductor

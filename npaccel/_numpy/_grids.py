@@ -12,6 +12,7 @@ import torch
 from npaccel._numpy._axes import axis_of, check_placed, needs_array
 from npaccel._numpy._context import settings
 from npaccel._numpy._creation import shape_of
+from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._dtypes import (
     BOOL,
     INT64,
@@ -28,7 +29,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._index_keys import bounded
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import refuse_where, surely
 
 
 def _positions(size: Any, device: torch.device | None = None) -> torch.Tensor:
@@ -306,7 +307,7 @@ def _order(order: str | None) -> str:
 @implements(
     np.unravel_index,
     zero_d="scalar",
-    note="indices in arrays aren't checked to be within the shape",
+    note=UNCHECKED,
 )
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[torch.Tensor, ...]:
     """`numpy.unravel_index`."""
@@ -316,7 +317,10 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[torch.Ten
         total = math.prod(sizes)
         if not 0 <= indices < total:
             raise ValueError(f"index {indices} is out of bounds for array with size {total}")
-    found = split_index(_index_array(indices), sizes, order)
+    places = _index_array(indices)
+    text = f"an index is out of bounds for array with size {math.prod(sizes)}"
+    refuse_where((places < 0) | (places >= math.prod(sizes)), ValueError(text))
+    found = split_index(places, sizes, order)
     # Columns of one array, as NumPy's are.
     return torch.stack(found, -1).unbind(-1) if len(found) > 1 else tuple(found)
 
@@ -324,7 +328,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[torch.Ten
 @implements(
     np.ravel_multi_index,
     zero_d="scalar",
-    note="indices in arrays aren't checked to be within the shape",
+    note=UNCHECKED,
 )
 def ravel_multi_index(
     multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
@@ -339,6 +343,9 @@ def ravel_multi_index(
     flat, stride = torch.zeros((), dtype=torch.int64, device=parts[0].device), 1
     triples = list(zip(parts, sizes, modes, strict=True))
     for part, size, rule in reversed(triples) if order == "C" else triples:
+        if rule == "raise":
+            outside = (part < 0) | (part >= size)
+            refuse_where(outside, ValueError("invalid entry in coordinates array"))
         flat = flat + bounded(part, size, rule) * stride
         stride = stride * size
     return flat

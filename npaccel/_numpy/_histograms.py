@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import torch
 from npaccel import _host_kernels as host
 from npaccel._numpy._axes import call, probe
 from npaccel._numpy._cumulative import diff
+from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._dtypes import (
     BOOL,
     COMPLEX128,
@@ -31,13 +31,12 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._sorting import keys_of, search
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import holds_here, surely
+from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
 
 #: What `numpy.histogramdd` returns the edges in.
 _SEQUENCE: Any = type(np.histogramdd(np.zeros((1, 1)))[1])
 #: What weights are summed in, by kind.
 _WIDEST = {"b": INT64, "i": INT64, "u": INT64, "f": FLOAT64, "c": COMPLEX128}
-_UNCHECKED = "what depends on values isn't checked: a range that isn't finite, unsorted bin edges"
 
 
 def _number_of_bins(bins: Any) -> int | None:
@@ -78,10 +77,14 @@ def _limits(a: torch.Tensor, limits: Any, dtype: DType) -> tuple[torch.Tensor, t
     if limits is not None:
         _check_range(limits)
         first, last = (cast(as_tensor(value), dtype) for value in limits)
+        text = "max must be larger than min in range parameter."
+        refuse_where(first > last, ValueError(text))
     elif holds_here(a.shape[0] == 0, "there are no elements"):
         first, last = (cast(as_tensor(value), dtype) for value in (0.0, 1.0))
     else:
         first, last = (cast(call(pick, a), dtype) for pick in (np.min, np.max))
+    text = "the range of the data, or the one supplied, is not finite"
+    refuse_where(~(torch.isfinite(first) & torch.isfinite(last)), ValueError(text))
     equal = first == last
     return torch.where(equal, first - 0.5, first), torch.where(equal, last + 0.5, last)
 
@@ -104,10 +107,9 @@ def _given_edges(bins: Any) -> torch.Tensor:
     edges = as_tensor(bins)
     if edges.ndim != 1:
         raise ValueError("`bins` must be 1d, when an array")
-    known = [] if isinstance(bins, torch.Tensor) else list(bins)
-    known = known if all(isinstance(value, int | float) for value in known) else []
-    if any(x > y for x, y in itertools.pairwise(known)):
-        raise ValueError("`bins` must increase monotonically, when an array")
+    refuse_where(
+        edges[:-1] > edges[1:], ValueError("`bins` must increase monotonically, when an array")
+    )
     return edges
 
 
@@ -163,7 +165,7 @@ def _flat_weights(weights: Any, x: torch.Tensor) -> torch.Tensor | None:
     return w.reshape(-1)
 
 
-@implements(np.histogram, note=_UNCHECKED)
+@implements(np.histogram, note=UNCHECKED)
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -192,7 +194,7 @@ def histogram(
     return found, edges
 
 
-@implements(np.histogram_bin_edges, note=_UNCHECKED)
+@implements(np.histogram_bin_edges, note=UNCHECKED)
 def histogram_bin_edges(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None
 ) -> torch.Tensor:
@@ -221,7 +223,7 @@ def _per_axis(bins: Any, dimensions: int) -> list[Any]:
     return [bins] * dimensions
 
 
-@implements(np.histogramdd, note=_UNCHECKED)
+@implements(np.histogramdd, note=UNCHECKED)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
@@ -263,7 +265,7 @@ def _per_volume(found: torch.Tensor, edges: list[torch.Tensor]) -> torch.Tensor:
     return found / total
 
 
-@implements(np.histogram2d, note=_UNCHECKED)
+@implements(np.histogram2d, note=UNCHECKED)
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -309,10 +311,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> torch.Tensor
     if tuple(w.shape) != tuple(values.shape):
         raise ValueError("The weights and list don't have the same length.")
     result = narrow(FLOAT64, [to_numpy(w.dtype)])
+    refuse_where(values < 0, ValueError("'list' argument must have no negative elements"))
     return cast(torch.bincount(values, cast(w, result), minlength), result)
 
 
-@implements(np.digitize, zero_d="scalar", note=_UNCHECKED)
+@implements(np.digitize, zero_d="scalar", note=UNCHECKED)
 def digitize(x: Any, bins: Any, right: bool = False) -> torch.Tensor:
     """`numpy.digitize` in bins that rise or fall."""
     values, edges = as_tensor(x), as_tensor(bins)
@@ -326,8 +329,10 @@ def digitize(x: Any, bins: Any, right: bool = False) -> torch.Tensor:
         return torch.zeros(values.shape, dtype=torch.int64, device=values.device)
     if dtype.kind != "f":
         values, edges = keys_of(values), keys_of(edges)
-    # NumPy refuses bins that do neither; which way they go is known at run time only.
+    # Which way they go is known at run time only.
     falling = edges[0] > edges[-1]
+    error = ValueError("bins must be monotonically increasing or decreasing")
+    refuse_where(torch.where(falling, edges[1:] > edges[:-1], edges[:-1] > edges[1:]), error)
     rising = torch.where(falling, edges.flip(0), edges)
     found = search(rising, values, right=not right)
     return torch.where(falling, edges.shape[0] - found, found)

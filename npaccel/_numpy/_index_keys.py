@@ -15,7 +15,7 @@ import torch
 
 from npaccel._numpy._dtypes import INT64, as_tensor, cast
 from npaccel._numpy._ufunc_engine import broadcast_shape
-from npaccel._torch_internals.sizes import depends_on_data, raise_unless, surely
+from npaccel._torch_internals.sizes import depends_on_data, refuse_where, surely
 
 _Size = int | torch.SymInt
 _BAD_KEY = (
@@ -362,12 +362,8 @@ def check_without_elements(selection: Selection) -> None:
     for index, size in zip(selection.indices, selection.view.shape, strict=False):
         if index is None:
             continue
-        is_inside = torch.all((index >= -size) & (index < size))
-        if torch.compiler.is_compiling() or type(index) is not torch.Tensor:
-            if index.device.type == "cpu":
-                raise_unless(is_inside, "Runtime assertion failed: an index is out of bounds")
-        elif not is_inside:
-            raise IndexError(f"an index is out of bounds for an axis with size {size}")
+        outside = (index < -size) | (index >= size)
+        refuse_where(outside, IndexError(f"an index is out of bounds for an axis of size {size}"))
 
 
 def bounded(index: torch.Tensor, size: Any, mode: str) -> torch.Tensor:

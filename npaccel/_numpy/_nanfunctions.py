@@ -19,11 +19,11 @@ from npaccel._numpy._axes import (
     reduced_axes,
 )
 from npaccel._numpy._cumulative import cumprod, cumsum
+from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._dtypes import BOOL, as_dtype, as_tensor, cast, to_numpy
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
-
-_ALL_NAN = "a slice of nothing but NaN gives 0, not ValueError: values aren't known while tracing"
+from npaccel._torch_internals.sizes import refuse_where
 
 
 def _missing(x: torch.Tensor) -> torch.Tensor | None:
@@ -208,17 +208,26 @@ nanvar = implements(np.nanvar, zero_d="scalar")(_nanvar(np.var, "nanvar"))
 nanstd = implements(np.nanstd, zero_d="scalar")(_nanvar(np.std, "nanstd"))
 
 
-@implements(np.nanargmax, zero_d="scalar", note=_ALL_NAN)
+def _position(
+    function: Any, x: torch.Tensor, worst: float, axis: Any, out: Any, keepdims: Any
+) -> torch.Tensor:
+    if x.is_floating_point() or x.is_complex():
+        missing = call(np.all, torch.isnan(x), axis)
+        refuse_where(missing, ValueError("All-NaN slice encountered"))
+    return call(function, _filled(x, worst), axis, out, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+@implements(np.nanargmax, zero_d="scalar", note=UNCHECKED)
 def nanargmax(
     a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False
 ) -> torch.Tensor:
     """`numpy.nanargmax`."""
-    return call(np.argmax, _filled(as_tensor(a), -torch.inf), axis, out, keepdims=keepdims)  # type: ignore[no-any-return]
+    return _position(np.argmax, as_tensor(a), -torch.inf, axis, out, keepdims)
 
 
-@implements(np.nanargmin, zero_d="scalar", note=_ALL_NAN)
+@implements(np.nanargmin, zero_d="scalar", note=UNCHECKED)
 def nanargmin(
     a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False
 ) -> torch.Tensor:
     """`numpy.nanargmin`."""
-    return call(np.argmin, _filled(as_tensor(a), torch.inf), axis, out, keepdims=keepdims)  # type: ignore[no-any-return]
+    return _position(np.argmin, as_tensor(a), torch.inf, axis, out, keepdims)

@@ -11,6 +11,7 @@ import torch
 
 from npaccel import _host_kernels as host
 from npaccel._numpy._axes import Axis, axes_of, call, deliver, probe, written_back
+from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._dtypes import (
     FLOAT64,
     DType,
@@ -27,7 +28,7 @@ from npaccel._numpy._sorting import ordered, positions
 from npaccel._numpy._table import implements, parameters_of
 from npaccel._numpy._ufunc_engine import named
 from npaccel._numpy._ufunc_integers import as_bits, as_signed
-from npaccel._torch_internals.sizes import holds_here, surely
+from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
 
 
 def gathered(x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
@@ -257,10 +258,12 @@ def _levels(q: Any, scale: int) -> torch.Tensor:
     levels = cast(as_tensor(q), FLOAT64) / scale
     if levels.ndim > 2:
         raise ValueError("q must be a scalar or 1d")
-    known = None if _contains_tensor(q) else np.asarray(q)
-    if known is not None and not np.all((known >= 0) & (known <= scale)):
-        name = "Quantiles" if scale == 1 else "Percentiles"
-        raise ValueError(f"{name} must be in the range [0, {scale}]")
+    name = "Quantiles" if scale == 1 else "Percentiles"
+    error = ValueError(f"{name} must be in the range [0, {scale}]")
+    if _contains_tensor(q):
+        refuse_where(~((levels >= 0) & (levels <= 1)), error)
+    elif not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= scale)):
+        raise error
     return levels
 
 
@@ -278,7 +281,12 @@ def _weighted(
         weights = torch.where(torch.isnan(data), 0, weights)
     order = positions(data, 0)
     s = _taken(data, order)
+    refuse_where(weights < 0, ValueError("Weights must be non-negative."))
     share = torch.cumsum(torch.gather(weights, 0, order), 0, dtype=torch.float64)
+    # Not finite is what NumPy calls it, with one text for all.
+    total = share[-1]
+    text = "Weights included NaN, inf or were all zero."
+    refuse_where(~torch.isfinite(total) | (total == 0), ValueError(text))
     share = share / share[-1:]
     share = torch.where(share == 0, -1.0, share).movedim(0, -1).contiguous()
     at = levels.reshape(-1).expand(*share.shape[:-1], -1).contiguous()
@@ -362,9 +370,6 @@ def _with_nan(found: torch.Tensor, s: torch.Tensor, skip: bool) -> torch.Tensor:
     return torch.where(missing, float("nan"), found)
 
 
-_RANGE = "the range of `q` isn't checked where it's an array"
-
-
 def _declare(name: str, scale: int, skip: bool) -> None:
     def function(
         a: Any,
@@ -386,7 +391,7 @@ def _declare(name: str, scale: int, skip: bool) -> None:
     theirs = getattr(np, name)
     # NumPy before 2.4 has an older name of `method`.
     unsupported = parameters_of(theirs, "interpolation")
-    globals()[name] = implements(theirs, zero_d="scalar", unsupported=unsupported, note=_RANGE)(
+    globals()[name] = implements(theirs, zero_d="scalar", unsupported=unsupported, note=UNCHECKED)(
         named(function, name, __name__)  # so that a printed graph can be imported
     )
 

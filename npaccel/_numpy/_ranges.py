@@ -31,7 +31,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import is_symbolic
-from npaccel._torch_internals.sizes import depends_on_data, holds_here
+from npaccel._torch_internals.sizes import depends_on_data, holds_here, refuse_where
 
 
 @implements(np.arange)
@@ -232,6 +232,9 @@ def _led(x: torch.Tensor, ndim: int) -> torch.Tensor:
     return x.reshape((1,) * (ndim - x.ndim) + tuple(x.shape))
 
 
+_WITH_ZERO = "Geometric sequence cannot include zero"
+
+
 @implements(
     np.geomspace, tolerance=64, note="zeros in arrays of ends don't raise; powers differ slightly"
 )
@@ -240,7 +243,7 @@ def geomspace(
 ) -> torch.Tensor:
     """`numpy.geomspace`; the ends may be arrays."""
     if any(is_scalar(x) and not is_symbolic(x) and x == 0 for x in (start, stop)):
-        raise ValueError("Geometric sequence cannot include zero")
+        raise ValueError(_WITH_ZERO)
     count = _spaced_count(num)
     (first, last), kind = _ends(start, stop)
     asked = FLOAT64 if dtype is None else as_dtype(dtype)
@@ -248,6 +251,7 @@ def geomspace(
     kind = narrow(wide, (kind,) if dtype is None else (kind, asked))
     first, last = cast(first, kind), cast(last, kind)
     first, last = torch.broadcast_tensors(first, last)  # type: ignore[no-untyped-call]
+    refuse_where((first == 0) | (last == 0), ValueError(_WITH_ZERO))
     sign = torch.sgn(first)
     begin, end = torch.log10(first / sign), torch.log10(last / sign)
     found = torch.pow(

@@ -15,7 +15,7 @@ from npaccel._numpy._indexing import fitted, getitem, selected, setitem, value_f
 from npaccel._numpy._joining import split_at
 from npaccel._numpy._manipulation import along, moveaxis, reshaped
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import depends_on_data, surely
+from npaccel._torch_internals.sizes import depends_on_data, refuse_where, surely
 
 
 @implements(np.tile)
@@ -56,6 +56,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> torch.Tensor:
         # Known counts: the positions are a constant of the graph.
         places = np.repeat(np.arange(len(repeats)), np.array(repeats, dtype=int)).tolist()
         return selected(x, where, _constant(places, x))
+    refuse_where(counts < 0, ValueError("repeats may not contain negative values."))
     return torch.repeat_interleave(x, cast(counts, INT64), where)
 
 

@@ -26,7 +26,7 @@ from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import from_ordered as from_order
 from npaccel._numpy._ufunc_integers import ordered as in_signed_order
-from npaccel._torch_internals.sizes import holds_here, surely
+from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
 
 _KINDS = ("quicksort", "mergesort", "heapsort", "stable")
 _NO_FIELDS = "Cannot specify order when the array has no fields."
@@ -180,7 +180,9 @@ def _check_kth(x: torch.Tensor, kth: Any, axis: int) -> None:
         return  # NumPy asks for positions only where there is something to move.
     n = x.shape[axis]
     for k in kth if isinstance(kth, list | tuple) else [kth]:
-        if not isinstance(k, torch.Tensor) and not -n <= k < n:
+        if isinstance(k, torch.Tensor):
+            refuse_where((k < -n) | (k >= n), ValueError(f"kth out of bounds ({n})"))
+        elif not -n <= k < n:
             raise ValueError(f"kth(={k}) out of bounds ({n})")
 
 

@@ -10,6 +10,7 @@ import torch
 from npaccel import _host_kernels as host
 from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._axes import NO_VALUE, Axis, at_least_zero, axes_of, call, count_over, over_axes
+from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._dtypes import (
     FLOAT64,
     DType,
@@ -26,7 +27,9 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._products import dot
 from npaccel._numpy._quantiles import shaped_weights
 from npaccel._numpy._table import implements, parameters_of
-from npaccel._torch_internals.sizes import holds_here
+from npaccel._torch_internals.sizes import holds_here, refuse_where
+
+_WEIGHTLESS = "Weights sum to zero, can't be normalized"
 
 
 @implements(
@@ -42,7 +45,7 @@ def average(
     TypeError, ValueError
         If the weights don't fit the data along the axis.
     ZeroDivisionError
-        If there are no averages: NumPy divides by how many there are.
+        If weights sum to zero, or there are no averages: NumPy divides by how many there are.
     """
     x = as_tensor(a)
     axes = axes_of(axis, x.ndim)
@@ -62,6 +65,7 @@ def average(
         w = w if same else shaped_weights(w, x, axes, all_axes=axis is None)
         w = cast(w, dtype)
         total = over_axes(torch.sum, w, axes, keepdims)
+        refuse_where(total == 0, ZeroDivisionError(_WEIGHTLESS))
         found = over_axes(torch.sum, cast(x, dtype) * w, axes, keepdims) / total
     return (found, total.expand(found.shape).clone()) if returned else found
 
@@ -106,6 +110,7 @@ def _frequencies(weights: Any, n: Any, name: str) -> torch.Tensor:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if w.shape[0] != n:
         raise RuntimeError(f"incompatible numbers of samples and {name}")
+    refuse_where(w < 0, ValueError(f"{name} cannot be negative"))
     return w
 
 
@@ -121,7 +126,7 @@ def _divisor(n: Any, w: torch.Tensor | None, aweights: Any, ddof: Any) -> Any:
     return torch.clamp(total - ddof * torch.sum(w * as_tensor(aweights)) / total, min=0)
 
 
-@implements(np.cov, note="negative weights aren't refused, as values aren't known while tracing")
+@implements(np.cov, note=UNCHECKED)
 def cov(
     m: Any,
     y: Any = None,
@@ -157,6 +162,8 @@ def cov(
     if aweights is not None:
         a = cast(_frequencies(aweights, x.shape[1], "aweights"), wide)
         w = a if w is None else w * a
+    if w is not None:
+        refuse_where(torch.sum(w) == 0, ZeroDivisionError(_WEIGHTLESS))
     if w is None and _are_numpys(rows, own):
         divisor = _divisor(x.shape[1], w, aweights, ddof)
         return host_linalg.covariance(rows, own.name, divisor).squeeze()

@@ -19,7 +19,7 @@ from npaccel import _host_kernels as host
 from npaccel._host_operators import as_array
 from npaccel._numpy import _ufunc_integers as integers
 from npaccel._numpy._ufunc_integers import Compute, Operand, dtype_of_first, is_integral
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import refuse_where, surely
 
 
 def in_float32(compute: Compute) -> Compute:
@@ -380,6 +380,9 @@ def complex_reciprocal(x: torch.Tensor) -> torch.Tensor:
     return torch.complex(torch.where(wide, inverse, small), -torch.where(wide, small, inverse))
 
 
+_NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
+
+
 def _is_empty(x: Operand) -> bool:
     return isinstance(x, torch.Tensor) and surely(x.numel() == 0)
 
@@ -390,14 +393,16 @@ def power(a: Operand, b: Operand) -> torch.Tensor:
     Raises
     ------
     ValueError
-        If integers are raised to a negative Python int, as in NumPy.
+        If integers are raised to a negative int, as in NumPy.
     """
     dtype = dtype_of_first(a, b)
     if is_integral(dtype):
         if isinstance(b, int) and b < 0:
             if not _is_empty(a):
-                raise ValueError("Integers to negative integer powers are not allowed.")
+                raise ValueError(_NEGATIVE_POWER)
             b = 0
+        if isinstance(b, torch.Tensor) and b.dtype.is_signed and not _is_empty(a):
+            refuse_where(b < 0, ValueError(_NEGATIVE_POWER))
         return integers.power(a, b)  # type: ignore[no-any-return]
     if dtype.is_complex:
         return _complex_power(a, b)

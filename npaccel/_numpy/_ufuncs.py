@@ -10,6 +10,7 @@ import torch
 
 from npaccel._numpy import _ufunc_integers as integers
 from npaccel._numpy import _ufunc_kernels as kernels
+from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import Kernel, elementwise
 from npaccel._numpy._ufunc_integers import Compute
@@ -32,7 +33,7 @@ KERNELS: tuple[Kernel, ...] = (
         kernels.power,
         "right",
         16,
-        "an integer array to a negative power in an array doesn't raise",
+        UNCHECKED,
     ),
     Kernel(np.float_power, kernels.power, "right", 16),
     Kernel(np.negative, kernels.negative),

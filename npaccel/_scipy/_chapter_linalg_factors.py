@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgWarning
 
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
-from npaccel._scipy._checks import readable, traced
+from npaccel._scipy._checks import readable
 from npaccel._scipy._listing import scipy_since
 from npaccel._scipy._parts_arguments import on_a_cpu, one_matrix
 from npaccel._scipy._parts_linalg import (
@@ -26,6 +26,7 @@ from npaccel._scipy._parts_linalg import (
     with_columns,
 )
 from npaccel._scipy._table import on_tensors
+from npaccel._torch_internals.sizes import is_traced
 
 
 @on_tensors("linalg.lu", arrays=("a",))
@@ -58,7 +59,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> A
     if has_none(a):
         raise ValueError("no elements")
     factors, pivots, info = torch.linalg.lu_factor_ex(a)
-    if traced(a):
+    if is_traced(a):
         _checks.holds((info <= 0).all(), "the matrix is singular")
     elif readable(a) and (info > 0).any():
         first = int(info[info > 0].flatten()[0])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from npaccel._results import ELEMENTS
-from npaccel._torch_internals.sizes import raise_unless
+from npaccel._torch_internals.sizes import is_traced, refuse_where
 
 
 class OwnError(Exception):
@@ -63,21 +62,16 @@ def holds(condition: torch.Tensor, otherwise: str) -> None:
     ------
     ValueError
     """
-    if traced(condition):
-        if condition.device.type == "cpu":
-            raise_unless(condition, f"Runtime assertion failed: {ELEMENTS}{otherwise}")
-    elif readable(condition) and not condition:
-        raise ValueError(otherwise)
-
-
-def traced(x: torch.Tensor) -> bool:
-    """Whether a tensor only stands for values that come later."""
-    return torch.compiler.is_compiling() or type(x) is not torch.Tensor
+    if readable(condition) and condition.device.type != "cpu":
+        if not condition:
+            raise ValueError(otherwise)
+    else:
+        refuse_where(~condition, ValueError(otherwise))
 
 
 def readable(x: torch.Tensor) -> bool:
     """Whether a tensor's values can be read now."""
-    return not traced(x) and x.device.type != "meta"
+    return not is_traced(x) and x.device.type != "meta"
 
 
 def is_near(x: torch.Tensor) -> bool:

@@ -12,15 +12,15 @@ from scipy.linalg import LinAlgWarning
 
 from npaccel._numpy._decompositions import conjugate, prepared, transposed
 from npaccel._scipy import _checks
-from npaccel._scipy._checks import is_finite, readable, traced
-from npaccel._torch_internals.sizes import surely
+from npaccel._scipy._checks import is_finite, readable
+from npaccel._torch_internals.sizes import is_traced, surely
 
 Linear = Callable[[torch.Tensor], torch.Tensor]
 
 
 def refuse_traced(x: torch.Tensor, why: str) -> None:
     """Leave a call in traced code to SciPy: its steps depend on values."""
-    if traced(x):
+    if is_traced(x):
         raise NotImplementedError(why)
 
 
@@ -156,7 +156,7 @@ def reciprocal_condition(a: torch.Tensor, solve: Linear, solve_transposed: Linea
 def warn_if_ill_conditioned(reciprocal: torch.Tensor) -> None:
     """Warn as SciPy does; code compiled for a CPU lets SciPy run, and warn, where it would."""
     good = reciprocal >= torch.finfo(reciprocal.dtype).eps / 2
-    if traced(reciprocal):
+    if is_traced(reciprocal):
         _checks.holds(good.all(), "the matrix is ill-conditioned")
     elif readable(reciprocal) and not good.all():
         found = enumerate(zip(good.flatten().tolist(), reciprocal.flatten().tolist(), strict=True))
@@ -170,7 +170,7 @@ def common_rank(counted: torch.Tensor, why: str) -> int:
     Traced code for a CPU assumes all of them, and runs in SciPy where there are fewer.
     """
     whole = int(counted.shape[-1])
-    if traced(counted):
+    if is_traced(counted):
         if counted.device.type != "cpu":
             raise NotImplementedError(why)
         _checks.holds(counted.all(), "the rank isn't full")

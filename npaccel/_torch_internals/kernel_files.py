@@ -25,6 +25,7 @@ from torch._inductor.codegen.common import KernelArgs
 from npaccel._torch_internals.headers import including
 from npaccel._torch_internals.loader import kernels_of
 from npaccel._torch_internals.patching import patched
+from npaccel._torch_internals.thrown_errors import CAUGHT, throwing_outside_of_threads
 
 #: Characters of C++ for which g++ takes as long as for what the header brings along.
 _FILE = 24_000
@@ -149,8 +150,11 @@ def _file_of(kernels: Sequence[_Kernel]) -> str:
     included = dict.fromkeys(line for one in kernels for line in _INCLUDE.findall(one.source))
     text = [including(included, "".join(kernel.source for kernel in kernels))]
     calls, methods = [], []
-    for i, kernel in enumerate(kernels):
-        body = _INCLUDE.sub("", kernel.source).replace(_DECLARED, "static")
+    caught = [throwing_outside_of_threads(kernel.source) for kernel in kernels]
+    if any(one != kernel.source for one, kernel in zip(caught, kernels, strict=True)):
+        text.append(CAUGHT)
+    for i, (kernel, source) in enumerate(zip(kernels, caught, strict=True)):
+        body = _INCLUDE.sub("", source).replace(_DECLARED, "static")
         text.append(f"namespace kernel_{i} {{\n{body}\n}}")
         count = len(kernel.types)
         given = ", ".join(f"Given{{given[{n}]}}" for n in range(count))

@@ -12,6 +12,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_or_false
 
+from npaccel._results import ELEMENTS
+
 
 def surely(condition: Any) -> bool:
     """Whether a condition on sizes holds; False where that depends on the data.
@@ -69,6 +71,32 @@ def raise_unless(condition: torch.Tensor, otherwise: str) -> None:
     torch.ops.aten._assert_async.msg(condition, otherwise)
 
 
+def refuse_where(wrong: torch.Tensor, error: Exception) -> None:
+    """Raise NumPy's error if one of some values is wrong, on a CPU.
+
+    While code is traced an assertion is made, at which NumPy runs the call and says what is wrong.
+    A GPU can't be used any more after a failed assertion; nobody looks there.
+
+    Parameters
+    ----------
+    wrong : torch.Tensor
+        Of dtype bool.
+    error : Exception
+        What NumPy raises.
+    """
+    if wrong.device.type != "cpu":
+        return
+    if is_traced(wrong):
+        raise_unless(~torch.any(wrong), f"Runtime assertion failed: {ELEMENTS}{error}")
+    elif wrong.any():
+        raise error
+
+
+def is_traced(x: torch.Tensor) -> bool:
+    """Whether a tensor only stands for values that come later."""
+    return torch.compiler.is_compiling() or type(x) is not torch.Tensor
+
+
 def depends_on_data(x: Any) -> bool:
     """Whether a size or an index is known only while the code runs."""
     symbolic = isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool)
@@ -99,8 +127,10 @@ __all__ = [
     "assume",
     "depends_on_data",
     "holds_here",
+    "is_traced",
     "leave_unbound",
     "raise_unless",
+    "refuse_where",
     "share_memory",
     "surely",
 ]
