@@ -233,7 +233,7 @@ class Engine:
         RuntimeError
             If the function writes to them, or changes something else: it can't run anew.
         """
-        from npaccel._results import ELEMENTS, assumption_and_advice
+        from npaccel._results import ELEMENTS, REFUSED, assumption_and_advice
         from npaccel._snapshot import Snapshot
 
         copies = [_arguments.map_arrays(value, _copy) for value in values]
@@ -247,7 +247,8 @@ class Engine:
         try:
             self.plain(copies)  # NumPy's own error, if it is one, comes first.
         except Exception:
-            if ELEMENTS in str(error) or not others.is_changed():
+            of_values = ELEMENTS in str(error) or REFUSED in str(error)
+            if of_values or not others.is_changed():
                 raise
             raise unclear from error  # On arrays that were written to it may be another error.
         finally:

@@ -32,7 +32,7 @@ from npaccel._host_operators import (
     several,
     writing,
 )
-from npaccel._results import ELEMENTS
+from npaccel._results import REFUSED
 
 #: What rows ask before they call a kernel.
 usable = _host_operators.usable
@@ -391,7 +391,7 @@ def bincount(x: Array, minlength: int) -> Array:
     try:
         return np.bincount(x, minlength=minlength)
     except ValueError as error:
-        raise RuntimeError(f"Runtime assertion failed: {ELEMENTS}{error}") from error
+        raise RuntimeError(f"Runtime assertion failed: {REFUSED}{error}") from error
 
 
 @kernel("isin(Tensor x, Tensor values) -> Tensor", _truths)

@@ -493,6 +493,8 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
 SHARED = "a reversed array shares memory with an array that is written to, or with a result"
 #: How an assumption about elements, not sizes, begins.
 ELEMENTS = "there is an element for which "
+#: The same, for what NumPy itself doesn't take.
+REFUSED = "NumPy doesn't take these values: "
 #: How the user's own assertions begin in compiled code.
 ASSERTION = "assertion in compiled code: "
 #: What compiled code raises where it can't do what NumPy does.
@@ -553,6 +555,12 @@ def assumption_and_advice(error: Exception) -> tuple[str, str]:
         return (
             f"{said.group()}, so this call runs in NumPy",
             "write it with whole arrays, numpy.where, and functions that accept such elements",
+        )
+    said = re.search(f"{REFUSED}.*", str(error))
+    if said is not None:
+        return (
+            f"{said.group()}; so this call runs in NumPy",
+            "look for such values before the compiled function is called",
         )
     return (
         "a size that depends on the data isn't one that the code was compiled for, so this "

@@ -15,7 +15,7 @@ from npaccel._numpy import _operators, _table
 from npaccel._numpy._indexing import getitem, item, setitem
 from npaccel._results import IsScalar
 from npaccel._torch_internals import python_numbers
-from npaccel._torch_internals.sizes import leave_unbound
+from npaccel._torch_internals.sizes import leave_unbound, raise_refusal
 
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
 _KEEP_SCALARS = frozenset(
@@ -70,7 +70,11 @@ class Operation:
         return f"<{self.name}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = self.function(*args, **kwargs)
+        try:
+            found = self.function(*args, **kwargs)
+        except Exception as error:
+            raise_refusal(error)
+            raise
         leave_unbound(args if found is None else found)
         return found
 

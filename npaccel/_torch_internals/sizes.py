@@ -12,7 +12,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_or_false
 
-from npaccel._results import ELEMENTS
+from npaccel._results import REFUSED
+
+#: An attribute of errors that NumPy raises for values.
+_MARK = "npaccel_refused"
 
 
 def surely(condition: Any) -> bool:
@@ -87,9 +90,20 @@ def refuse_where(wrong: torch.Tensor, error: Exception) -> None:
     if wrong.device.type != "cpu":
         return
     if is_traced(wrong):
-        raise_unless(~torch.any(wrong), f"Runtime assertion failed: {ELEMENTS}{error}")
+        raise_unless(~torch.any(wrong), _refusal(error))
     elif wrong.any():
+        setattr(error, _MARK, True)
         raise error
+
+
+def _refusal(error: Exception) -> str:
+    return f"Runtime assertion failed: {REFUSED}{error}"
+
+
+def raise_refusal(error: Exception) -> None:
+    """Raise what compiled code raises in place of an error of `refuse_where`, if it is one."""
+    if getattr(error, _MARK, False):
+        raise RuntimeError(_refusal(error)) from error
 
 
 def is_traced(x: torch.Tensor) -> bool:
@@ -129,6 +143,7 @@ __all__ = [
     "holds_here",
     "is_traced",
     "leave_unbound",
+    "raise_refusal",
     "raise_unless",
     "refuse_where",
     "share_memory",
