@@ -20,7 +20,7 @@ from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._rolls import known_shifts, pairs_of, rolled
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape
-from npaccel._torch_internals.sizes import depends_on_data, surely
+from npaccel._torch_internals.sizes import assume, depends_on_data, holds_here, surely
 
 _ORDERS = ("C", "F", "A", "K")
 
@@ -175,14 +175,24 @@ def expand_dims(a: Any, axis: Any) -> torch.Tensor:
 def squeeze(a: Any, axis: Any = None) -> torch.Tensor:
     """`numpy.squeeze`: a view, or the array itself where there is nothing to squeeze."""
     x = as_tensor(a)
-    if all(surely(size != 1) for size in x.shape) and (axis is None or axis == ()):
-        return x
-    if axis is None or (not x.ndim and axis in (0, -1)):
+    if axis is None:
+        return squeezed(x)
+    if not x.ndim and axis in (0, -1):
         return x.squeeze()
     axes = axes_of(axis, x.ndim)
-    if any(surely(x.shape[i] != 1) for i in axes):
-        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return x.squeeze(axes)
+    for size in (x.shape[i] for i in axes):
+        if depends_on_data(size):
+            assume(size == 1, "an axis that is squeezed out hasn't one element")
+        elif size != 1:
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return x.squeeze(axes) if axes else x
+
+
+def squeezed(x: torch.Tensor) -> torch.Tensor:
+    """Return a tensor without its axes of one element, itself if there is none."""
+    unusual = "an axis has one element, and is squeezed out"
+    axes = tuple(i for i, size in enumerate(x.shape) if holds_here(size == 1, unusual))
+    return x.squeeze(axes) if axes else x
 
 
 # -- broadcasting

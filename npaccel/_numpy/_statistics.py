@@ -24,6 +24,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
     to_torch,
 )
+from npaccel._numpy._manipulation import squeezed
 from npaccel._numpy._products import dot
 from npaccel._numpy._quantiles import shaped_weights
 from npaccel._numpy._table import implements, parameters_of
@@ -166,13 +167,13 @@ def cov(
         refuse_where(torch.sum(w) == 0, ZeroDivisionError(_WEIGHTLESS))
     if w is None and _are_numpys(rows, own):
         divisor = _divisor(x.shape[1], w, aweights, ddof)
-        return host_linalg.covariance(rows, own.name, divisor).squeeze()
+        return squeezed(host_linalg.covariance(rows, own.name, divisor))
     average_of_rows = torch.mean(x, 1, True) if w is None else (x * w).sum(1, True) / w.sum()
     x = cast(x - average_of_rows, to_numpy(x.dtype))
     weighted = x if w is None else x * w
     other = torch.conj_physical(weighted) if x.is_complex() else weighted
     found: torch.Tensor = dot(x, other.T) / _divisor(x.shape[1], w, aweights, ddof)
-    return found.squeeze()
+    return squeezed(found)
 
 
 def real_of(x: torch.Tensor) -> torch.Tensor:
