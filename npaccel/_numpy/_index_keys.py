@@ -15,7 +15,7 @@ import torch
 
 from npaccel._numpy._dtypes import INT64, as_tensor, cast
 from npaccel._numpy._ufunc_engine import broadcast_shape
-from npaccel._torch_internals.sizes import depends_on_data, refuse_where, surely
+from npaccel._torch_internals.sizes import assume, depends_on_data, refuse_where, surely
 
 _Size = int | torch.SymInt
 _BAD_KEY = (
@@ -126,7 +126,9 @@ def _select_last(selection: Selection, parts: list[_Part], unknown: list[_Part])
         )
     before = parts[: next(i for i, part in enumerate(parts) if part is unknown[0])]
     at = sum(part.kind in ("slice", "new") for part in before)
-    selection.view = selection.view.select(at, unknown[0].value)
+    index = unknown[0].value
+    _check_bounds(index, selection.view.shape[at], sum(part.source for part in before))
+    selection.view = selection.view.select(at, index)
     del selection.indices[at]
     selection.flips = [axis - (axis > at) for axis in selection.flips]
 
@@ -261,8 +263,11 @@ def _take_mask(selection: Selection, part: _Part, axis: int) -> None:
 
 
 def _check_bounds(index: _Size, size: _Size, axis: int) -> None:
-    if surely(index >= size) or surely(index < -size):
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+    for is_inside in (index < size, index >= -size):
+        if depends_on_data(is_inside):
+            assume(is_inside, "an index is out of bounds")
+        elif not is_inside:
+            raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
 
 
 def _sliced(view: torch.Tensor, at: int, key: slice) -> tuple[torch.Tensor, bool]:

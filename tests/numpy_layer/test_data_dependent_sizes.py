@@ -31,6 +31,7 @@ FUNCTIONS = [
     lambda x: (np.einsum("...i->...", x[x > 0]), np.einsum("i->", x[x > 0])),
     lambda x: (np.maximum.accumulate(x[x > 0]), np.add.accumulate(x[x > 0] > 1, dtype=bool)),
     lambda x: (np.take(x[x > 0], [0, 7], mode="wrap"), np.take(x[x > 0], [0, 7], mode="clip")),
+    lambda x: (np.squeeze(x[x > 0]) + 1j, np.squeeze(x[x > 0].reshape(1, -1)), x[x > 0].squeeze()),
 ]
 
 
@@ -58,6 +59,43 @@ def test_other_sizes(number):
 def test_products_of_chosen_rows():
     check(lambda x: np.average(x[x > 0], weights=x[x > 0]), X)
     check(lambda x: x[x[:, 0] > 2].T @ x[x[:, 0] > 2], M)
+
+
+def test_covariances_of_chosen_rows():
+    jitted = npaccel.jit(lambda x: np.cov(x[x[:, 0] > 2]), backend="eager", default_float="float64")
+    for x in (M, M + 3, M - 7, M[2:]):
+        assert_same(quiet(jitted, x), np.cov(x[x[:, 0] > 2]), rtol=1e-12)
+
+
+ITEMS = [
+    lambda x, k: x[k][0] * 2,
+    lambda x, k: x[k][-1] + x[k][1],
+    lambda x, k: x[k][:, 1][1],
+    lambda x, k: x[k].T[:, 0] * 2,
+    lambda x, k: x[k][1:][0].sum(),
+    lambda x, k: np.take(x[k], 1, axis=0) + 1,
+    lambda x, k: x[np.count_nonzero(k) + 1] * 2,
+    lambda x, k: x[:, int(k.sum())] + 1,
+]
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("number", range(len(ITEMS)))
+def test_items_that_are_none_raise(number):
+    """Compiled code read what isn't the array's."""
+    jitted = npaccel.jit(ITEMS[number], default_float="float64")
+    raised = 0
+    for count in (2, 0, 1, 3, 4):
+        args = M, np.arange(4) < count
+        try:
+            wanted = ITEMS[number](*args)
+        except IndexError:
+            raised += 1
+            with pytest.raises(IndexError):
+                quiet(jitted, *args)
+        else:
+            assert_same(quiet(jitted, *args), wanted)
+    assert raised
 
 
 @pytest.mark.inductor
