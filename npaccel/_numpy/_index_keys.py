@@ -15,7 +15,7 @@ import torch
 
 from npaccel._numpy._dtypes import INT64, as_tensor, cast
 from npaccel._numpy._ufunc_engine import broadcast_shape
-from npaccel._torch_internals.sizes import assume, depends_on_data, refuse_where, surely
+from npaccel._torch_internals.sizes import assume, depends_on_data, holds_here, refuse_where, surely
 
 _Size = int | torch.SymInt
 _BAD_KEY = (
@@ -253,7 +253,7 @@ def _take_mask(selection: Selection, part: _Part, axis: int) -> None:
         selection.indices.append(torch.zeros(0, dtype=torch.int64, device=view.device))
         return
     for offset, size in enumerate(part.value.shape):
-        if surely(size != view.shape[at + offset]):
+        if holds_here(size != view.shape[at + offset], "a mask has another size than its array"):
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + offset}; size of "
                 f"axis is {view.shape[at + offset]} but size of corresponding boolean axis is "

@@ -61,8 +61,12 @@ def _completed(x: torch.Tensor, shape: Any) -> tuple[Any, ...]:
     if len(unknown) > 1:
         raise ValueError("can only specify one unknown dimension")
     total, known = x.numel(), math.prod(sizes)
-    wrong = surely(known == 0) or surely(total % known != 0) if unknown else False
-    if wrong or (not unknown and surely(total != known)):
+    if unknown:
+        wrong = holds_here(known == 0, "a size of a new shape is zero")
+        wrong = wrong or surely(total % known != 0)
+    else:
+        wrong = surely(total != known)
+    if wrong:
         asked = str(tuple(shape) if isinstance(shape, Sequence) else (shape,)).replace(" ", "")
         raise ValueError(f"cannot reshape array of size {total} into shape {asked}")
     if unknown:

@@ -15,7 +15,7 @@ from npaccel._numpy._indexing import fitted, getitem, selected, setitem, value_f
 from npaccel._numpy._joining import split_at
 from npaccel._numpy._manipulation import along, moveaxis, reshaped
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import depends_on_data, refuse_where, surely
+from npaccel._torch_internals.sizes import depends_on_data, holds_here, refuse_where, surely
 
 
 @implements(np.tile)
@@ -104,8 +104,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> torch.Tensor:
     return selected(x, where, _constant(kept, x))
 
 
+_OUTSIDE = "a position is out of bounds"
+
+
 def _checked_place(obj: Any, size: Any, axis: int) -> Any:
-    if surely(obj < -size) or surely(obj >= size):
+    if holds_here(obj < -size, _OUTSIDE) or holds_here(obj >= size, _OUTSIDE):
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {size}")
     return obj + size if obj < 0 else obj
 
@@ -151,7 +154,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> torch.Te
 
 
 def _inserted_place(obj: Any, size: Any, axis: int) -> Any:
-    if surely(obj < -size) or surely(obj > size):
+    if holds_here(obj < -size, _OUTSIDE) or holds_here(obj > size, _OUTSIDE):
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {size}")
     return obj + size if obj < 0 else obj
 

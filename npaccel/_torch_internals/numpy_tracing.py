@@ -54,6 +54,7 @@ from npaccel._torch_internals.numpy_frames import (
 )
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar
 from npaccel._torch_internals.numpy_state import active
+from npaccel._torch_internals.quiet_logs import keep_quiet
 
 _RANDOM = "numpy.random."
 _install_lock = threading.Lock()
@@ -104,6 +105,7 @@ def install() -> None:
         if _installed:
             return
         _numpy.load()
+        keep_quiet()
         _patch_functions()
         patch_arrays()
         patch_operators()

@@ -76,7 +76,17 @@ ITEMS = [
     lambda x, k: np.take(x[k], 1, axis=0) + 1,
     lambda x, k: x[np.count_nonzero(k) + 1] * 2,
     lambda x, k: x[:, int(k.sum())] + 1,
+    lambda x, k: x[k][x[:2, 0] >= 0] * 2,
+    lambda x, k: np.insert(x[k][:, 0], 2, 1.0),
+    lambda x, k: np.delete(x[k][:, 0], -2),
 ]
+
+
+def test_new_shapes_of_sizes_that_are_zero():
+    jitted = npaccel.jit(lambda x: np.arange(6).reshape(len(x[x > 0]), -1), backend="eager")
+    assert_same(jitted(X[:4]), np.arange(6).reshape(2, 3))
+    with pytest.raises(ValueError, match="cannot reshape"):
+        jitted(X - 9)
 
 
 @pytest.mark.inductor

@@ -1,0 +1,42 @@
+"""Keep torch's log free of what npaccel tells itself.
+
+Where a trace fails, fake tensors and symbolic sizes log the error with its stack before they raise
+it. npaccel catches it, lets NumPy run the call, and says so in a warning and in the report.
+
+Read from torch/_subclasses/fake_tensor.py, torch/fx/experimental/symbolic_shapes.py and
+torch/utils/_sympy/interp.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from npaccel._torch_internals.numpy_state import active
+
+_LOGGERS = (
+    "torch._subclasses.fake_tensor",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch.utils._sympy.interp",
+)
+
+
+class _NotWhileTracing(logging.Filter):
+    """Drop what is logged while this thread traces for npaccel."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep a record."""
+        return not active.depth
+
+
+def keep_quiet() -> None:
+    """Install the filter, unless the user has asked torch for logs."""
+    if os.environ.get("TORCH_LOGS"):
+        return
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(one, _NotWhileTracing) for one in logger.filters):
+            logger.addFilter(_NotWhileTracing())
+
+
+__all__ = ["keep_quiet"]
