@@ -112,7 +112,7 @@ def _padded_axes(
     found = []
     for axis, (before, after) in enumerate(widths):
         grows = not (surely(before == 0) and surely(after == 0))
-        if grows and surely(x.shape[axis] == 0):
+        if grows and holds_here(x.shape[axis] == 0, "there are no elements"):
             raise ValueError(
                 f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
             )

@@ -45,6 +45,7 @@ from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.host_calls import host_kernels_called_directly
 from npaccel._torch_internals.huge_pages import use_huge_pages
+from npaccel._torch_internals.kernel_checks import checks_ahead_of_loads
 from npaccel._torch_internals.kernel_files import kernels_in_few_files
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.linking import linked_by_name
@@ -441,6 +442,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         numbers_folded(),
         loops_shared_by_size(),
         vectorized_by_gcc(),
+        checks_ahead_of_loads(),
     )
     with contextlib.ExitStack() as stack:
         for part in parts:

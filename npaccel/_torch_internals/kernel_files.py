@@ -23,9 +23,9 @@ from torch._inductor.codecache import CppPythonBindingsCodeCache
 from torch._inductor.codegen.common import KernelArgs
 
 from npaccel._torch_internals.headers import including
+from npaccel._torch_internals.kernel_checks import CAUGHT, throwing_outside_of_threads
 from npaccel._torch_internals.loader import kernels_of
 from npaccel._torch_internals.patching import patched
-from npaccel._torch_internals.thrown_errors import CAUGHT, throwing_outside_of_threads
 
 #: Characters of C++ for which g++ takes as long as for what the header brings along.
 _FILE = 24_000

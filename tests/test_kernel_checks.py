@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel._torch_internals.thrown_errors import throwing_outside_of_threads
+from npaccel._torch_internals.kernel_checks import throwing_outside_of_threads
 
 SIZE = 50_000
 INDEX = np.arange(SIZE)[::-1].copy()
@@ -105,3 +105,23 @@ def test_only_turns_that_throw_are_wrapped():
     assert found.count("{") - found.count("}") == CODE.count("{") - CODE.count("}")
     quiet = CODE.replace("TORCH_CHECK", "check")
     assert throwing_outside_of_threads(quiet) == quiet
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("index", [np.array([0, 1]), np.arange(2)], ids=["array", "range"])
+def test_indices_are_checked_before_they_are_read_at(index):
+    """The second of two checks of one index stood behind its load."""
+    count = len(index)
+
+    def f(x, k, m):
+        return np.outer(x[k], x[m])[np.arange(count), index], np.arange(count) + index
+
+    jitted = npaccel.jit(f, default_float="float64")
+    x = np.arange(7.0)
+    for first, second in ((3, 3), (0, 3), (3, 0), (3, 1), (1, 3), (2, 2)):
+        args = x, np.arange(7) < first, np.arange(7) < second
+        mine, got, _ = outcome(lambda x, i: jitted(*i), x, args)
+        theirs, wanted, _ = outcome(lambda x, i: f(*i), x, args)
+        assert mine is theirs
+        if theirs is None:
+            np.testing.assert_array_equal(got[0], wanted[0])

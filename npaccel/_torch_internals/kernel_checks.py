@@ -1,17 +1,25 @@
-"""Bring what a kernel throws in one of its threads to the caller.
+"""Checks of indices in kernels: ahead of what they protect, and not the end of the process.
 
-Inductor checks indices where it reads elements, and throws. An exception that leaves a loop that
-threads share ends the process. So each turn of such a loop catches it; the first one is thrown
-again behind the threads' region.
+Inductor writes a check behind its load where another check of the same index is ahead of it. And
+what a kernel throws in a loop that threads share ends the process: each turn of such a loop catches
+it, and the first one is thrown again behind the threads' region.
 
-Read from torch/_inductor/codegen/cpp.py (WorkSharing, LoopLevel.lines, CppKernel.indirect_assert)
-of 2.11 and 2.13.
+Read from torch/_inductor/codegen/cpp.py (CppKernel.check_bounds and indirect_assert, WorkSharing,
+LoopLevel.lines) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
+from typing import Any
+
+from torch._inductor.codegen.cpp import CppKernel
+from torch._inductor.virtualized import V
+from torch.utils._sympy.symbol import SymT, free_symbol_is_type
+
+from npaccel._torch_internals.patching import patched
 
 #: What is written ahead of kernels that throw in threads.
 CAUGHT = """
@@ -37,6 +45,29 @@ _SHARED = re.compile(r"#pragma omp (?:for|single|simd)\b(.*)")
 _COLLAPSED = re.compile(r"collapse\((\d+)\)")
 #: Strings and comments, whose brackets don't count, and brackets.
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//.*|[(){}]')
+
+
+@contextlib.contextmanager
+def checks_ahead_of_loads() -> Iterator[None]:
+    """Have kernels that are generated meanwhile check an index before they read there."""
+    with patched([(CppKernel, "check_bounds", _ahead)]):
+        yield
+
+
+def _ahead(original: Any) -> Any:
+    def check_bounds(kernel: Any, expr: Any, size: Any, lower: bool, upper: bool) -> None:
+        if free_symbol_is_type(expr, SymT.TMP):  # It is computed where it's read.
+            original(kernel, expr, size, lower, upper)
+            return
+        # A variable that holds the index may come later: this one is of the check's own.
+        cse, compute = kernel.cse, V.kernel.compute
+        kernel.cse, V.kernel.compute = cse.clone(), kernel.loads
+        try:
+            original(kernel, expr, size, lower, upper)
+        finally:
+            kernel.cse, V.kernel.compute = cse, compute
+
+    return check_bounds
 
 
 def throwing_outside_of_threads(source: str) -> str:
@@ -94,4 +125,4 @@ def _block(source: str, place: int) -> tuple[int, int]:
     raise ValueError("a block of C++ has no end")
 
 
-__all__ = ["CAUGHT", "throwing_outside_of_threads"]
+__all__ = ["CAUGHT", "checks_ahead_of_loads", "throwing_outside_of_threads"]
