@@ -127,10 +127,14 @@ def stored_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list
     return found + [kwargs[word] for word in {"out", *(word for _, word in places)} & set(kwargs)]
 
 
+#: Stores of items: as the user writes them, and where items at a mask are stored at that mask.
+_STORES = ("operator.setitem", "masked.setitem")
+
+
 @functools.cache
 def _stored_places(name: str) -> tuple[tuple[int, str], ...]:
     """Return the positions and names of the parameters that a call stores to."""
-    if name == "operator.setitem" or name in INPLACE or name.endswith(f".{IN_PLACE}"):
+    if name in _STORES or name in INPLACE or name.endswith(f".{IN_PLACE}"):
         return ((0, ""),)
     row = _table.row_named(name)
     if row is None:
