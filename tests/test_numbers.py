@@ -243,3 +243,39 @@ def test_numbers_meet_complex_constants(dynamic):
             np.testing.assert_allclose(found, wanted, rtol=1e-5)
             assert np.result_type(found) == np.result_type(wanted)
     assert not jitted.report().fallbacks
+
+
+DIVISIONS = [
+    lambda x, n: 1 / float(x.sum()),
+    lambda x, n: float(x[0]) % float(x.sum()),
+    lambda x, n: int(x[0]) // int(x.sum()) + x,
+    lambda x, n: x * (int(x[0]) % int(x.sum())),
+    lambda x, n: len(x[x > 0]) / len(x[x > 5]),
+    lambda x, n: divmod(n, x[x > 5].size),
+    lambda x, n: float(x.sum()) ** -n,
+    lambda x, n: (float(x.sum()) - 0.5) ** 0.5 * x,
+    lambda x, n: 10.0 ** (400 - 40 * int(x.sum())),
+    lambda x, n: n << int(x.sum() - 1),
+    lambda x, n: n >> int(x.sum() - 1),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
+@pytest.mark.parametrize("number", range(len(DIVISIONS)))
+def test_python_numbers_raise_what_python_raises(number, backend):
+    """A remainder by zero ended the process, a quotient was infinite."""
+    function = DIVISIONS[number]
+    jitted = npaccel.jit(function, backend=backend, default_float="float64")
+    for x in (np.array([1.0, 2, 6]), np.array([1.0, -1, 0]), np.array([6.0, 1, 3])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            try:
+                wanted = function(x, 3)
+            except ArithmeticError as error:
+                with pytest.raises(type(error)):
+                    jitted(x, 3)
+            except ValueError:
+                with pytest.raises(ValueError, match="negative shift count"):
+                    jitted(x, 3)
+            else:
+                assert_same(jitted(x, 3), wanted, rtol=1e-12)

@@ -16,7 +16,7 @@ import torch
 from npaccel._numpy import _operators
 from npaccel._numpy._dtypes import as_tensor, cast, is_scalar, result_dtype, to_numpy, weak_type
 from npaccel._results import ELEMENTS
-from npaccel._torch_internals.sizes import raise_unless
+from npaccel._torch_internals.sizes import raise_unless, refuse_where
 
 #: Below this a float is the value of an int64.
 _BOUND = 2.0**63
@@ -99,6 +99,35 @@ def to_int(function: Any, number: Any) -> torch.Tensor:
     fits = (found >= -_BOUND) & (found < _BOUND)
     raise_unless(fits, f"Runtime assertion failed: {ELEMENTS}the int has more than 64 bit")
     return found.to(torch.int64)
+
+
+def divisor(number: Any) -> torch.Tensor:
+    """Return a float of Python's to divide by, as a float64 without dimensions.
+
+    Raises
+    ------
+    NotImplementedError
+        If it isn't one real number on a CPU.
+    """
+    x = _float(number)
+    refuse_where(x == 0, ZeroDivisionError("float division by zero"))
+    return x
+
+
+def power(base: Any, exponent: Any) -> torch.Tensor:
+    """Return the float that a power of Python's numbers is, as a float64 without dimensions.
+
+    Raises
+    ------
+    NotImplementedError
+        If one of them isn't a real number on a CPU.
+    """
+    x, y = _float(base), _float(exponent)
+    found = torch.pow(x, y)
+    # Python raises for zero to a negative power and where floats overflow; others are complex.
+    wrong = ~torch.isfinite(found) & torch.isfinite(x) & torch.isfinite(y)
+    refuse_where(wrong, OverflowError("a power that is no float"))
+    return found
 
 
 def extreme(function: Any, a: Any, b: Any) -> torch.Tensor:

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
 from torch._dynamo import symbolic_convert
@@ -55,6 +56,14 @@ _ARITHMETIC = frozenset(
 _REPEATS = frozenset({operator.mul, operator.imul})
 _SEQUENCES = (list, tuple, str, bytes)
 _ERRORS = (ExceptionVariable, UserDefinedExceptionObjectVariable)
+#: Operators for which Python refuses a divisor of zero.
+_DIVISIONS = frozenset(
+    getattr(operator, f"{prefix}{name}")
+    for prefix in ("", "i")
+    for name in ("truediv", "floordiv", "mod")
+) | {divmod}
+_POWERS = frozenset({operator.pow, operator.ipow})
+_SHIFTS = frozenset({operator.lshift, operator.rshift, operator.ilshift, operator.irshift})
 #: Other operators of numbers.
 _OTHERS = frozenset(
     getattr(operator, name)
@@ -110,11 +119,42 @@ def _patch_operators() -> None:
                 if self.fn not in _ARITHMETIC or any(map(_is_complex, args)):
                     return refuse(f"`{self.fn.__name__}` of a Python number that is computed", "")
                 args = [_as_number(tx, arg) for arg in args]
+            if self.fn in _DIVISIONS and all(map(_is_number, args)):
+                args = [args[0], _divisor(tx, args[1])]
+            if self.fn in _POWERS and all(map(_is_number, args)) and any(map(_is_computed, args)):
+                found = _power(tx, *args)
+                return original(self, tx, args, kwargs) if found is None else found
+            if self.fn in _SHIFTS and _is_computed(args[1]) and all(map(_is_number, args)):
+                return refuse(f"`{self.fn.__name__}` by a number of bits that is computed", "")
             if self.fn in _REPEATS and any(map(is_scalar_variable, args)) and _sequences(args):
                 return refuse("a sequence times a NumPy scalar", "", "Python repeats it")
         return original(self, tx, args, kwargs)
 
     BuiltinVariable.call_function = call_function
+
+
+def _divisor(tx: Any, variable: Any) -> Any:
+    """Return a number to divide by; compiled code stops where one that is computed is zero."""
+    if not isinstance(variable, SymNodeVariable) or not depends_on_data(variable.sym_num):
+        return variable
+    if variable.python_type() is not float:
+        unequal = BuiltinVariable(operator.ne)
+        is_fit = unequal.call_function(tx, [variable, ConstantVariable.create(0)], {})
+        TorchInGraphFunctionVariable(torch._check).call_function(tx, [is_fit], {})
+        return variable
+    element = emit(tx, _operation("divisor", _python_functions.divisor, False), [variable], {})
+    return number(tx, element, VALUE, refuse)
+
+
+def _power(tx: Any, base: Any, exponent: Any) -> Any:
+    """Return a power of numbers of which one is computed; None: let Dynamo compute it."""
+    if float not in (base.python_type(), exponent.python_type()):
+        if not isinstance(exponent, ConstantVariable):
+            return refuse("an int to a power that is computed", "", "it's a float or an int")
+        if exponent.value >= 0:
+            return None
+    operation = _operation("power", _python_functions.power, False)
+    return number(tx, emit(tx, operation, [base, exponent], {}), VALUE, refuse)
 
 
 def bind_comparisons() -> None:
