@@ -285,7 +285,8 @@ def _sliced(view: torch.Tensor, at: int, key: slice) -> tuple[torch.Tensor, bool
     first = start + (count - 1) * step
     # An empty slice would begin at start - step, which may be beyond the array.
     first = _larger(0, _smaller(first, size))
-    return view[(*before, slice(first, first + (count - 1) * -step + 1, -step))], True
+    found = view[(*before, slice(first, first + (count - 1) * -step + 1, -step))]
+    return found, not surely(found.shape[at] == 1)  # One element is where it is either way.
 
 
 def _clamped(bound: _Size, size: _Size) -> _Size:

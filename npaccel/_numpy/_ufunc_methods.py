@@ -448,6 +448,8 @@ def reduceat_ufunc(
     last = torch.movedim(x if short else cast(x, loop), position, -1)
     _check_indices(ufunc, indices, last.shape[-1])
     result = torch.movedim(_fold_slices(ufunc, last, cast(starts, INT64)), -1, position)
+    if x.ndim <= 2 or x.is_contiguous():
+        result = result.contiguous()
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
             f"provided out has shape {tuple(target.shape)}, the result of "
