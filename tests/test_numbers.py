@@ -260,7 +260,6 @@ DIVISIONS = [
 ]
 
 
-@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
 @pytest.mark.parametrize("number", range(len(DIVISIONS)))
 def test_python_numbers_raise_what_python_raises(number, backend):
     """A remainder by zero ended the process, a quotient was infinite."""

@@ -89,11 +89,10 @@ def test_new_shapes_of_sizes_that_are_zero():
         jitted(X - 9)
 
 
-@pytest.mark.inductor
 @pytest.mark.parametrize("number", range(len(ITEMS)))
-def test_items_that_are_none_raise(number):
+def test_items_that_are_none_raise(number, backend):
     """Compiled code read what isn't the array's."""
-    jitted = npaccel.jit(ITEMS[number], default_float="float64")
+    jitted = npaccel.jit(ITEMS[number], backend=backend, default_float="float64")
     raised = 0
     for count in (2, 0, 1, 3, 4):
         args = M, np.arange(4) < count

@@ -333,7 +333,7 @@ def test_series_are_compiled_in_a_function(number):
 MANY = 70
 
 
-@pytest.mark.parametrize("dtype", ["i", "f", "d", "D"])
+@pytest.mark.parametrize("dtype", ["i", "f", "D"])
 @of_family
 def test_many_coefficients_go_through_numpys_loop(module, prefix, dtype):
     c, few = series(MANY, dtype) / 8, series(3, dtype, 1)
@@ -349,7 +349,7 @@ def test_many_coefficients_go_through_numpys_loop(module, prefix, dtype):
         check(vander, points, MANY, ulps=256)
 
 
-@pytest.mark.parametrize("dtype", ["i", "f", "d", "D"])
+@pytest.mark.parametrize("dtype", ["i", "f", "D"])
 @of_family
 def test_long_series_go_through_numpys_loops(module, prefix, dtype):
     a, b = series(12, dtype), series(9, dtype, 1)
