@@ -394,6 +394,12 @@ def bincount(x: Array, minlength: int) -> Array:
         raise RuntimeError(f"Runtime assertion failed: {REFUSED}{error}") from error
 
 
+@kernel("round_number(Tensor x, int digits) -> Tensor", _like)
+def round_number(x: Array, digits: int) -> Array:
+    """Python's `round` of a float to decimals, or to tens where there are fewer than none."""
+    return np.array(round(float(x), digits))
+
+
 @kernel("isin(Tensor x, Tensor values) -> Tensor", _truths)
 def isin(x: Array, values: Array) -> Array:
     """`numpy.isin`."""

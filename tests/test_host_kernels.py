@@ -94,6 +94,7 @@ CALLS = {
     ),
     "inv": (linalg.inv, (STACK,), np.linalg.inv(STACK)),
     "det": (linalg.det, (STACK,), np.linalg.det(STACK)),
+    "round_number": (host.round_number, (np.array(2.675), 2), np.array(round(2.675, 2))),
     "series": (
         host_series.series,
         ("legendre.legval", X[0], X, True, "float64"),

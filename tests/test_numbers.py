@@ -260,6 +260,18 @@ DIVISIONS = [
 ]
 
 
+def test_floats_are_rounded_to_decimals_as_pythons(backend):
+    def f(x, s):
+        n = int(x.sum())
+        return round(n / 3, 1), round(float(x[0]) * s, ndigits=2), round(s, 1) * x, round(s * 9, -1)
+
+    jitted = npaccel.jit(f, backend=backend, default_float="float64")
+    for s in (0.35, 2.675, 1.005, -0.25, 0.15):
+        for x in (A, A - 3, A * 3):
+            assert_same(jitted(x, s), f(x, s), rtol=0)
+    assert not jitted.report().fallbacks
+
+
 @pytest.mark.parametrize("number", range(len(DIVISIONS)))
 def test_python_numbers_raise_what_python_raises(number, backend):
     """A remainder by zero ended the process, a quotient was infinite."""

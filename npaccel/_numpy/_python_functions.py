@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from npaccel import _host_kernels as host
 from npaccel._numpy import _operators
 from npaccel._numpy._dtypes import as_tensor, cast, is_scalar, result_dtype, to_numpy, weak_type
 from npaccel._results import ELEMENTS
@@ -128,6 +129,17 @@ def power(base: Any, exponent: Any) -> torch.Tensor:
     wrong = ~torch.isfinite(found) & torch.isfinite(x) & torch.isfinite(y)
     refuse_where(wrong, OverflowError("a power that is no float"))
     return found
+
+
+def round_to_digits(number: Any, digits: int) -> torch.Tensor:
+    """Return ``round(number, digits)`` as a float64 without dimensions.
+
+    Raises
+    ------
+    NotImplementedError
+        If it isn't one real number on a CPU.
+    """
+    return host.round_number(_float(number), digits)
 
 
 def extreme(function: Any, a: Any, b: Any) -> torch.Tensor:

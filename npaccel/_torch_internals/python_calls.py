@@ -107,6 +107,9 @@ def _patch_operators() -> None:
     original = BuiltinVariable.call_function
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if self.fn is round and active.depth:
+            found = _rounded_to_digits(tx, *args, **kwargs)
+            return original(self, tx, args, kwargs) if found is None else found
         if not active.depth or not 0 < len(args) <= 2 or kwargs:
             return original(self, tx, args, kwargs)
         if self.fn in _ARITHMETIC or self.fn in _OTHERS:
@@ -119,18 +122,27 @@ def _patch_operators() -> None:
                 if self.fn not in _ARITHMETIC or any(map(_is_complex, args)):
                     return refuse(f"`{self.fn.__name__}` of a Python number that is computed", "")
                 args = [_as_number(tx, arg) for arg in args]
-            if self.fn in _DIVISIONS and all(map(_is_number, args)):
-                args = [args[0], _divisor(tx, args[1])]
-            if self.fn in _POWERS and all(map(_is_number, args)) and any(map(_is_computed, args)):
-                found = _power(tx, *args)
-                return original(self, tx, args, kwargs) if found is None else found
-            if self.fn in _SHIFTS and _is_computed(args[1]) and all(map(_is_number, args)):
-                return refuse(f"`{self.fn.__name__}` by a number of bits that is computed", "")
+            found, args = _of_numbers(tx, self.fn, args)
+            if found is not None:
+                return found
             if self.fn in _REPEATS and any(map(is_scalar_variable, args)) and _sequences(args):
                 return refuse("a sequence times a NumPy scalar", "", "Python repeats it")
         return original(self, tx, args, kwargs)
 
     BuiltinVariable.call_function = call_function
+
+
+def _of_numbers(tx: Any, function: Any, args: list[Any]) -> tuple[Any, list[Any]]:
+    """Return what an operator gives for Python's numbers, or None and what Dynamo is to take."""
+    if not all(map(_is_number, args)):
+        return None, args
+    if function in _DIVISIONS:
+        return None, [args[0], _divisor(tx, args[1])]
+    if function in _POWERS and any(map(_is_computed, args)):
+        return _power(tx, *args), args
+    if function in _SHIFTS and _is_computed(args[1]):
+        refuse(f"`{function.__name__}` by a number of bits that is computed", "")
+    return None, args
 
 
 def _divisor(tx: Any, variable: Any) -> Any:
@@ -155,6 +167,22 @@ def _power(tx: Any, base: Any, exponent: Any) -> Any:
             return None
     operation = _operation("power", _python_functions.power, False)
     return number(tx, emit(tx, operation, [base, exponent], {}), VALUE, refuse)
+
+
+def _rounded_to_digits(tx: Any, x: Any, ndigits: Any = None) -> Any:
+    """Return a float rounded to decimals, as Python does; None: let Dynamo compute it.
+
+    Dynamo's symbols multiply by a power of ten, round, and multiply by another: 0.7000000000000001.
+    """
+    x, ndigits = x.realize(), None if ndigits is None else ndigits.realize()
+    is_float = isinstance(x, SymNodeVariable) and x.python_type() is float
+    if not is_float or ndigits is None or ndigits.is_python_constant() is False:
+        return None
+    digits = ndigits.as_python_constant()
+    if not isinstance(digits, int):
+        return None
+    compute = functools.partial(_python_functions.round_to_digits, digits=digits)
+    return number(tx, emit(tx, _operation("round", compute, False), [x], {}), VALUE, refuse)
 
 
 def bind_comparisons() -> None:
