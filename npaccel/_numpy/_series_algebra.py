@@ -76,10 +76,11 @@ def trimmed(c: torch.Tensor, solid: torch.Tensor | None = None) -> torch.Tensor:
 def asked_kind(function: Any, given: list[torch.Tensor], *more: Any) -> DType:
     """Return the dtype of NumPy's result for short series of the same dtypes, narrowed."""
     own = [to_numpy(c.dtype) for c in given]
-    found = {
-        function(*map(np.ones, sizes, own), *more).dtype
-        for sizes in itertools.product(*map(_short_lengths, given))
-    }
+    with np.errstate(all="ignore"):
+        found = {
+            function(*map(np.ones, sizes, own), *more).dtype
+            for sizes in itertools.product(*map(_short_lengths, given))
+        }
     return narrow(as_dtype(_single(found, function)), own)
 
 
@@ -375,10 +376,11 @@ def _divided_doubled(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, to
 def _kinds(function: Any, a: torch.Tensor, b: torch.Tensor) -> list[DType]:
     """Return the dtypes of a quotient and a rest, narrowed."""
     own = to_numpy(a.dtype)
-    found = {
-        tuple(part.dtype for part in function(np.ones(m, own), np.ones(n, own)))
-        for m, n in itertools.product(_short_lengths(a), _short_lengths(b))
-    }
+    with np.errstate(all="ignore"):
+        found = {
+            tuple(part.dtype for part in function(np.ones(m, own), np.ones(n, own)))
+            for m, n in itertools.product(_short_lengths(a), _short_lengths(b))
+        }
     return [narrow(as_dtype(dtype), [own]) for dtype in _single(found, function)]
 
 
@@ -432,7 +434,8 @@ def _from_roots(prefix: str) -> Callable[..., Any]:
         kind = asked_kind(function, [own])
         if many(len(own), own, unrolled=_OF_SERIES):
             # The last coefficient, and so the length, is that of other roots, too.
-            size = len(function(np.zeros(len(own), to_numpy(own.dtype))))
+            with np.errstate(all="ignore"):
+                size = len(function(np.zeros(len(own), to_numpy(own.dtype))))
             return _by_numpy(prefix, "{p}fromroots", [own], [size], kind)[0]
         ordered = call(np.sort, cast(given, kind))
         ends = {"herm": (0.0, 0.5), "lag": (1.0, -1.0)}.get(prefix, (0.0, 1.0))
