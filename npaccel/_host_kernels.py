@@ -32,7 +32,7 @@ from npaccel._host_operators import (
     several,
     writing,
 )
-from npaccel._results import REFUSED
+from npaccel._results import refusal
 
 #: What rows ask before they call a kernel.
 usable = _host_operators.usable
@@ -391,7 +391,7 @@ def bincount(x: Array, minlength: int) -> Array:
     try:
         return np.bincount(x, minlength=minlength)
     except ValueError as error:
-        raise RuntimeError(f"Runtime assertion failed: {REFUSED}{error}") from error
+        raise RuntimeError(refusal(error)) from error
 
 
 @kernel("round_number(Tensor x, int digits) -> Tensor", _like)

@@ -14,7 +14,7 @@ import torch
 
 from npaccel._host_operators import Array, Form, kernel
 from npaccel._host_parts import in_blocks
-from npaccel._results import REFUSED
+from npaccel._results import refusal
 
 
 def _one_more(x: torch.Tensor) -> Form:
@@ -129,7 +129,7 @@ def series_made(
         with np.errstate(all="ignore"):
             found = attrgetter(name)(np.polynomial)(*given, *numbers)
     except ZeroDivisionError as error:
-        raise RuntimeError(f"Runtime assertion failed: {REFUSED}{error}") from error
+        raise RuntimeError(refusal(error)) from error
     out, start = np.zeros(sum(sizes), dtype), 0
     for part, size in zip(found if isinstance(found, tuple) else (found,), sizes, strict=True):
         out[start : start + min(len(part), size)] = part[:size]

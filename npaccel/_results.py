@@ -495,6 +495,13 @@ SHARED = "a reversed array shares memory with an array that is written to, or wi
 ELEMENTS = "there is an element for which "
 #: The same, for what NumPy itself doesn't take.
 REFUSED = "NumPy doesn't take these values: "
+
+
+def refusal(error: Exception) -> str:
+    """Return what compiled code raises where NumPy raises an error for values."""
+    return f"Runtime assertion failed: {REFUSED}{error}"
+
+
 #: How the user's own assertions begin in compiled code.
 ASSERTION = "assertion in compiled code: "
 #: What compiled code raises where it can't do what NumPy does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -107,9 +108,12 @@ def _given_edges(bins: Any) -> torch.Tensor:
     edges = as_tensor(bins)
     if edges.ndim != 1:
         raise ValueError("`bins` must be 1d, when an array")
-    refuse_where(
-        edges[:-1] > edges[1:], ValueError("`bins` must increase monotonically, when an array")
-    )
+    error = ValueError("`bins` must increase monotonically, when an array")
+    known = [] if isinstance(bins, torch.Tensor) else list(bins)
+    if not all(isinstance(value, int | float) for value in known) or not known:
+        refuse_where(edges[:-1] > edges[1:], error)
+    elif any(x > y for x, y in itertools.pairwise(known)):
+        raise error
     return edges
 
 

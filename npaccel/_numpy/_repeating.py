@@ -93,7 +93,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> torch.Tensor:
     x, where = _line_of(arr, axis)
     size = x.shape[where]
     if isinstance(obj, int | np.integer | torch.SymInt) and not isinstance(obj, bool):
-        place = _checked_place(obj, size, where)
+        place = _checked_place(obj, size, where, size - 1)
         first, _, last = split_at(x, [place, place + 1], where)
         return torch.cat([first, last], where)
     if depends_on_data(size):
@@ -107,8 +107,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> torch.Tensor:
 _OUTSIDE = "a position is out of bounds"
 
 
-def _checked_place(obj: Any, size: Any, axis: int) -> Any:
-    if holds_here(obj < -size, _OUTSIDE) or holds_here(obj >= size, _OUTSIDE):
+def _checked_place(obj: Any, size: Any, axis: int, last: Any) -> Any:
+    if holds_here(obj < -size, _OUTSIDE) or holds_here(obj > last, _OUTSIDE):
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {size}")
     return obj + size if obj < 0 else obj
 
@@ -141,7 +141,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> torch.Te
     if len(places) == 1:
         added = added.reshape((1,) * (x.ndim - added.ndim) + tuple(added.shape))
         added = moveaxis(added, 0, where) if scalar else added
-        first, last = split_at(x, [_inserted_place(places[0], size, where)], where)
+        first, last = split_at(x, [_checked_place(places[0], size, where, size)], where)
         shape = (*rest[:where], added.shape[where], *rest[where:])
         return torch.cat([first, fitted(added, shape).expand(shape), last], where)
     if not places and x.ndim == 1 and added.ndim and surely(added.shape[-1] == 0):
@@ -151,12 +151,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> torch.Te
     # The live NumPy says in which order: positions of the values come behind.
     order = np.insert(np.arange(_known(size)), places, np.arange(len(places)) + _known(size))
     return selected(both, where, _constant(order.tolist(), x))
-
-
-def _inserted_place(obj: Any, size: Any, axis: int) -> Any:
-    if holds_here(obj < -size, _OUTSIDE) or holds_here(obj > size, _OUTSIDE):
-        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {size}")
-    return obj + size if obj < 0 else obj
 
 
 def _listed(obj: Any, size: Any) -> list[int]:

@@ -12,7 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_or_false
 
-from npaccel._results import REFUSED
+from npaccel._results import refusal
 
 #: An attribute of errors that NumPy raises for values.
 _MARK = "npaccel_refused"
@@ -90,20 +90,16 @@ def refuse_where(wrong: torch.Tensor, error: Exception) -> None:
     if wrong.device.type != "cpu":
         return
     if is_traced(wrong):
-        raise_unless(~torch.any(wrong), _refusal(error))
+        raise_unless(~torch.any(wrong), refusal(error))
     elif wrong.any():
         setattr(error, _MARK, True)
         raise error
 
 
-def _refusal(error: Exception) -> str:
-    return f"Runtime assertion failed: {REFUSED}{error}"
-
-
 def raise_refusal(error: Exception) -> None:
     """Raise what compiled code raises in place of an error of `refuse_where`, if it is one."""
     if getattr(error, _MARK, False):
-        raise RuntimeError(_refusal(error)) from error
+        raise RuntimeError(refusal(error)) from error
 
 
 def is_traced(x: torch.Tensor) -> bool:
