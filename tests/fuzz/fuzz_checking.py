@@ -88,7 +88,9 @@ def _call(function: Any, arguments: tuple[Any, ...]) -> _Outcome:
         return _Outcome(None, error, arguments)
 
 
-def check(program: Program, backend: str, dynamic: bool | None = None) -> Verdict:
+def check(
+    program: Program, backend: str, dynamic: bool | None = None, device: str = "cpu"
+) -> Verdict:
     """Run a program in every way and say what differs first.
 
     Parameters
@@ -97,11 +99,11 @@ def check(program: Program, backend: str, dynamic: bool | None = None) -> Verdic
     backend : str
     dynamic : bool, optional
         Compile once only: for all sizes, or for one. By default for one, then for all.
+    device : {"cpu", "cuda"}
     """
     plain, jitted = program.load(), program.load()
-    compiled = npaccel.jit(
-        jitted["program"], backend=backend, default_float="float64", cache=False, dynamic=dynamic
-    )
+    options = {"default_float": "float64", "cache": False, "device": device}
+    compiled = npaccel.jit(jitted["program"], backend=backend, dynamic=dynamic, **options)
     verdict = Verdict(None)
     wanted: list[_Outcome] = []
     for i, size in enumerate(calls_of(program, dynamic)):

@@ -14,11 +14,11 @@ from fuzz_checking import Failure, check, dynamic_of
 from fuzz_programs import Program, draw
 
 
-def minimised(program: Program, backend: str, failure: Failure) -> Program:
+def minimised(program: Program, backend: str, failure: Failure, device: str) -> Program:
     """Drop statements and results for as long as the same kind of difference stays."""
 
     def fails(candidate: Program) -> bool:
-        found = check(candidate, backend, dynamic_of(backend, program.seed)).failure
+        found = check(candidate, backend, dynamic_of(backend, program.seed), device).failure
         return found is not None and found.kind == failure.kind
 
     changed = True
@@ -45,7 +45,8 @@ def main() -> int:
     for i in range(options.programs):
         seed = options.seed + i
         program = draw(seed, options.long)
-        verdict = check(program, options.backend, dynamic_of(options.backend, seed))
+        dynamic = dynamic_of(options.backend, seed)
+        verdict = check(program, options.backend, dynamic, options.device)
         counts.update(["programs"])
         counts.update(name for name in ("raised", "unstable", "unraised") if getattr(verdict, name))
         counts["statements"] += len(program.statements)
@@ -67,6 +68,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--backend", default="eager")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--long", action="store_true", help="arrays longer than a vector")
     parser.add_argument("--minimise", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for programs that differ")
@@ -75,9 +77,10 @@ def _options() -> argparse.Namespace:
 
 def _save(program: Program, failure: Failure, options: argparse.Namespace) -> None:
     if options.minimise:
-        program = minimised(program, options.backend, failure)
+        program = minimised(program, options.backend, failure, options.device)
         dynamic = dynamic_of(options.backend, program.seed)
-        failure = check(program, options.backend, dynamic).failure or failure
+        found = check(program, options.backend, dynamic, options.device).failure
+        failure = found or failure
     text = "\n".join(f"# {line}" for line in f"{failure.kind}\n{failure.text}".splitlines())
     body = program.text().split("def program")[1].split("SIZES")[0]
     print(f"\nseed {program.seed}: {failure.kind}\n{failure.text}\ndef program{body}", flush=True)

@@ -10,7 +10,7 @@ from diff_excuses import FALL_BACKS, excused
 
 import npaccel
 from npaccel._arguments import to_tensor
-from npaccel._numpy._differences import differences_of
+from npaccel._numpy._differences import UNCHECKED, differences_of
 from npaccel.errors import NotCompiledError
 
 
@@ -29,12 +29,11 @@ def in_numpy(plan):
     return run_quietly(lambda: function(text, values)(*values.values()), values.values())
 
 
-def through_jit(plan, strict=True):
+def through_jit(plan, strict=True, device="cpu"):
     args, kwargs = plan.draw()
     text, values = rendered(plan.row, args, kwargs)
-    run = npaccel.jit(
-        function(text, values), backend="eager", default_float="float64", strict=strict, cache=False
-    )
+    options = {"backend": "eager", "default_float": "float64", "cache": False}
+    run = npaccel.jit(function(text, values), strict=strict, device=device, **options)
     return run_quietly(lambda: run(*values.values()), values.values())
 
 
@@ -246,6 +245,17 @@ def sort(value):
 
 def same_special(got, wanted):
     return (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+
+
+def check_on(device, plan):
+    """Return what differs from NumPy when a call is compiled for a device."""
+    wanted = in_numpy(plan)
+    got = through_jit(plan, wanted.error is None, device)
+    if isinstance(got.error, NotCompiledError) and is_told_refused(plan, got, wanted):
+        return None
+    if wanted.error is not None and got.error is None and UNCHECKED in plan.row.note:
+        return None
+    return difference(plan, got, wanted, exact_types=True)
 
 
 def check(plan, jit=False):

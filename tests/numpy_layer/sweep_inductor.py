@@ -38,11 +38,14 @@ def main():
     parser.add_argument("--size", type=int, default=28, help="calls in one function")
     parser.add_argument("--seconds", type=float, default=3e7)
     parser.add_argument("--dynamic", action="store_true")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--part", type=int, nargs=2, default=(0, 1), help="I N: each N-th row")
     parser.add_argument("--not", dest="left_out", nargs="*", default=[])
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     left_out = chosen_rows(options.left_out)
     known = [row for row in chosen_rows(options.rows or ["*"]) if row not in left_out]
+    known = known[options.part[0] :: options.part[1]]
     dtypes = [np.dtype(code) for code in options.dtypes]
     start, compared, batches, differ = time.perf_counter(), 0, 0, 0
     for layout in options.layouts.split(","):
@@ -57,7 +60,8 @@ def main():
                 names = " ".join(dict.fromkeys(call.plan.row.name[6:] for call in part))
                 began = time.perf_counter()
                 print(f"{layout}: {names}", end="", flush=True)
-                wrong = wrong_calls(part, dynamic=True if options.dynamic else None)
+                dynamic = True if options.dynamic else None
+                wrong = wrong_calls(part, dynamic=dynamic, device=options.device)
                 compared, batches, differ = compared + len(part), batches + 1, differ + len(wrong)
                 print(f"  {len(part)} calls, {time.perf_counter() - began:.1f} s", flush=True)
                 for text in wrong:

@@ -11,9 +11,10 @@ import zlib
 
 import numpy as np
 import pytest
+import torch
 from diff_cases import keywords_of, plans, role_of
 from diff_excuses import EXCUSES
-from diff_running import check, text_of
+from diff_running import check, check_on, text_of
 from diff_spec import SPECS
 from diff_specs import spec_of
 
@@ -114,6 +115,17 @@ def test_calls_equal_numpys(name):
     direct, through_jit = chosen(COMPILED[name])
     found = [(check(plan), plan) for plan in direct]
     found += [(check(plan, jit=True), plan) for plan in through_jit]
+    wrong = [f"{text}: {text_of(plan)}" for text, plan in found if text]
+    assert not wrong, f"{len(wrong)} of {len(found)} calls differ:\n" + "\n".join(wrong[:5])
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", COMPILED)
+def test_calls_on_a_gpu_equal_numpys(name):
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    plans = [plan for part in chosen(COMPILED[name]) for plan in part]
+    found = [(check_on("cuda", plan), plan) for plan in plans]
     wrong = [f"{text}: {text_of(plan)}" for text, plan in found if text]
     assert not wrong, f"{len(wrong)} of {len(found)} calls differ:\n" + "\n".join(wrong[:5])
 
