@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments
+from npaccel import _arguments, _device_copies
 from npaccel._runner import (
     narrowed,
 )
@@ -88,13 +88,12 @@ class Call:
         if self.narrows(value):
             self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
             result = narrowed(result)
-        if result.device != self.device and not isinstance(value, torch.Tensor):
-            self.engine.log.add_note(
-                f"arrays are copied from the host to {self.device} at every call"
-            )
-        if result.device == self.device or (isinstance(value, torch.Tensor) and value.ndim == 0):
+        if isinstance(value, torch.Tensor):
+            return result if value.ndim == 0 else result.to(self.device)
+        if _device_copies.is_host(self.device):
             return result
-        return result.to(self.device)
+        self.engine.log.add_note(f"arrays are copied from the host to {self.device} at every call")
+        return _device_copies.moved(result, self.device)
 
     def capture(self, history: Any, dynamic: bool | None) -> Capture:
         """Capture the function for this call."""

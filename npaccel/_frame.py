@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _conditions_on_disk, _guards, _results
+from npaccel import _arguments, _conditions_on_disk, _device_copies, _guards, _results
 from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, UnknownGuardError
@@ -216,7 +216,7 @@ class Frame:
     def _details(self, result: Any) -> Details:
         """What the report says of the graph's lines and of what a call copies."""
         lines = self.compiled.lines if self.compiled else ()
-        if self.call.device.type == "cpu":
+        if _device_copies.is_host(self.call.device):
             return Details(lines, self.capture.narrowed)
         given = [self.call.known.get(plan.expression) for plan in self.inputs]
         written = [given[i] for i in self._written()] if self.compiled else []
@@ -306,7 +306,23 @@ class Frame:
             if _is_read_only(original)
         ]
         run.inputs = tensors
+        if not (self.call.tensors or _device_copies.is_host(self.call.device)):
+            run.uploaded = self._uploaded(tensors, originals)
         return outputs
+
+    def _uploaded(
+        self, tensors: Sequence[Any], originals: Sequence[Any]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """The inputs that are copies on the device, and the caller's arrays as tensors."""
+        kept = [
+            i
+            for i, original in enumerate(originals)
+            if isinstance(original, np.ndarray)
+            and isinstance(tensors[i], torch.Tensor)
+            and self.call.how(original) not in _arguments.COPYING
+            and not self.call.narrows(original)
+        ]
+        return [tensors[i] for i in kept], [_arguments.to_tensor(originals[i]) for i in kept]
 
     def _check_numbers(self, inputs: Sequence[Any]) -> None:
         for value, plan in zip(inputs, self.inputs, strict=False):
@@ -357,8 +373,9 @@ class Frame:
             original = inputs[i]
             if _is_read_only(original):
                 raise ReadOnlyError
-            shares = isinstance(original, torch.Tensor) or np.shares_memory(
-                original, tensors[i].detach().cpu().numpy()
+            shares = isinstance(original, torch.Tensor) or (
+                _device_copies.is_host(self.call.device)
+                and np.shares_memory(original, tensors[i].detach().numpy())
             )
             is_copy = self.inputs[i].how in _arguments.COPYING or not shares
             if original is not tensors[i] and is_copy:
@@ -512,7 +529,7 @@ class Frame:
         again = self._new_run()
         again.replays = True
         again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
-        again.read_only = run.read_only
+        again.read_only, again.uploaded = run.read_only, run.uploaded
         return self.run_frame(values, again), again
 
     def _shape_guard(self) -> str | None:
@@ -539,7 +556,7 @@ class Frame:
             return compiled.not_portable
         if not boxed:
             return "its outputs aren't those of the generated code"
-        return "it runs on a device" if self.call.device.type != "cpu" else ""
+        return "" if _device_copies.is_host(self.call.device) else "it runs on a device"
 
     def _callable(
         self, compiled: CompiledGraph, run: _results.Run

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from npaccel import _floating_errors
+from npaccel import _device_copies, _floating_errors
 from npaccel._arguments import COPYING, how_converted, is_container, to_tensor
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
@@ -49,6 +49,9 @@ class Run:
         self.values: Sequence[Any] = ()
         self.remade: dict[str, Any] = {}
         self.views: dict[int, tuple[Any, str]] = {}
+        #: On a device: the inputs that are copies, and the caller's arrays.
+        self.uploaded: tuple[list[torch.Tensor], list[torch.Tensor]] | None = None
+        self.fetched: list[Any] = []
 
     def remake(self, base: Any, source: str, name: str) -> Any:
         """Make a view of an array, once for each place in the code."""
@@ -68,7 +71,7 @@ class Run:
         for i, output in enumerate(self.outputs):
             if output is value:
                 scalar = self.scalars[i] if i < len(self.scalars) else False
-                result = restore(value, scalar=scalar, tensors=self.tensors)
+                result = restore(self._fetched(i), scalar=scalar, tensors=self.tensors)
                 if self.replays and isinstance(result, bool | int | float | complex | np.bool_):
                     result = _Place()  # Equal numbers may be one object, equal np.bool_ are.
                 if isinstance(result, np.ndarray) and self._is_read_only(i, value):
@@ -78,6 +81,14 @@ class Run:
                     self.arrays[id(value)] = result
                 return result
         return restore(value, scalar=False, tensors=self.tensors)
+
+    def _fetched(self, i: int) -> Any:
+        """Return an output, on the host where results are arrays."""
+        if self.uploaded is None:
+            return self.outputs[i]
+        if not self.fetched:
+            self.fetched = _device_copies.fetched(self.outputs, *self.uploaded)
+        return self.fetched[i]
 
     def _is_read_only(self, i: int, output: torch.Tensor) -> bool:
         known = i < len(self.read_only_outputs) and self.read_only_outputs[i]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _device_copies
 from npaccel._arguments import CONVERTERS, COPYING
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
@@ -128,6 +129,7 @@ def make_runner(
         "copy_back": copy_back,
     }
     names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
+    names |= {"moved": _device_copies.moved, "fetched": _device_copies.fetched}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
     names |= shape_functions() | {"FAILED": FAILED, "restore": restore}
     if plan.draws.lines:
@@ -179,8 +181,9 @@ def _inputs(plan: Plan) -> list[str]:
         value = item.expression if item.how == "tensor" else f"as_{item.how}({item.expression})"
         if item.narrow:
             value = f"narrowed({value})"
-        if plan.device != "cpu" and not (plan.tensors and item.how == "tensor"):
-            value = f"{value}.to(device)"
+        if is_moved(item, plan):
+            lines.append(f"h{i} = {value}")
+            value = f"moved(h{i}, device)"
         lines.append(f"t{i} = {value}")
     for i, item in enumerate(plan.inputs):
         if item.how == "symbol":
@@ -269,9 +272,16 @@ def _write_back(plan: Plan) -> list[str]:
 
 def is_copied(item: InputPlan, plan: Plan) -> bool:
     """Whether the compiled code works on a copy of an input."""
-    if item.how in COPYING or item.narrow:
-        return True
-    return plan.device != "cpu" and not (plan.tensors and item.how == "tensor")
+    return item.how in COPYING or item.narrow or is_moved(item, plan)
+
+
+def is_moved(item: InputPlan, plan: Plan) -> bool:
+    """Whether an input is an array of the host that goes to a device at every call."""
+    if item.how in ("symbol", "drawn"):
+        return False
+    if plan.tensors and item.how in ("tensor", "resolved"):
+        return False
+    return not _device_copies.is_host(plan.device)
 
 
 def _result(plan: Plan, names: dict[str, Any]) -> list[str]:
@@ -283,9 +293,16 @@ def _result(plan: Plan, names: dict[str, Any]) -> list[str]:
     for i in read_only:
         code = code.replace(f"o[{i}].numpy()", f"r{i}")
     lines.append(f"return {code}")
-    if plan.device != "cpu" and not plan.tensors:
-        lines = [line.replace("].numpy()", "].cpu().numpy()") for line in lines]
-    return lines
+    if plan.tensors or _device_copies.is_host(plan.device):
+        return lines
+    kept = [i for i, item in enumerate(plan.inputs) if keeps_memory(item) and is_moved(item, plan)]
+    uploaded, originals = ("".join(f"{name}{i}, " for i in kept) for name in "th")
+    return [f"o = fetched(o, ({uploaded}), ({originals}))", *lines]
+
+
+def keeps_memory(item: InputPlan) -> bool:
+    """Whether the tensor of an input is the memory of the caller's array."""
+    return item.how not in COPYING and not item.narrow
 
 
 def narrowed(value: torch.Tensor) -> torch.Tensor:

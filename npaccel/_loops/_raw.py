@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import torch
 
-from npaccel import _runner
+from npaccel import _device_copies, _runner
 from npaccel._arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._engine import Engine
 from npaccel._guards import Condition, check_code
@@ -171,7 +171,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
 
 
 def _check(plan: Plan, values: Sequence[Any]) -> None:
-    if plan.tensors or plan.device != "cpu":
+    if plan.tensors or not _device_copies.is_host(plan.device):
         raise CannotStayError("it doesn't compute on arrays of the host")
     if plan.draws.lines:
         raise CannotStayError("it draws random numbers")
