@@ -388,8 +388,22 @@ def _counts(_: torch.Tensor, __: Any) -> Form:
 @kernel("bincount(Tensor x, SymInt minlength) -> Tensor", _counts)
 def bincount(x: Array, minlength: int) -> Array:
     """`numpy.bincount` without weights; NumPy itself raises for a negative number."""
+    return _counted_by_numpy(x, None, minlength)
+
+
+def _sums(*_: Any) -> Form:
+    return (_counted(),), torch.float64
+
+
+@kernel("weighted_bincount(Tensor x, Tensor weights, SymInt minlength) -> Tensor", _sums)
+def weighted_bincount(x: Array, weights: Array, minlength: int) -> Array:
+    """`numpy.bincount` with weights, whose sums are float64."""
+    return _counted_by_numpy(x, weights, minlength)
+
+
+def _counted_by_numpy(x: Array, weights: Array | None, minlength: int) -> Array:
     try:
-        return np.bincount(x, minlength=minlength)
+        return np.bincount(x, weights, minlength)
     except ValueError as error:
         raise RuntimeError(refusal(error)) from error
 

@@ -348,13 +348,22 @@ def cast(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
     if tensor.is_complex() and not target.is_complex:
         real = torch.real(tensor)  # a view: a cast must not share memory
         return real.clone() if real.dtype == target else cast(real, dtype)
-    if tensor.dtype.is_floating_point and target in (torch.uint8, torch.uint16):
+    if tensor.dtype.is_floating_point and target in _narrowed_from_32_bits(tensor):
         return tensor.to(torch.int32).to(target)  # C's way; torch's own differs beyond int32
     if tensor.dtype.is_floating_point and target == torch.uint32:
         return tensor.to(torch.int64).to(target)  # Inductor's own has 2**32 - 1 for all below 0
     if tensor.dtype.is_floating_point and target == torch.uint64:
         return _as_uint64(tensor)
     return tensor.to(target)
+
+
+def _narrowed_from_32_bits(tensor: torch.Tensor) -> tuple[torch.dtype, ...]:
+    """Return the integers that floats on this device become by way of 32 bits.
+
+    On a GPU numbers outside of a small dtype stay what they are until they are stored.
+    """
+    unsigned = (torch.uint8, torch.uint16)
+    return unsigned if tensor.device.type == "cpu" else (*unsigned, torch.int8, torch.int16)
 
 
 def _as_uint64(tensor: torch.Tensor) -> torch.Tensor:

@@ -122,6 +122,8 @@ def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor
         found = call(np.sum, x[0], axis=summed, dtype=to_numpy(own))
         found = found.permute([left.index(label) for label in output])
         return from_zero(found, _terms(terms, output, x))
+    if x[0].device.type != "cpu" and len(x) > 1 and not (own.is_floating_point or own.is_complex):
+        return _einsum_of_integers(terms, output, x)
     if own == torch.bool:  # counts of True, none of which can cancel another
         return torch.einsum(text, *[part.to(torch.float32) for part in x]) != 0
     if own == torch.uint64:
@@ -133,6 +135,50 @@ def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor
         return found if is_view else from_zero(found, _terms(terms, output, x))
     # torch sums other integers in int64, and lacks products of most of them
     return torch.einsum(text, *[part.to(torch.int64) for part in x]).to(own)
+
+
+def _einsum_of_integers(
+    terms: list[list[str]], output: list[str], x: list[torch.Tensor]
+) -> torch.Tensor:
+    """Return the sum by products that broadcast: CUDA has no products of integer matrices."""
+    own = x[0].dtype
+    found, labels = _diagonals(_as_int64(x[0]), terms[0])
+    for i, part in enumerate(x[1:], 1):
+        other, others = _diagonals(_as_int64(part), terms[i])
+        every = list(dict.fromkeys([*labels, *others]))
+        later = {label for term in terms[i + 1 :] for label in term} | {*output}
+        found = _spread(found, labels, every) * _spread(other, others, every)
+        summed = [place for place, label in enumerate(every) if label not in later]
+        found = found.sum(summed) if summed else found
+        labels = [label for label in every if label in later]
+    found = found.permute([labels.index(label) for label in output])
+    if own == torch.bool:
+        return found != 0
+    return found.view(own) if own == torch.uint64 else found.to(own)
+
+
+def _as_int64(x: torch.Tensor) -> torch.Tensor:
+    return x.view(torch.int64) if x.dtype == torch.uint64 else x.to(torch.int64)
+
+
+def _diagonals(x: torch.Tensor, term: list[str]) -> tuple[torch.Tensor, list[str]]:
+    """Return the diagonals of axes that have one label, and the labels that are left."""
+    labels = list(term)
+    for label in dict.fromkeys(term):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            x = torch.diagonal(x, 0, first, second)
+            labels = [*labels[:first], *labels[first + 1 : second], *labels[second + 1 :], label]
+    return x, labels
+
+
+def _spread(x: torch.Tensor, labels: list[str], every: list[str]) -> torch.Tensor:
+    """Return x with an axis for each label, of size 1 for those that it lacks."""
+    x = x.permute([labels.index(label) for label in every if label in labels])
+    for place, label in enumerate(every):
+        x = x if label in labels else x.unsqueeze(place)
+    return x
 
 
 def _terms(terms: list[list[str]], output: list[str], x: list[torch.Tensor]) -> Any:

@@ -29,6 +29,7 @@ from npaccel._numpy._dtypes import (
     narrow,
     result_dtype,
     to_numpy,
+    to_torch,
 )
 from npaccel._numpy._sorting import keys_of, search
 from npaccel._numpy._table import implements
@@ -315,8 +316,14 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> torch.Tensor
     if tuple(w.shape) != tuple(values.shape):
         raise ValueError("The weights and list don't have the same length.")
     result = narrow(FLOAT64, [to_numpy(w.dtype)])
+    if host.usable(values, w):
+        return cast(host.weighted_bincount(values, w, minlength), result)
     refuse_where(values < 0, ValueError("'list' argument must have no negative elements"))
-    return cast(torch.bincount(values, cast(w, result), minlength), result)
+    # torch's own sum of weights is taken for integers by the compiler of some versions.
+    size = torch.bincount(values, minlength=minlength).shape[0]
+    return torch.zeros(size, dtype=to_torch(result), device=w.device).index_add(
+        0, values, cast(w, result)
+    )
 
 
 @implements(np.digitize, zero_d="scalar", note=UNCHECKED)

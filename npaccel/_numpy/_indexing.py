@@ -108,8 +108,11 @@ def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
         found = host.chosen(flat, mask.reshape(-1), place)
         return moved(found, place, selection.place or 0, 1)
     check_broadcast(selection)
-    found = torch.ops.aten.index.Tensor(view, _of_one_rank(selection))
-    return moved(found, *places(selection), width(selection))
+    is_host = view.device.type == "cpu"  # CUDA's kernels know no unsigned integers
+    found = torch.ops.aten.index.Tensor(
+        view if is_host else same_bits(view), _of_one_rank(selection)
+    )
+    return moved(restored(found, view), *places(selection), width(selection))
 
 
 def _of_one_rank(selection: Selection) -> list[torch.Tensor | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -64,7 +65,14 @@ def positions(x: torch.Tensor, axis: int, stable: bool = True) -> torch.Tensor:
         real, imag = x.real, x.imag
         group = torch.isnan(real) * 2 + torch.isnan(imag) * 1
         return by_keys([imag, real, group], axis)
-    return torch.sort(keys_of(x), dim=axis, stable=True)[1]
+    return torch.sort(_alike(keys_of(x)), dim=axis, stable=True)[1]
+
+
+def _alike(x: torch.Tensor) -> torch.Tensor:
+    """Return x with one kind of NaN and of zero: a GPU may sort floats by their bits."""
+    if not x.is_floating_point():
+        return x
+    return torch.where(torch.isnan(x), math.nan, torch.where(x == 0, 0.0, x))
 
 
 def _descending_positions(x: torch.Tensor, axis: int) -> torch.Tensor:
@@ -97,7 +105,9 @@ def ordered(x: torch.Tensor, axis: int) -> torch.Tensor:
         return host.sort(x, axis, False)
     if x.is_complex():
         return torch.gather(x, axis, positions(x, axis))
-    return torch.sort(x, dim=axis)[0]
+    if x.is_floating_point():
+        return torch.sort(torch.where(torch.isnan(x), math.nan, x), dim=axis)[0]
+    return from_order(torch.sort(in_signed_order(x), dim=axis)[0], x.dtype)
 
 
 @implements(np.sort)

@@ -98,12 +98,12 @@ def loads_of_pairs() -> Iterator[None]:
     """
     patches = [(CppVecKernel, "load", _loading), (TilingSelect, "_select_tiling_indices", _along)]
     numbers = {"cpp.enable_tiling_heuristics": False, "cpp.enable_loop_tail_vec": False}
-    with patched(patches), inductor_config.patch(_known(numbers)):
+    with patched(patches), inductor_config.patch(known_options(numbers)):
         yield
 
 
-def _known(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those options that this torch has."""
+def known_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those of Inductor's options that this torch has."""
     return {name: value for name, value in options.items() if name in inductor_config._config}
 
 

@@ -37,7 +37,7 @@ from npaccel._torch_internals.added_zeros import zeros_added
 from npaccel._torch_internals.attention_patterns import no_attention_looked_for
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.complex_loads import loads_of_pairs
+from npaccel._torch_internals.complex_loads import known_options, loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
@@ -402,6 +402,11 @@ def _is_plain(metadata: Any, mutated: set[int]) -> bool:
     return True
 
 
+#: Triton's quotients of float32 are off by up to two last digits, and its numbers below the normal
+#: range are zeros, unless it's told otherwise.
+_AS_ON_A_CPU = {"eager_numerics.division_rounding": True, "eager_numerics.disable_ftz": True}
+
+
 @contextlib.contextmanager
 def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
     """Set Inductor up for npaccel while one graph compiles."""
@@ -414,6 +419,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
                 "autotune_local_cache": False,
                 "size_asserts": False,
                 "alignment_asserts": False,
+                **known_options(_AS_ON_A_CPU),
             }
         ),
         headers.flags_of_kernels(),
