@@ -227,15 +227,19 @@ def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
         return getattr(np, name).accumulate(x, axis, x.dtype)  # type: ignore[no-any-return]
 
 
-def _per_start(x: torch.Tensor, starts: torch.Tensor, name: str) -> Form:
+def _per_start(x: torch.Tensor, starts: torch.Tensor, name: str, axis: int) -> Form:
     to_bool = getattr(np, name) in _host_parts.SHORT
-    return (*x.shape[:-1], starts.shape[0]), torch.bool if to_bool else x.dtype
+    size = (*x.shape[:axis], starts.shape[0], *x.shape[axis + 1 :])
+    return size, torch.bool if to_bool else x.dtype
 
 
-@kernel("ufunc_reduceat(Tensor x, Tensor starts, str name) -> Tensor", _per_start)
-def ufunc_reduceat(x: Array, starts: Array, name: str) -> Array:
-    """Fold slices of the last axis with a ufunc, in the dtype of x; see `_host_parts.reduceat`."""
-    return _host_parts.reduceat(getattr(np, name), x, starts)
+@kernel("ufunc_reduceat(Tensor x, Tensor starts, str name, int axis) -> Tensor", _per_start)
+def ufunc_reduceat(x: Array, starts: Array, name: str, axis: int) -> Array:
+    """Fold slices of an axis, counted from the first, with a ufunc in the dtype of x.
+
+    See `_host_parts.reduceat`.
+    """
+    return _host_parts.reduceat(getattr(np, name), x, starts, axis)
 
 
 def _packed(x: torch.Tensor, _: str) -> Form:
@@ -375,6 +379,22 @@ def _tallied(_: torch.Tensor, size: Any) -> Form:
 def tally(place: Array, size: int) -> Array:
     """Count how often each number from 0 to size - 1 occurs; there are no others."""
     return np.bincount(place.reshape(-1), minlength=size)
+
+
+def _per_bin(_: torch.Tensor, edges: torch.Tensor, weights: torch.Tensor | None) -> Form:
+    return (edges.shape[0] - 1,), torch.int64 if weights is None else weights.dtype
+
+
+@kernel("histogram(Tensor x, Tensor edges, Tensor? weights) -> Tensor", _per_bin)
+def histogram(x: Array, edges: Array, weights: Array | None) -> Array:
+    """`numpy.histogram` of one axis between given edges: counts, or sums of the weights."""
+    try:
+        if weights is None:
+            return _host_parts.added(lambda part: np.histogram(part, edges)[0], x)
+        with np.errstate(all="ignore"):
+            return np.histogram(x, edges, weights=weights)[0]
+    except ValueError as error:
+        raise RuntimeError(refusal(error)) from error
 
 
 def _truths(x: torch.Tensor, *_: Any) -> Form:

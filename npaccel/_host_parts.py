@@ -125,28 +125,42 @@ def along_axis(function: Callable[..., Any], x: Array, axis: int, dtype: Any) ->
 SHORT = (np.logical_and, np.logical_or)
 
 
-def reduceat(ufunc: np.ufunc, x: Array, starts: Array) -> Array:
-    """Fold slices of the last axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
+def reduceat(ufunc: np.ufunc, x: Array, starts: Array, axis: int) -> Array:
+    """Fold slices of an axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
     if ufunc in SHORT:
-        return ufunc.reduceat(x, starts, -1, np.dtype(bool))
+        return ufunc.reduceat(x, starts, axis, np.dtype(bool))
     part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART
     slices = _slices(len(starts), math.prod(x.shape), part)
-    splits = len(slices) > 1 and starts[0] >= 0 and starts[-1] < x.shape[-1]
+    splits = len(slices) > 1 and starts[0] >= 0 and starts[-1] < x.shape[axis]
     if not splits or not (starts[1:] >= starts[:-1]).all():
         with np.errstate(all="ignore"):
-            return ufunc.reduceat(x, starts, -1, x.dtype)
-    out = np.empty((*x.shape[:-1], len(starts)), x.dtype)
+            return ufunc.reduceat(x, starts, axis, x.dtype)
+    before = (slice(None),) * axis
+    out = np.empty((*x.shape[:axis], len(starts), *x.shape[axis + 1 :]), x.dtype)
 
     def compute(part: slice) -> None:
         if part.stop == len(starts):
-            found = ufunc.reduceat(x, starts[part], -1, x.dtype)
+            found = ufunc.reduceat(x, starts[part], axis, x.dtype)
         else:  # The start after the last one ends the last slice; its own has one element.
-            given = x[..., : starts[part.stop] + 1]
-            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], -1, x.dtype)[..., :-1]
-        out[..., part] = found
+            given = x[(*before, slice(starts[part.stop] + 1))]
+            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], axis, x.dtype)
+            found = found[(*before, slice(-1))]
+        out[(*before, part)] = found
 
     _run(compute, slices)
     return out
 
 
-__all__ = ["PART", "along_axis", "elementwise", "in_blocks", "reduceat"]
+def added(count: Callable[[Array], Array], x: Array) -> Array:
+    """Add up what a function counts in the parts of an axis."""
+    slices = _slices(len(x), len(x))
+    found: dict[int, Array] = {}
+
+    def compute(part: slice) -> None:
+        found[part.start] = count(x[part])
+
+    _run(compute, slices)
+    return sum(found.values())  # type: ignore[return-value]
+
+
+__all__ = ["PART", "added", "along_axis", "elementwise", "in_blocks", "reduceat"]

@@ -81,18 +81,19 @@ def series(name: str, c: Array, x: Array, tensor: bool, dtype: str) -> Array:
         return np.asarray(function(x, c, tensor), dtype)
 
 
-def _columns(_: Any, x: torch.Tensor, degree: int) -> Form:
-    return (*x.shape, degree + 1), x.dtype
+def _functions(_: Any, x: torch.Tensor, degree: int) -> Form:
+    return (degree + 1, *x.shape), x.dtype
 
 
-@kernel("vander(str name, Tensor x, SymInt degree) -> Tensor", _columns)
+@kernel("vander(str name, Tensor x, SymInt degree) -> Tensor", _functions)
 def vander(name: str, x: Array, degree: int) -> Array:
-    """Return the values of a basis's functions, as `numpy.polynomial.polynomial.polyvander` does.
+    """Return the values of a basis's functions, one after the other.
 
-    x has a floating dtype and one dimension or more.
+    NumPy's own (`numpy.polynomial.polynomial.polyvander` and its like) have them along the last
+    axis, in the same memory. x has a floating dtype and one dimension or more.
     """
     with np.errstate(all="ignore"):
-        return attrgetter(name)(np.polynomial)(x, degree)  # type: ignore[no-any-return]
+        return np.moveaxis(attrgetter(name)(np.polynomial)(x, degree), -1, 0)
 
 
 def _padded(_: Any, __: Any, ___: Any, sizes: Sequence[Any], dtype: str) -> Form:

@@ -49,8 +49,13 @@ CALLS = {
     "ufunc_accumulate": (host.ufunc_accumulate, (X, "divide", 0), np.divide.accumulate(X, 0)),
     "ufunc_reduceat": (
         host.ufunc_reduceat,
-        (X, np.array([3, 0, 2]), "add"),
+        (X, np.array([3, 0, 2]), "add", 1),
         np.add.reduceat(X, [3, 0, 2], 1),
+    ),
+    "ufunc_reduceat of columns": (
+        host.ufunc_reduceat,
+        (X, np.array([2, 0, 1]), "add", 0),
+        np.add.reduceat(X, [2, 0, 1], 0),
     ),
     "polydiv": (
         host_series.polydiv,
@@ -68,6 +73,17 @@ CALLS = {
     "correlate complex": (host.correlate, (X[0] + 1j, X[1, :3] * 1j, "full"), SLID),
     "unique": (host.unique, (X // 0.5, True), np.unique(X // 0.5)),
     "bincount": (host.bincount, (np.array([3, 1, 1]), 6), np.array([0, 2, 0, 1, 0, 0])),
+    "weighted_bincount": (
+        host.weighted_bincount,
+        (np.array([3, 1, 1]), np.array([0.5, 1, 2]), 6),
+        np.bincount([3, 1, 1], [0.5, 1, 2], 6),
+    ),
+    "histogram": (host.histogram, (X[0], V - 1, None), np.histogram(X[0], V - 1)[0]),
+    "histogram of weights": (
+        host.histogram,
+        (X[0], V - 1, X[1]),
+        np.histogram(X[0], V - 1, weights=X[1])[0],
+    ),
     "poly": (host_series.poly, (X[0],), np.poly(X[0])),
     "eigvalsh": (linalg.eigvalsh, (X @ X.T, "U"), np.linalg.eigvalsh(X @ X.T, "U")),
     "svdvals": (linalg.svdvals, (X,), np.linalg.svdvals(X)),
@@ -108,7 +124,7 @@ CALLS = {
     "vander": (
         host_series.vander,
         ("hermite.hermvander", X, 4),
-        np.polynomial.hermite.hermvander(X, 4),
+        np.moveaxis(np.polynomial.hermite.hermvander(X, 4), -1, 0),
     ),
     "series_made": (
         host_series.series_made,

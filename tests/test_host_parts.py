@@ -99,11 +99,12 @@ STARTS = {
 def test_slices(ufunc, starts, threads):
     x = layouts()["flat"]
     x[2:-2] = np.abs(x[2:-2]) % 1 + 0.5
-    for array in (x, x[::-1], np.stack([x, x * 2])):
+    for array in (x, x[::-1], np.stack([x, x * 2]), np.stack([x, x * 2], -1)):
+        axis = array.shape.index(SIZE)
         with np.errstate(all="ignore"):
-            wanted = ufunc.reduceat(array, starts, -1)
+            wanted = ufunc.reduceat(array, starts, axis)
         np.testing.assert_array_equal(
-            _host_parts.reduceat(ufunc, array, starts), wanted, strict=True
+            _host_parts.reduceat(ufunc, array, starts, axis), wanted, strict=True
         )
     assert max(threads) == min(len(starts), 3) or len(starts) == 0
 
@@ -111,7 +112,14 @@ def test_slices(ufunc, starts, threads):
 @pytest.mark.parametrize("starts", [[0, SIZE], [-1, 0, 1], [0, 1, -SIZE, 7]])
 def test_starts_outside_raise_numpys_error(starts, threads):
     with pytest.raises(IndexError, match="out-of-bounds in add.reduceat"):
-        _host_parts.reduceat(np.add, np.ones(SIZE), np.array(starts))
+        _host_parts.reduceat(np.add, np.ones(SIZE), np.array(starts), 0)
+
+
+def test_counts_of_parts_are_added(threads):
+    x = layouts()["flat"]
+    found = _host_parts.added(lambda part: np.histogram(part, [-1, 0, 0.25, 9])[0], x)
+    np.testing.assert_array_equal(found, np.histogram(x, [-1, 0, 0.25, 9])[0], strict=True)
+    assert max(threads) == 3
 
 
 def test_calls_in_many_threads_at_once(threads):

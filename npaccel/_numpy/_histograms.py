@@ -170,6 +170,23 @@ def _flat_weights(weights: Any, x: torch.Tensor) -> torch.Tensor | None:
     return w.reshape(-1)
 
 
+def _counted(
+    x: torch.Tensor, edges: torch.Tensor, count: int | None, w: torch.Tensor | None
+) -> torch.Tensor:
+    """Return how many numbers are in each bin, or the sum of their weights."""
+    size = edges.shape[0] - 1
+    if count is None:
+        place = _edge_places(x, edges)
+        inside = (place >= 0) & (place < size)
+    else:
+        place = _even_places(x, edges, count)
+        inside = (x >= edges[0]) & (x <= edges[-1])
+    own = None if w is None else to_numpy(w.dtype)
+    w = w if own is None else cast(w, _WIDEST[own.kind])  # type: ignore[arg-type]
+    found = tally(torch.where(inside, place, size), size + 1, w)[:size]
+    return found if own is None else cast(found, own)
+
+
 @implements(np.histogram, note=UNCHECKED)
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
@@ -180,19 +197,13 @@ def histogram(
     x = x.reshape(-1)
     x = x.to(torch.uint8) if x.dtype == torch.bool else x
     edges, count = _edges(x, bins, range)
-    size = edges.shape[0] - 1
-    if count is None:
-        place = _edge_places(x, edges)
-        inside = (place >= 0) & (place < size)
-    else:
-        place = _even_places(x, edges, count)
-        inside = (x >= edges[0]) & (x <= edges[-1])
     own = None if w is None else to_numpy(w.dtype)
     if own == BOOL and count is None:
         np.add(np.zeros(0, INT64), 0, out=np.zeros(0, BOOL))  # raises: such sums stay integers
-    w = w if own is None else cast(w, _WIDEST[own.kind])  # type: ignore[arg-type]
-    found = tally(torch.where(inside, place, size), size + 1, w)[:size]
-    found = found if own is None else cast(found, own)
+    if count is None and host.worth(x, edges, *(() if w is None else (w,))):
+        found = host.histogram(x, edges, w)
+    else:
+        found = _counted(x, edges, count, w)
     if density:
         widths = cast(diff(edges), narrow(FLOAT64, [to_numpy(t.dtype) for t in (x, edges, found)]))
         found = call(np.true_divide, call(np.true_divide, found, widths), call(np.sum, found))

@@ -234,13 +234,14 @@ def _matrix(prefix: str) -> Callable[..., Any]:
         at = call(np.add, as_tensor(x), 0.0)
         at = at.reshape(1) if at.ndim == 0 else at
         if many(degree, at):
-            return host_series.vander(name_of(prefix, "{p}vander"), at, degree)
+            rows = host_series.vander(name_of(prefix, "{p}vander"), at, degree)
+            return torch.movedim(rows, 0, -1)
         columns = [at * 0 + 1]
         if degree:
             columns.append(first(at))
         for i in range(2, degree + 1):
             columns.append(following(at, columns[-1], columns[-2], i))
-        return torch.stack(columns, -1)
+        return torch.movedim(torch.stack(columns), 0, -1)  # as NumPy's lies in memory
 
     return matrix
 

@@ -445,11 +445,15 @@ def reduceat_ufunc(
     _check_rounding(ufunc, loop, target)
     position = _only_axis(axis, x.ndim)
     short = ufunc in _host_parts.SHORT and host.usable(x, starts)
-    last = torch.movedim(x if short else cast(x, loop), position, -1)
-    _check_indices(ufunc, indices, last.shape[-1])
-    result = torch.movedim(_fold_slices(ufunc, last, cast(starts, INT64)), -1, position)
-    if x.ndim <= 2 or x.is_contiguous():
-        result = result.contiguous()
+    given = x if short else cast(x, loop)
+    _check_indices(ufunc, indices, x.shape[position])
+    is_plain = x.ndim <= 2 or x.is_contiguous()
+    if is_plain and host.usable(given, starts):
+        result = host.ufunc_reduceat(given, cast(starts, INT64), ufunc.__name__, position)
+    else:
+        last = torch.movedim(given, position, -1)
+        result = torch.movedim(_fold_slices(ufunc, last, cast(starts, INT64)), -1, position)
+        result = result.contiguous() if is_plain else result
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
             f"provided out has shape {tuple(target.shape)}, the result of "
@@ -469,7 +473,7 @@ def _check_indices(ufunc: np.ufunc, indices: Any, size: Any) -> None:
 def _fold_slices(ufunc: np.ufunc, x: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
     fold = fold_of(ufunc, "reduceat")
     if host.usable(x, starts):
-        return host.ufunc_reduceat(x, starts, ufunc.__name__)
+        return host.ufunc_reduceat(x, starts, ufunc.__name__, x.ndim - 1)
     size = x.shape[-1]
     following = torch.cat([starts[1:], torch.full_like(starts[:1], size)])
     ends = torch.where(starts < following, following, starts + 1)

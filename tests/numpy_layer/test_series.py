@@ -1,5 +1,7 @@
 """Arithmetic and calculus of the series in numpy.polynomial against NumPy."""
 
+import operator
+
 import numpy as np
 import pytest
 import torch
@@ -397,3 +399,13 @@ def test_division_by_nothing_but_zeros_raises():
     jitted = npaccel.jit(divide, backend="eager")
     with pytest.raises(ZeroDivisionError):
         jitted(np.ones(20), np.zeros(9))
+
+
+@pytest.mark.parametrize("degree", [0, 3, 40])
+@pytest.mark.parametrize("name", ["polynomial.polyvander", "legendre.legvander"])
+def test_matrices_lie_in_memory_as_numpys(name, degree):
+    function = operator.attrgetter(name)(np.polynomial)
+    for x in (np.linspace(-1, 1, 7), np.linspace(-1, 1, 12).reshape(3, 4)):
+        expected = function(x, degree)
+        found = npaccel.jit(lambda x: function(x, degree), backend="eager", strict=True)(x)
+        assert found.strides == expected.strides
