@@ -32,3 +32,23 @@ def test_each_result_is_its_own(function, backend):
     for a, p, q in itertools.product(arrays, bools, bools):
         assert repr(jitted(a, p, q)) == repr(function(a, p, q))
     assert not jitted.report().fallbacks
+
+
+def extremes(a):
+    same, close = np.array_equal(a, a), np.allclose(a, a + 1)
+    highest = max(same, close)
+    return highest, min(close, True), max([close, close]), min(same, same), highest + same
+
+
+def test_extremes_of_pythons_bools_are_such_bools(backend):
+    jitted = npaccel.jit(extremes, backend=backend)
+    for a in (np.arange(3.0), np.array([]), np.array([np.inf])):
+        for _ in range(2):
+            assert repr(jitted(a)) == repr(extremes(a))
+    assert not jitted.report().fallbacks
+
+
+def test_extremes_of_a_python_bool_and_another_are_numpys():
+    jitted = npaccel.jit(lambda a: max(np.allclose(a, a), a.max() > 3), backend="eager")
+    with pytest.warns(npaccel.errors.PerformanceWarning, match="its type varies"):
+        assert jitted(np.arange(3.0)) is True

@@ -166,6 +166,12 @@ def extreme(function: Any, a: Any, b: Any) -> torch.Tensor:
     return torch.where(beyond, as_tensor(b, dtype), as_tensor(a, dtype))
 
 
+def extreme_bool(function: Any, a: Any, b: Any) -> torch.Tensor:
+    """Return ``min(a, b)`` or ``max(a, b)`` of Python's bools."""
+    combine = torch.logical_and if function is min else torch.logical_or
+    return combine(as_tensor(a), as_tensor(b))
+
+
 def extreme_of_numbers(function: Any, a: Any, b: Any) -> torch.Tensor:
     """Return ``min(a, b)`` or ``max(a, b)`` of Python's numbers, as a float64.
 

@@ -51,6 +51,8 @@ class Operation:
         without dimensions is one.
     may_share : bool
         Whether a result may share memory with the first argument.
+    of_python : bool
+        Whether a scalar is a number of Python's.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class Operation:
         function: Callable[..., Any],
         zero_d: Callable[..., bool],
         may_share: bool = False,
+        of_python: bool = False,
     ) -> None:
+        self.of_python = of_python
         self.name = name
         self.function = function
         self.zero_d = zero_d
@@ -105,7 +109,9 @@ def is_python_number(node: torch.fx.Node) -> bool:
     if not isinstance(node.target, Operation) or not is_scalar(node):
         return False
     row = _table.row_named(node.target.name)
-    return row is not None and row.zero_d == "python"
+    if row is None:
+        return node.target.of_python
+    return row.zero_d == "python"
 
 
 def stored_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

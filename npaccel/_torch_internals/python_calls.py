@@ -251,12 +251,26 @@ def _patch_extreme() -> None:
         if not _arrays([a, b]):
             chosen = _chosen(self.fn, tx, a.realize(), b.realize())
             return original_pair(self, tx, a, b) if chosen is None else chosen
+        if any(map(is_answer, (a.realize(), b.realize()))):
+            return _extreme_answer(self.fn, tx, a.realize(), b.realize())
         if active.pieces and (a.is_python_constant() or b.is_python_constant()):
             refuse(f"{self.fn.__name__}() of an array and a Python number", "", "its type varies")
         return emit(tx, _extreme(_python_functions.extreme, self.fn), [a, b], {})
 
     BuiltinVariable._call_min_max_binary = call_pair
     BuiltinVariable.call_min = BuiltinVariable.call_max = call
+
+
+def _extreme_answer(function: Any, tx: Any, a: Any, b: Any) -> Any:
+    """Return `min` or `max` of bools of Python's, of which NumPy computed one or both."""
+    for x in (a, b):
+        if not (is_answer(x) or (isinstance(x, ConstantVariable) and isinstance(x.value, bool))):
+            refuse(f"{function.__name__}() of a Python bool and another", "", "its type varies")
+    compute = functools.partial(_python_functions.extreme_bool, function)
+    operation = Operation(
+        f"python.{function.__name__}", compute, lambda node, flags: True, of_python=True
+    )
+    return emit(tx, operation, [a, b], {})
 
 
 def _chosen(function: Any, tx: Any, a: Any, b: Any) -> Any:
