@@ -1,5 +1,7 @@
 """Shapes: fixed at first, generic from the second on; never a cliff."""
 
+import itertools
+
 import numpy as np
 import pytest
 from comparing import assert_same
@@ -108,3 +110,15 @@ def test_many_signatures_end_in_numpy_with_a_warning():
     with pytest.warns(npaccel.errors.PerformanceWarning, match="were compiled already"):
         for k in range(40):
             agree(f, np.ones(3), k)
+
+
+def ranges(x, k):
+    return x[:1], np.arange(0, k, -1), np.arange(3, k, 2), np.arange(-1, len(x), -1), np.arange(k)
+
+
+def test_ranges_that_go_the_other_way_are_empty():
+    jitted = npaccel.jit(ranges, backend="eager", dynamic=True)
+    for k, n in itertools.product((-4, 0, 3, 9), (3, 8)):
+        for found, expected in zip(jitted(np.ones(n), k), ranges(np.ones(n), k), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert not jitted.report().fallbacks

@@ -307,7 +307,7 @@ def _check_method(method: str) -> None:
 def shaped_weights(
     weights: Any, x: torch.Tensor, axes: tuple[int, ...], all_axes: bool
 ) -> torch.Tensor:
-    """Return weights in the shape of the data."""
+    """Return weights with an axis for each of the data's, of size 1 where all have the same."""
     w = as_tensor(weights)
     if tuple(w.shape) == tuple(x.shape):
         return w
@@ -319,7 +319,7 @@ def shaped_weights(
         )
     w = w.permute(sorted(range(len(axes)), key=lambda i: axes[i]))
     shape = [x.shape[i] if i in axes else 1 for i in range(x.ndim)]
-    return w.reshape(shape).expand(x.shape)
+    return w.reshape(shape)
 
 
 @functools.cache
@@ -351,7 +351,7 @@ def _quantiles(
     if holds_here(data.shape[0] == 0, "there are no elements"):
         raise IndexError(f"index -1 is out of bounds for axis 0 with size {data.shape[0]}")
     if weights is not None:
-        spread = gathered(shaped_weights(weights, x, axes, axis is None), axes)
+        spread = gathered(shaped_weights(weights, x, axes, axis is None).expand(x.shape), axes)
         found = _weighted(data, spread, levels, skip)
         found = _with_nan(found, ordered(data, 0), skip)
     else:

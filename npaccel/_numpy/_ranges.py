@@ -31,7 +31,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import is_symbolic
-from npaccel._torch_internals.sizes import depends_on_data, holds_here, refuse_where
+from npaccel._torch_internals.sizes import depends_on_data, holds_here, refuse_where, surely
 
 
 @implements(np.arange)
@@ -53,7 +53,7 @@ def arange(
     length = _range_length(begin, end, delta)
     integers = all(isinstance(x, int | torch.SymInt) for x in (begin, end, delta))
     if integers and kind == np.int64:
-        last = end if is_symbolic(length) or length else begin
+        last = begin if surely(length == 0) else end
         return torch.arange(begin, last, delta, dtype=torch.int64, device=settings().device)
     if kind == BOOL and not is_symbolic(length) and length > 2:
         raise TypeError(

@@ -38,6 +38,7 @@ CALLS = {
     ),
     "average": (lambda a, w: np.average(a, weights=w), X, W * 0),
     "average of rows": (lambda a, w: np.average(a, 1, w), X.reshape(2, 3), np.eye(2, 3, -1)),
+    "average of nothing": (lambda a, w: np.average(a, 0, w), np.empty((0, 0)), np.empty(0)),
     "fweights": (lambda a, w: np.cov(a, fweights=w), X, WHOLE - 1),
     "aweights": (lambda a, w: np.cov(a, aweights=w), X, X - 1),
     "no weights": (lambda a, w: np.cov(a, aweights=w), X, X * 0),
