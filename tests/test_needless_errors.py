@@ -44,7 +44,9 @@ def between(a):
 
 def between_constants(a):
     places = np.array([-3, True, 2.5])
-    return np.interp(places, [0, 1, 3], [1, 5, -2]), a
+    late, none = np.arange(a.size) > 4, np.full(a.size, 1.0) > 3
+    extremes = np.maximum(none, late) + a, np.minimum(late, ~none) * a
+    return np.interp(places, [0, 1, 3], [1, 5, -2]), *extremes
 
 
 def unsigned(a):
@@ -87,6 +89,20 @@ def test_parts_of_what_is_short(size):
     a = np.arange(1.0, 1 + size)
     for one, other in zip(jitted(a), part_of_a_part(a), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_what_sympy_cannot_compare_is_left_to_the_code():
+    import sympy
+    import torch
+    from torch._inductor.index_propagation import SymPyOps, TypedExpr
+
+    from npaccel._torch_internals.needless_errors import no_needless_errors
+
+    truth, place = (TypedExpr(x, torch.int64) for x in (sympy.false, sympy.Symbol("i")))
+    with no_needless_errors():
+        for extreme in (SymPyOps.minimum, SymPyOps.maximum):
+            assert extreme(truth, place) is NotImplemented
+            assert extreme(place, TypedExpr(sympy.Integer(3), torch.int64)).expr.has(place.expr)
 
 
 def test_inductor_is_left_as_it_was():

@@ -8,13 +8,15 @@
   part of an array: it can't be proved not to be negative, though no size is.
 * `max(0, i - 1)` of a loop's variable in an index, as in the edges of a padded array: only
   symbols that are sizes have a range there.
+* The least and the largest of truth values, or of an index that SymPy isn't to simplify: it can't
+  compare them.
 * A write to a part of unsigned integers that were computed as signed ones: which element of the one
   is which of the other isn't said.
 
-Read from torch/utils/_sympy/value_ranges.py (SymPyValueRangeAnalysis.eq, where),
-torch/_inductor/ir.py (View.handle_negative_index, DtypeView), torch/_inductor/sizevars.py
-(_simplify_with_ranges) and torch/fx/experimental/symbolic_shapes.py (ShapeEnv.simplify) of 2.11
-and 2.13.
+Read from torch/utils/_sympy/value_ranges.py (SymPyValueRangeAnalysis.eq, where, min_or_max),
+torch/_inductor/ir.py (View.handle_negative_index, DtypeView), torch/_inductor/index_propagation.py
+(SymPyOps.minimum, maximum), torch/_inductor/sizevars.py (_simplify_with_ranges) and
+torch/fx/experimental/symbolic_shapes.py (ShapeEnv.simplify) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
+from torch._inductor.index_propagation import SymPyOps
 from torch._inductor.ir import BaseView, DtypeView, View
 from torch._inductor.sizevars import SizeVarAllocator
 from torch._inductor.virtualized import V
@@ -42,9 +45,12 @@ def no_needless_errors() -> Iterator[None]:
     places: tuple[tuple[Any, str, Any], ...] = (
         (SymPyValueRangeAnalysis, "eq", _equal),
         (SymPyValueRangeAnalysis, "where", _chosen),
+        (SymPyValueRangeAnalysis, "min_or_max", _extreme),
         (View, "handle_negative_index", _from_the_front),
         (SizeVarAllocator, "_simplify_with_ranges", _simplified),
         (BaseView, "make_reindexer", _reindexed),
+        (SymPyOps, "minimum", _compared),
+        (SymPyOps, "maximum", _compared),
     )
     with patched(places):
         yield
@@ -69,6 +75,14 @@ def _chosen(original: Any) -> Any:
         return original.__func__(known, one, other)
 
     return staticmethod(where)
+
+
+def _extreme(original: Any) -> Any:
+    def min_or_max(a: Any, b: Any, function: Any) -> Any:
+        is_bool = ValueRanges.wrap(a).is_bool or ValueRanges.wrap(b).is_bool
+        return _EITHER if is_bool else original.__func__(a, b, function)
+
+    return staticmethod(min_or_max)
 
 
 def _from_the_front(original: Any) -> Any:
@@ -106,6 +120,16 @@ def _simplified(original: Any) -> Any:
         return original(self, index, ranges)
 
     return simplify
+
+
+def _compared(original: Any) -> Any:
+    def extreme(one: Any, other: Any) -> Any:
+        try:
+            return original.__func__(one, other)
+        except ValueError:  # "is not comparable"; the code then compares what is computed.
+            return NotImplemented
+
+    return staticmethod(extreme)
 
 
 def _reindexed(original: Any) -> Any:
