@@ -290,3 +290,23 @@ def test_python_numbers_raise_what_python_raises(number, backend):
                     jitted(x, 3)
             else:
                 assert_same(jitted(x, 3), wanted, rtol=1e-12)
+
+
+def sums_of_bools(x, n, flag):
+    return (
+        sum([flag, n]),
+        x * sum((flag, n, flag)),
+        sum([x, flag]),
+        sum([flag, True]),
+        sum([1.5, flag]),
+    )
+
+
+def test_sums_of_bools_and_sizes():
+    jitted = npaccel.jit(sums_of_bools, backend="eager", dynamic=True, default_float="float64")
+    for n, flag in ((5, True), (7, False), (6, True)):
+        x = np.arange(float(n))
+        for found, expected in zip(jitted(x, n, flag), sums_of_bools(x, n, flag), strict=True):
+            assert type(found) is type(expected)
+            np.testing.assert_array_equal(found, expected)
+    assert not jitted.report().fallbacks

@@ -122,3 +122,16 @@ def test_ranges_that_go_the_other_way_are_empty():
         for found, expected in zip(jitted(np.ones(n), k), ranges(np.ones(n), k), strict=True):
             np.testing.assert_array_equal(found, expected)
     assert not jitted.report().fallbacks
+
+
+def rows_unless_empty(x):
+    part = x[2:, 2:9:-1]
+    return x[2:].sum() if part.size else np.var(x) + len(x)
+
+
+def test_sizes_with_a_factor_that_may_be_zero():
+    jitted = npaccel.jit(rows_unless_empty, backend="eager", dynamic=True, default_float="float64")
+    for shape in ((7, 12), (2, 5), (6, 4), (2, 13), (3, 1)):
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        np.testing.assert_allclose(jitted(x), rows_unless_empty(x))
+    assert not jitted.report().fallbacks

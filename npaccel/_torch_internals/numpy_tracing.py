@@ -55,6 +55,7 @@ from npaccel._torch_internals.numpy_frames import (
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar
 from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.quiet_logs import keep_quiet
+from npaccel._torch_internals.size_equations import patch_equations
 
 _RANDOM = "numpy.random."
 _install_lock = threading.Lock()
@@ -127,6 +128,7 @@ def install() -> None:
         python_numbers.patch_globals(active)
         python_numbers.patch_truth(active)
         python_numbers.patch_sizes(active)
+        patch_equations(active)
         python_calls.patch_python_functions()
         scipy_calls.patch_scipy_functions()
         jitted_calls.patch_methods()

@@ -19,8 +19,11 @@ from torch._dynamo import symbolic_convert
 from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
-from torch._dynamo.variables.functions import LocalGeneratorObjectVariable
-from torch._dynamo.variables.lists import BaseListVariable
+from torch._dynamo.variables.functions import (
+    LocalGeneratorObjectVariable,
+    PolyfilledFunctionVariable,
+)
+from torch._dynamo.variables.lists import BaseListVariable, ListVariable, TupleVariable
 from torch._dynamo.variables.misc import ExceptionVariable
 from torch._dynamo.variables.tensor import (
     NumpyNdarrayVariable,
@@ -88,6 +91,7 @@ def patch_python_functions() -> None:
     _patch_math()
     _patch_contains()
     _patch_count()
+    _patch_sum()
     _patch_errors()
     _patch_generators()
 
@@ -215,6 +219,23 @@ def _as_whole(variable: Any) -> Any:
     if isinstance(variable, ConstantVariable) and isinstance(variable.value, bool):
         return ConstantVariable.create(int(variable.value))
     return variable
+
+
+def _patch_sum() -> None:
+    """Add bools as ints, which they are once 0 is added.
+
+    Symbols of sizes take them for conditions.
+    """
+    original = PolyfilledFunctionVariable.call_function
+
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if self.fn is sum and active.depth and len(args) == 1 and not kwargs:
+            items = args[0].realize()
+            if isinstance(items, ListVariable | TupleVariable):
+                args = [TupleVariable([_as_whole(item.realize()) for item in items.items])]
+        return original(self, tx, args, kwargs)
+
+    PolyfilledFunctionVariable.call_function = call_function
 
 
 def _is_number(variable: Any) -> bool:

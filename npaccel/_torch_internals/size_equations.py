@@ -1,0 +1,37 @@
+"""Let torch solve equations of sizes without dividing by what may be zero.
+
+An array of ``n - 2`` rows and ``max(0, ...)`` columns may be empty for two reasons. torch writes
+the product as ``n * k - 2 * k == 0``, divides by k, and takes n for 2 from there on: it fails where
+n is another number, and compiles for one number what the guard lets others in for.
+
+Read from torch/utils/_sympy/solve.py and torch/fx/experimental/symbolic_shapes.py
+(ShapeEnv._refine_ranges) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+from torch.fx.experimental import symbolic_shapes
+
+__all__ = ["patch_equations"]
+
+
+def patch_equations(active: Any) -> None:
+    """Leave sizes unsolved whose factor may be zero, while npaccel traces."""
+    original = symbolic_shapes.try_solve
+
+    def try_solve(expr: Any, thing: Any, *args: Any, **kwargs: Any) -> Any:
+        if active.depth and _may_divide_by_zero(expr, thing):
+            return None
+        return original(expr, thing, *args, **kwargs)
+
+    symbolic_shapes.try_solve = try_solve
+
+
+def _may_divide_by_zero(expr: Any, thing: Any) -> bool:
+    if not isinstance(expr, sympy.Eq | sympy.Ne):
+        return False
+    factor = sympy.expand(expr.lhs - expr.rhs).coeff(thing)
+    return bool(factor.free_symbols) and not factor.is_nonzero
