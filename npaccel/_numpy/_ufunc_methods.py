@@ -445,6 +445,7 @@ def reduceat_ufunc(
     _check_rounding(ufunc, loop, target)
     position = _only_axis(axis, x.ndim)
     short = ufunc in _host_parts.SHORT and host.usable(x, starts)
+    fold = fold_of(ufunc, "reduceat")
     given = x if short else cast(x, loop)
     _check_indices(ufunc, indices, x.shape[position])
     is_plain = x.ndim <= 2 or x.is_contiguous()
@@ -452,7 +453,7 @@ def reduceat_ufunc(
         result = host.ufunc_reduceat(given, cast(starts, INT64), ufunc.__name__, position)
     else:
         last = torch.movedim(given, position, -1)
-        result = torch.movedim(_fold_slices(ufunc, last, cast(starts, INT64)), -1, position)
+        result = torch.movedim(_fold_slices(ufunc, fold, last, cast(starts, INT64)), -1, position)
         result = result.contiguous() if is_plain else result
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
@@ -470,8 +471,9 @@ def _check_indices(ufunc: np.ufunc, indices: Any, size: Any) -> None:
             )
 
 
-def _fold_slices(ufunc: np.ufunc, x: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-    fold = fold_of(ufunc, "reduceat")
+def _fold_slices(
+    ufunc: np.ufunc, fold: Fold, x: torch.Tensor, starts: torch.Tensor
+) -> torch.Tensor:
     if host.usable(x, starts):
         return host.ufunc_reduceat(x, starts, ufunc.__name__, x.ndim - 1)
     size = x.shape[-1]
