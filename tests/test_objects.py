@@ -359,3 +359,20 @@ def test_lists_that_are_read_as_well():
     for _ in range(4):
         assert_same(compiled(ours, one), f(theirs, other))
         assert_same([ours.history, one], [theirs.history, other])
+
+
+def one_object_after_a_break(c):
+    v = c.real
+    w = np.real_if_close(v)  # NumPy runs it, and gives v itself.
+    v += 1
+    return w is v, v is c, c * 2
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+def test_what_gives_its_argument_back_is_one_object_after_a_break():
+    jitted = npaccel.jit(one_object_after_a_break, backend="eager")
+    for c in (np.arange(3.0), np.arange(3) + 1j):
+        for _ in range(2):
+            found, expected = jitted(c.copy()), one_object_after_a_break(c.copy())
+            assert found[:2] == expected[:2]
+            np.testing.assert_array_equal(found[2], expected[2])

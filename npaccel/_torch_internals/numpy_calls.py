@@ -84,7 +84,20 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
     if isinstance(found, NumpyNdarrayVariable) and is_surely_new(proxy.node):
         return _copied(tx, found)
     note_view(found, operation.name, args, kwargs)
-    return _copied_scalar(tx, found) if copied_out else found
+    return _copied_scalar(tx, found) if copied_out else _given_back(found, args)
+
+
+def _given_back(found: Any, args: Sequence[Any]) -> Any:
+    """Return the argument itself where a call gives it back, as ``a.real`` of real numbers.
+
+    Two variables would be two arrays where they leave the graph.
+    """
+    for arg in args if isinstance(found, NumpyNdarrayVariable) else ():
+        given = _realized(arg)
+        if isinstance(given, NumpyNdarrayVariable) and example_of(given) is example_of(found):
+            same = is_scalar_variable(given) == is_scalar_variable(found)
+            return given if same else found
+    return found
 
 
 def check_stores(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
