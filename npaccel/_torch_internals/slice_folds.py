@@ -119,7 +119,7 @@ def _fits(node: Any) -> bool:
     of_floats = x.get_dtype().is_floating_point
     return (
         has_vectors()
-        and node.constant_args[-1] in (_OF_FLOATS if of_floats else _FOLDS)
+        and node.constant_args[0] in (_OF_FLOATS if of_floats else _FOLDS)
         and x.get_dtype() in TYPES
         and starts.get_dtype() == torch.int64
         and [list(part.get_stride()) for part in node.inputs] == [[1], [1]]
@@ -132,7 +132,7 @@ def folding(kind: str, ufunc: str) -> str:
 
 
 def _write(wrapper: Any, node: Any) -> None:
-    name, ufunc = node.get_name(), node.constant_args[-1]
+    name, ufunc = node.get_name(), node.constant_args[0]
     x, starts = (part.codegen_reference() for part in node.inputs)
     dtype = node.inputs[0].get_dtype()
     kind = TYPES[dtype]
@@ -152,7 +152,8 @@ def _write(wrapper: Any, node: Any) -> None:
         f"{name} = empty_strided_cpu({name}_shape, (1,), {dtype})",
         f"{name}_outside = empty_strided_cpu((1,), (1,), torch.int64)",
         f"{kernel}({x}, {starts}, {name}, {name}_outside, {x}.size(0), {starts}.size(0))",
-        f"if {name}_outside.item(): {by_numpy}.ufunc_reduceat({x}, {starts}, {ufunc!r})  # raises",
+        f"if {name}_outside.item():",
+        f"    {by_numpy}.ufunc_reduceat({x}, {starts}, {ufunc!r}, 0)  # raises",
     ):
         wrapper.writeline(line)
 
