@@ -596,4 +596,6 @@ def as_numpy_error(error: BaseException) -> Exception | None:
         return ValueError(str(error).splitlines()[0])
     if "out of bounds" in str(error):
         return IndexError(str(error).splitlines()[0])
+    if "must match the size of tensor" in str(error):
+        return ValueError(f"operands could not be broadcast together: {error}")
     return None

@@ -332,3 +332,14 @@ def test_constants_and_types():
 def test_questions_about_lists_of_arrays():
     check(lambda a: a * np.ndim([a, a]) + np.shape([a, [1.0] * 6])[1] + np.iterable((a, 1)), X)
     check(lambda a: a.astype(np.result_type(a, *[np.float32(1), 2])), X)
+
+
+def test_sizes_of_the_data_that_do_not_fit_raise_numpys_error():
+    def close(b, c):
+        ordered = np.sort(c)[::-1]
+        return np.allclose(b, ordered[ordered <= 3])
+
+    jitted = npaccel.jit(close, backend="eager", dynamic=True)
+    assert jitted(np.ones(4), np.ones(4)) is True
+    with pytest.raises(ValueError, match=r"could not be broadcast together with shapes \(3,\)"):
+        jitted(np.ones(3), np.ones(42))
