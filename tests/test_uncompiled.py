@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from comparing import assert_same, check
 
 import npaccel
-from npaccel import errors
+from npaccel import _results, errors
 
 X = np.arange(6.0)
 M = np.random.default_rng(0).random((3, 3))
@@ -334,12 +335,11 @@ def test_questions_about_lists_of_arrays():
     check(lambda a: a.astype(np.result_type(a, *[np.float32(1), 2])), X)
 
 
-def test_sizes_of_the_data_that_do_not_fit_raise_numpys_error():
-    def close(b, c):
-        ordered = np.sort(c)[::-1]
-        return np.allclose(b, ordered[ordered <= 3])
-
-    jitted = npaccel.jit(close, backend="eager", dynamic=True)
-    assert jitted(np.ones(4), np.ones(4)) is True
-    with pytest.raises(ValueError, match=r"could not be broadcast together with shapes \(3,\)"):
-        jitted(np.ones(3), np.ones(42))
+def test_torchs_error_for_sizes_that_do_not_fit_is_numpys():
+    with pytest.raises(RuntimeError) as caught:
+        torch.ones(3) + torch.ones(42)
+    found = _results.as_numpy_error(caught.value)
+    with pytest.raises(ValueError, match="could not be broadcast together") as expected:
+        np.ones(3) + np.ones(42)
+    assert type(found) is expected.type
+    assert "could not be broadcast together" in str(found)
