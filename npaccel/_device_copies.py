@@ -22,6 +22,11 @@ def is_host(device: torch.device | str) -> bool:
     return torch.device(device).type == "cpu"
 
 
+def extent(tensor: torch.Tensor) -> int:
+    """How many elements lie between the first and the last of a tensor, both counted."""
+    return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+
+
 def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Copy a tensor to a device, with its strides.
 
@@ -44,9 +49,9 @@ def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
         return torch.empty_strided(size, strides, dtype=tensor.dtype, device=device)
     first = tuple(1 if s == 0 else n for n, s in zip(size, strides, strict=True))
     parts = tensor.as_strided(first, strides)
-    extent = 1 + sum((n - 1) * s for n, s in zip(size, strides, strict=True))
-    if extent < parts.numel():  # As windows over an array.
-        return tensor.as_strided((extent,), (1,)).to(device, copy=True).as_strided(size, strides)
+    count = extent(tensor)
+    if count < parts.numel():  # As windows over an array.
+        return tensor.as_strided((count,), (1,)).to(device, copy=True).as_strided(size, strides)
     made = torch.empty_strided(first, strides, dtype=tensor.dtype, device=device)
     return made.copy_(parts).as_strided(size, strides)
 
@@ -109,8 +114,7 @@ def _fetch_together(results: list[Any], group: Sequence[int]) -> None:
 
 def _end(tensor: torch.Tensor) -> int:
     """Where a tensor ends in its storage, in bytes."""
-    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return int(tensor.storage_offset() + last + 1) * tensor.itemsize
+    return int(tensor.storage_offset() + extent(tensor)) * tensor.itemsize
 
 
 def _place(

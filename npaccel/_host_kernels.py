@@ -32,7 +32,7 @@ from npaccel._host_operators import (
     several,
     writing,
 )
-from npaccel._results import refusal
+from npaccel._results import refusing
 
 #: What rows ask before they call a kernel.
 usable = _host_operators.usable
@@ -388,13 +388,10 @@ def _per_bin(_: torch.Tensor, edges: torch.Tensor, weights: torch.Tensor | None)
 @kernel("histogram(Tensor x, Tensor edges, Tensor? weights) -> Tensor", _per_bin)
 def histogram(x: Array, edges: Array, weights: Array | None) -> Array:
     """`numpy.histogram` of one axis between given edges: counts, or sums of the weights."""
-    try:
+    with refusing(ValueError), np.errstate(all="ignore"):
         if weights is None:
             return _host_parts.added(lambda part: np.histogram(part, edges)[0], x)
-        with np.errstate(all="ignore"):
-            return np.histogram(x, edges, weights=weights)[0]
-    except ValueError as error:
-        raise RuntimeError(refusal(error)) from error
+        return np.histogram(x, edges, weights=weights)[0]
 
 
 def _truths(x: torch.Tensor, *_: Any) -> Form:
@@ -422,10 +419,8 @@ def weighted_bincount(x: Array, weights: Array, minlength: int) -> Array:
 
 
 def _counted_by_numpy(x: Array, weights: Array | None, minlength: int) -> Array:
-    try:
+    with refusing(ValueError):
         return np.bincount(x, weights, minlength)
-    except ValueError as error:
-        raise RuntimeError(refusal(error)) from error
 
 
 @kernel("round_number(Tensor x, int digits) -> Tensor", _like)

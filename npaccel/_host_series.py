@@ -14,7 +14,7 @@ import torch
 
 from npaccel._host_operators import Array, Form, kernel
 from npaccel._host_parts import in_blocks
-from npaccel._results import refusal
+from npaccel._results import refusing
 
 
 def _one_more(x: torch.Tensor) -> Form:
@@ -126,11 +126,8 @@ def series_made(
     RuntimeError
         If a divisor is zero; NumPy itself raises for it.
     """
-    try:
-        with np.errstate(all="ignore"):
-            found = attrgetter(name)(np.polynomial)(*given, *numbers)
-    except ZeroDivisionError as error:
-        raise RuntimeError(refusal(error)) from error
+    with refusing(ZeroDivisionError), np.errstate(all="ignore"):
+        found = attrgetter(name)(np.polynomial)(*given, *numbers)
     out, start = np.zeros(sum(sizes), dtype), 0
     for part, size in zip(found if isinstance(found, tuple) else (found,), sizes, strict=True):
         out[start : start + min(len(part), size)] = part[:size]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -451,8 +452,7 @@ def _span_of_tensor(t: torch.Tensor) -> tuple[int, int]:
     start = t.data_ptr()
     if t.is_contiguous():
         return start, start + t.nbytes
-    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
-    return start, start + (last + 1) * t.element_size()
+    return start, start + _device_copies.extent(t) * t.element_size()
 
 
 def falsely_shared(outputs: Sequence[Any], memory: Sequence[int | None]) -> tuple[int, ...]:
@@ -511,6 +511,15 @@ REFUSED = "NumPy doesn't take these values: "
 def refusal(error: Exception) -> str:
     """Return what compiled code raises where NumPy raises an error for values."""
     return f"Runtime assertion failed: {REFUSED}{error}"
+
+
+@contextlib.contextmanager
+def refusing(kind: type[Exception]) -> Iterator[None]:
+    """Raise what compiled code raises for an error of NumPy's about values."""
+    try:
+        yield
+    except kind as error:
+        raise RuntimeError(refusal(error)) from error
 
 
 #: How the user's own assertions begin in compiled code.

@@ -272,7 +272,7 @@ def _write_back(plan: Plan) -> list[str]:
 
 def is_copied(item: InputPlan, plan: Plan) -> bool:
     """Whether the compiled code works on a copy of an input."""
-    return item.how in COPYING or item.narrow or is_moved(item, plan)
+    return not keeps_memory(item) or is_moved(item, plan)
 
 
 def is_moved(item: InputPlan, plan: Plan) -> bool:

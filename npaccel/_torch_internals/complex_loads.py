@@ -20,7 +20,7 @@ from torch._inductor.codegen import cpp
 from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, TilingSelect, cexpr_index
 from torch._inductor.virtualized import V
 
-from npaccel._torch_internals.patching import patched
+from npaccel._torch_internals.patching import known_options, patched
 
 __all__ = ["loads_of_pairs"]
 
@@ -98,13 +98,8 @@ def loads_of_pairs() -> Iterator[None]:
     """
     patches = [(CppVecKernel, "load", _loading), (TilingSelect, "_select_tiling_indices", _along)]
     numbers = {"cpp.enable_tiling_heuristics": False, "cpp.enable_loop_tail_vec": False}
-    with patched(patches), inductor_config.patch(known_options(numbers)):
+    with patched(patches), inductor_config.patch(known_options(inductor_config, numbers)):
         yield
-
-
-def known_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those of Inductor's options that this torch has."""
-    return {name: value for name, value in options.items() if name in inductor_config._config}
 
 
 def _along(original: Any) -> Any:

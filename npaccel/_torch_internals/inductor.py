@@ -37,7 +37,7 @@ from npaccel._torch_internals.added_zeros import zeros_added
 from npaccel._torch_internals.attention_patterns import no_attention_looked_for
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.complex_loads import known_options, loads_of_pairs
+from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
@@ -58,6 +58,7 @@ from npaccel._torch_internals.needless_errors import no_needless_errors
 from npaccel._torch_internals.number_folds import numbers_folded
 from npaccel._torch_internals.overlaps import reads_before_writes
 from npaccel._torch_internals.pair_stores import stores_of_pairs
+from npaccel._torch_internals.patching import known_options
 from npaccel._torch_internals.provenance import observed
 from npaccel._torch_internals.roundings import all_roundings
 from npaccel._torch_internals.row_extremes import row_extremes_by_kernels
@@ -419,7 +420,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
                 "autotune_local_cache": False,
                 "size_asserts": False,
                 "alignment_asserts": False,
-                **known_options(_AS_ON_A_CPU),
+                **known_options(inductor_config, _AS_ON_A_CPU),
             }
         ),
         headers.flags_of_kernels(),

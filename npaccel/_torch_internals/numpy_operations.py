@@ -106,12 +106,7 @@ def is_scalar(node: torch.fx.Node) -> bool:
 
 def is_python_number(node: torch.fx.Node) -> bool:
     """Whether NumPy has a number of Python's where a graph has this node: `np.allclose`."""
-    if not isinstance(node.target, Operation) or not is_scalar(node):
-        return False
-    row = _table.row_named(node.target.name)
-    if row is None:
-        return node.target.of_python
-    return row.zero_d == "python"
+    return isinstance(node.target, Operation) and node.target.of_python and is_scalar(node)
 
 
 def stored_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -192,7 +187,8 @@ def row_operation(row: _table.Row) -> Operation:
     def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
         return always or bool(keeps and flags and flags[0])
 
-    return Operation(row.name, row.implementation, zero_d, not always)
+    of_python = row.zero_d == "python"
+    return Operation(row.name, row.implementation, zero_d, not always, of_python)
 
 
 def method_operation(row: _table.Row, name: str) -> Operation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -27,4 +27,9 @@ def patched(patches: Sequence[tuple[Any, str, Callable[[Any], Any]]]) -> Iterato
             setattr(owner, name, original)
 
 
-__all__ = ["patched"]
+def known_options(config: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options that a configuration has in this version of torch."""
+    return {name: value for name, value in options.items() if name in config._config}
+
+
+__all__ = ["known_options", "patched"]
