@@ -84,13 +84,17 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
     if isinstance(found, NumpyNdarrayVariable) and is_surely_new(proxy.node):
         return _copied(tx, found)
     note_view(found, operation.name, args, kwargs)
-    return _copied_scalar(tx, found) if copied_out else _given_back(found, args)
+    if copied_out:
+        return _copied_scalar(tx, found)
+    givable = args if operation.may_share else stored_to(operation.name, args, kwargs)
+    return _given_back(found, givable)
 
 
 def _given_back(found: Any, args: Sequence[Any]) -> Any:
     """Return the argument itself where a call gives it back, as ``a.real`` of real numbers.
 
-    Two variables would be two arrays where they leave the graph.
+    Two variables would be two arrays where they leave the graph. Calls that make a new array,
+    or a new number, never give one back: a fault of such a call must stay at its line.
     """
     for arg in args if isinstance(found, NumpyNdarrayVariable) else ():
         given = _realized(arg)
