@@ -349,6 +349,23 @@ def test_forms_of_attention_are_left_to_torch_compile():
     assert found["theirs"][1] > found["ours"][1] > 0
 
 
+def test_rules_of_dtypes_are_made_again_for_new_operations(monkeypatch):
+    from torch._inductor import dtype_propagation, utils
+
+    from npaccel._torch_internals.dtype_rules import dtype_rules_made_once
+
+    rules = dtype_propagation.DtypePropagationOpsHandler
+    kind = torch._prims_common.ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
+    with dtype_rules_made_once():
+        del rules().sin
+        assert not hasattr(rules(), "sin")  # It wasn't made again.
+        rule = utils.OpDtypeRule(kind, torch.int8)
+        monkeypatch.setitem(utils.op_dtype_propagation_rules, "of_tests", rule)
+        assert rules().of_tests(1.0) == torch.int8
+    assert rules().sin is not None
+    del rules().of_tests
+
+
 def test_thresholds_of_fusion_are_inductors():
     from torch._inductor import config
 

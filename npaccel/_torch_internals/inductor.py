@@ -39,6 +39,7 @@ from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
+from npaccel._torch_internals.dtype_rules import dtype_rules_made_once
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
 from npaccel._torch_internals.element_functions import element_functions_inlined
@@ -450,6 +451,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         loops_shared_by_size(),
         vectorized_by_gcc(),
         checks_ahead_of_loads(),
+        dtype_rules_made_once(),
     )
     with contextlib.ExitStack() as stack:
         for part in parts:
