@@ -349,6 +349,33 @@ def test_forms_of_attention_are_left_to_torch_compile():
     assert found["theirs"][1] > found["ours"][1] > 0
 
 
+def step(x):
+    return (x + 1) * (0.5 - x)
+
+
+def deep(x):
+    x = step(step(step(step(x))))
+    x = step(step(step(step(x))))
+    return step(step(step(step(x))))
+
+
+@pytest.mark.inductor
+def test_what_is_used_twice_is_traced_once(monkeypatch):
+    """Twelve steps have 36 operations; 12,285 where each use is traced with all it's made of."""
+    from torch._inductor.loop_body import CountOps
+
+    counted = []
+    original = CountOps._default
+
+    def count(self, name, args, kwargs):
+        counted.append(name)
+        return original(self, name, args, kwargs)
+
+    monkeypatch.setattr(CountOps, "_default", count)
+    assert_same(npaccel.jit(deep, cache=False)(X / 8), deep(X / 8))
+    assert 36 <= len(counted) < 100
+
+
 def test_rules_of_dtypes_are_made_again_for_new_operations(monkeypatch):
     from torch._inductor import dtype_propagation, utils
 

@@ -67,6 +67,7 @@ from npaccel._torch_internals.shared_loops import loops_shared_by_size
 from npaccel._torch_internals.shared_masks import with_shared_masks
 from npaccel._torch_internals.slice_folds import slices_folded_by_kernels
 from npaccel._torch_internals.stored_values import computed_once
+from npaccel._torch_internals.values_traced_once import values_traced_once
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 from npaccel.errors import CompilerNotFoundError
 
@@ -452,6 +453,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         vectorized_by_gcc(),
         checks_ahead_of_loads(),
         dtype_rules_made_once(),
+        values_traced_once(),
     )
     with contextlib.ExitStack() as stack:
         for part in parts:
