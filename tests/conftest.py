@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-#: Of so many tests that carry the marker `sampled` one runs, without NPACCEL_TEST_SWEEP.
+#: Of so many tests that carry the marker `sampled` one runs, without NPACCEL_TEST_SWEEP: of those
+#: of one function, or of a module's where a function has fewer.
 SAMPLED = 3
 # Set before anything imports npaccel, which reads it once. The workers of
 # pytest-xdist inherit the controller's folder: the cache is made to be shared.
@@ -50,24 +51,32 @@ def pytest_collection(session):
 def pytest_collection_modifyitems(config, items):
     """Refuse names that differ between the workers: they stop with all tests undone.
 
-    And leave two of three of a module's tests that carry `sampled` out.
+    And leave two of three tests that carry `sampled` out.
     """
     named = [item.nodeid for item in items if re.search(r" at 0x[0-9a-fA-F]+", item.nodeid)]
     if named:
         raise pytest.UsageError(f"addresses in names of tests, which need `ids=`: {named[:3]}")
     if os.environ.get("NPACCEL_TEST_SWEEP"):
         return
+    sampled = [item for item in items if item.get_closest_marker("sampled")]
+    of_function = collections.Counter(function_of(item) for item in sampled)
     seen = collections.Counter()
     left_out = []
-    for item in items:
-        if item.get_closest_marker("sampled"):
-            if seen[item.path] % SAMPLED:
-                left_out.append(item)
-            seen[item.path] += 1
+    for item in sampled:
+        function = function_of(item)
+        group = item.path if of_function[function] < SAMPLED else function
+        if seen[group] % SAMPLED:
+            left_out.append(item)
+        seen[group] += 1
     if len(items) > SAMPLED:  # What is asked for by its name runs.
         config.hook.pytest_deselected(items=left_out)
         dropped = set(left_out)
         items[:] = [item for item in items if item not in dropped]
+
+
+def function_of(item):
+    """Return the name of a test without its parameters."""
+    return item.nodeid.partition("[")[0]
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ def strided(a, b, flags):
     return out, a.T + a.T, a[::-1] + b[:, ::-1]
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])

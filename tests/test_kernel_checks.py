@@ -50,6 +50,7 @@ def outcome(function, x, i):
         return type(error), None, x
 
 
+@pytest.mark.sampled
 @pytest.mark.inductor
 @pytest.mark.parametrize("number", range(len(FUNCTIONS)))
 def test_errors_in_threads_are_numpys(number):

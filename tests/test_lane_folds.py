@@ -29,6 +29,7 @@ def rows(dtype, count, length):
     return rng.integers(info.min, info.max, (count, length), dtype=dtype, endpoint=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.inductor
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows(dtype):

@@ -59,6 +59,7 @@ def unsigned(a):
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dynamic", [True, False])
 @pytest.mark.parametrize(
     "function",

@@ -77,6 +77,7 @@ def moves_alone(z, w):
     return y, v, z.T.copy(), np.roll(w, 2), w[k], w.conj(), np.zeros_like(w), z.imag.copy()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("dynamic", [True, False])
 def test_elements_that_are_only_moved(dtype, dynamic):
@@ -164,9 +165,10 @@ np.add.at(z, k, z[:3] * 2); z[:, 3] = np.trace(z * 2)
 """.strip().splitlines()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("dtype", "local", "dynamic"),
-    [("F", False, True), ("D", True, None)],
+    [("D", True, None), ("F", False, True)],
 )
 def test_statements(dtype, local, dynamic):
     run = together(STATEMENTS, local, ("k", "c"))
@@ -181,6 +183,7 @@ def test_statements(dtype, local, dynamic):
         np.testing.assert_allclose(*pair, tolerance, tolerance, err_msg=text)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "view",
     [

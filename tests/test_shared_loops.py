@@ -49,6 +49,7 @@ def three_axes(x):
     return y, x.max(axis=1), x.transpose(2, 0, 1) + 1
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.parametrize(

@@ -218,6 +218,7 @@ def random_rolls(rng):
     return shape, rolls
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(30))
 def test_random_rolls(seed):
     rng = np.random.default_rng(seed)

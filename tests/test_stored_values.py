@@ -46,6 +46,7 @@ def source(monkeypatch):
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
     ("function", "called"),

@@ -95,6 +95,7 @@ def of_bytes(small, narrow, x, flags):
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])

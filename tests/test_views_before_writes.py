@@ -30,6 +30,7 @@ def flattened_twice(c, b):
     return some, np.take(c, [0, 5, 9])
 
 
+@pytest.mark.sampled
 @pytest.mark.inductor
 @pytest.mark.parametrize("as_pairs", [True, False])
 @pytest.mark.parametrize("function", [rest_and_largest, rest_alone, flattened_twice])

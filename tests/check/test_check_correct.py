@@ -28,6 +28,7 @@ def test_nothing_is_found(function, args, kwargs, default_float):
     check_correct(function, args, kwargs, default_float, "eager")
 
 
+@pytest.mark.sampled
 @pytest.mark.inductor
 @pytest.mark.parametrize(
     ("function", "args", "kwargs"), COMPILED, ids=lambda v: getattr(v, "__name__", "")

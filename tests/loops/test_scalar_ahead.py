@@ -261,6 +261,7 @@ def random_source(draw):
     return "\n".join([*lines, "    return (k,)", ""])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(12))
 def test_random_subscripts(seed):
     draw = random.Random(seed)

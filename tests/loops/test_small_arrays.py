@@ -176,6 +176,7 @@ def test_programs(function, args):
     assert (run(text, named(function, args)) != "array code") == taken
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seeds", [range(i, i + 200) for i in range(0, 600, 200)], ids=str)
 def test_random_programs(seeds):
     """Their code is run by Python, which takes no time to compile it."""

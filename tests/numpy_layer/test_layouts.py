@@ -60,7 +60,6 @@ def mixed(c, f, t, n):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
 def test_results_of_compiled_code_lie_as_numpys(backend, dynamic):
     jitted = npaccel.jit(mixed, backend=backend, default_float="float64", dynamic=dynamic)
     for sizes in [(3, 4, 5), (6, 5, 3)][: 1 + dynamic]:

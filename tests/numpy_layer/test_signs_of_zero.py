@@ -66,7 +66,6 @@ def signs(results):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
 def test_signs_of_zero(function, backend):
     def of_all_dtypes(*pairs):
         return [function(a, b) for a, b in pairs]

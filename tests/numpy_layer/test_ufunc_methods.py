@@ -179,6 +179,7 @@ def test_narrowed_reductions():
         assert reduce(np.add, whole, dtype="f8").dtype == torch.float64
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ufunc", FOLDING, ids=name)
 def test_folds_trace_with_symbolic_sizes(ufunc):
     codes = [c for c in ("l", "d", "I") if any(t.startswith(c * 2) for t in ufunc.types)]
