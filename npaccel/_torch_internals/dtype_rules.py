@@ -4,7 +4,7 @@ The table is meant to be one object for a process, but Python calls the construc
 gives back each time it's asked for: two hundred entries for every operation that code is generated
 for, a twentieth of the time that a graph takes before the C++ compiler runs.
 
-Read from torch/_inductor/dtype_propagation.py (DtypePropagationOpsHandler) of 2.11 and 2.13.
+Read from torch/_inductor/dtype_propagation.py (DtypePropagationOpsHandler) of 2.13.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ needed 20 s for `a // b // a` of floats. Here an operand gives what it gave befo
 tracer at the same index, so that the generator is given each part once. The code that it writes is
 the same, but that it counts each part once where it weighs whether vectors are worth it.
 
-Read from torch/_inductor/{ir,lowering,loop_body,virtualized}.py of 2.11 and 2.13.
+Read from torch/_inductor/{ir,lowering,loop_body,virtualized}.py of 2.13.
 """
 
 from __future__ import annotations
