@@ -35,9 +35,7 @@ def values_traced_once() -> Iterator[None]:
 def _remembering(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def make_loader(self: Any) -> Callable[[Sequence[Any]], Any]:
         loader = original(self)
-        if _VALUES not in vars(self):
-            object.__setattr__(self, _VALUES, {})  # These classes let nothing be set.
-        by_tracer: dict[int, tuple[Any, dict[Any, Any]]] = vars(self)[_VALUES]
+        by_tracer: dict[int, tuple[Any, dict[Any, Any]]] = vars(self).setdefault(_VALUES, {})
 
         def load(index: Sequence[Any]) -> Any:
             tracer = V.get_ops_handler()
