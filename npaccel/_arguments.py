@@ -84,9 +84,17 @@ def _tensor_token(value: torch.Tensor) -> Token:
             f"jit: a tensor has the layout {value.layout}; only strided tensors can be compiled: "
             "pass tensor.to_dense()"
         )
+    return (torch.Tensor, value.dtype, value.shape, value.stride(), value.device, *_state(value))
+
+
+def _state(value: torch.Tensor) -> tuple[bool, bool, int]:
+    """Return of a tensor what isn't its layout: gradients asked for, lazy bits, where it starts.
+
+    Views with larger elements can't begin anywhere in the memory; 16 bytes have the largest.
+    """
     grad = value.requires_grad and torch.is_grad_enabled()
     lazy = value.is_conj() or value.is_neg()
-    return (torch.Tensor, value.dtype, value.shape, value.stride(), value.device, grad, lazy)
+    return grad, lazy, value.storage_offset() * value.itemsize % 16
 
 
 def _float_token(value: float) -> Token:
@@ -239,9 +247,8 @@ def _coarse(value: Any) -> Token:
     if isinstance(value, np.ndarray):
         return (value.dtype, _pattern(value.shape), _layout(value), value.flags.num & _FLAGS)
     if isinstance(value, torch.Tensor):
-        grad = value.requires_grad and torch.is_grad_enabled()
-        layout = (value.is_contiguous(), value.device, grad)
-        return (torch.Tensor, value.dtype, _pattern(value.shape), layout)
+        layout = (value.is_contiguous(), value.device)
+        return (torch.Tensor, value.dtype, _pattern(value.shape), layout, *_state(value))
     if type(value) is int:
         return (int, value if value in (0, 1) else None)
     if type(value) is float:

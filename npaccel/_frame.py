@@ -29,6 +29,7 @@ from npaccel._runner import (
     Runner,
     copy_back,
     draw_functions,
+    is_apart,
     make_check,
 )
 from npaccel._torch_internals.capture import Capture
@@ -373,12 +374,7 @@ class Frame:
             original = inputs[i]
             if _is_read_only(original):
                 raise ReadOnlyError
-            shares = isinstance(original, torch.Tensor) or (
-                _device_copies.is_host(self.call.device)
-                and np.shares_memory(original, tensors[i].detach().numpy())
-            )
-            is_copy = self.inputs[i].how in _arguments.COPYING or not shares
-            if original is not tensors[i] and is_copy:
+            if self.inputs[i].how in _arguments.COPYING or is_apart(original, tensors[i]):
                 copy_back(original, tensors[i])
 
     # -- Planning -------------------------------------------------------------

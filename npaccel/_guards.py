@@ -153,7 +153,8 @@ def array_token(value: Any) -> tuple[Any, ...]:
     """What a captured array's kind is made of: type, dtype, shape, strides."""
     if isinstance(value, torch.Tensor):
         layout = (tuple(value.shape), tuple(value.stride()), str(value.device))
-        return ("tensor", str(value.dtype), *layout, value.requires_grad)
+        lazy = value.is_conj() or value.is_neg()
+        return ("tensor", str(value.dtype), *layout, value.requires_grad, lazy)
     if isinstance(value, np.generic):
         return ("scalar", value.dtype.str, (), ())
     layout = (value.shape, value.strides, value.flags.writeable)

@@ -127,6 +127,7 @@ def make_runner(
         "apart": apart,
         "float64": torch.float64,
         "copy_back": copy_back,
+        "is_apart": is_apart,
     }
     names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
     names |= {"moved": _device_copies.moved, "fetched": _device_copies.fetched}
@@ -267,6 +268,9 @@ def _write_back(plan: Plan) -> list[str]:
         item = plan.inputs[i]
         if is_copied(item, plan):
             lines.append(f"copy_back({item.expression}, t{i})")
+        elif item.how == "any":
+            lines.append(f"if is_apart({item.expression}, t{i}):")
+            lines.append(f"    copy_back({item.expression}, t{i})")
     return lines
 
 
@@ -316,6 +320,14 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Forbid writing to an array."""
     array.flags.writeable = False
     return array
+
+
+def is_apart(value: Any, made: torch.Tensor) -> bool:
+    """Whether the tensor that was made of an array, or of a tensor, is a copy."""
+    if isinstance(value, torch.Tensor):
+        return made is not value
+    on_host = _device_copies.is_host(made.device.type)
+    return not (on_host and np.may_share_memory(value, made.detach().numpy()))
 
 
 def copy_back(target: Any, source: torch.Tensor) -> None:

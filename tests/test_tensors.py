@@ -157,3 +157,64 @@ def test_tensors_that_are_conjugated_on_reading_are_written(backend, lazy):
         scale(wanted)
         torch.testing.assert_close(lazy(mine).clone(), wanted)
         torch.testing.assert_close(found.clone(), wanted)
+
+
+def test_lazy_tensors_where_code_serves_all_sizes(backend):
+    jitted = npaccel.jit(lambda x: x * 2, backend=backend)
+    for n in (5, 6, 7):
+        z = torch.randn(n, dtype=torch.complex64)
+        for x in (z.imag, z.conj().imag, z, z.conj()):
+            torch.testing.assert_close(jitted(x).clone(), (x * 2).clone())
+
+
+def test_views_with_larger_elements_begin_where_they_can(backend):
+    def packed(x):
+        return np.packbits(x), np.packbits(x, bitorder="little")
+
+    jitted = npaccel.jit(packed, backend=backend, strict=True)
+    memory = torch.rand(96) < 0.5
+    for start in (0, 8, 3, 16, 1):
+        x = memory[start : start + 80]
+        for got, wanted in zip(jitted(x), packed(x.numpy()), strict=True):
+            assert_same(got.numpy(), wanted)
+
+
+class Kept:
+    def __init__(self, state):
+        self.state = state
+
+    def step(self, x):
+        self.state[1:] += x
+        return self.state * 2
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: np.arange(6.0)[::-1],
+        lambda: np.arange(12.0)[::-2],
+        lambda: torch.randn(6, dtype=torch.complex64).conj(),
+        lambda: torch.randn(6, dtype=torch.complex64).conj().imag,
+    ],
+    ids=["reversed", "every second", "conjugated", "negated"],
+)
+def test_attributes_that_are_copied_for_compiled_code_are_written(backend, made):
+    mine = Kept(made())
+    wanted = Kept(mine.state.clone() if isinstance(mine.state, torch.Tensor) else mine.state.copy())
+    step = npaccel.jit(Kept.step, backend=backend)
+    x = torch.tensor(2.0) if isinstance(mine.state, torch.Tensor) else 2.0
+    for _ in range(3):
+        got, expected = step(mine, x), wanted.step(x)
+        np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6)
+        np.testing.assert_allclose(mine.state.tolist(), wanted.state.tolist(), rtol=1e-6)
+
+
+def test_lazy_tensors_that_are_found_outside(backend):
+    kept = {}
+    step = npaccel.jit(lambda x: x + kept["at"], backend=backend)
+    z = torch.randn(6, dtype=torch.complex64)
+    for found in (z.imag, z.conj().imag, z.conj(), z):
+        kept["at"] = found
+        x = torch.ones(6, dtype=found.dtype)
+        for _ in range(2):
+            torch.testing.assert_close(step(x), x + found)

@@ -32,6 +32,31 @@ def _along_last(x: torch.Tensor, axis: Any) -> tuple[torch.Tensor, int]:
     return torch.movedim(x, place, -1), place
 
 
+def _in_words(x: torch.Tensor) -> bool:
+    """Whether the last axis is of whole words of eight bytes, one behind the other."""
+    return (
+        x.dtype.itemsize == 1
+        and surely(x.numel() > 0)
+        and surely(x.shape[-1] % 8 == 0)
+        and x.is_contiguous()
+        and surely(x.storage_offset() % 8 == 0)
+    )
+
+
+#: A word with a one in each of its bytes.
+_ONES = 0x0101010101010101
+#: Times these, the lowest bits of a word's bytes come to lie side by side in its highest byte.
+_GATHERING = {"big": 0x8040201008040201 - (1 << 64), "little": 0x0102040810204080}
+
+
+def _packed_words(x: torch.Tensor, bitorder: str) -> torch.Tensor:
+    """Pack eight bytes at once: all shifts of a word are one multiplication."""
+    words = x.view(torch.int64)
+    # The highest bit of each byte says whether it has any; no sum reaches the next byte.
+    highest = ((words & (127 * _ONES)) + 127 * _ONES) | words
+    return (((highest >> 7 & _ONES) * _GATHERING[bitorder]) >> 56).to(torch.uint8)
+
+
 @implements(np.packbits)
 def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> torch.Tensor:
     """`numpy.packbits`: eight elements to a byte, zeros behind the last ones.
@@ -48,6 +73,8 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> torch.Tensor
     if to_numpy(x.dtype).kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
     last, place = _along_last(x, axis)
+    if _in_words(last):
+        return torch.movedim(_packed_words(last, bitorder), -1, place)
     if host.usable(last):
         return torch.movedim(host.packbits(last, bitorder), -1, place)
     bits = (last != 0).to(torch.uint8)

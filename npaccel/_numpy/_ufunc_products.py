@@ -91,6 +91,8 @@ def vecdot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _matvec(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.ndim == 2 and b.ndim == 1:  # sums of products here, which fuse
+        return _matmul(a, b)
     return _matmul(a, b.unsqueeze(-1)).squeeze(-1)
 
 

@@ -38,6 +38,7 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel import _fork
+from npaccel._arguments import resolved
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
 from npaccel._results import IsScalar
@@ -337,7 +338,8 @@ def capture(
         nodes = list(graph.graph.find_nodes(op="placeholder"))
         inputs = [_graph_input(node) for node in nodes]
         fakes = [node.meta["example_value"] for node in nodes]
-        found.append(_Found(graph, example_inputs, context, inputs, fakes))
+        plain = [_resolved(value) for value in example_inputs]
+        found.append(_Found(graph, plain, context, inputs, fakes))
         return graph
 
     with (
@@ -611,6 +613,15 @@ def _has_side_effects(side_effects: Any) -> bool:
         isinstance(variable.mutation_type, existing) and side_effects.is_modified(variable)
         for variable in side_effects.id_to_variable.values()
     )
+
+
+def _resolved(value: Any) -> Any:
+    """Conjugate and negate a tensor that does it on reading: so inputs are given, see `resolved`.
+
+    Arguments are so before they're captured, tensors that the function finds elsewhere are not.
+    """
+    is_lazy = isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
+    return resolved(value) if is_lazy else value
 
 
 def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> torch.fx.GraphModule:
