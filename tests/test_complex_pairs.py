@@ -6,7 +6,7 @@ import pytest
 import npaccel
 from npaccel._torch_internals import complex_loads
 
-pytestmark = pytest.mark.inductor
+pytestmark = [pytest.mark.inductor, pytest.mark.sampled]
 
 SPECIAL = [0.0, -0.0, 1.0, -2.5, 1e-300, 1e300, np.inf, -np.inf, np.nan]
 DTYPES = [np.complex64, np.complex128]

@@ -41,6 +41,7 @@ def without_elements(x):
     return np.empty((0, 3)), np.empty_like(x[:0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.inductor)])
 @pytest.mark.parametrize(
     "function", [halves, filled_later, by_columns, given_as_out, without_elements]

@@ -51,6 +51,7 @@ def added(counts, index, x):
     return x[x > 0.5] + index[x > 0.5], x[x > 0.5] + counts[:3]
 
 
+@pytest.mark.sampled
 @pytest.mark.inductor
 @pytest.mark.parametrize(
     ("function", "is_certain", "dynamic"),

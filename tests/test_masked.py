@@ -234,6 +234,7 @@ def specials(shape):
     return a, b
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("function", [integers, floats])
 def test_what_is_left_out_does_not_matter(function, backend):
     def make(shape):

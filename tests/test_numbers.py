@@ -193,6 +193,7 @@ BOUNDED = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", BOUNDED)
 def test_ints_out_of_the_bounds_of_an_array_compiled_for_any(name, backend):
     function = BOUNDED[name]
@@ -272,6 +273,7 @@ def test_floats_are_rounded_to_decimals_as_pythons(backend):
     assert not jitted.report().fallbacks
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", range(len(DIVISIONS)))
 def test_python_numbers_raise_what_python_raises(number, backend):
     """A remainder by zero ended the process, a quotient was infinite."""

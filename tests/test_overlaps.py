@@ -105,6 +105,7 @@ r = (a.copy(), a.copy())
 """.strip().splitlines()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("statements", RESULTS)
 def test_results_are_apart_from_arguments(statements):
     space = {"np": np}

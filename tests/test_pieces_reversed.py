@@ -97,6 +97,7 @@ WRITES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", range(len(WRITES)))
 def test_no_write_to_a_reversed_argument_is_lost(number):
     def function(b):

@@ -50,6 +50,7 @@ def read_only(function, x):
     return [isinstance(r, np.ndarray) and not r.flags.writeable for r in function(x.copy())]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_views_of_read_only_views(make):
     def f(x):

@@ -103,6 +103,7 @@ def arrays(size=SIZE):
     return x, x[::-1], RANDOM.integers(0, 9, size=2 * size)[::2]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("function", [*TOGETHER, *APART])
 def test_answers_are_numpys(function):
     jitted = npaccel.jit(function, default_float="float64", loops="unroll", cache=False)

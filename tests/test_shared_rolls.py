@@ -171,6 +171,7 @@ def test_dtypes(dtype):
     assert check(f, array(dtype=dtype)) == (0 if "complex" in dtype else 2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "shape", [(), (1,), (0,), (3,), (4,), (0, 5), (5, 0), (1, 6), (4, 1), (5, 6)]
 )
@@ -256,6 +257,7 @@ def test_parts_of_wrapped_copies(seed):
         assert_same(found.numpy().view(x.dtype), wanted)
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ READS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", READS)
 def test_attributes_of_classes(name, monkeypatch, backend):
     function, owner, attribute, values = READS[name]

@@ -11,6 +11,8 @@ import npaccel
 from npaccel._torch_internals import slice_folds
 from npaccel._torch_internals.vector_ops import fast_vector_operations
 
+pytestmark = pytest.mark.sampled
+
 SPECIAL = [0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 5e-324, -1e-40, 3e38]
 
 
@@ -95,7 +97,6 @@ def of_bytes(small, narrow, x, flags):
     )
 
 
-@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])

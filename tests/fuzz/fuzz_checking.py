@@ -68,18 +68,18 @@ class _Outcome:
 def dynamic_of(backend: str, seed: int) -> bool | None:
     """Whether all sizes are compiled at once; None: for one size first, then for all.
 
-    Compiling takes nearly all of the time, for all sizes three times as long as for one: of eight
+    Compiling takes nearly all of the time, for all sizes three times as long as for one: of sixteen
     programs one is compiled for all sizes, and on eager another one twice.
     """
-    return None if backend == "eager" and seed % 8 == 0 else seed % 8 == 1
+    return None if backend == "eager" and seed % 16 == 0 else seed % 16 == 1
 
 
 def _loops_of(seed: int) -> contextlib.AbstractContextManager[Any]:
-    """Leave loops over small arrays to Numba in one of five programs: it takes a second for each.
+    """Leave loops over small arrays to Numba in one of twenty programs: it takes a second for each.
 
     In the others they are array code, as those over large arrays are.
     """
-    if seed % 5 == 0:
+    if seed % 20 == 0:
         return contextlib.nullcontext()
     return mock.patch.object(_split_blocks, "may_be_simple", return_value=False)
 

@@ -248,6 +248,7 @@ def taken(a, b, index):
         return str(error)
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 @pytest.mark.parametrize(
     "function", [solved, taken, assertion, assertion_after_a_break, assertion_that_is_caught]

@@ -19,6 +19,7 @@ def solved(lower, diagonal, upper, rhs, c, x, nz):
     return ()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("others", [(2, 1), (1, 3), (3, 4), (2, 5), (1, 2, 9), (7,), (2, 0)])
 def test_columns_next_to_each_other(others):
     values = np.random.default_rng(len(others)).standard_normal((6, *others, 6))

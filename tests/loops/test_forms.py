@@ -469,6 +469,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [0, 1, 5])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs(program, n):
@@ -476,6 +477,7 @@ def test_programs(program, n):
     check(program, X, n, compiled=compiled)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_bodies_compile_once(program):
     jitted = npaccel.jit(program, backend="eager", loops="compile")
@@ -675,6 +677,7 @@ def test_gradients_through_an_uncompiled_body_are_refused():
 # -- Compiled code
 
 
+@pytest.mark.sampled
 @pytest.mark.inductor
 @pytest.mark.parametrize("program", [tuple_carry, nested, scan_elements])
 def test_compiled_bodies(program):

@@ -8,7 +8,7 @@ from nest_checking import check, compiled
 from npaccel._loops import _turn_parts
 
 pytest.importorskip("numba")
-pytestmark = pytest.mark.usefixtures("three_threads")
+pytestmark = [pytest.mark.usefixtures("three_threads"), pytest.mark.sampled]
 RNG = np.random.default_rng(11)
 A, B = RNG.random((2, 37, 23))
 

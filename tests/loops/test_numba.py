@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 from npaccel._loops import _numba
 
 pytest.importorskip("numba")
+pytestmark = pytest.mark.sampled
 RNG = np.random.default_rng(7)
 N = 12
 FACTOR, TABLE = 3, np.array([1.5, 2.5, 4.0])

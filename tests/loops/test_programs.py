@@ -73,12 +73,14 @@ def test_programs_give_numpys_answer(name, default_float):
     check(PROGRAMS[name], backend="eager", default_float=default_float)
 
 
+@pytest.mark.sampled
 @pytest.mark.small_arrays
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_on_small_arrays_give_numpys_answer(name):
     check(PROGRAMS[name], backend="eager", default_float="float64")
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.parametrize("name", REPRESENTATIVE)

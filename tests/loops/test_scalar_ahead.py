@@ -63,6 +63,7 @@ def rows(a, b, i, j, start):
     return (k,)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ["C", "F", "strided", "short"])
 def test_rows_and_columns(order):
     a = np.arange(80.0).reshape(8, 10)

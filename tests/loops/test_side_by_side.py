@@ -13,6 +13,9 @@ from npaccel._loops import _side_by_side
 pytest.importorskip("numba")
 
 
+pytestmark = pytest.mark.sampled
+
+
 @pytest.fixture
 def jams(monkeypatch):
     """Return what says how many loops were taken statement by statement."""

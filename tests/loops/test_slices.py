@@ -13,6 +13,7 @@ from npaccel._loops import _turn_parts
 
 pytest.importorskip("numba")
 
+pytestmark = pytest.mark.sampled
 A = np.random.default_rng(0).normal(size=(7, 5))
 V = np.random.default_rng(1).normal(size=9)
 

@@ -14,6 +14,7 @@ from comparing import assert_same
 import npaccel
 from npaccel.errors import NotCompiledError, PerformanceWarning
 
+pytestmark = pytest.mark.sampled
 X = np.linspace(-1.0, 2.0, 12).reshape(3, 4)
 TABLE = np.arange(20.0).reshape(5, 4)
 counter = 0

@@ -300,6 +300,7 @@ def test_first_and_last_turns_stay_on_tensors(ways):
     assert ways == [(True, 0)] * 3  # Each call is one run, to its end.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "function", [swapped, until_converged, with_count, with_jumps, with_return, nested, recorded]
 )

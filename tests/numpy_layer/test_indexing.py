@@ -443,6 +443,7 @@ np.put_along_axis(a, i[:, None] % 40 + np.zeros(40, int), v, 0)
 """.strip().splitlines()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("backend", "statements"),
     [

@@ -349,6 +349,7 @@ TRACED = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("function", "args", "kwargs"), TRACED, ids=name)
 def test_traces_with_symbolic_sizes(function, args, kwargs):
     if isinstance(kwargs.get("constant_values", 0), tuple):

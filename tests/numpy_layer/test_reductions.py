@@ -351,6 +351,7 @@ TRACED = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("function", "args", "kwargs"), TRACED, ids=name)
 def test_traces_with_symbolic_sizes(function, args, kwargs):
     traced(function, *args, **kwargs)

@@ -65,6 +65,7 @@ def signs(results):
     return [np.signbit(x).tolist() for x in parts]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_signs_of_zero(function, backend):
     def of_all_dtypes(*pairs):

@@ -109,6 +109,7 @@ def test_shapes(ufunc):
     check(ufunc, *[strided] * ufunc.nin, ulps=64)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ufunc", [*UFUNCS, *PRODUCTS], ids=name)
 def test_traces_with_symbolic_sizes(ufunc):
     if ufunc is np.isnat:

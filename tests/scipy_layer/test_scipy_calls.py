@@ -48,6 +48,7 @@ def test_results(name, arguments):
     compare(name, arguments, "float64")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "arguments"), cases("CALLS", most=1))
 def test_results_of_32_bits(name, arguments):
     compare(name, arguments, "float32")
@@ -79,6 +80,7 @@ def test_errors(name, arguments):
     assert type(actual.error) is type(expected.error), f"{actual.error!r}, {actual.value!r}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "arguments"), cases("CALLS", routes=("native",), most=1))
 def test_native_functions_copy_nothing(name, arguments, monkeypatch):
     monkeypatch.setattr(_parts_distribution_tails, "_HALVINGS", 2)  # There is no value to find.

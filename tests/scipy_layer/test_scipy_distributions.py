@@ -91,6 +91,7 @@ def test_under_scipys_names():
     assert found.item() == 0.5
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -12,6 +12,7 @@ import npaccel
 from npaccel._scipy import _chapter_distance_tables
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("arguments", CALLS["spatial.distance.pdist"])
 def test_pairs(arguments):
     known = {name: torch.from_numpy(value) for name, value in arrays().items()}

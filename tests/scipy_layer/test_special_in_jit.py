@@ -78,6 +78,7 @@ def compared(name, values, backend):
 TRACED = [*native(OF_ARRAYS), *native(OF_ORDERS)][:: 1 if SWEEP else 3]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "values"), TRACED)
 def test_traced(name, values):
     compared(name, values, "eager")

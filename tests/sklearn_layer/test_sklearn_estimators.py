@@ -15,6 +15,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
 @pytest.mark.parametrize(("row", "estimator"), CASES)
 def test_check_estimator(row, estimator):

@@ -130,6 +130,7 @@ CLASSIFIERS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("container", ["array", "tensor"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
