@@ -84,10 +84,11 @@ def _tensor_token(value: torch.Tensor) -> Token:
             f"jit: a tensor has the layout {value.layout}; only strided tensors can be compiled: "
             "pass tensor.to_dense()"
         )
-    return (torch.Tensor, value.dtype, value.shape, value.stride(), value.device, *_state(value))
+    layout = (value.dtype, value.shape, value.stride(), value.device)
+    return (torch.Tensor, *layout, *tensor_state(value))
 
 
-def _state(value: torch.Tensor) -> tuple[bool, bool, int]:
+def tensor_state(value: torch.Tensor) -> tuple[bool, bool, int]:
     """Return of a tensor what isn't its layout: gradients asked for, lazy bits, where it starts.
 
     Views with larger elements can't begin anywhere in the memory; 16 bytes have the largest.
@@ -248,7 +249,7 @@ def _coarse(value: Any) -> Token:
         return (value.dtype, _pattern(value.shape), _layout(value), value.flags.num & _FLAGS)
     if isinstance(value, torch.Tensor):
         layout = (value.is_contiguous(), value.device)
-        return (torch.Tensor, value.dtype, _pattern(value.shape), layout, *_state(value))
+        return (torch.Tensor, value.dtype, _pattern(value.shape), layout, *tensor_state(value))
     if type(value) is int:
         return (int, value if value in (0, 1) else None)
     if type(value) is float:

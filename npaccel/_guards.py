@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._arguments import tensor_state
+
 
 class UnknownGuardError(Exception):
     """A guard that has no form here; Dynamo has to check it itself."""
@@ -153,8 +155,7 @@ def array_token(value: Any) -> tuple[Any, ...]:
     """What a captured array's kind is made of: type, dtype, shape, strides."""
     if isinstance(value, torch.Tensor):
         layout = (tuple(value.shape), tuple(value.stride()), str(value.device))
-        lazy = value.is_conj() or value.is_neg()
-        return ("tensor", str(value.dtype), *layout, value.requires_grad, lazy)
+        return ("tensor", str(value.dtype), *layout, *tensor_state(value))
     if isinstance(value, np.generic):
         return ("scalar", value.dtype.str, (), ())
     layout = (value.shape, value.strides, value.flags.writeable)
