@@ -127,22 +127,23 @@ SHORT = (np.logical_and, np.logical_or)
 
 def reduceat(ufunc: np.ufunc, x: Array, starts: Array, axis: int) -> Array:
     """Fold slices of an axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
-    dtype = np.dtype(bool) if ufunc in SHORT else x.dtype
+    if ufunc in SHORT:
+        return ufunc.reduceat(x, starts, axis, np.dtype(bool))
     part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART
     slices = _slices(len(starts), math.prod(x.shape), part)
     splits = len(slices) > 1 and starts[0] >= 0 and starts[-1] < x.shape[axis]
     if not splits or not (starts[1:] >= starts[:-1]).all():
         with np.errstate(all="ignore"):
-            return ufunc.reduceat(x, starts, axis, dtype)
+            return ufunc.reduceat(x, starts, axis, x.dtype)
     before = (slice(None),) * axis
-    out = np.empty((*x.shape[:axis], len(starts), *x.shape[axis + 1 :]), dtype)
+    out = np.empty((*x.shape[:axis], len(starts), *x.shape[axis + 1 :]), x.dtype)
 
     def compute(part: slice) -> None:
         if part.stop == len(starts):
-            found = ufunc.reduceat(x, starts[part], axis, dtype)
+            found = ufunc.reduceat(x, starts[part], axis, x.dtype)
         else:  # The start after the last one ends the last slice; its own has one element.
             given = x[(*before, slice(starts[part.stop] + 1))]
-            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], axis, dtype)
+            found = ufunc.reduceat(given, starts[part.start : part.stop + 1], axis, x.dtype)
             found = found[(*before, slice(-1))]
         out[(*before, part)] = found
 
