@@ -95,7 +95,7 @@ def tensor_state(value: torch.Tensor) -> tuple[bool, bool, int]:
     """
     grad = value.requires_grad and torch.is_grad_enabled()
     lazy = value.is_conj() or value.is_neg()
-    return grad, lazy, value.storage_offset() * value.itemsize % 16
+    return grad, lazy, int(value.storage_offset()) * value.itemsize % 16
 
 
 def _float_token(value: float) -> Token:

@@ -126,13 +126,11 @@ def make_runner(
         "has_overlap": has_overlap,
         "apart": apart,
         "float64": torch.float64,
-        "copy_back": copy_back,
-        "is_apart": is_apart,
     }
     names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
     names |= {"moved": _device_copies.moved, "fetched": _device_copies.fetched}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
-    names |= shape_functions() | {"FAILED": FAILED, "restore": restore}
+    names |= shape_functions() | write_functions() | {"FAILED": FAILED, "restore": restore}
     if plan.draws.lines:
         names["draw"], names["save"] = draw_functions(plan.draws, scope, plan.given, plan.device)
     lines = [*_unpack(scope), *_guard(check), *_inputs(plan), *_shape(plan), *_overlap(plan)]
@@ -320,6 +318,11 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Forbid writing to an array."""
     array.flags.writeable = False
     return array
+
+
+def write_functions() -> dict[str, Any]:
+    """What the lines that write to the caller's arrays call."""
+    return {"copy_back": copy_back, "is_apart": is_apart}
 
 
 def is_apart(value: Any, made: torch.Tensor) -> bool:

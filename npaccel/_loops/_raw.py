@@ -133,10 +133,10 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     }
     _check(plan, call.values)
     names: dict[str, Any] = {"call": code, "GUARD_ERRORS": (AttributeError, IndexError, TypeError)}
-    names |= scope.names() | _runner.shape_functions()
+    names |= scope.names() | _runner.shape_functions() | _runner.write_functions()
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
-    names |= {"copy_back": _runner.copy_back, "Tensor": torch.Tensor, "FAILURES": FAILURES}
+    names |= {"Tensor": torch.Tensor, "FAILURES": FAILURES}
     plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))
     plan = dataclasses.replace(plan, shape_guard=assumed.pop("", None))
