@@ -209,6 +209,20 @@ def test_attributes_that_are_copied_for_compiled_code_are_written(backend, made)
         np.testing.assert_allclose(mine.state.tolist(), wanted.state.tolist(), rtol=1e-6)
 
 
+def test_reversed_attributes_that_are_written_are_returned(backend):
+    """With another number in each call, so that code for all of them is checked by Dynamo."""
+
+    def stored(kept, k):
+        kept.state[0] = k
+        return kept.state
+
+    mine = Kept(np.arange(12.0)[::-1])
+    step = npaccel.jit(stored, backend=backend, default_float="float64")
+    for k in (2.0, 3.0, 3.0, 5.0):
+        assert step(mine, k)[0] == k
+        assert mine.state.tolist() == [k, *range(10, -1, -1)]
+
+
 def test_lazy_tensors_that_are_found_outside(backend):
     kept = {}
     step = npaccel.jit(lambda x: x + kept["at"], backend=backend)

@@ -59,6 +59,7 @@ from npaccel._torch_internals.lost_views import (
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_slots import IDENTITY
+from npaccel._torch_internals.numpy_state import as_traced
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
 from npaccel._torch_internals.read_only_views import read_only_outputs
@@ -688,7 +689,11 @@ def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
 
 def _build_check(output: Any, code: types.CodeType) -> Callable[[dict[str, Any]], bool]:
     """Let Dynamo check its own guards, where npaccel has no form of one of them."""
-    with _contexts():
+    with _contexts(), as_traced():
         manager: CheckFunctionManager = output.build_guards(code)
-    check: Callable[[dict[str, Any]], bool] = manager.guard_manager.check
+
+    def check(values: dict[str, Any]) -> bool:
+        with as_traced():
+            return bool(manager.guard_manager.check(values))
+
     return check

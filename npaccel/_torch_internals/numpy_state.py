@@ -23,6 +23,16 @@ active = _Active()
 
 
 @contextlib.contextmanager
+def as_traced() -> Iterator[None]:
+    """Take arrays as they are taken while a function is traced, for guards that look at them."""
+    active.depth += 1
+    try:
+        yield
+    finally:
+        active.depth -= 1
+
+
+@contextlib.contextmanager
 def in_pieces(on_break: Callable[[Any], None]) -> Iterator[None]:
     """Trace parts of a function: arrays may come from NumPy, with any strides.
 
