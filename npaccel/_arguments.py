@@ -94,8 +94,12 @@ def tensor_state(value: torch.Tensor) -> tuple[bool, bool, int]:
     Views with larger elements can't begin anywhere in the memory; 16 bytes have the largest.
     """
     grad = value.requires_grad and torch.is_grad_enabled()
-    lazy = value.is_conj() or value.is_neg()
-    return grad, lazy, int(value.storage_offset()) * value.itemsize % 16
+    return grad, is_lazy(value), int(value.storage_offset()) * value.itemsize % 16
+
+
+def is_lazy(value: torch.Tensor) -> bool:
+    """Whether a tensor is conjugated or negated on reading only; see `resolved`."""
+    return value.is_conj() or value.is_neg()
 
 
 def _float_token(value: float) -> Token:
@@ -399,7 +403,7 @@ def how_converted(value: Any) -> str:
     UnsupportedDtypeError
     """
     if isinstance(value, torch.Tensor):
-        return "resolved" if value.is_conj() or value.is_neg() else "tensor"
+        return "resolved" if is_lazy(value) else "tensor"
     check_dtype(value)
     if isinstance(value, np.generic):
         return "scalar"

@@ -38,7 +38,7 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel import _fork
-from npaccel._arguments import resolved
+from npaccel._arguments import is_lazy, resolved
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
 from npaccel._results import IsScalar
@@ -617,12 +617,11 @@ def _has_side_effects(side_effects: Any) -> bool:
 
 
 def _resolved(value: Any) -> Any:
-    """Conjugate and negate a tensor that does it on reading: so inputs are given, see `resolved`.
+    """Conjugate and negate a tensor that does it on reading: so compiled code is given it.
 
     Arguments are so before they're captured, tensors that the function finds elsewhere are not.
     """
-    is_lazy = isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
-    return resolved(value) if is_lazy else value
+    return resolved(value) if isinstance(value, torch.Tensor) and is_lazy(value) else value
 
 
 def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> torch.fx.GraphModule:

@@ -24,7 +24,7 @@ active = _Active()
 
 @contextlib.contextmanager
 def as_traced() -> Iterator[None]:
-    """Take arrays as they are taken while a function is traced, for guards that look at them."""
+    """Have torch take NumPy's arrays and calls as npaccel does: to trace, and to check guards."""
     active.depth += 1
     try:
         yield

@@ -53,7 +53,7 @@ from npaccel._torch_internals.numpy_frames import (
     patch_specialized,
 )
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar
-from npaccel._torch_internals.numpy_state import active
+from npaccel._torch_internals.numpy_state import active, as_traced
 from npaccel._torch_internals.quiet_logs import keep_quiet
 from npaccel._torch_internals.size_equations import patch_equations
 
@@ -87,15 +87,13 @@ def numpy_traced(
     names = ("scalars", "relaid", "draws", "remakes_views", "pieces", "on_break")
     before = {name: getattr(active, name) for name in names}
     active.pieces, active.on_break = False, None  # Of the function that calls this one.
-    active.depth += 1
     active.scalars, active.draws = frozenset(map(id, scalars)), draws
     active.remakes_views = remakes_views
     active.relaid = frozenset(map(id, relaid))
     try:
-        with quick_fakes():
+        with as_traced(), quick_fakes():
             yield
     finally:
-        active.depth -= 1
         vars(active).update(before)
 
 

@@ -227,7 +227,7 @@ def draw(seed: int, long: bool = False) -> Program:
     statements: list[str] = []
     runs = [_Run(program, size, []) for size in sizes[:2]]
     scope = Scope(rng, runs[0].values, runs[1].values)
-    wanted = 5 + int(26 * rng.random() ** 6)  # 5 to 30, 8 on average: compiling takes the time
+    wanted = 5 + int(26 * rng.random() ** 6)  # 5 to 30, 9 on average: compiling takes the time
     for _ in range(6 * wanted):
         if len(statements) >= wanted:
             break
