@@ -5,6 +5,7 @@ import gc
 import os
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -73,6 +74,21 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=left_out)
         dropped = set(left_out)
         items[:] = [item for item in items if item not in dropped]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """End a worker that can't use its GPU any more: an assertion failed there. Another starts."""
+    report = yield
+    if call.excinfo and item.get_closest_marker("cuda") and IS_WORKER:
+        import torch
+
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            print(f"{item.nodeid}: {call.excinfo.value}", file=sys.__stderr__, flush=True)
+            os._exit(1)
+    return report
 
 
 def function_of(item):

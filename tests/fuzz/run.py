@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import collections
 import gc
+import os
 import re
 import sys
 import time
@@ -59,6 +60,10 @@ def main() -> int:
         if verdict.failure is not None:
             counts["failed"] += 1
             _save(program, verdict.failure, options)
+        if options.device == "cuda" and not usable(options.device):
+            print(f"seed {seed}: the device can't be used any more; starting anew", flush=True)
+            _summary(causes, counts, options)
+            _start_anew(options, i + 1)
         if i % 20 == 19:
             torch.compiler.reset()
             gc.collect()
@@ -66,6 +71,22 @@ def main() -> int:
             print(f"seed {seed}: {dict(counts)}, {rate:.1f} programs/s", flush=True)
     _summary(causes, counts, options)
     return min(counts["failed"], 1)
+
+
+def usable(device: str) -> bool:
+    """Whether a device still works: an assertion that fails there ends all use by a process."""
+    try:
+        torch.ones(1, device=device).item()
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return False
+    return True
+
+
+def _start_anew(options: argparse.Namespace, done: int) -> None:
+    """Run the programs that are left in a new process in this one's place."""
+    given = [*sys.argv, "--programs", str(options.programs - done)]
+    os.execv(sys.executable, [sys.executable, *given, "--seed", str(options.seed + done)])
 
 
 def _options() -> argparse.Namespace:

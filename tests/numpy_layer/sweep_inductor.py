@@ -66,6 +66,8 @@ def main():
                 print(f"  {len(part)} calls, {time.perf_counter() - began:.1f} s", flush=True)
                 for text in wrong:
                     print(f"    WRONG {text}", flush=True)
+                if options.device == "cuda":
+                    torch.cuda.synchronize()  # Ends with the error after which all fail.
                 if batches % 20 == 0:
                     torch.compiler.reset()
     taken = time.perf_counter() - start
