@@ -13,6 +13,7 @@ from npaccel._numpy import _operators
 from npaccel._numpy._indexing import getitem, setitem
 from npaccel._numpy._methods import attribute
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufuncs import BY_UFUNC
 
 _NUMBERS = "pi e inf nan euler_gamma newaxis True_ False_ little_endian"
 _TABLES = "ScalarType sctypeDict typecodes"
@@ -63,13 +64,19 @@ def _reflected(op: Any, a: Any, b: Any) -> Any:
     return _operators.binary(op, b, a)
 
 
+def _note(op: Any) -> str:
+    """Return what is to be said of the ufunc that an operator calls."""
+    return BY_UFUNC[_operators.BINARY[op]].note
+
+
 def _declare_operators() -> None:
     for name, op in _BINARY.items():
         made = functools.partial(_operators.binary, op)
-        implements(f"numpy.ndarray.{name}", zero_d="scalar")(made)
+        note = _note(op)
+        implements(f"numpy.ndarray.{name}", zero_d="scalar", note=note)(made)
         if name not in _COMPARISONS:
             swapped = f"__r{name[2:]}"
-            implements(f"numpy.ndarray.{swapped}", zero_d="scalar")(
+            implements(f"numpy.ndarray.{swapped}", zero_d="scalar", note=note)(
                 functools.partial(_reflected, op)
             )
     for op in (operator.neg, operator.pos, operator.abs, operator.invert):
@@ -77,8 +84,8 @@ def _declare_operators() -> None:
         implements(f"numpy.ndarray.{name}", zero_d="scalar")(
             functools.partial(_operators.unary, op)
         )
-    for op in _operators.INPLACE:
-        implements(f"numpy.ndarray.__{op.__name__}__", mutates=(0,))(
+    for op, plain in _operators.INPLACE.items():
+        implements(f"numpy.ndarray.__{op.__name__}__", mutates=(0,), note=_note(plain))(
             functools.partial(_operators.inplace, op)
         )
 

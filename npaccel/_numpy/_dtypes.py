@@ -348,13 +348,28 @@ def cast(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
     if tensor.is_complex() and not target.is_complex:
         real = torch.real(tensor)  # a view: a cast must not share memory
         return real.clone() if real.dtype == target else cast(real, dtype)
-    if tensor.dtype.is_floating_point and target in _narrowed_from_32_bits(tensor):
-        return tensor.to(torch.int32).to(target)  # C's way; torch's own differs beyond int32
-    if tensor.dtype.is_floating_point and target == torch.uint32:
-        return tensor.to(torch.int64).to(target)  # Inductor's own has 2**32 - 1 for all below 0
-    if tensor.dtype.is_floating_point and target == torch.uint64:
-        return _as_uint64(tensor)
+    if tensor.dtype.is_floating_point:
+        if target in _narrowed_from_32_bits(tensor):
+            return _whole(tensor, torch.int32).to(target)  # C's way; torch's differs beyond int32
+        if target == torch.uint32:
+            return _whole(tensor, torch.int64).to(target)  # Inductor's: 2**32 - 1 for all below 0
+        if target == torch.uint64:
+            return _as_uint64(tensor)
+        if target in (torch.int32, torch.int64):
+            return _whole(tensor, target)
     return tensor.to(target)
+
+
+def _whole(x: torch.Tensor, target: torch.dtype) -> torch.Tensor:
+    """Cut floats to int32 or int64; what doesn't fit in, and NaN, is the least, as on x86.
+
+    A GPU has the nearest number that fits in, and 0 for NaN.
+    """
+    if x.device.type == "cpu":
+        return x.to(target)
+    x = x.to(torch.float32) if x.dtype == torch.float16 else x
+    least = float(torch.iinfo(target).min)
+    return torch.where((x >= least) & (x < -least), x, least).to(target)
 
 
 def _narrowed_from_32_bits(tensor: torch.Tensor) -> tuple[torch.dtype, ...]:
@@ -373,7 +388,7 @@ def _as_uint64(tensor: torch.Tensor) -> torch.Tensor:
     """
     half = 2.0**63
     large = tensor >= half
-    whole = torch.where(large, tensor - half, tensor).to(torch.int64)
+    whole = _whole(torch.where(large, tensor - half, tensor), torch.int64)
     return torch.where(large, whole ^ torch.iinfo(torch.int64).min, whole).to(torch.uint64)
 
 

@@ -94,7 +94,7 @@ def _limits(a: torch.Tensor, limits: Any, dtype: DType) -> tuple[torch.Tensor, t
 def _even_edges(first: torch.Tensor, last: torch.Tensor, count: int) -> torch.Tensor:
     """Return count + 1 evenly spaced edges, the last one exact, as `numpy.linspace`."""
     steps = torch.arange(count, dtype=first.dtype, device=first.device)
-    inner = steps * ((last - first) / count) + first
+    inner = steps * call(np.divide, last - first, count) + first
     return torch.cat([inner, last.reshape(1)])
 
 

@@ -33,7 +33,7 @@ from npaccel._numpy._index_keys import (
 )
 from npaccel._numpy._layouts import axes_by_memory, lying_as_gathered, steps_in
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
-from npaccel._numpy._ufunc_integers import either
+from npaccel._numpy._ufunc_integers import as_bits, as_signed, either
 from npaccel._torch_internals.sizes import (
     assume,
     depends_on_data,
@@ -42,35 +42,17 @@ from npaccel._torch_internals.sizes import (
     surely,
 )
 
-#: torch has no masked scatter or gather for these; the bits are the same.
-_SAME_BITS = {
-    torch.uint16: torch.int16,
-    torch.uint32: torch.int32,
-    torch.uint64: torch.int64,
-}
-
-
-def same_bits(x: torch.Tensor) -> torch.Tensor:
-    """Return unsigned integers reinterpreted as signed; others as they are."""
-    signed = _SAME_BITS.get(x.dtype)
-    return x if signed is None else x.view(signed)
-
-
-def restored(bits: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Return what was computed on `same_bits` of x in the dtype of x."""
-    return bits if bits.dtype == x.dtype else bits.view(x.dtype)
-
 
 def flipped(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
     """Return a copy that runs backwards along some axes (torch has no negative strides)."""
     if not axes:
         return x
-    return restored(torch.flip(same_bits(x), tuple(axes)), x)
+    return as_bits(torch.flip(as_signed(x), tuple(axes)), x.dtype)
 
 
 def selected(x: torch.Tensor, axis: int, places: torch.Tensor) -> torch.Tensor:
     """Return the elements at places (int64, 1-D) along an axis."""
-    return restored(torch.index_select(same_bits(x), axis, places), x)
+    return as_bits(torch.index_select(as_signed(x), axis, places), x.dtype)
 
 
 def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
@@ -108,11 +90,11 @@ def getitem(a: torch.Tensor, key: Any) -> torch.Tensor:
         found = host.chosen(flat, mask.reshape(-1), place)
         return moved(found, place, selection.place or 0, 1)
     check_broadcast(selection)
-    is_host = view.device.type == "cpu"  # CUDA's kernels know no unsigned integers
+    is_host = view.device.type == "cpu"  # as in `elements_at`
     found = torch.ops.aten.index.Tensor(
-        view if is_host else same_bits(view), _of_one_rank(selection)
+        view if is_host else as_signed(view), _of_one_rank(selection)
     )
-    return moved(restored(found, view), *places(selection), width(selection))
+    return moved(as_bits(found, view.dtype), *places(selection), width(selection))
 
 
 def _of_one_rank(selection: Selection) -> list[torch.Tensor | None]:
@@ -284,7 +266,7 @@ def _assign_masked(selection: Selection, mask: torch.Tensor, value: torch.Tensor
     if view.device.type == "cpu":  # a GPU can't be used any more after such an error
         text = "NumPy boolean array indexing assignment: not one value for each True of the mask"
         raise_unless(torch.sum(mask) == aligned.shape[0], text)
-    same_bits(view).masked_scatter_(wide.expand(view.shape), same_bits(each))
+    as_signed(view).masked_scatter_(wide.expand(view.shape), as_signed(each))
 
 
 def _apart(read: torch.Tensor, written: torch.Tensor) -> torch.Tensor:
@@ -335,7 +317,7 @@ def _scatter(selection: Selection, value: torch.Tensor, given: torch.Tensor) -> 
     else:
         value = _apart(value, view)
     read = [index if index is None else _apart(index, view) for index in indices]
-    torch.ops.aten.index_put_.default(same_bits(view), read, same_bits(value))
+    torch.ops.aten.index_put_.default(as_signed(view), read, as_signed(value))
 
 
 def _order_of_stores(

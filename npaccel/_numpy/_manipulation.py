@@ -15,11 +15,12 @@ from npaccel._host_kernels import usable
 from npaccel._numpy._axes import axes_of, axis_of, needs_array, reversed_axes
 from npaccel._numpy._creation import shape_of
 from npaccel._numpy._dtypes import as_tensor, is_scalar
-from npaccel._numpy._indexing import fitted, flipped, restored, same_bits
+from npaccel._numpy._indexing import fitted, flipped
 from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._rolls import known_shifts, pairs_of, rolled
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape
+from npaccel._numpy._ufunc_integers import as_bits, as_signed
 from npaccel._torch_internals.sizes import assume, depends_on_data, holds_here, surely
 
 _ORDERS = ("C", "F", "A", "K")
@@ -329,13 +330,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> torch.Tensor:
     if axis is None:
         return roll(x.reshape(-1), shift, 0).reshape(x.shape)
     pairs = pairs_of(shift, axis, x.ndim)
-    found = same_bits(x)
+    found = as_signed(x)
     shifts = known_shifts(x.shape, pairs) if usable(x) else None
     if shifts is not None:
-        return lying_like(restored(rolled(found, shifts), x) if shifts else x.clone(), x)
+        return lying_like(as_bits(rolled(found, shifts), x.dtype) if shifts else x.clone(), x)
     for amount, position in pairs:
         found = _rolled(found, amount, position)
-    return lying_like(found.clone() if found is x else restored(found, x), x)
+    return lying_like(found.clone() if found is x else as_bits(found, x.dtype), x)
 
 
 def _rolled(x: torch.Tensor, shift: Any, axis: int) -> torch.Tensor:

@@ -28,6 +28,7 @@ from npaccel._numpy._rounding import clip, imag, real, round_
 from npaccel._numpy._storing import put
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import choose, compress, nonzero, take
+from npaccel._numpy._ufunc_integers import elements_at
 from npaccel._torch_internals.sizes import surely
 
 #: Chapters that only enter rows in the table.
@@ -246,7 +247,7 @@ def set_flat(a: torch.Tensor, value: Any) -> None:
             return
         raise ValueError("Error setting single item of array.")
     places = torch.remainder(torch.arange(a.numel(), device=a.device), source.numel())
-    a.copy_(source[places].reshape(a.shape))
+    a.copy_(elements_at(source, places).reshape(a.shape))
 
 
 # -- constants

@@ -18,7 +18,7 @@ from npaccel._numpy._products import dot, promoted
 from npaccel._numpy._series import many
 from npaccel._numpy._signals import convolve
 from npaccel._numpy._table import implements
-from npaccel._numpy._ufunc_integers import as_signed
+from npaccel._numpy._ufunc_integers import as_signed, elements_at
 from npaccel._torch_internals.sizes import assume, holds_here, surely
 
 
@@ -80,7 +80,7 @@ def polymul(a1: Any, a2: Any) -> torch.Tensor:
     a, b = (x.new_zeros(1) if surely(x.shape[0] == 0) else x for x in (a, b))
     found = convolve(a, b)
     first = _leading_zeros(a) + _leading_zeros(b)
-    return found[torch.arange(found.shape[0], device=found.device) >= first]
+    return elements_at(found, torch.arange(found.shape[0], device=found.device) >= first)
 
 
 def _trimmed(r: torch.Tensor) -> torch.Tensor:

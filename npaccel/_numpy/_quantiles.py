@@ -27,7 +27,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._sorting import ordered, positions
 from npaccel._numpy._table import implements, parameters_of
 from npaccel._numpy._ufunc_engine import named
-from npaccel._numpy._ufunc_integers import as_bits, as_signed
+from npaccel._numpy._ufunc_integers import as_bits, as_signed, elements_at
 from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
 
 
@@ -198,7 +198,7 @@ def _interpolated(
 def _elements(s: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Return the elements at positions along axis 0: (q, ...) of (n, ...)."""
     if s.ndim == 1 or all(n == 1 for n in index.shape[1:]):
-        return s[index.reshape(-1)]
+        return elements_at(s, index.reshape(-1))
     return _taken(s, index.expand(index.shape[0], *s.shape[1:]))
 
 

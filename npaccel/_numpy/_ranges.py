@@ -181,10 +181,10 @@ def linspace(
     index = torch.arange(count, device=delta.device).reshape((-1,) + (1,) * len(shape))
     steps = cast(index, kind)
     if not holds_here(parts <= 0, "there are few numbers"):
-        step = delta / parts
+        step = call(np.divide, delta, parts)
         # A step that rounds to zero would lose the ends: divide first then.
         vanishes = (step == 0).any()
-        found = torch.where(vanishes, steps / parts * delta, steps * step) + first
+        found = torch.where(vanishes, call(np.divide, steps, parts) * delta, steps * step) + first
     else:
         step = full_scalar(math.nan, default_float(), delta.device)
         found = steps * delta + first

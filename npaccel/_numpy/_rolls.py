@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy._axes import axis_of
-from npaccel._numpy._indexing import restored, same_bits
+from npaccel._numpy._ufunc_integers import as_bits, as_signed
 
 
 def pairs_of(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
@@ -102,7 +102,7 @@ def wrapped(x: torch.Tensor, before: Sequence[int], after: Sequence[int]) -> tor
     torch.Tensor
         Unsigned integers are reinterpreted as signed.
     """
-    source = same_bits(x.reshape(-1) if len(before) == 1 else x)
+    source = as_signed(x.reshape(-1) if len(before) == 1 else x)
     sizes = [a + n + b for a, n, b in zip(before, source.shape, after, strict=True)]
     found = torch.empty(sizes, dtype=source.dtype, device=source.device)
     parts = [found]  # In the middle along the axes before the one of that number.
@@ -141,7 +141,7 @@ def window(x: torch.Tensor, wide: torch.Tensor, starts: Sequence[int]) -> torch.
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         part = part.narrow(axis, start, size)
     part = part.clone(memory_format=torch.contiguous_format)
-    return restored(part.reshape(x.shape), x)
+    return as_bits(part.reshape(x.shape), x.dtype)
 
 
 __all__ = ["known_shifts", "pairs_of", "rolled", "window", "wrapped"]

@@ -14,7 +14,7 @@ from npaccel._numpy._dtypes import INT64, as_tensor, cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._sorting import ordered, positions, search
 from npaccel._numpy._table import implements
-from npaccel._numpy._ufunc_integers import as_signed
+from npaccel._numpy._ufunc_integers import as_signed, elements_at
 
 
 def _starts(s: torch.Tensor, equal_nan: bool) -> torch.Tensor:
@@ -30,7 +30,7 @@ def unique_values(x: torch.Tensor, equal_nan: bool = True) -> torch.Tensor:
     if host.usable(x):
         return host.unique(x, equal_nan)
     s = ordered(x.reshape(-1), 0)
-    return s[_starts(s, equal_nan)]
+    return elements_at(s, _starts(s, equal_nan))
 
 
 def _inverse(order: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
@@ -61,7 +61,7 @@ def _row_order(rows: torch.Tensor) -> torch.Tensor:
         return host.row_order(rows)
     order = torch.arange(rows.shape[0], device=rows.device)
     for column in reversed(rows.unbind(1)):
-        order = order[positions(column[order], 0)]
+        order = order[positions(elements_at(column, order), 0)]
     return order
 
 
@@ -70,7 +70,7 @@ def _unique_rows(x: torch.Tensor, axis: int, wanted: tuple[bool, bool, bool]) ->
     moved = x.movedim(axis, 0)
     rows = moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
     order = _row_order(rows)
-    s = rows[order]
+    s = elements_at(rows, order)
     new = torch.any(s[1:] != s[:-1], 1)
     starts = torch.cat([torch.ones_like(order[:1], dtype=torch.bool), new])
     first = order[starts]
@@ -80,7 +80,7 @@ def _unique_rows(x: torch.Tensor, axis: int, wanted: tuple[bool, bool, bool]) ->
     extra = [v for v, want in zip((first, inverse), wanted, strict=False) if want]
     if wanted[2]:
         extra.append(_counts(starts))
-    return [moved[first].movedim(0, axis), *extra]
+    return [elements_at(moved, first).movedim(0, axis), *extra]
 
 
 def _unique(x: torch.Tensor, wanted: tuple[bool, bool, bool], equal_nan: bool) -> list[Any]:
@@ -92,11 +92,11 @@ def _unique(x: torch.Tensor, wanted: tuple[bool, bool, bool], equal_nan: bool) -
         s = ordered(flat, 0)
         starts = _starts(s, equal_nan)
         first = _places(starts)
-        return [s[first], _lengths(first, starts)]
+        return [elements_at(s, first), _lengths(first, starts)]
     order = positions(flat, 0, stable=wanted[0])  # NumPy's kinds of sort, which place NaN alike
-    s = flat[order]
+    s = elements_at(flat, order)
     starts = _starts(s, equal_nan)
-    found: list[Any] = [s[starts]]
+    found: list[Any] = [elements_at(s, starts)]
     if wanted[0]:
         found.append(order[starts])
     if wanted[1]:
@@ -258,14 +258,14 @@ def intersect1d(
         if host.usable(both):
             return host.intersect1d(first, second, True)
         s = ordered(both, 0)
-        return s[:-1][s[1:] == s[:-1]]
+        return elements_at(s[:-1], s[1:] == s[:-1])
     order = positions(both, 0)
-    s = both[order]
+    s = elements_at(both, order)
     twice = s[1:] == s[:-1]
     left, right = order[:-1][twice], order[1:][twice] - first.shape[0]
     left = left if index_a is None else index_a[left]
     right = right if index_b is None else index_b[right]
-    return s[:-1][twice], left, right
+    return elements_at(s[:-1], twice), left, right
 
 
 @implements(np.setdiff1d, data_dependent=True)
@@ -275,7 +275,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> torch.Tensor:
     if host.usable(a, as_tensor(ar2)):
         return host.setdiff1d(a, as_tensor(ar2), bool(assume_unique))
     x = _distinct(a, assume_unique)
-    return x[~_among(x, as_tensor(ar2).reshape(-1))]
+    return elements_at(x, ~_among(x, as_tensor(ar2).reshape(-1)))
 
 
 @implements(np.setxor1d, data_dependent=True)
@@ -285,4 +285,4 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> torch.Tensor:
     s = ordered(torch.cat(promoted(*given)), 0)
     edge = torch.ones_like(s[:1], dtype=torch.bool)
     flag = torch.cat([edge, s[1:] != s[:-1], edge])
-    return s[flag[1 : s.shape[0] + 1] & flag[: s.shape[0]]]
+    return elements_at(s, flag[1 : s.shape[0] + 1] & flag[: s.shape[0]])

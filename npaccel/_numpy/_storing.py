@@ -17,7 +17,7 @@ from npaccel._numpy._indexing import fitted, setitem, value_for
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import along_axis_key, flat_key, integer_indices
 from npaccel._numpy._ufunc_engine import concrete
-from npaccel._numpy._ufunc_integers import either
+from npaccel._numpy._ufunc_integers import either, elements_at
 from npaccel._torch_internals.sizes import surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
@@ -55,7 +55,7 @@ def _cycled(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     flat = values.reshape(-1)
     if surely(flat.shape[0] == 1):
         return flat[0].clone()
-    return flat[torch.remainder(places, flat.shape[0])]
+    return elements_at(flat, torch.remainder(places, flat.shape[0]))
 
 
 def _mask_like(mask: Any, x: torch.Tensor, function: str) -> torch.Tensor:

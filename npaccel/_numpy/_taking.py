@@ -21,12 +21,12 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._grids import split_index
 from npaccel._numpy._index_keys import bounded
-from npaccel._numpy._indexing import getitem, restored, same_bits, selected, value_for
+from npaccel._numpy._indexing import getitem, selected, value_for
 from npaccel._numpy._layouts import lying_as_numpys
 from npaccel._numpy._manipulation import along
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape, concrete, is_symbolic
-from npaccel._numpy._ufunc_integers import either
+from npaccel._numpy._ufunc_integers import as_bits, as_signed, either
 from npaccel._torch_internals.sizes import surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
@@ -120,7 +120,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> torch.
     rows = torch.stack([x.expand(shape) for x in tensors])
     place = bounded(cast(index, INT64), len(items), mode).expand(shape).unsqueeze(0)
     place = torch.where(place < 0, place - len(items), place)  # NumPy refuses negative ones
-    found = restored(torch.gather(same_bits(rows), 0, place).squeeze(0), rows)
+    found = as_bits(torch.gather(as_signed(rows), 0, place).squeeze(0), rows.dtype)
     return found if out is None else deliver(cast(found, to_numpy(out.dtype)), out)
 
 
@@ -155,7 +155,7 @@ def nonzero(a: Any) -> tuple[torch.Tensor, ...]:
     if x.ndim == 1 and host.worth(x):
         return (host.flatnonzero(x),)
     # Columns of one array, as NumPy's are; torch has rows there.
-    return tuple(torch.nonzero(same_bits(x)).contiguous().unbind(1))
+    return tuple(torch.nonzero(as_signed(x)).contiguous().unbind(1))
 
 
 @implements(np.flatnonzero, data_dependent=True)
@@ -168,7 +168,7 @@ def flatnonzero(a: Any) -> torch.Tensor:
 @implements(np.argwhere, data_dependent=True)
 def argwhere(a: Any) -> torch.Tensor:
     """`numpy.argwhere`."""
-    return torch.nonzero(same_bits(as_tensor(a)))
+    return torch.nonzero(as_signed(as_tensor(a)))
 
 
 @implements(np.compress, data_dependent=True, mutates=(3,))

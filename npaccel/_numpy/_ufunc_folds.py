@@ -184,10 +184,25 @@ def _cumulative_difference(x: torch.Tensor) -> torch.Tensor:
     return _cumulative_sum(_alternating(x, negated), -1)
 
 
+#: Up to so many numbers are divided step by step where that is an operator each.
+_FEW = 32
+_WIDER = {
+    torch.float16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+
+
 def _quotient(x: torch.Tensor) -> torch.Tensor:
-    if host.usable(x):  # step by step, as the product may leave the range of the dtype
+    """Divide step by step where it can be: a product may leave the range of the dtype."""
+    if host.usable(x):
         return host.ufunc_reduce(x, "divide", x.ndim - 1, None)
-    return x[..., 0] / torch.prod(x[..., 1:], -1)
+    n: Any = x.shape[-1]
+    if isinstance(n, int) and n <= _FEW:
+        first, *rest = x.unbind(-1)
+        return functools.reduce(kernels.divide, rest, first.clone())
+    wide = x.to(_WIDER.get(x.dtype, x.dtype))
+    return (wide[..., 0] / torch.prod(wide[..., 1:], -1)).to(x.dtype)
 
 
 def _cumulative_quotient(x: torch.Tensor) -> torch.Tensor:

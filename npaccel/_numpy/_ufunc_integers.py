@@ -66,6 +66,11 @@ def either(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor
     return torch.where(mask, as_signed(a), as_signed(b)).view(a.dtype)
 
 
+def elements_at(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Return ``x[index]``, unsigned integers by their bits: torch gathers none on a GPU."""
+    return as_bits(as_signed(x)[index], x.dtype)
+
+
 def ordered(x: torch.Tensor) -> torch.Tensor:
     """Map a wide unsigned tensor to int64 in the same order; others as they are."""
     if x.dtype == torch.uint64:

@@ -41,15 +41,35 @@ def in_float32(compute: Compute) -> Compute:
 def divide(a: torch.Tensor, b: Operand) -> torch.Tensor:
     """Divide; where a graph is interpreted, NumPy divides complex numbers: torch rounds otherwise.
 
-    Inductor's quotients are written out after NumPy's formula.
+    Inductor's quotients are written out after NumPy's formula. On a GPU torch multiplies by the
+    reciprocal of a number, and its quotients of complex numbers aren't NumPy's.
     """
+    if a.device.type != "cpu" and isinstance(b, int | float | complex):
+        b = torch.full((), b, dtype=a.dtype, device=a.device)
     tensors = [x for x in (a, b) if isinstance(x, torch.Tensor)]
     is_complex = any(x.is_complex() for x in tensors)
+    if is_complex and a.device.type != "cpu" and not any(x.requires_grad for x in tensors):
+        return _complex_quotient(*tensors)
     if is_complex and all(type(x) is torch.Tensor for x in tensors) and host.usable(*tensors):
         with np.errstate(all="ignore"):
             found = np.true_divide(as_array(a), as_array(b))
         return torch.from_numpy(np.asarray(found))
     return torch.div(a, b)
+
+
+def _complex_quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Divide after Smith as NumPy does (loops.c.src), part by part."""
+    upright = torch.abs(b.real) >= torch.abs(b.imag)
+    large, small = (torch.where(upright, *parts) for parts in ((b.real, b.imag), (b.imag, b.real)))
+    ratio = small / large
+    scale = 1.0 / (large + small * ratio)
+    real = torch.where(upright, a.real + a.imag * ratio, a.real * ratio + a.imag) * scale
+    imag = torch.where(upright, a.imag - a.real * ratio, a.imag * ratio - a.real) * scale
+    nothing = (b.real == 0) & (b.imag == 0)
+    zero = torch.abs(b.real)
+    return torch.complex(
+        torch.where(nothing, a.real / zero, real), torch.where(nothing, a.imag / zero, imag)
+    )
 
 
 def integers_or(integer: Compute, floating: Compute) -> Compute:

@@ -589,9 +589,9 @@ def _declare_methods(ufuncs: Sequence[np.ufunc]) -> None:
             _declare(ufunc, "accumulate", _accumulate_row, mutates=(3,), **fields)
             _declare(ufunc, "reduceat", _reduceat_row, mutates=(4,), **fields)
         if ufunc.nin == 2:
-            _declare(
-                ufunc, "outer", _outer_row, zero_d="scalar", tolerance=BY_UFUNC[ufunc].tolerance
-            )
+            kernel = BY_UFUNC[ufunc]
+            fields = {"tolerance": kernel.tolerance, "note": kernel.note}
+            _declare(ufunc, "outer", _outer_row, zero_d="scalar", **fields)
         if ufunc.nout == 1:
             fields = {} if has_at(ufunc) else {"note": f"on a GPU it's refused: {_NO_AT}"}
             if ufunc is np.isnat:

@@ -300,7 +300,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     )
     grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()
     try:
-        with _configured(scratch, capture.graph.graph), grad_mode, warnings.catch_warnings():
+        with _configured(scratch), grad_mode, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
             full: Any = compile_fx.compile_fx(
                 capture.graph,
@@ -411,7 +411,7 @@ _AS_ON_A_CPU = {"eager_numerics.division_rounding": True, "eager_numerics.disabl
 
 
 @contextlib.contextmanager
-def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
+def _configured(scratch: Path) -> Iterator[None]:
     """Set Inductor up for npaccel while one graph compiles."""
     parts = (
         _environment("TORCHINDUCTOR_CACHE_DIR", str(scratch)),
@@ -436,7 +436,7 @@ def _configured(scratch: Path, graph: torch.fx.Graph) -> Iterator[None]:
         reads_before_writes(),
         zeros_added(),
         known_as_views(),
-        all_roundings(graph),
+        all_roundings(),
         kernels_in_few_files(),
         narrow_as_written(),
         lanes_folded_by_halves(),

@@ -52,6 +52,8 @@ _METHODS_OF_SCALARS = frozenset(
         *("min", "prod", "round", "std", "sum", "take", "var"),
     )
 )
+#: Calls that give a scalar, not the array `out`, where that has no dimensions.
+_OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
 
 
 def refuse(what: str, detail: str, reason: str = "") -> None:
@@ -67,9 +69,12 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
     check_stores(operation.name, args, kwargs)
     if operation.name == "operator.getitem" and is_flat(args[0]):
         operation = numpy_operations.FLAT_ITEM
-    if args and operation.may_share and is_scalar_variable(args[0]):
+    if operation.may_share:
         # What is made of a NumPy scalar may be written to, the scalar never changes.
-        args = [_copied_scalar(tx, args[0]), *args[1:]]
+        shared = len(args) if operation.name == "numpy.broadcast_arrays" else 1
+        scalars = [is_scalar_variable(arg) for arg in args[:shared]]
+        copied = [_copied_scalar(tx, x) if y else x for x, y in zip(args, scalars, strict=False)]
+        args = [*copied, *args[shared:]]
     copied_out = _gives_copy_of_out(operation, args, kwargs)
     args = [_without_builtin(arg) for arg in args]
     kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
@@ -140,13 +145,16 @@ def _copied_scalar(tx: Any, variable: Any) -> Any:
 def _gives_copy_of_out(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     """Whether NumPy returns a scalar where it was given an `out`: from methods of scalars."""
     name = operation.name
-    if name not in _METHODS_OF_SCALARS and not name.startswith("numpy.ndarray."):
-        return False
-    if not args or not is_scalar_variable(args[0]):
-        return False
+    if name not in _OF_VECTORS:
+        if name not in _METHODS_OF_SCALARS and not name.startswith("numpy.ndarray."):
+            return False
+        if not args or not is_scalar_variable(args[0]):
+            return False
     place = _place_of_out(operation.function)
-    out = kwargs.get("out", args[place] if place < len(args) else None)
-    return isinstance(out, NumpyNdarrayVariable)
+    out = _realized(kwargs.get("out", args[place] if place < len(args) else None))
+    if not isinstance(out, NumpyNdarrayVariable):
+        return False
+    return name not in _OF_VECTORS or not example_of(out).ndim
 
 
 @functools.cache

@@ -1,32 +1,35 @@
 """Have kernels round to a dtype wherever the program does.
 
 Inductor computes float16 in float32 and rounds when it stores, so that a square that overflows
-may be finite again under the root, and drops a cast that another one follows.
+may be finite again under the root, and drops a cast that another one follows. On a GPU it has
+products and sums rounded together, so that `x * x - y * y` isn't 0 where both are equal, and
+multiplies by the reciprocal of a number that is divided by: 49 / 49 isn't 1 then.
 
-Read from torch/_inductor/lowering.py (make_pointwise), torch/_inductor/codegen/cpp.py
-(to_dtype, cache_dtype_convert) and torch/_inductor/fx_passes/joint_graph.py
-(pointless_convert) of 2.11 and 2.13.
+Read from torch/_inductor/lowering.py (make_pointwise, div_prim), torch/_inductor/codegen/cpp.py
+(to_dtype, cache_dtype_convert), torch/_inductor/codegen/triton.py (enable_fp_fusion) and
+torch/_inductor/fx_passes/joint_graph.py (pointless_convert) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 import torch._inductor.config as inductor_config
+from torch._inductor import lowering
 from torch._inductor.codegen.cpp import CppKernel, CppVecKernel
 from torch._inductor.fx_passes import joint_graph
-from torch.utils._pytree import tree_leaves
 
-_HALVES = (torch.float16, torch.bfloat16)
+from npaccel._torch_internals.patching import patched
+
 _CONVERT = torch.ops.prims.convert_element_type.default
 
 
 @contextlib.contextmanager
-def all_roundings(graph: torch.fx.Graph) -> Iterator[None]:
-    """Let code that is generated meanwhile for a captured graph round as the graph does."""
+def all_roundings() -> Iterator[None]:
+    """Let code that is generated meanwhile round as the graph does."""
     kernels = (CppKernel, CppVecKernel)
     before = [vars(kernel).get("cache_dtype_convert") for kernel in kernels]
     known: Any = joint_graph.patterns.patterns
@@ -38,7 +41,8 @@ def all_roundings(graph: torch.fx.Graph) -> Iterator[None]:
         if method is not None:
             kernel.cache_dtype_convert = _nothing  # type: ignore[method-assign]
     try:
-        with inductor_config.patch({"emulate_precision_casts": _is_rounded(graph)}):
+        divisions = [(lowering, "div_prim", _divided_by_numbers)]
+        with inductor_config.patch({"emulate_precision_casts": True}), patched(divisions):
             yield
     finally:
         known.update(entries)
@@ -56,12 +60,15 @@ def _drops_casts(entry: Any) -> bool:
     return getattr(handler, "__name__", "") == "pointless_convert"
 
 
-def _is_rounded(graph: torch.fx.Graph) -> bool:
-    """Whether it costs little, or there are halves: on a GPU it prevents fused products."""
-    values = [leaf for node in graph.nodes for leaf in tree_leaves(node.meta.get("example_value"))]
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    is_cpu = all(tensor.device.type == "cpu" for tensor in tensors)
-    return is_cpu or any(tensor.dtype in _HALVES for tensor in tensors)
+def _divided_by_numbers(div_prim: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def one(a: Any, b: Any) -> Any:
+        return lowering.ops.truediv(a, b)
+
+    def quotient(a: Any, b: Any) -> Any:
+        of_floats = a.get_dtype().is_floating_point and a.get_device().type != "cpu"
+        return lowering.make_pointwise(one)(a, b) if of_floats else div_prim(a, b)
+
+    return quotient
 
 
 __all__ = ["all_roundings"]
