@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_runtest_makereport(item, call):
     """End a worker that can't use its GPU any more: an assertion failed there. Another starts."""
     report = yield
-    if call.excinfo and item.get_closest_marker("cuda") and IS_WORKER:
+    if report.failed and item.get_closest_marker("cuda") and IS_WORKER:
         import torch
 
         try:
