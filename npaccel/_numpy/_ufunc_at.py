@@ -219,7 +219,12 @@ def _added(
     bits, more = as_signed(flat), as_signed(values)
     if ufunc is np.subtract:
         more = -more
-    return as_bits(bits.index_put((places,), more, accumulate=True), flat.dtype)
+    if flat.device.type != "cpu" and is_integral(bits.dtype) and bits.itemsize < 4:
+        wide = bits.to(torch.int32)  # a GPU adds no fewer bits at once
+        total = wide.index_put((places,), more.to(torch.int32), accumulate=True).to(bits.dtype)
+    else:
+        total = bits.index_put((places,), more, accumulate=True)
+    return as_bits(total, flat.dtype)
 
 
 def _scattered(

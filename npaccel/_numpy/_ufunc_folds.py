@@ -98,11 +98,11 @@ def _all(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
 
 
 def _cumulative_any(x: torch.Tensor, axis: int) -> torch.Tensor:
-    return torch.cummax(x.to(torch.uint8), axis).values.to(torch.bool)
+    return torch.cummax(x.to(torch.int8), axis).values.to(torch.bool)
 
 
 def _cumulative_all(x: torch.Tensor, axis: int) -> torch.Tensor:
-    return torch.cummin(x.to(torch.uint8), axis).values.to(torch.bool)
+    return torch.cummin(x.to(torch.int8), axis).values.to(torch.bool)
 
 
 def _odd(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
@@ -256,6 +256,8 @@ def _extreme(ufunc: np.ufunc, amax: Compute, cummax: Compute, pair: Compute, neu
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
         if host.usable(x) and any(map(depends_on_data, x.shape)):  # torch asks whether it's empty.
             return host.ufunc_accumulate(x, ufunc.__name__, axis)
+        if x.dtype == torch.uint8 and x.device.type != "cpu":  # Triton's scans begin with -1
+            return cummax(x.to(torch.int16), axis).values.to(x.dtype)  # type: ignore[no-any-return]
         return by_order(lambda t: cummax(t, axis).values)(x)  # type: ignore[no-any-return]
 
     return Fold(
@@ -293,10 +295,10 @@ def _ignoring_nan(fold: Fold, pair: Compute, low: float, neutral: str) -> Fold:
 
 
 def to_bits(x: torch.Tensor) -> torch.Tensor:
-    """Return the bits of integers as uint8 in a new last axis."""
+    """Return the bits of integers as int8 in a new last axis."""
     signed = as_signed(x)
     places = torch.arange(x.dtype.itemsize * 8, device=x.device, dtype=signed.dtype)
-    return ((signed.unsqueeze(-1) >> places) & 1).to(torch.uint8)
+    return ((signed.unsqueeze(-1) >> places) & 1).to(torch.int8)
 
 
 def from_bits(bits: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
