@@ -97,12 +97,35 @@ def _all(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
     return torch.all(x, axes, keepdims)
 
 
+def _scan(compute: Compute, x: torch.Tensor, axis: int) -> torch.Tensor:
+    """Give running values; of small integers in 32 bits on a GPU, where Triton has no such scan."""
+    is_small = is_integral(x.dtype) and x.itemsize < 4 and x.device.type != "cpu"
+    found: torch.Tensor = compute(x.to(torch.int32) if is_small else x, axis)
+    return found.to(x.dtype) if is_small else found
+
+
+def _running_sum(x: torch.Tensor, axis: int) -> torch.Tensor:
+    return torch.cumsum(x, axis, dtype=x.dtype)
+
+
+def _running_product(x: torch.Tensor, axis: int) -> torch.Tensor:
+    return torch.cumprod(x, axis, dtype=x.dtype)
+
+
+def _running_most(x: torch.Tensor, axis: int) -> torch.Tensor:
+    return _scan(lambda t, axis: torch.cummax(t, axis).values, x, axis)
+
+
+def _running_least(x: torch.Tensor, axis: int) -> torch.Tensor:
+    return _scan(lambda t, axis: torch.cummin(t, axis).values, x, axis)
+
+
 def _cumulative_any(x: torch.Tensor, axis: int) -> torch.Tensor:
-    return torch.cummax(x.to(torch.int8), axis).values.to(torch.bool)
+    return _running_most(x.to(torch.uint8), axis).to(torch.bool)
 
 
 def _cumulative_all(x: torch.Tensor, axis: int) -> torch.Tensor:
-    return torch.cummin(x.to(torch.int8), axis).values.to(torch.bool)
+    return _running_least(x.to(torch.uint8), axis).to(torch.bool)
 
 
 def _odd(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
@@ -124,7 +147,7 @@ def _cumulative_sum(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
         return FOLDS[np.logical_or].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
-    found = as_bits(torch.cumsum(bits, axis, dtype=bits.dtype), x.dtype)
+    found = as_bits(_scan(_running_sum, bits, axis), x.dtype)
     if is_integral(x.dtype) or (x.requires_grad and torch.is_grad_enabled()):
         return found
     if surely(x.shape[axis] == 0):
@@ -162,7 +185,7 @@ def _cumulative_product(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
         return FOLDS[np.logical_and].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
-    return as_bits(torch.cumprod(bits, axis, dtype=bits.dtype), x.dtype)
+    return as_bits(_scan(_running_product, bits, axis), x.dtype)
 
 
 def _alternating(x: torch.Tensor, invert: Compute) -> torch.Tensor:
@@ -247,7 +270,7 @@ def _tree_fold(op: Compute, neutral: float | str) -> Fold:
     return Fold(_of_last(tree(op)), _along_last(tree_scan(op)), neutral)
 
 
-def _extreme(ufunc: np.ufunc, amax: Compute, cummax: Compute, pair: Compute, neutral: str) -> Fold:
+def _extreme(ufunc: np.ufunc, amax: Compute, running: Compute, pair: Compute, neutral: str) -> Fold:
     """Fold with maximum or minimum; complex numbers by halves."""
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
@@ -256,9 +279,7 @@ def _extreme(ufunc: np.ufunc, amax: Compute, cummax: Compute, pair: Compute, neu
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
         if host.usable(x) and any(map(depends_on_data, x.shape)):  # torch asks whether it's empty.
             return host.ufunc_accumulate(x, ufunc.__name__, axis)
-        if x.dtype == torch.uint8 and x.device.type != "cpu":  # Triton's scans begin with -1
-            return cummax(x.to(torch.int16), axis).values.to(x.dtype)  # type: ignore[no-any-return]
-        return by_order(lambda t: cummax(t, axis).values)(x)  # type: ignore[no-any-return]
+        return by_order(lambda t: running(t, axis))(x)  # type: ignore[no-any-return]
 
     return Fold(
         kernels.complex_or(_of_last(tree(pair)), reduce),
@@ -295,10 +316,10 @@ def _ignoring_nan(fold: Fold, pair: Compute, low: float, neutral: str) -> Fold:
 
 
 def to_bits(x: torch.Tensor) -> torch.Tensor:
-    """Return the bits of integers as int8 in a new last axis."""
+    """Return the bits of integers as uint8 in a new last axis."""
     signed = as_signed(x)
     places = torch.arange(x.dtype.itemsize * 8, device=x.device, dtype=signed.dtype)
-    return ((signed.unsqueeze(-1) >> places) & 1).to(torch.int8)
+    return ((signed.unsqueeze(-1) >> places) & 1).to(torch.uint8)
 
 
 def from_bits(bits: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -424,8 +445,8 @@ def _common_divisor(x: torch.Tensor) -> torch.Tensor:
 _AND = Fold(_all, _cumulative_all, 1)
 _OR = Fold(_any, _cumulative_any, 0)
 _XOR = Fold(_odd, _cumulative_odd, 0)
-_MAXIMUM = _extreme(np.maximum, torch.amax, torch.cummax, kernels.maximum, "lowest")
-_MINIMUM = _extreme(np.minimum, torch.amin, torch.cummin, kernels.minimum, "highest")
+_MAXIMUM = _extreme(np.maximum, torch.amax, _running_most, kernels.maximum, "lowest")
+_MINIMUM = _extreme(np.minimum, torch.amin, _running_least, kernels.minimum, "highest")
 
 FOLDS: dict[np.ufunc, Fold] = {
     np.add: Fold(_sum, _cumulative_sum, 0),
@@ -439,10 +460,8 @@ FOLDS: dict[np.ufunc, Fold] = {
     np.logical_and: _AND,
     np.logical_or: _OR,
     np.logical_xor: _XOR,
-    np.bitwise_and: _bitwise(
-        _AND, torch.amin, lambda bits, axis: torch.cummin(bits, axis).values, -1
-    ),
-    np.bitwise_or: _bitwise(_OR, torch.amax, lambda bits, axis: torch.cummax(bits, axis).values, 0),
+    np.bitwise_and: _bitwise(_AND, torch.amin, _running_least, -1),
+    np.bitwise_or: _bitwise(_OR, torch.amax, _running_most, 0),
     np.bitwise_xor: _bitwise(_XOR, _odd, _cumulative_odd, 0),
     np.logaddexp: _log_sum(1.0),
     np.logaddexp2: _log_sum(math.log(2.0)),

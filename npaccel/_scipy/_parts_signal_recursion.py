@@ -52,7 +52,7 @@ def filtered(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:
     wide = torch.complex128 if x.is_complex() else torch.float64
     size, order = x.shape[-1], zi.shape[-1]
     b, a = (_padded(one.to(wide) / a[0].to(wide), order + 1) for one in (b, a))
-    bad = torch.cummax((~torch.isfinite(x)).to(torch.int8), -1).values != 0
+    bad = torch.cummax((~torch.isfinite(x)).to(torch.int32), -1).values != 0
     clean = torch.where(torch.isfinite(x), x, 0).to(wide)
     start = _padded(zi.to(wide), max(order, size))
     driven = parts.convolved(clean, b)[..., :size] + start[..., :size]
