@@ -28,6 +28,7 @@ from benchmarks import overhead, steady
 from benchmarks.common import Benchmark, build, same_results, side_by_side
 from benchmarks.processes import empty_caches, run_child
 from estimator_rows import estimator_rows
+from gpu_rows import gpu_rows
 from loop_rows import loops
 from mask_rows import masks
 from rows import Row, in_turn
@@ -209,6 +210,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "scipy": scipy_rows,
     "sklearn": sklearn_rows,
     "estimators": estimator_rows,
+    "gpu": gpu_rows,
 }
 
 #: What can be measured in pieces.
@@ -238,12 +240,16 @@ def conditions() -> dict[str, str]:
 def of_estimators(around: dict[str, str], device: str) -> dict[str, str]:
     """Return what the figures of estimators depend on."""
     import sklearn
-    import torch
 
     found = {"scikit-learn": sklearn.__version__, **around}
-    if device == "cuda":
-        found["graphics"] = torch.cuda.get_device_name()
-    return found
+    return found | graphics() if device == "cuda" else found
+
+
+def graphics() -> dict[str, str]:
+    """Return the name of the GPU, if there is one."""
+    import torch
+
+    return {"graphics": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}
 
 
 def as_table(rows: list[Row]) -> str:
@@ -285,6 +291,8 @@ def main(arguments: list[str] | None = None) -> int:
             given = (tuple(options.match),)
         if name == "estimators":
             given += (options.device, of_estimators(around, options.device))
+        if name == "gpu":
+            around |= graphics()
         measured += ROWS[name](*given)
     print(", ".join(f"{key} {value}" for key, value in around.items()), end="\n\n")
     print(as_table(measured))
