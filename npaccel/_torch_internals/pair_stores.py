@@ -63,6 +63,15 @@ _STEP = (
 )
 
 
+def _either(index: Sequence[Any], parts: Sequence[Callable[..., Any]]) -> Any:
+    """Compute that part of a pair which the last index says."""
+    *place, which = index
+    if which in (0, 1):
+        return parts[int(which)](place)
+    is_first = ops.eq(ops.index_expr(which, torch.int64), ops.constant(0, torch.int64))
+    return ops.where(is_first, *(part(place) for part in parts))
+
+
 @ir_dataclass
 class _Pairs(Pointwise):  # type: ignore[misc]
     """A loop over pairs, of which each turn computes and stores both parts.
@@ -87,11 +96,7 @@ class _Pairs(Pointwise):  # type: ignore[misc]
             return lambda index: nop_loader_fn(index, dtype=self.dtype)
 
         def load(index: Sequence[Any]) -> Any:
-            *place, which = index
-            if which in (0, 1):
-                return self.parts[int(which)](place)
-            is_first = ops.eq(ops.index_expr(which, torch.int64), ops.constant(0, torch.int64))
-            return ops.where(is_first, *(part(place) for part in self.parts))
+            return _either(index, self.parts)
 
         return load
 
@@ -140,11 +145,14 @@ def stores_of_pairs() -> Iterator[None]:
 
 
 def _lowered(real: Any, imaginary: Any) -> Any:
-    if real.get_device().type != "cpu":
-        known: Any = lowering.lowerings
-        parts = [known[_aten.unsqueeze.default](part, -1) for part in (real, imaginary)]
-        return known[_aten.cat.default](parts, -1)
     loaders = real.make_loader(), imaginary.make_loader()
+    if real.get_device().type != "cpu":
+        return Pointwise.create(
+            device=real.get_device(),
+            dtype=real.get_dtype(),
+            inner_fn=lambda index: _either(index, loaders),
+            ranges=[*real.get_size(), sympy.Integer(2)],
+        )
     made = _pairs(real.get_device(), real.get_dtype(), real.get_size(), *loaders)
     if any(user.target is not _aten.copy_.default for user in V.graph.current_node.users):
         made.realize()  # Who takes all numbers in one row would compute both parts for each.
