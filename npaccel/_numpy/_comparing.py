@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy import _ufunc_kernels as kernels
 from npaccel._numpy._axes import call
 from npaccel._numpy._dtypes import (
     as_dtype,
@@ -34,8 +35,8 @@ def isclose(
     kinds = [_weak_or_dtype(x) for x in (a, b)]
     dtype = as_dtype(np.result_type(*kinds, 1.0))
     x, y = (cast(as_tensor(operand), dtype) for operand in (a, b))
-    bound = _bound(atol, x) + _bound(rtol, x) * torch.abs(y)
-    close = torch.le(torch.abs(x - y), bound) & torch.isfinite(y)
+    bound = _bound(atol, x) + _bound(rtol, x) * kernels.absolute(y)
+    close = torch.le(kernels.absolute(x - y), bound) & torch.isfinite(y)
     found: torch.Tensor = close | call(np.equal, a if not is_scalar(a) else as_tensor(a), b)
     return found | (torch.isnan(x) & torch.isnan(y)) if equal_nan else found
 

@@ -27,7 +27,7 @@ from npaccel._numpy._manipulation import along
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape, concrete, is_symbolic
 from npaccel._numpy._ufunc_integers import as_bits, as_signed, either
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals.sizes import assume, depends_on_data, surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
 
@@ -187,6 +187,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     else:
         places = nonzero(mask)[0]
     places = bounded(places, x.shape[where], "raise")
+    if out is not None and out.ndim > where and depends_on_data(places.shape[0]):
+        assume(places.shape[0] == out.shape[where], "`out` has another shape than the result")
     return written_back(getitem(x, (*(slice(None),) * where, places)), out)
 
 

@@ -465,7 +465,7 @@ FOLDS: dict[np.ufunc, Fold] = {
     np.bitwise_xor: _bitwise(_XOR, _odd, _cumulative_odd, 0),
     np.logaddexp: _log_sum(1.0),
     np.logaddexp2: _log_sum(math.log(2.0)),
-    np.hypot: Fold(kernels.in_float32(_hypotenuse), _along_last(tree_scan(torch.hypot)), 0),
+    np.hypot: Fold(kernels.in_float32(_hypotenuse), _along_last(tree_scan(kernels.hypot)), 0),
     np.gcd: Fold(_of_last(_common_divisor), _along_last(tree_scan(gcd)), 0),
     np.lcm: _tree_fold(lcm, 1),
 }

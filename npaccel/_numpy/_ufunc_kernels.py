@@ -437,7 +437,27 @@ def _plain_square(x: torch.Tensor) -> torch.Tensor:
 
 
 square = integers.by_bits(_plain_square)
-absolute = integers_or(integers.absolute, torch.abs)
+
+
+def hypot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the hypotenuse; CUDA's is infinite already beside the largest number."""
+    found = torch.hypot(a, b)
+    if a.device.type == "cpu" or a.requires_grad or b.requires_grad:
+        return found
+    a, b = torch.abs(a), torch.abs(b)
+    large, small = torch.maximum(a, b), torch.minimum(a, b)
+    ratio = small / large
+    nearly = large * torch.sqrt(1 + ratio * ratio)
+    return torch.where(torch.isinf(found) & torch.isfinite(large), nearly, found)
+
+
+def _size(x: torch.Tensor) -> torch.Tensor:
+    if x.is_complex() and x.device.type != "cpu":
+        return hypot(x.real, x.imag)
+    return torch.abs(x)
+
+
+absolute = integers_or(integers.absolute, _size)
 conjugate = complex_or(torch.conj_physical, copy)
 
 

@@ -51,7 +51,7 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.sign, kernels.sign, tolerance=4),
     Kernel(np.conjugate, kernels.conjugate),
     Kernel(np.heaviside, kernels.heaviside),
-    Kernel(np.hypot, kernels.in_float32(torch.hypot), tolerance=4),
+    Kernel(np.hypot, kernels.in_float32(kernels.hypot), tolerance=4),
     Kernel(np.gcd, integers.gcd),
     Kernel(np.lcm, integers.lcm),
     # exponents, logarithms, roots
