@@ -37,6 +37,7 @@ from npaccel._torch_internals.added_zeros import zeros_added
 from npaccel._torch_internals.attention_patterns import no_attention_looked_for
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.complex_copies import complex_copies_by_torch
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
 from npaccel._torch_internals.dtype_rules import dtype_rules_made_once
@@ -437,6 +438,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         zeros_added(),
         known_as_views(),
         all_roundings(),
+        complex_copies_by_torch(),
         kernels_in_few_files(),
         narrow_as_written(),
         lanes_folded_by_halves(),
