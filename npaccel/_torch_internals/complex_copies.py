@@ -68,7 +68,7 @@ def complex_copies_by_torch() -> Iterator[None]:
 
     def requiring(original: Any) -> Any:
         def require_strides(
-            cls: Any, x: Any, order: Any = None, exact_strides: Any = None, **options: Any
+            cls: Any, /, x: Any, order: Any = None, exact_strides: Any = None, **options: Any
         ) -> Any:
             nonlocal asking
             before, asking = asking, True
