@@ -225,7 +225,8 @@ def kernel_paths(scope: SimpleNamespace | dict[str, Any], source: str) -> list[P
             continue
         if call != "async_compile.cpp_pybinding" or not isinstance(node.targets[0], ast.Name):
             raise NotPortableError(f"a kernel is made by {call}")
-        library = getattr(names[node.targets[0].id], "__self__", None)
+        kernel = names.get(node.targets[0].id)  # None where the call is one of torch's, on a GPU
+        library = getattr(kernel, "__self__", None)
         file = getattr(library, "__file__", None)
         if file is None:
             raise NotPortableError(f"{node.targets[0].id} has no library file")
