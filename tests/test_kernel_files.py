@@ -11,6 +11,7 @@ import npaccel
 from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import inductor, kernel_files
 from npaccel._torch_internals.kernel_files import _Kernel, _shared_out
+from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 
 TIMES = """
 #include <torch/csrc/inductor/cpp_prefix.h>
@@ -115,3 +116,10 @@ def builds(monkeypatch):
 
     monkeypatch.setattr(CppBuilder, "build", build)
     return built
+
+
+def test_a_kernel_that_is_out_of_reach_is_no_reason_to_fail():
+    """The module of a graph for CPU and GPU isn't that of the function that torch calls."""
+    source = "cpp_fused_0 = async_compile.cpp_pybinding([], '')"
+    with pytest.raises(NotPortableError, match="cpp_fused_0 has no library"):
+        kernel_paths({}, source)

@@ -365,11 +365,14 @@ def _whole(x: torch.Tensor, target: torch.dtype) -> torch.Tensor:
 
     A GPU has the nearest number that fits in, and 0 for NaN.
     """
-    if x.device.type == "cpu":
-        return x.to(target)
+    return (x if x.device.type == "cpu" else within(x, target)).to(target)
+
+
+def within(x: torch.Tensor, target: torch.dtype) -> torch.Tensor:
+    """Put the least number of int32 or int64 in the place of floats that don't fit in."""
     x = x.to(torch.float32) if x.dtype == torch.float16 else x
     least = float(torch.iinfo(target).min)
-    return torch.where((x >= least) & (x < -least), x, least).to(target)
+    return torch.where((x >= least) & (x < -least), x, least)
 
 
 def _narrowed_from_32_bits(tensor: torch.Tensor) -> tuple[torch.dtype, ...]:

@@ -10,8 +10,9 @@ from chapter import ALL
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from npaccel import _host_kernels as host
-from npaccel._numpy import _einsum, _histograms, _indexing, _sorting
-from npaccel._numpy._dtypes import cast
+from npaccel._numpy import _einsum, _histograms, _indexing, _sorting, _ufunc_folds, _ufunc_kernels
+from npaccel._numpy._dtypes import cast, within
+from npaccel._numpy._table import rows
 
 
 class Recorded(TorchDispatchMode):
@@ -113,3 +114,114 @@ def test_unsigned_integers_are_gathered_by_their_bits(dtype):
     gathered = [kept for func, kept in recorded.calls if func is torch.ops.aten.index.Tensor]
     assert [kept.is_signed for kept in gathered] == [True]
     assert found.dtype == dtype
+
+
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("unique", {}),
+        ("unique", {"return_counts": True}),
+        ("unique", {"return_index": True, "return_inverse": True}),
+        ("unique", {"axis": 0}),
+        ("median", {}),
+        ("median", {"axis": 1}),
+        ("percentile", {"q": 30}),
+        ("intersect1d", {"ar2": [3, 4, 5]}),
+        ("setdiff1d", {"ar2": [3, 4, 5]}),
+        ("setxor1d", {"ar2": [3, 4, 5]}),
+        ("union1d", {"ar2": [3, 4, 5]}),
+        ("compress", {}),
+        ("place", {}),
+        ("polymul", {}),
+    ],
+)
+@pytest.mark.parametrize("dtype", UNSIGNED)
+def test_no_call_gathers_unsigned_integers(by_torch, name, more, dtype):
+    """A GPU has no kernel for it."""
+    array = np.array([[3, 1, 2], [7, 3, 2], [7, 3, 2]], str(dtype).removeprefix("torch."))
+    row, x = rows()[f"numpy.{name}"].implementation, torch.from_numpy(array.copy())
+    call = {
+        "compress": lambda a, f: f([True, False, True], a),
+        "place": lambda a, f: f(a, [[True, False, True]] * 3, a[0, :2]),
+        "polymul": lambda a, f: f(a[0], a[1]),
+    }.get(name, lambda a, f: f(a, **more))
+    with Recorded() as recorded:
+        found = call(x, row)
+    expected = call(array, getattr(np, name))
+    kept = [dtype for func, dtype in recorded.calls if func is torch.ops.aten.index.Tensor]
+    if name not in ("compress", "place"):  # they ask `getitem`, which knows of the device
+        assert not set(kept) & set(UNSIGNED)
+    parts = zip(_parts(found, x), _parts(expected, array), strict=True)
+    for a, b in parts:
+        np.testing.assert_array_equal(a.numpy(), b)
+
+
+def _parts(found, argument):
+    found = (argument,) if found is None else found
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("target", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+def test_floats_that_do_not_fit_become_the_least_integer(dtype, target):
+    """As x86 has it, which NumPy leaves it to."""
+    values = [0, -0.5, 1.9, -1.9, 3e4, 2.0**31, -(2.0**31), 2.0**63, -(2.0**63), 1e300]
+    with np.errstate(all="ignore"):
+        x = np.array([*values, np.inf, -np.inf, np.nan, 2.0**31 - 1, -(2.0**31) - 1]).astype(dtype)
+        expected = x.astype(target)
+    kind = torch.int32 if target is np.int32 else torch.int64
+    found = within(torch.from_numpy(x), kind)
+    np.testing.assert_array_equal(found.to(kind).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_quotients_of_complex_numbers_are_numpys(dtype):
+    rng = np.random.default_rng(0)
+    a, b = ((rng.standard_normal((2, 999, 2)) @ [1, 1j]).astype(dtype) for _ in range(2))
+    a, b = a[0], b[1]
+    a[:6] = [0, 1, np.inf, complex(np.nan, 1), complex(1e30, 1e30), 1j]
+    b[:6] = [1, 0, 2, 1, complex(1e30, -1e30), complex(0, np.inf)]
+    with np.errstate(all="ignore"):
+        expected = a / b
+    found = _ufunc_kernels._complex_quotient(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(found[finite], expected[finite])
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.bool])
+@pytest.mark.parametrize("name", ["maximum", "minimum", "logical_or", "logical_and", "bitwise_or"])
+def test_running_values_of_small_integers_take_32_bits(name, dtype):
+    fold = _ufunc_folds.FOLDS[getattr(np, name)]
+    with Recorded() as recorded:
+        found = fold.accumulate(torch.empty((3, 4), dtype=dtype, device="meta"), 0)
+    scans = (torch.ops.aten.cummax.default, torch.ops.aten._cummax_helper.default)
+    scans += (torch.ops.aten.cummin.default, torch.ops.aten._cummin_helper.default)
+    assert found.dtype == (torch.bool if name.startswith("logical") else dtype)
+    assert any(func in scans for func, _ in recorded.calls)
+    assert torch.int32 in {kept for _, kept in recorded.calls}
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.uint16])
+def test_repeated_additions_to_small_integers_take_32_bits(dtype):
+    array = torch.empty(5, dtype=dtype, device="meta")
+    places = torch.zeros(3, dtype=torch.int64, device="meta")
+    with Recorded() as recorded:
+        rows()["numpy.add.at"].implementation(array, places, array[:3])
+    added = [kept for func, kept in recorded.calls if func is torch.ops.aten.index_put.default]
+    assert added == [torch.int32]
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "F"])
+def test_quotients_are_folded_step_by_step(by_torch, dtype):
+    """The product of all but the first may leave the range of the dtype."""
+    small = np.array([[1e-2, 2.0], [1e-3, 4.0], [2e-4, 5.0], [1e2, 1e3]], dtype)
+    many = np.full((100, 2), 1.5, dtype)
+    for x in (small, many):
+        found = rows()["numpy.divide.reduce"].implementation(torch.from_numpy(x)).numpy()
+        info = np.finfo(dtype)
+        near = {"rtol": len(x) * info.eps, "atol": len(x) * info.smallest_subnormal}
+        np.testing.assert_allclose(found, np.divide.reduce(x), **near)

@@ -197,3 +197,32 @@ def does(call, x):
             return call(x) is not None and call(x[()]) is not None
         except (TypeError, ValueError):
             return False
+
+
+def of_two_scalars(a, b):
+    return np.broadcast_arrays(a, b)
+
+
+@pytest.mark.parametrize("given", [(np.int32(7), np.uint32(1)), (np.float64(1), np.array(2.0))])
+def test_scalars_are_broadcast_to_arrays(given):
+    compiled = npaccel.jit(of_two_scalars, backend="eager")
+    for _ in range(2):
+        found = compiled(*given)
+        assert [type(x) for x in found] == [np.ndarray, np.ndarray]
+        assert [x.dtype for x in found] == [x.dtype for x in given]
+
+
+def dot_into(a, b, out):
+    return np.dot(a, b, out=out), a.dot(b, out=out)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_dot_gives_a_scalar_beside_an_out_without_dimensions(shape):
+    a, b = np.ones(shape), np.ones(shape[-1:])
+    compiled = npaccel.jit(dot_into, backend="eager", default_float="float64")
+    for _ in range(2):
+        outs = [np.zeros(shape[:-1]) for _ in range(2)]
+        expected, found = dot_into(a, b, outs[0]), compiled(a, b, outs[1])
+        assert [type(x) for x in found] == [type(x) for x in expected]
+        assert [x is outs[1] for x in found] == [x is outs[0] for x in expected]
+        np.testing.assert_array_equal(outs[1], outs[0])
