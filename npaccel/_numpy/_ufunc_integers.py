@@ -239,8 +239,13 @@ def absolute(x: torch.Tensor) -> torch.Tensor:
     """Return the absolute value; that of the smallest number is itself."""
     if not x.dtype.is_signed or x.dtype == torch.bool:
         return x.clone()
-    # Compiled to C++, torch's own is an int in which -128 becomes 128 until it is stored.
-    return torch.where(x < 0, -x, x) if x.dtype in (torch.int8, torch.int16) else torch.abs(x)
+    # Compiled to C++, torch's own is an int in which -128 becomes 128 until it is stored. On an
+    # H200 so does `abs.s16`, that LLVM makes of all ways to write it with integers.
+    if x.dtype not in (torch.int8, torch.int16):
+        return torch.abs(x)
+    if x.device.type != "cpu":
+        return torch.abs(x.to(torch.float32)).to(torch.int32).to(x.dtype)
+    return torch.where(x < 0, -x, x)
 
 
 def _gcd(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

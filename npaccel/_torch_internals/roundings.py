@@ -19,6 +19,7 @@ from typing import Any
 import torch
 import torch._inductor.config as inductor_config
 from torch._inductor import lowering
+from torch._inductor.codegen.common import OpDecompositions
 from torch._inductor.codegen.cpp import CppKernel, CppVecKernel
 from torch._inductor.fx_passes import joint_graph
 
@@ -41,7 +42,10 @@ def all_roundings() -> Iterator[None]:
         if method is not None:
             kernel.cache_dtype_convert = _nothing  # type: ignore[method-assign]
     try:
-        divisions = [(lowering, "div_prim", _divided_by_numbers)]
+        divisions: list[tuple[Any, str, Callable[[Any], Any]]] = [
+            (lowering, "div_prim", _divided_by_numbers),
+            (OpDecompositions, "reciprocal", _divided_exactly),
+        ]
         with inductor_config.patch({"emulate_precision_casts": True}), patched(divisions):
             yield
     finally:
@@ -58,6 +62,17 @@ def _nothing(*args: Any) -> None:
 def _drops_casts(entry: Any) -> bool:
     handler = getattr(entry, "handler", None)
     return getattr(handler, "__name__", "") == "pointless_convert"
+
+
+def _divided_exactly(original: Any) -> Any:
+    """Divide 1 by numbers as by others: torch 2.11 takes an integer, and Triton approximates."""
+
+    def reciprocal(x: Any) -> Any:
+        if x.dtype == torch.float32:
+            return lowering.ops.truediv(lowering.ops.constant(1.0, torch.float32), x)
+        return original.__func__(x)
+
+    return staticmethod(reciprocal)
 
 
 def _divided_by_numbers(div_prim: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -225,3 +225,18 @@ def test_quotients_are_folded_step_by_step(by_torch, dtype):
         info = np.finfo(dtype)
         near = {"rtol": len(x) * info.eps, "atol": len(x) * info.smallest_subnormal}
         np.testing.assert_allclose(found, np.divide.reduce(x), **near)
+
+
+@pytest.mark.parametrize("dtype", ["?", "b", "H", "i", "L", "e", "f", "d"])
+@pytest.mark.parametrize("bins", [7, [-2, 0, 1, 1, 50], [0.5, 2.5]])
+def test_numbers_are_counted_between_edges_in_order(by_torch, dtype, bins):
+    rng = np.random.default_rng(0)
+    x = rng.integers(-5, 60, 500).astype(dtype)
+    if x.dtype.kind == "f" and bins != 7:
+        x[::50] = np.nan
+    expected, edges = np.histogram(x.astype("B") if dtype == "?" else x, bins)
+    kind = np.result_type(x, edges)
+    given = torch.from_numpy(x), torch.from_numpy(edges)
+    found = _histograms.counted_in_order(*given, kind).numpy()
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
