@@ -96,7 +96,7 @@ def test_files_are_as_many_as_pay(monkeypatch):
 def _built(tmp_path, *asked):
     """Build kernels, of each its parameters' types and source, as a generated module does."""
     scope = {}
-    with inductor._configured(scratch_folder() or tmp_path, torch.fx.Graph()):
+    with inductor._configured(scratch_folder() or tmp_path):
         module = AsyncCompile()
         for i, (types, source) in enumerate(asked):
             scope[f"cpp_fused_{i}"] = module.cpp_pybinding(types, source)
