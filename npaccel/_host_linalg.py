@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._host_operators import Array, Form, kernel, several, usable, writing
+from npaccel._host_operators import Array, Form, kernel, operator, several, usable, writing
 
 #: Stacks of matrices with so many multiplications each are NumPy's: torch's threads wait for each
 #: other at every one of them.
@@ -66,6 +66,29 @@ def _is_mkl_on_another_processor() -> bool:
         return False
     has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
     return has_mkl and "AuthenticAMD" in text
+
+
+#: From so many multiplications on a vector's product with a matrix takes a kernel of our own.
+_MANY = 32768
+#: Inductor is not to bring their operands into memory: that is for their lowering to decide.
+_FREE = (torch.Tag.pt2_compliant_tag, torch.Tag.flexible_layout)
+
+
+def vector_usable(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether a product of which one operand is a vector is `of_vector` or `of_row`."""
+    if {a.ndim, b.ndim} not in ({1}, {1, 2}) or a.dtype != b.dtype:
+        return False
+    sizes: list[Any] = [*a.shape, *b.shape]
+    if a.dtype not in (torch.float32, torch.float64) or not all(type(n) is int for n in sizes):
+        return False
+    return bool(a.shape[-1] == b.shape[0]) and max(a.numel(), b.numel()) >= _MANY and usable(a, b)
+
+
+#: The product of a matrix, or a vector, with a vector. Inductor writes a kernel in its place, or a
+#: loop where an operand is computed by it (`vector_products.py`).
+of_vector = operator("of_vector(Tensor m, Tensor x) -> Tensor", torch.matmul, torch.matmul, _FREE)
+#: The product of a vector with a matrix.
+of_row = operator("of_row(Tensor x, Tensor m) -> Tensor", torch.matmul, torch.matmul, _FREE)
 
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> Form:

@@ -61,6 +61,9 @@ def _matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if is_integral(a.dtype) and a.device.type != "cpu":
         # torch multiplies integer matrices on the CPU only
         return _sum_of_products(a, b)
+    if host_linalg.vector_usable(a, b):
+        product = host_linalg.of_vector if b.ndim == 1 else host_linalg.of_row
+        return product(a, b)  # type: ignore[no-any-return]
     if a.ndim > 1 and b.ndim > 1 and a.dtype == b.dtype:
         size = a.shape[-2] * a.shape[-1] * b.shape[-1]
         if host_linalg.product_usable(size, a, b):
@@ -102,6 +105,8 @@ def matvec(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _vecmat(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.ndim == 1 and b.ndim == 2 and not a.is_complex():
+        return _matmul(a, b)
     return _matmul(torch.conj(a).unsqueeze(-2), b).squeeze(-2)
 
 

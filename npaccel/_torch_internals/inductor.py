@@ -70,6 +70,7 @@ from npaccel._torch_internals.slice_folds import slices_folded_by_kernels
 from npaccel._torch_internals.stored_values import computed_once
 from npaccel._torch_internals.values_traced_once import values_traced_once
 from npaccel._torch_internals.vector_ops import fast_vector_operations
+from npaccel._torch_internals.vector_products import vectors_multiplied_by_kernels
 from npaccel.errors import CompilerNotFoundError
 
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
@@ -449,6 +450,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         masks_read_by_kernels(),
         row_extremes_by_kernels(),
         slices_folded_by_kernels(),
+        vectors_multiplied_by_kernels(),
         fast_vector_operations(),
         numbers_folded(),
         loops_shared_by_size(),
