@@ -177,7 +177,7 @@ def _flat_weights(weights: Any, x: torch.Tensor) -> torch.Tensor | None:
 def counted_in_order(x: torch.Tensor, edges: torch.Tensor, dtype: DType) -> torch.Tensor:
     """Return how many numbers are in each bin, from where the edges stand among sorted numbers.
 
-    On a GPU sums for few bins wait for each other: a million numbers take 7 ms, and this 0.3.
+    On a GPU additions to few bins wait for each other: of a million numbers for 7 ms.
     """
     s, limits = ordered(cast(x, dtype), 0), cast(edges, dtype)
     inner, last = search(s, limits[:-1], right=False), search(s, limits[-1:], right=True)
