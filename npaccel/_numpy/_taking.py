@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from npaccel import _host_kernels as host
-from npaccel._numpy._axes import axis_of, deliver, needs_array, written_back
+from npaccel._numpy._axes import axis_of, deliver, needs_array, probe, written_back
 from npaccel._numpy._dtypes import (
     BOOL,
     INT64,
@@ -132,6 +132,8 @@ def where(condition: Any, /, *choices: Any) -> Any:
     if len(choices) != 2:
         raise ValueError("either both or neither of x and y should be given")
     kind = result_dtype(*(part if is_scalar(part) else as_tensor(part) for part in choices))
+    # From 2.5 on NumPy raises for Python numbers that don't fit, before they wrap around.
+    np.where(np.ones(1, bool), *(_asked_with(part) for part in choices))
     chosen = cast(as_tensor(condition), BOOL)
     first, second = (_branch(_wrapped(part, kind), kind, chosen) for part in choices)
     broadcast_shape([chosen.shape, first.shape, second.shape])
@@ -201,6 +203,11 @@ def extract(condition: Any, arr: Any) -> torch.Tensor:
     return selected(x, 0, nonzero(mask)[0])
 
 
+def _asked_with(x: Any) -> Any:
+    """Return what NumPy is asked with in place of an operand."""
+    return concrete(x) if is_scalar(x) else probe(as_tensor(x), (1,))
+
+
 def _wrapped(x: Any, kind: Any) -> Any:
     """Return a Python number as it is when an array of it is cast to a dtype."""
     if not is_scalar(x) or is_symbolic(x):
@@ -215,8 +222,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> torch.Tensor:
     choices = [x if is_scalar(x) else as_tensor(x) for x in (*choicelist, default)]
     masks = [as_tensor(mask) for mask in condlist]
     # NumPy is asked what it would raise: which Python numbers fit differs by version.
-    probes = [concrete(x) if is_scalar(x) else np.zeros(1, to_numpy(x.dtype)) for x in choices]
-    np.select([np.zeros(1, to_numpy(m.dtype)) for m in masks], probes[:-1], probes[-1])
+    probes = [_asked_with(x) for x in choices]
+    np.select([probe(mask, (1,)) for mask in masks], probes[:-1], probes[-1])
     kind = result_dtype(*choices)
     *tensors, found = [_branch(_wrapped(x, kind), kind, masks[0]) for x in choices]
     shape = broadcast_shape([x.shape for x in (*masks, *tensors, found)])

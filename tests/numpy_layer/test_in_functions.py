@@ -1,6 +1,7 @@
 """NumPy calls that only a traced function can get wrong: what is returned, assigned, refused."""
 
 import functools
+import re
 import warnings
 
 import numpy as np
@@ -142,6 +143,13 @@ def test_a_scalar_type_makes_scalars_of_its_own_dtype_too(dtype, given):
 @pytest.mark.parametrize("x", [np.array(8, np.uint16), np.array([8], np.uint8), np.uint16(8)])
 def test_numbers_wrap_around_in_where(x, number):
     mask = np.array([[True, False]])
+    try:
+        np.where(mask, x, number)
+    except OverflowError as error:  # from NumPy 2.5 on
+        compiled = npaccel.jit(lambda c, x: np.where(c, x, number), backend="eager")
+        with pytest.raises(OverflowError, match=re.escape(str(error))):
+            compiled(mask, x)
+        return
     (found, _), (expected, _) = both(lambda c, x: np.where(c, x, number), mask, x)
     assert_same(found, expected)
 
