@@ -114,6 +114,9 @@ def pretend():
     fake_tensors.init_gpu_context = lambda *_: None
     inductor_config.joint_graph_constant_folding = False  # It computes on the device.
     triton.runtime.driver.set_active(_Driver())
+    for known in vars(torch.utils._triton).values():  # It may have been asked before.
+        if hasattr(known, "cache_clear"):
+            known.cache_clear()
     CUDABackend.make_cubin = lambda *_, **__: b""  # What can fail has been done before.
     made = torch.tensor
 
