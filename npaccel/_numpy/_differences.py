@@ -171,7 +171,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "equal-elements",
-        "equal elements may come in another order, as no stable one was asked for",
+        "equal elements, and those between the places that a partition sets right, may come in "
+        "another order, as no stable one was asked for",
         "argsort ndarray.argsort argpartition ndarray.argpartition",
     ),
     Difference("refused", "complex rows (`axis=`) run in NumPy, with a warning", "unique"),

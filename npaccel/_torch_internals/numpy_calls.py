@@ -72,9 +72,10 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
     if operation.may_share:
         # What is made of a NumPy scalar may be written to, the scalar never changes.
         shared = len(args) if operation.name == "numpy.broadcast_arrays" else 1
-        scalars = [is_scalar_variable(arg) for arg in args[:shared]]
-        copied = [_copied_scalar(tx, x) if y else x for x, y in zip(args, scalars, strict=False)]
-        args = [*copied, *args[shared:]]
+        args = [
+            _copied_scalar(tx, arg) if i < shared and is_scalar_variable(arg) else arg
+            for i, arg in enumerate(args)
+        ]
     copied_out = _gives_copy_of_out(operation, args, kwargs)
     args = [_without_builtin(arg) for arg in args]
     kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
