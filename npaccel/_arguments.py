@@ -304,11 +304,6 @@ def check_dtype(value: np.ndarray[Any, Any] | np.generic) -> None:
     )
 
 
-def direct(value: np.ndarray[Any, Any]) -> torch.Tensor:
-    """The array's own memory as a tensor."""
-    return torch.from_numpy(value)
-
-
 def readonly(value: np.ndarray[Any, Any]) -> torch.Tensor:
     """The memory of a read-only array as a tensor, which nothing writes to.
 
@@ -363,6 +358,11 @@ def resolved(value: torch.Tensor) -> torch.Tensor:
     return value.resolve_conj().resolve_neg()
 
 
+def to_array(value: torch.Tensor) -> np.ndarray[Any, Any]:
+    """A tensor's elements as an array, without gradients: its memory, where it's on the host."""
+    return resolved(value.detach().cpu()).numpy()
+
+
 def tensor(value: torch.Tensor) -> torch.Tensor:
     """The tensor itself."""
     return value
@@ -382,7 +382,7 @@ def to_tensor(value: Any) -> torch.Tensor:
 CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "any": to_tensor,
     "copied": copied,
-    "direct": direct,
+    "direct": torch.from_numpy,
     "number": number,
     "plain": plain,
     "readonly": readonly,

@@ -16,11 +16,11 @@ from npaccel._torch_internals import load_compiler
 load_compiler()
 
 from npaccel._call import Call
+from npaccel._failures import assumption_and_advice, is_assumption
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._pieces import in_pieces
 from npaccel._progress import notice
-from npaccel._results import assumption_and_advice, is_assumption
 from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor

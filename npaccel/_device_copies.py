@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from npaccel._arguments import resolved
+
 _HOST = torch.device("cpu")
 
 
@@ -41,7 +43,7 @@ def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
         A new one, also if the tensor is on the device already. Elements that are one in memory are
         one in the copy; gaps between elements are gaps there.
     """
-    tensor = tensor.resolve_conj().resolve_neg()
+    tensor = resolved(tensor)
     if tensor.is_contiguous():
         return tensor.to(device, copy=True)
     size, strides = tensor.shape, tensor.stride()
@@ -81,7 +83,7 @@ def fetched(
     for i, value in enumerate(results):
         if not isinstance(value, torch.Tensor):
             continue
-        results[i] = value = value.detach().resolve_conj().resolve_neg()
+        results[i] = value = resolved(value.detach())
         if value.numel():
             groups.setdefault(_memory(value), []).append(i)
         else:

@@ -23,11 +23,11 @@ import torch
 from npaccel import _arguments, _artifact, _binding, _fork
 from npaccel._artifact import Kept
 from npaccel._conditions_on_disk import NotKeepableError
+from npaccel._failures import FAILURES
 from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
-from npaccel._results import FAILURES
 from npaccel._runner import FAILED, MISS, OVERLAP, Runner, make_runner
 from npaccel._torch_internals import quietly_imported
 from npaccel._torch_internals.loader import NotPortableError
@@ -132,9 +132,14 @@ class Engine:
             values = self.binding.bind(args, kwargs)
         key = self._key(values) if self._has_own_key else _arguments.signature_key(values)
         for runner in self.runners.get(key, ()):
-            result = self._run(runner, values)
+            try:
+                result = runner(values)
+            except FAILURES as error:
+                result = self._after_error(error, values)
             if result is not MISS:
                 self.last = runner
+                if result is OVERLAP or result is FAILED:
+                    return self._in_numpy(result, values)
                 return result
         self.last = None
         return self._slow(values, key)
@@ -166,12 +171,17 @@ class Engine:
         try:
             result = runner(values)
         except FAILURES as error:
-            return self._failed_at_run_time(error, values)
-        if result is OVERLAP:
-            return self._overlapping(values)
-        if result is FAILED:
-            return self.plain(values)
-        return result
+            return self._after_error(error, values)
+        return self._in_numpy(result, values) if result is OVERLAP or result is FAILED else result
+
+    def _after_error(self, error: Exception, values: Sequence[Any]) -> Any:
+        from npaccel import _recovery
+
+        return _recovery.after_error(self, error, values)
+
+    def _in_numpy(self, result: object, values: Sequence[Any]) -> Any:
+        """Answer a call that compiled code has left to NumPy."""
+        return self._overlapping(values) if result is OVERLAP else self.plain(values)
 
     # -- Without compiled code ------------------------------------------------
 
@@ -185,78 +195,6 @@ class Engine:
 
     def _has_tensors(self, values: Sequence[Any]) -> bool:
         return _arguments.device_of(values) is not None
-
-    def _failed_at_run_time(self, error: Exception, values: Sequence[Any]) -> Any:
-        """Let NumPy raise its own error, at the user's line, where it does."""
-        from npaccel._results import (
-            AssumptionError,
-            as_numpy_error,
-            assumption_and_advice,
-            is_assumption,
-        )
-        from npaccel._snapshot import Snapshot
-
-        if isinstance(error, AssumptionError) and not error.after_others:
-            return self._not_as_assumed(error, values)
-        if is_assumption(error):
-            return self._not_as_assumed_after_writes(error, values)
-        translated = as_numpy_error(error)
-        if translated is None:
-            raise error
-        copies = [_arguments.map_arrays(value, _copy) for value in values]
-        others = Snapshot(self.function, copies)  # What isn't copied: objects, generators, globals.
-        try:
-            result = self.plain(copies)
-        except NotImplementedError:
-            raise translated from error
-        if not _are_same(values, copies):
-            raise translated from error  # The compiled code may have written to them already.
-        self.fall_back(*assumption_and_advice(error))
-        if not _share(result, copies):
-            return result
-        others.restore()
-        return self.plain(values)
-
-    def _not_as_assumed(self, error: Exception, values: Sequence[Any]) -> Any:
-        """Run in NumPy what was compiled for other data."""
-        from npaccel._results import assumption_and_advice
-
-        result = self.plain(values)  # NumPy's own error, if it is one, comes first.
-        self.fall_back(*assumption_and_advice(error))
-        return result
-
-    def _not_as_assumed_after_writes(self, error: Exception, values: Sequence[Any]) -> Any:
-        """Do so after parts of the function that may have written to its arguments.
-
-        Raises
-        ------
-        RuntimeError
-            If the function writes to them, or changes something else: it can't run anew.
-        """
-        from npaccel._results import ELEMENTS, REFUSED, assumption_and_advice
-        from npaccel._snapshot import Snapshot
-
-        copies = [_arguments.map_arrays(value, _copy) for value in values]
-        others = Snapshot(self.function, copies)
-        cause, advice = assumption_and_advice(error)
-        unclear = RuntimeError(
-            f"{self.function.__qualname__}: {cause.partition(', so ')[0]}, and parts of the "
-            "function that ran before may have written to its arguments or changed something "
-            f"else; {advice}"
-        )
-        try:
-            self.plain(copies)  # NumPy's own error, if it is one, comes first.
-        except Exception:
-            of_values = ELEMENTS in str(error) or REFUSED in str(error)
-            if of_values or not others.is_changed():
-                raise
-            raise unclear from error  # On arrays that were written to it may be another error.
-        finally:
-            is_changed = others.is_changed()
-            others.restore()
-        if is_changed:
-            raise unclear from error
-        return self._not_as_assumed(error, values)
 
     def _overlapping(self, values: Sequence[Any]) -> Any:
         self.fall_back(
@@ -654,30 +592,3 @@ def _describe(value: Any) -> str:
         text = repr(value)
         return text if len(text) <= 24 else text[:21] + "..."
     return type(value).__name__
-
-
-def _parts(values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """The arrays in the arguments of a call."""
-    return [
-        np.asarray(part.detach().cpu() if isinstance(part, torch.Tensor) else part)
-        for value in values
-        for _, part in _arguments.parts(value, "")
-        if _arguments.is_array(part)
-    ]
-
-
-def _are_same(values: Sequence[Any], copies: Sequence[Any]) -> bool:
-    """Whether the arrays among arguments are what their copies are."""
-    pairs = zip(_parts(values), _parts(copies), strict=True)
-    return all(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in pairs)
-
-
-def _share(result: Any, values: Sequence[Any]) -> bool:
-    """Whether arrays of a result may be, or be views of, those among arguments."""
-    return any(np.may_share_memory(a, b) for a in _parts([result]) for b in _parts(values))
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    return value.copy()

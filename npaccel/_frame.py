@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _conditions_on_disk, _device_copies, _guards, _results
+from npaccel import (
+    _arguments,
+    _conditions_on_disk,
+    _device_copies,
+    _failures,
+    _guards,
+    _recovery,
+    _results,
+)
 from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, UnknownGuardError
@@ -197,8 +205,8 @@ class Frame:
         except NumPysCallError:
             result = self.engine.plain(self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
-        except _results.FAILURES as error:
-            result = self.engine._failed_at_run_time(error, self.call.values)
+        except _failures.FAILURES as error:
+            result = _recovery.after_error(self.engine, error, self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
         compiled, why = self._plan(result, run)
         if compiled is not None:

@@ -51,7 +51,7 @@ def _array(value: Any, arrays: dict[int, tuple[torch.Tensor, np.ndarray[Any, Any
             "jit: a tensor requires gradients, but part of the function can't be compiled, and "
             "NumPy computes no gradients; print(fn.report()) names the line to change"
         )
-    array = value.detach().cpu().resolve_conj().resolve_neg().numpy()
+    array = _arguments.to_array(value)
     arrays[id(array)] = (value, array)
     return array
 

@@ -24,6 +24,7 @@ from npaccel import (
     _host_parts,
     _host_series,  # noqa: F401 (likewise)
 )
+from npaccel._failures import refusing
 from npaccel._host_operators import (
     Array,
     Form,
@@ -32,7 +33,6 @@ from npaccel._host_operators import (
     several,
     writing,
 )
-from npaccel._results import refusing
 
 #: What rows ask before they call a kernel.
 usable = _host_operators.usable

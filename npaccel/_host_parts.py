@@ -16,6 +16,8 @@ import torch
 from npaccel._host_operators import Array
 from npaccel._workers import in_threads
 
+#: With fewer elements waking the threads of compiled code takes longer than a kernel's work.
+MANY = 32768
 #: So many elements are worth a thread. Python's threads take 0.1 ms to begin and end together.
 PART = 1 << 18
 #: The same for kernels that read memory as fast as it is.

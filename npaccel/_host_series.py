@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._failures import refusing
 from npaccel._host_operators import Array, Form, kernel
 from npaccel._host_parts import in_blocks
-from npaccel._results import refusing
 
 
 def _one_more(x: torch.Tensor) -> Form:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments, _floating_errors, _results
+from npaccel import _arguments, _failures, _floating_errors, _recovery, _results
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._progress import notice
 from npaccel._report import Graph
@@ -68,7 +68,7 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
                 saved = Snapshot(engine.function, values)
             try:
                 result = on_host(values)
-            except (RuntimeError, _results.CompiledIndexError) as failure:
+            except (RuntimeError, _failures.CompiledIndexError) as failure:
                 return compile_piece.after(failure, values, saved)
             if saved is not None:
                 compile_piece.note_call(saved.is_changed())
@@ -132,18 +132,18 @@ class _PieceCompiler:
         saved : Snapshot or None
             What the function can reach, as it was before the call.
         """
-        is_assumption = _results.is_assumption(failure)
-        if not is_assumption and _results.as_numpy_error(failure) is None:
+        is_assumption = _failures.is_assumption(failure)
+        if not is_assumption and _failures.as_numpy_error(failure) is None:
             raise failure
         if saved is not None:
             saved.restore()
-            return self.engine._not_as_assumed(failure, values)
+            return _recovery.not_as_assumed(self.engine, failure, values)
         self.writes = True  # As far as is known: later calls are saved.
         if is_assumption:
-            return self.engine._failed_at_run_time(failure, values)
+            return _recovery.after_error(self.engine, failure, values)
         now = Snapshot(self.engine.function, values)
         try:
-            return self.engine._failed_at_run_time(failure, values)
+            return _recovery.after_error(self.engine, failure, values)
         except Exception:
             now.restore()  # The pieces before have changed it once.
             raise
@@ -192,7 +192,7 @@ class _PieceCompiler:
             after_others = not is_start or self.current.ran > 0
             self.current.ran += 1
             if _floating_errors.have_effect():
-                raise _results.AssumptionError(_floating_errors.CAUSE, after_others)
+                raise _failures.AssumptionError(_floating_errors.CAUSE, after_others)
             read_only = _results.check_writeable(inputs, compiled.mutated)
             copied = _results.copies_of(inputs, compiled.mutated, parts, after_others)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
@@ -231,9 +231,9 @@ def _full(compiled: CompiledGraph, inputs: Sequence[Any], after_others: bool) ->
     """
     try:
         return compiled.full(*inputs)
-    except _results.FAILURES as error:
-        if not _results.is_assumption(error):
+    except _failures.FAILURES as error:
+        if not _failures.is_assumption(error):
             if isinstance(error, IndexError):
-                raise _results.CompiledIndexError(*error.args) from error
+                raise _failures.CompiledIndexError(*error.args) from error
             raise
-        raise _results.AssumptionError(str(error), after_others) from error
+        raise _failures.AssumptionError(str(error), after_others) from error

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._arguments import to_array
+
 #: A line of draws calls one of these on the generator, or one of its methods.
 _SPECIAL = frozenset({"key_words", "shuffled", "permuted"})
 
@@ -121,11 +123,6 @@ def drawn(value: Any) -> torch.Tensor:
     return torch.from_numpy(np.array(value))
 
 
-def array(value: torch.Tensor) -> np.ndarray[Any, Any]:
-    """Return an input of the graph as NumPy's parameter of a draw."""
-    return value.detach().cpu().resolve_conj().resolve_neg().numpy()
-
-
 def state_of(owner: Any) -> Any:
     """Return the state of a generator, or of NumPy's global one."""
     if isinstance(owner, np.random.Generator):
@@ -186,7 +183,7 @@ def permuted(owner: Any, shape: tuple[int, ...], axis: int | None) -> np.ndarray
 
 
 _NAMES: dict[str, Any] = {
-    "array": array,
+    "array": to_array,
     "drawn": drawn,
     "dtype": np.dtype,
     "inf": float("inf"),

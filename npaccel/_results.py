@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from npaccel import _device_copies, _floating_errors
-from npaccel._arguments import COPYING, how_converted, is_container, to_tensor
+from npaccel import _device_copies
+from npaccel._arguments import COPYING, how_converted, is_container, to_array, to_tensor
+from npaccel._failures import SHARED, AssumptionError
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
 IsScalar = bool | Literal["python", "number"]
@@ -267,7 +266,7 @@ def restore(value: Any, *, scalar: IsScalar, tensors: bool) -> Any:
         return value.item()
     if tensors:
         return value
-    array = value.detach().cpu().resolve_conj().resolve_neg().numpy()
+    array = to_array(value)
     if array.ndim or not scalar:
         return array
     return array.item() if scalar == "python" else array[()]
@@ -336,14 +335,33 @@ def template(
     Returns
     -------
     Template or None
-        None where only the frame itself can make the result.
+        None where only the frame itself can make the result: a list that is in it twice as well.
     """
+    seen: set[int] = set()
+
+    def part_for(value: Any) -> Template | None:
+        if type(value) in (list, dict) and id(value) not in arguments:
+            if id(value) in seen:
+                return None
+            seen.add(id(value))
+        return _part(value, run, arguments, constants, part_for)
+
+    return part_for(result)
+
+
+def _part(
+    result: Any,
+    run: Run,
+    arguments: Mapping[int, str],
+    constants: bool,
+    part_for: Callable[[Any], Template | None],
+) -> Template | None:
     if id(result) in run.left:
         index = run.left[id(result)][0]
         return Output(index, run.scalars[index])
     if id(result) in run.views:
         base, source = run.views[id(result)]
-        part = template(base, run, arguments, constants=constants)
+        part = part_for(base)
         return View(part, source) if isinstance(part, Output | View | Argument) else None
     if id(result) in arguments:
         return Argument(arguments[id(result)])
@@ -352,7 +370,7 @@ def template(
         if any(id(name) in arguments for name in names):
             return None
         items = result.values() if type(result) is dict else result
-        made = [template(item, run, arguments, constants=constants) for item in items]
+        made = [part_for(item) for item in items]
         if any(item is None for item in made):
             return None
         return Container(type(result), names, tuple(item for item in made if item is not None))
@@ -497,114 +515,4 @@ def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
             start, stop = _span_of_tensor(value)
             if memory == value.untyped_storage().data_ptr() or start <= output.data_ptr() < stop:
                 return i
-    return None
-
-
-#: Why a piece can't run on copies.
-SHARED = "a reversed array shares memory with an array that is written to, or with a result"
-#: How an assumption about elements, not sizes, begins.
-ELEMENTS = "there is an element for which "
-#: The same, for what NumPy itself doesn't take.
-REFUSED = "NumPy doesn't take these values: "
-
-
-def refusal(error: Exception) -> str:
-    """Return what compiled code raises where NumPy raises an error for values."""
-    return f"Runtime assertion failed: {REFUSED}{error}"
-
-
-@contextlib.contextmanager
-def refusing(kind: type[Exception]) -> Iterator[None]:
-    """Raise what compiled code raises for an error of NumPy's about values."""
-    try:
-        yield
-    except kind as error:
-        raise RuntimeError(refusal(error)) from error
-
-
-#: How the user's own assertions begin in compiled code.
-ASSERTION = "assertion in compiled code: "
-#: What compiled code raises where it can't do what NumPy does.
-FAILURES = (RuntimeError, IndexError)
-
-
-class CompiledIndexError(IndexError):
-    """An index error of compiled code, not of code that NumPy or Python runs beside it."""
-
-
-class AssumptionError(RuntimeError):
-    """Something that depends on the data isn't what the code was compiled for.
-
-    Arrays that were written meanwhile have their old values again.
-
-    Parameters
-    ----------
-    text : str
-    after_others : bool
-        Whether other parts of the function ran before, which may have written as well.
-    """
-
-    def __init__(self, text: str, after_others: bool = False) -> None:
-        super().__init__(text)
-        self.after_others = after_others
-
-
-def is_assumption(error: Exception) -> bool:
-    """Whether an error says that something isn't as the code was compiled for."""
-    text = str(error)
-    if isinstance(error, AssumptionError) or text == _floating_errors.CAUSE or ASSERTION in text:
-        return True
-    return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
-
-
-def assumption_and_advice(error: Exception) -> tuple[str, str]:
-    """Return what isn't as the code was compiled for, and what to write instead."""
-    if str(error) == _floating_errors.CAUSE:
-        return _floating_errors.CAUSE, _floating_errors.ADVICE
-    if str(error) == SHARED:
-        return f"{SHARED}, so this call runs in NumPy", "copy one of them before it's written to"
-    translated = as_numpy_error(error.__cause__ or error)
-    if translated is not None:
-        return (
-            "compiled code stops at an error that the function catches, or that NumPy doesn't "
-            f"have ({type(translated).__name__}), so this call runs in NumPy",
-            "look for what causes the error before the compiled function is called, or catch it "
-            "outside of it",
-        )
-    if ASSERTION in str(error):
-        return (
-            "an assertion fails in compiled code that the function catches, or that holds in "
-            "NumPy, so this call runs in NumPy",
-            "assert it before the compiled function is called",
-        )
-    said = re.search(f"{ELEMENTS}.*", str(error))
-    if said is not None:
-        return (
-            f"{said.group()}, so this call runs in NumPy",
-            "write it with whole arrays, numpy.where, and functions that accept such elements",
-        )
-    said = re.search(f"{REFUSED}.*", str(error))
-    if said is not None:
-        return (
-            f"{said.group()}; so this call runs in NumPy",
-            "look for such values before the compiled function is called",
-        )
-    return (
-        "a size that depends on the data isn't one that the code was compiled for, so this "
-        "call runs in NumPy",
-        "write it without the size: np.where(mask, a, b) instead of a[mask]",
-    )
-
-
-def as_numpy_error(error: BaseException) -> Exception | None:
-    """Translate an error of a compiled kernel into the one NumPy raises."""
-    if isinstance(error, torch.linalg.LinAlgError):  # type: ignore[attr-defined]
-        text = "Singular matrix" if "singular" in str(error) else str(error)
-        return np.linalg.LinAlgError(text)
-    if "zero-size array to reduction" in str(error) or "indexing assignment" in str(error):
-        return ValueError(str(error).splitlines()[0])
-    if "out of bounds" in str(error):
-        return IndexError(str(error).splitlines()[0])
-    if "must match the size of tensor" in str(error):
-        return ValueError(f"operands could not be broadcast together: {error}")
     return None

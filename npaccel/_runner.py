@@ -7,6 +7,7 @@ the compiled code, and gives the results back as the caller's kind.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 import re
@@ -20,7 +21,7 @@ from npaccel import _device_copies
 from npaccel._arguments import CONVERTERS, COPYING
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
-from npaccel._results import Template, apart, has_overlap, template_code
+from npaccel._results import Template, apart, has_overlap, outputs_of, template_code
 
 #: What a runner returns when it isn't the one for a call.
 MISS = object()
@@ -290,16 +291,23 @@ def _result(plan: Plan, names: dict[str, Any]) -> list[str]:
     constants: dict[str, Any] = {}
     code = template_code(plan.result, plan.tensors, constants)
     names.update(constants)
-    read_only = [] if plan.tensors else sorted(plan.read_only)
-    lines = [f"r{i} = read_only(o[{i}].numpy())" for i in read_only]
-    for i in read_only:
-        code = code.replace(f"o[{i}].numpy()", f"r{i}")
+    lines = []
+    for i in [] if plan.tensors else sorted(plan.read_only | _repeated(plan.result)):
+        array = f"o[{i}].numpy()"
+        lines.append(f"r{i} = read_only({array})" if i in plan.read_only else f"r{i} = {array}")
+        code = code.replace(array, f"r{i}")
     lines.append(f"return {code}")
     if plan.tensors or _device_copies.is_host(plan.device):
         return lines
     kept = [i for i, item in enumerate(plan.inputs) if keeps_memory(item) and is_moved(item, plan)]
     uploaded, originals = ("".join(f"{name}{i}, " for i in kept) for name in "th")
     return [f"o = fetched(o, ({uploaded}), ({originals}))", *lines]
+
+
+def _repeated(result: Template) -> set[int]:
+    """The outputs that are several parts of a result: one array in NumPy, so here."""
+    counts = collections.Counter(output.index for output in outputs_of(result))
+    return {index for index, count in counts.items() if count > 1}
 
 
 def keeps_memory(item: InputPlan) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from npaccel import _random_host
+from npaccel._arguments import resolved
 from npaccel._loops._find import LIBRARIES, is_users
 
 _MISSING = object()
@@ -253,7 +254,7 @@ def _have_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether tensors of one kind are alike: the sign of a zero counts, and NaN is NaN."""
     if one.layout is not torch.strided or one.is_quantized:
         return torch.equal(one, other)
-    flat = (x.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8) for x in (one, other))
+    flat = (resolved(x).reshape(-1).view(torch.uint8) for x in (one, other))
     return torch.equal(*flat)
 
 

@@ -223,3 +223,18 @@ def test_an_argument_that_came_twice_is_told_apart_later(backend):
         first, total = jitted(one, other)
         assert first is one
         np.testing.assert_array_equal(total, one + other)
+
+
+@pytest.mark.parametrize("name", ["array", "list"])
+def test_what_comes_twice_in_a_result_is_one_object_in_every_call(backend, name):
+    def function(x):
+        y = x + 1
+        parts = {"array": y, "list": [y]}
+        return parts[name], [parts[name]], x.sum()
+
+    jitted = npaccel.jit(function, backend=backend)
+    for _ in range(3):
+        found, (again,), total = jitted(np.arange(4.0))
+        assert again is found
+        np.testing.assert_array_equal(np.ravel(found), np.ravel(function(np.arange(4.0))[0]))
+        assert total == 6

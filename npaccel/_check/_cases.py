@@ -185,7 +185,7 @@ class Case:
 def as_array(value: Any) -> Any:
     """Return a tensor's values as an ndarray; an array as it is."""
     if isinstance(value, torch.Tensor):
-        return value.detach().cpu().resolve_conj().resolve_neg().numpy()
+        return _arguments.to_array(value)
     return value
 
 

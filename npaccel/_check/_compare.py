@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._arguments import to_array
 from npaccel._check._copies import _GENERATORS, random_state
 
 #: How far floats may be apart, relative to NumPy's, by the bytes of a real part:
@@ -183,7 +184,7 @@ def _is_number(value: Any) -> bool:
 
 def _array(value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, torch.Tensor):
-        return value.detach().cpu().resolve_conj().resolve_neg().numpy()
+        return to_array(value)
     return np.asarray(value)
 
 

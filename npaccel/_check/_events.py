@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _compile, _results
+from npaccel import _arguments, _compile, _results
 from npaccel._call import Call
 from npaccel._check._instrument import Site
 from npaccel._check._observers import is_value, name_of, rebuilt
@@ -199,7 +199,7 @@ def _as_numpy(value: Any, scalar: bool) -> Any:
         return type(value)(_as_numpy(part, scalar) for part in value)
     if not isinstance(value, torch.Tensor):
         return value
-    array = value.detach().cpu().resolve_conj().resolve_neg().numpy()
+    array = _arguments.to_array(value)
     return array[()] if scalar and not array.ndim else array.copy()
 
 

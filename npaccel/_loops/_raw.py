@@ -21,9 +21,9 @@ import torch
 from npaccel import _device_copies, _runner
 from npaccel._arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._engine import Engine
+from npaccel._failures import FAILURES
 from npaccel._guards import Condition, check_code
 from npaccel._results import (
-    FAILURES,
     Argument,
     Container,
     Output,

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel import _recovery
 from npaccel._arguments import how_converted, map_arrays
 from npaccel._loops._nest import NestRunner
 from npaccel._loops._raw import CannotStayError, Factory, Seen, make_raw
@@ -476,7 +477,7 @@ class Stay:
         def failed(error: Exception, args: Sequence[Any]) -> Any:
             self.left.append("an error")
             values = [self.array(value) for value in args]
-            return tensors(region.engine._failed_at_run_time(error, values))
+            return tensors(_recovery.after_error(region.engine, error, values))
 
         return slow, failed
 

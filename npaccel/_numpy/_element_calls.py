@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._failures import ELEMENTS
 from npaccel._numpy import _elements
 from npaccel._numpy._context import settings, tracing
 from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy
 from npaccel._numpy._element_code import BUILTINS, Code, dotted
 from npaccel._numpy._elements import Failures, Number
-from npaccel._results import ELEMENTS
 from npaccel._torch_internals.sizes import assume, depends_on_data, raise_unless, surely
 
 #: So many parts of a function are evaluated, and so many kinds of numbers kept apart.

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._arguments import to_array
 from npaccel._numpy._random_results import ALIASES, PARAMETERS, Drawn
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import take, take_along_axis
-from npaccel._random_host import array, drawn
+from npaccel._random_host import drawn
 
 #: Why a draw breaks the graph where it can't be an input of it.
 ON_HOST = (
@@ -95,7 +96,7 @@ def _draws(name: str) -> Callable[..., Any]:
 
 
 def _on_host(value: Any) -> Any:
-    return array(value) if isinstance(value, torch.Tensor) else value
+    return to_array(value) if isinstance(value, torch.Tensor) else value
 
 
 def _named_on_host(kwargs: dict[str, Any]) -> dict[str, Any]:

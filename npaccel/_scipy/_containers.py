@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._arguments import to_array
 from npaccel.errors import MixedDevicesError
 
 #: Functions of these packages take NumPy's arrays, not tensors.
@@ -75,7 +76,7 @@ def to_host(value: Any) -> Any:
     tensor = tensor.to(_WIDENED.get(tensor.dtype, tensor.dtype))
     if tensor.is_sparse:
         tensor = tensor.to_dense()
-    return tensor.cpu().resolve_conj().resolve_neg().numpy()
+    return to_array(tensor)
 
 
 def to_device(value: Any, device: torch.device) -> Any:

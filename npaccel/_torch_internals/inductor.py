@@ -30,8 +30,8 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 
 from npaccel import _fork
+from npaccel._failures import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
 from npaccel._report._details import LineCode
-from npaccel._results import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
 from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.added_zeros import zeros_added
 from npaccel._torch_internals.attention_patterns import no_attention_looked_for

@@ -18,11 +18,10 @@ import torch
 from torch._inductor.virtualized import V
 
 from npaccel._host_kernels import chosen_each
+from npaccel._host_parts import MANY
 from npaccel._torch_internals.own_kernels import define_kernel, written_in_place_of
 
 _BLOCK = 4096
-#: With fewer elements waking the other threads takes longer than copying.
-_MANY = 32768
 #: What is copied as a whole, by its bytes. Complex numbers needn't be known as such.
 _TYPES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t", 16: "Wide"}
 _COUNT = f"""
@@ -30,7 +29,7 @@ _COUNT = f"""
 extern "C" void kernel(const uint8_t* mask, int64_t* before, const int64_t size)
 {{
     const int64_t blocks = (size + {_BLOCK - 1}) / {_BLOCK};
-    #pragma omp parallel for if (size > {_MANY})
+    #pragma omp parallel for if (size > {MANY})
     for (int64_t block = 0; block < blocks; ++block)
     {{
         const int64_t end = std::min<int64_t>(size, (block + 1) * {_BLOCK});
@@ -93,7 +92,7 @@ static void keep(
 }}
 extern "C" void kernel(const uint8_t* mask, const int64_t* before, PARAMETERS, const int64_t size)
 {{
-    #pragma omp parallel for if (size > {_MANY})
+    #pragma omp parallel for if (size > {MANY})
     for (int64_t block = 0; block < (size + {_BLOCK - 1}) / {_BLOCK}; ++block)
     {{
         const int64_t first = block * {_BLOCK}, start = before[block];

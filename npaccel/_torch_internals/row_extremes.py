@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from npaccel._host_kernels import extreme_position
+from npaccel._host_parts import MANY
 from npaccel._torch_internals.own_kernels import define_kernel, written_in_place_of
-from npaccel._torch_internals.slice_folds import MANY, TYPES, folding, has_vectors
+from npaccel._torch_internals.slice_folds import TYPES, folding, has_vectors
 
 _KERNEL = """
 FIRST_OF

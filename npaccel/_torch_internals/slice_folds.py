@@ -16,6 +16,7 @@ import torch
 from torch._inductor.cpu_vec_isa import pick_vec_isa
 
 from npaccel._host_kernels import ufunc_reduceat
+from npaccel._host_parts import MANY
 from npaccel._torch_internals.host_calls import import_kernels
 from npaccel._torch_internals.own_kernels import define_kernel, written_in_place_of
 
@@ -36,8 +37,6 @@ _FOLDS = {
 }
 _FOLDS |= {"fmax": _FOLDS["maximum"], "fmin": _FOLDS["minimum"], "subtract": _FOLDS["add"]}
 _OF_FLOATS = ("add", "maximum", "minimum")
-#: With fewer elements waking the other threads takes longer than folding.
-MANY = 32768
 #: Folds elements that lie side by side, a vector's lanes at a time.
 _FOLD_ALL = """
 #include <torch/csrc/inductor/cpp_prefix.h>
@@ -158,4 +157,4 @@ def _write(wrapper: Any, node: Any) -> None:
         wrapper.writeline(line)
 
 
-__all__ = ["MANY", "TYPES", "folding", "has_vectors", "slices_folded_by_kernels"]
+__all__ = ["TYPES", "folding", "has_vectors", "slices_folded_by_kernels"]

@@ -18,8 +18,9 @@ import torch
 from torch._inductor import ir, lowering
 
 from npaccel._host_linalg import of_row, of_vector
+from npaccel._host_parts import MANY
 from npaccel._torch_internals.own_kernels import define_kernel, written_in_place_of
-from npaccel._torch_internals.slice_folds import MANY, TYPES, has_vectors
+from npaccel._torch_internals.slice_folds import TYPES, has_vectors
 
 _aten = torch.ops.aten
 
