@@ -21,7 +21,7 @@ from npaccel._numpy._ufunc_integers import (
     is_integral,
     ordered,
 )
-from npaccel._numpy._ufunc_kernels import truth
+from npaccel._numpy._ufunc_ordering import truth
 from npaccel._numpy._ufuncs import BY_UFUNC
 
 #: Applying these twice is applying them once.

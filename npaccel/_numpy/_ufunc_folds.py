@@ -18,6 +18,8 @@ import torch
 
 from npaccel import _host_kernels as host
 from npaccel._numpy import _ufunc_kernels as kernels
+from npaccel._numpy import _ufunc_ordering as ordering
+from npaccel._numpy._ufunc_choices import complex_or, in_float32
 from npaccel._numpy._ufunc_integers import (
     Compute,
     absolute,
@@ -282,8 +284,8 @@ def _extreme(ufunc: np.ufunc, amax: Compute, running: Compute, pair: Compute, ne
         return by_order(lambda t: running(t, axis))(x)  # type: ignore[no-any-return]
 
     return Fold(
-        kernels.complex_or(_of_last(tree(pair)), reduce),
-        kernels.complex_or(_along_last(tree_scan(pair)), accumulate),
+        complex_or(_of_last(tree(pair)), reduce),
+        complex_or(_along_last(tree_scan(pair)), accumulate),
         neutral,
     )
 
@@ -309,8 +311,8 @@ def _ignoring_nan(fold: Fold, pair: Compute, low: float, neutral: str) -> Fold:
         return filled(x, lambda t: fold.accumulate(t, axis), lambda t: _cumulative_all(t, axis))
 
     return Fold(
-        kernels.complex_or(_of_last(tree(pair)), reduce),
-        kernels.complex_or(_along_last(tree_scan(pair)), accumulate),
+        complex_or(_of_last(tree(pair)), reduce),
+        complex_or(_along_last(tree_scan(pair)), accumulate),
         neutral,
     )
 
@@ -445,8 +447,8 @@ def _common_divisor(x: torch.Tensor) -> torch.Tensor:
 _AND = Fold(_all, _cumulative_all, 1)
 _OR = Fold(_any, _cumulative_any, 0)
 _XOR = Fold(_odd, _cumulative_odd, 0)
-_MAXIMUM = _extreme(np.maximum, torch.amax, _running_most, kernels.maximum, "lowest")
-_MINIMUM = _extreme(np.minimum, torch.amin, _running_least, kernels.minimum, "highest")
+_MAXIMUM = _extreme(np.maximum, torch.amax, _running_most, ordering.maximum, "lowest")
+_MINIMUM = _extreme(np.minimum, torch.amin, _running_least, ordering.minimum, "highest")
 
 FOLDS: dict[np.ufunc, Fold] = {
     np.add: Fold(_sum, _cumulative_sum, 0),
@@ -455,8 +457,8 @@ FOLDS: dict[np.ufunc, Fold] = {
     np.divide: Fold(_of_last(_quotient), _along_last(_cumulative_quotient), 1, True),
     np.maximum: _MAXIMUM,
     np.minimum: _MINIMUM,
-    np.fmax: _ignoring_nan(_MAXIMUM, kernels.fmax, -math.inf, "nan or lowest"),
-    np.fmin: _ignoring_nan(_MINIMUM, kernels.fmin, math.inf, "nan or highest"),
+    np.fmax: _ignoring_nan(_MAXIMUM, ordering.fmax, -math.inf, "nan or lowest"),
+    np.fmin: _ignoring_nan(_MINIMUM, ordering.fmin, math.inf, "nan or highest"),
     np.logical_and: _AND,
     np.logical_or: _OR,
     np.logical_xor: _XOR,
@@ -465,7 +467,7 @@ FOLDS: dict[np.ufunc, Fold] = {
     np.bitwise_xor: _bitwise(_XOR, _odd, _cumulative_odd, 0),
     np.logaddexp: _log_sum(1.0),
     np.logaddexp2: _log_sum(math.log(2.0)),
-    np.hypot: Fold(kernels.in_float32(_hypotenuse), _along_last(tree_scan(kernels.hypot)), 0),
+    np.hypot: Fold(in_float32(_hypotenuse), _along_last(tree_scan(kernels.hypot)), 0),
     np.gcd: Fold(_of_last(_common_divisor), _along_last(tree_scan(gcd)), 0),
     np.lcm: _tree_fold(lcm, 1),
 }

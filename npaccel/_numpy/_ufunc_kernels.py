@@ -2,6 +2,7 @@
 
 Each gets tensors that the engine has cast already. For the ordinary dtypes a
 kernel is one torch op; what follows the name's first branch is for the others.
+Those that order numbers or take floats apart have modules of their own.
 """
 
 from __future__ import annotations
@@ -18,24 +19,20 @@ import torch
 from npaccel import _host_kernels as host
 from npaccel._host_operators import as_array
 from npaccel._numpy import _ufunc_integers as integers
+from npaccel._numpy._ufunc_choices import (
+    as_tensors,
+    complex_or,
+    in_float32,
+    integers_or,
+    or_by_numpy,
+)
 from npaccel._numpy._ufunc_integers import Compute, Operand, dtype_of_first, is_integral
 from npaccel._torch_internals.sizes import refuse_where, surely
 
 
-def in_float32(compute: Compute) -> Compute:
-    """Compute float16 in float32, as NumPy does, and round once."""
-
-    @functools.wraps(compute)
-    def kernel(*operands: Any) -> Any:
-        if operands[0].dtype != torch.float16:
-            return compute(*operands)
-        wide = (x.to(torch.float32) if isinstance(x, torch.Tensor) else x for x in operands)
-        found = compute(*wide)
-        if isinstance(found, tuple):
-            return tuple(x.to(torch.float16) for x in found)
-        return found.to(torch.float16) if found.dtype == torch.float32 else found
-
-    return kernel
+def copy(x: torch.Tensor) -> torch.Tensor:
+    """Return a copy, as NumPy does where a ufunc changes nothing."""
+    return x.clone()
 
 
 def divide(a: torch.Tensor, b: Operand) -> torch.Tensor:
@@ -72,203 +69,6 @@ def _complex_quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     )
 
 
-def integers_or(integer: Compute, floating: Compute) -> Compute:
-    """Choose between two kernels by the dtype."""
-
-    def kernel(*operands: Operand) -> Any:
-        chosen = integer if is_integral(dtype_of_first(*operands)) else floating
-        return chosen(*operands)
-
-    return kernel
-
-
-def copy(x: torch.Tensor) -> torch.Tensor:
-    """Return a copy, as NumPy does where a ufunc changes nothing."""
-    return x.clone()
-
-
-def complex_or(complex_kernel: Compute, real_kernel: Compute) -> Compute:
-    """Choose between two kernels by the dtype."""
-
-    def kernel(*operands: Operand) -> Any:
-        chosen = complex_kernel if dtype_of_first(*operands).is_complex else real_kernel
-        return chosen(*operands)
-
-    return kernel
-
-
-def or_by_numpy(name: str, compute: Compute) -> Compute:
-    """Call NumPy's kernel where it is faster than the code that torch compiles."""
-
-    def kernel(x: torch.Tensor) -> torch.Tensor:
-        if host.ufunc_usable(name, x):
-            return host.ufunc(x, name)
-        return compute(x)  # type: ignore[no-any-return]
-
-    kernel.by_numpy = name  # type: ignore[attr-defined]
-    return kernel
-
-
-def isfinite(x: torch.Tensor) -> torch.Tensor:
-    """Return which numbers are finite; of floats by one comparison, where torch takes two."""
-    return torch.abs(x) < math.inf if x.is_floating_point() else torch.isfinite(x)
-
-
-# Comparison and order
-
-
-def _complex_order(strict: Compute, tail: Compute) -> Compute:
-    """Order complex numbers by the real part, then the imaginary, as NumPy does."""
-
-    def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        by_real: torch.Tensor = strict(a.real, b.real) & ~torch.isnan(a.imag) & ~torch.isnan(b.imag)
-        tied: torch.Tensor = (a.real == b.real) & tail(a.imag, b.imag)
-        return by_real | tied
-
-    return kernel
-
-
-_complex_greater_equal = _complex_order(operator.gt, operator.ge)
-
-
-def comparison(op: Compute) -> Compute:
-    """Make the kernel of one of Python's six comparison operators."""
-    by_order = integers.by_order(op, result="bool")
-    if op in (operator.eq, operator.ne):
-        on_complex: Compute = op
-    else:
-        strict = operator.lt if op in (operator.lt, operator.le) else operator.gt
-        on_complex = _tensors(_complex_order(strict, op))
-
-    def kernel(a: Operand, b: Operand) -> torch.Tensor:
-        if _mixed(a, b):
-            return _MIXED[op](a, b)  # type: ignore[no-any-return]
-        if dtype_of_first(a, b).is_complex:
-            return on_complex(a, b)  # type: ignore[no-any-return]
-        return by_order(a, b)  # type: ignore[no-any-return]
-
-    return kernel
-
-
-def _tensors(compute: Compute) -> Compute:
-    """Turn a Python number among the operands into a tensor like the other one."""
-
-    def kernel(a: Operand, b: Operand) -> Any:
-        if not isinstance(a, torch.Tensor):
-            a = torch.full_like(b, a)
-        if not isinstance(b, torch.Tensor):
-            b = torch.full_like(a, b)
-        return compute(a, b)
-
-    return kernel
-
-
-def _mixed(a: Operand, b: Operand) -> bool:
-    """Whether int64 is compared with uint64."""
-    return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dtype != b.dtype
-
-
-_MIXED: dict[Compute, Compute] = {
-    operator.eq: integers.mixed_equal,
-    operator.ne: lambda a, b: ~integers.mixed_equal(a, b),
-    operator.lt: integers.mixed_less,
-    operator.le: functools.partial(integers.mixed_less, equal=True),
-    operator.gt: lambda a, b: integers.mixed_less(b, a),
-    operator.ge: lambda a, b: integers.mixed_less(b, a, equal=True),
-}
-
-
-def _choose(first: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return torch.where(first, a, b)
-
-
-def _complex_maximum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return _choose(_complex_greater_equal(a, b) | torch.isnan(a), a, b)
-
-
-def _complex_minimum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return _choose(_complex_less_equal(a, b) | torch.isnan(a), a, b)
-
-
-def _complex_fmax(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return _choose(_complex_greater_equal(a, b) | torch.isnan(b), a, b)
-
-
-def _complex_fmin(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return _choose(_complex_less_equal(a, b) | torch.isnan(b), a, b)
-
-
-_complex_less_equal = _complex_order(operator.lt, operator.le)
-
-
-@functools.cache
-def _first_of_equals(ufunc: np.ufunc, dtype: torch.dtype) -> bool:
-    """Whether NumPy chooses the first of two zeros of different sign, on this processor."""
-    kind = str(dtype).removeprefix("torch.")
-    return not np.signbit(ufunc(np.zeros(1, kind), np.full(1, -0.0, kind))[0])
-
-
-def _extreme(ufunc: np.ufunc, native: Compute, better: Compute, as_good: Compute) -> Compute:
-    """Choose one of two real numbers; of two zeros the one that NumPy chooses.
-
-    Inductor's code for CPUs chooses as NumPy does with vectors, but for float16. torch's own
-    kernels choose one zero in vectors and the other in what is left over, and GPUs the greater.
-    """
-
-    def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        if not a.dtype.is_floating_point or a.requires_grad or b.requires_grad:
-            return native(a, b)  # type: ignore[no-any-return]
-        compiled = type(a) is not torch.Tensor and a.device.type == "cpu"
-        first = _first_of_equals(ufunc, a.dtype)
-        if compiled and not first:
-            return native(a, b)  # type: ignore[no-any-return]
-        return _choose((as_good if first else better)(a, b) | torch.isnan(a), a, b)
-
-    return kernel
-
-
-maximum = complex_or(
-    _complex_maximum,
-    integers.by_order(_extreme(np.maximum, torch.maximum, operator.gt, operator.ge)),
-)
-minimum = complex_or(
-    _complex_minimum,
-    integers.by_order(_extreme(np.minimum, torch.minimum, operator.lt, operator.le)),
-)
-
-
-def _ignoring_nan(op: Compute) -> Compute:
-    """Choose one of two real numbers, NaN only of two NaN: Inductor's own isn't vectorised."""
-
-    def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        if not a.dtype.is_floating_point:
-            return _choose(op(a, b), a, b)
-        return _choose(op(a, b), a, _choose(torch.isnan(b), a, b))
-
-    return kernel
-
-
-fmax = complex_or(_complex_fmax, integers.by_order(_ignoring_nan(operator.ge)))
-fmin = complex_or(_complex_fmin, integers.by_order(_ignoring_nan(operator.le)))
-
-
-def truth(x: torch.Tensor) -> torch.Tensor:
-    """Return whether the elements are true."""
-    return x if x.dtype == torch.bool else integers.as_signed(x) != 0
-
-
-def logical(op: Compute) -> Compute:
-    """Make the kernel of a logical ufunc from one on bools."""
-
-    def kernel(*operands: torch.Tensor) -> torch.Tensor:
-        return op(*(truth(x) for x in operands))  # type: ignore[no-any-return]
-
-    return kernel
-
-
-# Arithmetic
-
-
 def _fmod(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the rest of a division that rounds to zero; torch's is NaN if the quotient overflows.
 
@@ -291,7 +91,7 @@ def _by_rests(compute: Compute) -> Compute:
         is_large = isinstance(b, int | float) and abs(b) >= 1  # no quotient overflows then
         is_half = dtype_of_first(a, b) == torch.float16
         rest_of = torch.fmod if is_large or is_half else _fmod
-        return _tensors(in_float32(functools.partial(compute, rest_of)))(a, b)
+        return as_tensors(in_float32(functools.partial(compute, rest_of)))(a, b)
 
     return kernel
 
@@ -333,7 +133,7 @@ def _by_parts(op: Compute) -> Compute:
     def kernel(a: Operand, b: Operand) -> torch.Tensor:
         number = next((x for x in (a, b) if not isinstance(x, torch.Tensor)), None)
         if isinstance(number, int | float | complex) and not cmath.isfinite(number):
-            return _tensors(kernel)(a, b)  # type: ignore[no-any-return]
+            return as_tensors(kernel)(a, b)  # type: ignore[no-any-return]
         if number is not None:
             return op(a, b)  # type: ignore[no-any-return]
         parts = (torch.view_as_real(torch.resolve_conj(x)) for x in (a, b))
@@ -560,97 +360,6 @@ cosh = or_by_numpy("cosh", complex_or(torch.cosh, in_float32(_float_cosh)))
 log1p = or_by_numpy("log1p", torch.log1p)
 sinh = or_by_numpy("sinh", complex_or(torch.sinh, in_float32(_float_sinh)))
 tanh = or_by_numpy("tanh", torch.tanh)
-
-
-# Parts of floats
-
-
-@in_float32
-def modf(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the fraction and the whole part, both with the operand's sign."""
-    whole = torch.trunc(x)
-    fraction = torch.where(torch.isinf(x), torch.zeros_like(x), x - whole)
-    return torch.copysign(fraction, x), whole
-
-
-#: The integer dtype of a float's bits, bits of the mantissa, and the exponent's bias.
-_LAYOUT: dict[torch.dtype, tuple[torch.dtype, int, int]] = {
-    torch.float32: (torch.int32, 23, 127),
-    torch.float64: (torch.int64, 52, 1023),
-}
-
-
-def frexp(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return mantissa and exponent from the bits; the exponent of NaN and infinity is 0.
-
-    Inductor compiles `torch.frexp` of float64 to C++ that doesn't build where
-    the exponent is used further (torch 2.13).
-    """
-    if x.dtype == torch.float16:
-        mantissa, exponent = frexp(x.to(torch.float32))
-        return mantissa.to(torch.float16), exponent
-    whole, digits, bias = _LAYOUT[x.dtype]
-    # a subnormal number is scaled into the normal range first
-    small = torch.abs(x) < torch.finfo(x.dtype).tiny
-    bits = torch.where(small, x * 2.0 ** (digits + 2), x).view(whole)
-    places = 2 * bias + 1
-    exponent = ((bits >> digits) & places) - (bias - 1)
-    exponent = torch.where(small, exponent - (digits + 2), exponent)
-    mantissa = ((bits & ~(places << digits)) | ((bias - 1) << digits)).view(x.dtype)
-    ordinary = torch.isfinite(x) & (x != 0)
-    exponent = torch.where(ordinary, exponent, torch.zeros_like(exponent))
-    return torch.where(ordinary, mantissa, x), exponent.to(torch.int32)
-
-
-def _two_to_the(exponent: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Return a power of two from its bits, exactly; exponents in the normal range."""
-    whole, digits, bias = _LAYOUT[dtype]
-    return ((exponent.to(whole) + bias) << digits).view(dtype)
-
-
-def ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
-    """Return ``x * 2**exponent``, rounded once, even where the power overflows."""
-    if x.dtype == torch.float16:
-        return ldexp(x.to(torch.float32), exponent).to(torch.float16)
-    last = _LAYOUT[x.dtype][2]
-    mantissa, own = frexp(x)
-    total = torch.clamp(exponent.to(torch.int64), -(2**31), 2**31) + own
-    total = torch.clamp(total, -last - 60, last + 60)
-    first = torch.clamp(total, -last + 2, last)
-    scaled = mantissa * _two_to_the(first, x.dtype)
-    return scaled * _two_to_the(total - first, x.dtype)
-
-
-#: What float16's nextafter(-0.0, 0.0) is: C's answer, 0.0, from NumPy 2.5 on.
-_EQUAL_GIVES_SECOND = not np.signbit(np.nextafter(np.float16(-0.0), np.float16(0.0)))
-
-
-def nextafter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Return the next float towards the second operand.
-
-    That of float16 is found from the bits: compiled code widens float16.
-    """
-    if a.dtype != torch.float16:
-        return torch.nextafter(a, b)
-    bits = a.view(torch.int16).to(torch.int32)
-    moved = torch.where((a < b) == (a > 0), bits + 1, bits - 1)
-    smallest = torch.copysign(torch.full_like(a, 2.0**-24), b)
-    found = torch.where(a == 0, smallest, moved.to(torch.int16).view(torch.float16))
-    return torch.where(
-        a == b,
-        b if _EQUAL_GIVES_SECOND else a,
-        torch.where(torch.isnan(a) | torch.isnan(b), a + b, found),
-    )
-
-
-def spacing(x: torch.Tensor) -> torch.Tensor:
-    """Return the distance to the next float: away from 0, or upwards for float16."""
-    up = torch.full_like(x, math.inf)
-    if x.dtype != torch.float16:
-        up = torch.copysign(up, x)
-        # NumPy takes the smallest number, not its negative, for -0.0
-        up = torch.where(x == 0, torch.full_like(x, math.inf), up)
-    return torch.where(torch.isinf(x), torch.full_like(x, math.nan), nextafter(x, up) - x)
 
 
 @in_float32

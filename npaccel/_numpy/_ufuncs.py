@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy import _ufunc_float_parts as float_parts
 from npaccel._numpy import _ufunc_integers as integers
 from npaccel._numpy import _ufunc_kernels as kernels
+from npaccel._numpy import _ufunc_ordering as ordering
 from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._table import implements
+from npaccel._numpy._ufunc_choices import complex_or, in_float32, integers_or
 from npaccel._numpy._ufunc_engine import Kernel, elementwise
 from npaccel._numpy._ufunc_integers import Compute
 from npaccel._numpy._ufunc_products import gufunc, matmul, matvec, vecdot, vecmat
@@ -43,15 +46,13 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.square, kernels.square, tolerance=4),
     Kernel(
         np.reciprocal,
-        kernels.integers_or(
-            integers.reciprocal, kernels.complex_or(kernels.complex_reciprocal, torch.reciprocal)
-        ),
+        integers_or(integers.reciprocal, complex_or(kernels.complex_reciprocal, torch.reciprocal)),
         tolerance=4,
     ),
     Kernel(np.sign, kernels.sign, tolerance=4),
     Kernel(np.conjugate, kernels.conjugate),
     Kernel(np.heaviside, kernels.heaviside),
-    Kernel(np.hypot, kernels.in_float32(kernels.hypot), tolerance=4),
+    Kernel(np.hypot, in_float32(kernels.hypot), tolerance=4),
     Kernel(np.gcd, integers.gcd),
     Kernel(np.lcm, integers.lcm),
     # exponents, logarithms, roots
@@ -73,7 +74,7 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.arcsin, torch.asin, tolerance=16),
     Kernel(np.arccos, torch.acos, tolerance=16),
     Kernel(np.arctan, kernels.arctan, tolerance=16),
-    Kernel(np.arctan2, kernels.in_float32(torch.atan2), tolerance=16),
+    Kernel(np.arctan2, in_float32(torch.atan2), tolerance=16),
     Kernel(np.sinh, kernels.sinh, tolerance=16),
     Kernel(np.cosh, kernels.cosh, tolerance=16),
     Kernel(np.tanh, kernels.tanh, tolerance=16),
@@ -93,21 +94,21 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel(np.right_shift, integers.right_shift, "right"),
     Kernel(np.bitwise_count, integers.bitwise_count),
     # comparison and logic
-    Kernel(np.equal, kernels.comparison(operator.eq), "both"),
-    Kernel(np.not_equal, kernels.comparison(operator.ne), "both"),
-    Kernel(np.less, kernels.comparison(operator.lt), "both"),
-    Kernel(np.less_equal, kernels.comparison(operator.le), "both"),
-    Kernel(np.greater, kernels.comparison(operator.gt), "both"),
-    Kernel(np.greater_equal, kernels.comparison(operator.ge), "both"),
-    Kernel(np.logical_and, kernels.logical(torch.logical_and)),
-    Kernel(np.logical_or, kernels.logical(torch.logical_or)),
-    Kernel(np.logical_xor, kernels.logical(torch.logical_xor)),
-    Kernel(np.logical_not, kernels.logical(torch.logical_not)),
-    Kernel(np.maximum, kernels.maximum),
-    Kernel(np.minimum, kernels.minimum),
-    Kernel(np.fmax, kernels.fmax),
-    Kernel(np.fmin, kernels.fmin),
-    Kernel(np.isfinite, kernels.isfinite),
+    Kernel(np.equal, ordering.comparison(operator.eq), "both"),
+    Kernel(np.not_equal, ordering.comparison(operator.ne), "both"),
+    Kernel(np.less, ordering.comparison(operator.lt), "both"),
+    Kernel(np.less_equal, ordering.comparison(operator.le), "both"),
+    Kernel(np.greater, ordering.comparison(operator.gt), "both"),
+    Kernel(np.greater_equal, ordering.comparison(operator.ge), "both"),
+    Kernel(np.logical_and, ordering.logical(torch.logical_and)),
+    Kernel(np.logical_or, ordering.logical(torch.logical_or)),
+    Kernel(np.logical_xor, ordering.logical(torch.logical_xor)),
+    Kernel(np.logical_not, ordering.logical(torch.logical_not)),
+    Kernel(np.maximum, ordering.maximum),
+    Kernel(np.minimum, ordering.minimum),
+    Kernel(np.fmax, ordering.fmax),
+    Kernel(np.fmin, ordering.fmin),
+    Kernel(np.isfinite, ordering.isfinite),
     Kernel(np.isinf, torch.isinf),
     Kernel(np.isnan, torch.isnan),
     # NumPy has loops for dates only, which are refused before a kernel runs
@@ -115,14 +116,14 @@ KERNELS: tuple[Kernel, ...] = (
     # parts of floats
     Kernel(np.signbit, torch.signbit),
     Kernel(np.copysign, torch.copysign),
-    Kernel(np.nextafter, kernels.nextafter),
-    Kernel(np.spacing, kernels.spacing),
-    Kernel(np.modf, kernels.modf),
-    Kernel(np.ldexp, kernels.ldexp),
-    Kernel(np.frexp, kernels.frexp),
-    Kernel(np.floor, kernels.integers_or(kernels.copy, torch.floor)),
-    Kernel(np.ceil, kernels.integers_or(kernels.copy, torch.ceil)),
-    Kernel(np.trunc, kernels.integers_or(kernels.copy, torch.trunc)),
+    Kernel(np.nextafter, float_parts.nextafter),
+    Kernel(np.spacing, float_parts.spacing),
+    Kernel(np.modf, float_parts.modf),
+    Kernel(np.ldexp, float_parts.ldexp),
+    Kernel(np.frexp, float_parts.frexp),
+    Kernel(np.floor, integers_or(kernels.copy, torch.floor)),
+    Kernel(np.ceil, integers_or(kernels.copy, torch.ceil)),
+    Kernel(np.trunc, integers_or(kernels.copy, torch.trunc)),
     Kernel(np.rint, kernels.rint),
 )
 
