@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._host_operators import Array, Form, kernel, operator, several, usable, writing
+from npaccel._host_parts import MANY
 
 #: Stacks of matrices with so many multiplications each are NumPy's: torch's threads wait for each
 #: other at every one of them.
@@ -68,8 +69,6 @@ def _is_mkl_on_another_processor() -> bool:
     return has_mkl and "AuthenticAMD" in text
 
 
-#: From so many multiplications on a vector's product with a matrix takes a kernel of our own.
-_MANY = 32768
 #: Inductor is not to bring their operands into memory: that is for their lowering to decide.
 _FREE = (torch.Tag.pt2_compliant_tag, torch.Tag.flexible_layout)
 
@@ -81,7 +80,7 @@ def vector_usable(a: torch.Tensor, b: torch.Tensor) -> bool:
     sizes: list[Any] = [*a.shape, *b.shape]
     if a.dtype not in (torch.float32, torch.float64) or not all(type(n) is int for n in sizes):
         return False
-    return bool(a.shape[-1] == b.shape[0]) and max(a.numel(), b.numel()) >= _MANY and usable(a, b)
+    return bool(a.shape[-1] == b.shape[0]) and max(a.numel(), b.numel()) >= MANY and usable(a, b)
 
 
 #: The product of a matrix, or a vector, with a vector. Inductor writes a kernel in its place, or a
@@ -142,14 +141,25 @@ def eigvalsh(x: Array, uplo: Any) -> Array:
     return np.linalg.eigvalsh(x, uplo)
 
 
+def _lapack_dtype(x: torch.Tensor) -> torch.dtype:
+    return x.dtype if x.is_floating_point() or x.is_complex() else torch.float64
+
+
+def _eigenvectors(x: torch.Tensor, _: str) -> list[Form]:
+    dtype = _lapack_dtype(x)
+    return [(x.shape[:-1], dtype.to_real()), (x.shape, dtype)]
+
+
+@several("eigh(Tensor x, str uplo) -> Tensor[]", _eigenvectors)
+def eigh(x: Array, uplo: Any) -> Sequence[Array]:
+    """`numpy.linalg.eigh`."""
+    return np.linalg.eigh(x, uplo)
+
+
 @kernel("svdvals(Tensor x) -> Tensor", _spectrum)
 def svdvals(x: Array) -> Array:
     """`numpy.linalg.svd` without vectors."""
     return np.linalg.svd(x, compute_uv=False)
-
-
-def _lapack_dtype(x: torch.Tensor) -> torch.dtype:
-    return x.dtype if x.is_floating_point() or x.is_complex() else torch.float64
 
 
 def _singular(x: torch.Tensor, full: bool) -> list[Form]:

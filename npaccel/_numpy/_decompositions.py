@@ -117,12 +117,23 @@ def _triangle(uplo: Any) -> str:
     return uplo.upper()
 
 
-@implements(np.linalg.eigh, note=_SIGNS)
+@implements(np.linalg.eigh, note=f"on a GPU and with gradients {_SIGNS}")
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """`numpy.linalg.eigh`, ascending eigenvalues."""
     triangle = _triangle(UPLO)
-    values, vectors = torch.linalg.eigh(square(a), UPLO=triangle)
-    return _EighResult(values, vectors.contiguous())
+    x = square(a)
+    return _EighResult(*_eigenvectors(x, for_numpys_lapack(a, x), triangle))
+
+
+def _eigenvectors(
+    x: torch.Tensor, given: torch.Tensor, triangle: str = "L"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return eigenvalues and vectors of Hermitian matrices; on a CPU those that NumPy finds."""
+    if host.usable(x):
+        values, vectors = host_linalg.eigh(given, triangle)
+    else:
+        values, vectors = torch.linalg.eigh(x, UPLO=triangle)
+    return values, vectors.contiguous()
 
 
 @implements(np.linalg.eigvalsh)
@@ -151,10 +162,10 @@ def _hermitian_values(x: torch.Tensor) -> torch.Tensor:
 
 def _hermitian_svd(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     check_square(x)
-    values, vectors = torch.linalg.eigh(x)
+    values, vectors = _eigenvectors(x, x)
     size, order = torch.sort(torch.abs(values), dim=-1, descending=True)
     sign = torch.gather(torch.sign(values), -1, order)
-    vectors = vectors.contiguous().gather(-1, order.unsqueeze(-2).expand(vectors.shape))
+    vectors = vectors.gather(-1, order.unsqueeze(-2).expand(vectors.shape))
     return vectors, size, conjugate(transposed(vectors * sign.unsqueeze(-2)))
 
 

@@ -146,6 +146,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         raise ValueError("All dimensions of input must be of equal length")
     source = value_for(val, to_numpy(x.dtype), x.device)
     if x.ndim == 2 and not source.ndim and not wrap:
+        if x.is_complex() and x.device.type != "cpu":  # Inductor's copy of x is for real numbers.
+            x, source = torch.view_as_real(x), torch.view_as_real(source)[:, None]
         torch.diagonal(x).copy_(source)
         return
     if x.ndim == 2:
