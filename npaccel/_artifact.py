@@ -333,7 +333,7 @@ def _decode_draws(item: Mapping[str, Any]) -> Draws:
 
 def _encode_template(part: _results.Template) -> list[Any]:
     if isinstance(part, _results.Output):
-        return ["output", part.index, part.is_scalar]
+        return ["output", part.index, part.is_scalar, part.kind]
     if isinstance(part, _results.View):
         return ["view", _encode_template(part.base), part.source]
     if isinstance(part, _results.Argument):
@@ -349,7 +349,7 @@ def _encode_template(part: _results.Template) -> list[Any]:
 
 def _decode_template(item: Sequence[Any]) -> _results.Template:
     if item[0] == "output":
-        return _results.Output(item[1], item[2])
+        return _results.Output(*item[1:])
     if item[0] == "view":
         return _results.View(_decode_template(item[1]), item[2])  # type: ignore[arg-type]
     if item[0] == "argument":

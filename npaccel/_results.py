@@ -274,10 +274,19 @@ def restore(value: Any, *, scalar: IsScalar, tensors: bool) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """A part of the result that is an output of the graph."""
+    """A part of the result that is an output of the graph.
+
+    Parameters
+    ----------
+    index : int
+    is_scalar : bool or str
+    kind : str, default ""
+        The type of a NumPy scalar, where it is one of an output without dimensions.
+    """
 
     index: int
     is_scalar: IsScalar
+    kind: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -358,7 +367,10 @@ def _part(
 ) -> Template | None:
     if id(result) in run.left:
         index = run.left[id(result)][0]
-        return Output(index, run.scalars[index])
+        value, scalar = run.outputs[index], run.scalars[index]
+        without = isinstance(value, torch.Tensor) and not value.ndim
+        kind = str(value.dtype).removeprefix("torch.") if scalar is True and without else ""
+        return Output(index, scalar, kind)
     if id(result) in run.views:
         base, source = run.views[id(result)]
         part = part_for(base)
@@ -416,6 +428,10 @@ def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
             return f"o[{part.index}]"
         if part.is_scalar == "python":
             return f"o[{part.index}].item()"
+        if part.kind:  # In 0.3 µs, where an array and its item take 0.8.
+            name = f"_k{len(names)}"
+            names[name] = np.dtype(part.kind).type
+            return f"{name}(o[{part.index}].item())"
         return f"o[{part.index}].numpy()" + ("[()]" if part.is_scalar else "")
     if isinstance(part, View):
         name = f"_k{len(names)}"

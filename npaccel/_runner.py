@@ -306,7 +306,8 @@ def _result(plan: Plan, names: dict[str, Any]) -> list[str]:
 
 def _repeated(result: Template) -> set[int]:
     """The outputs that are several parts of a result: one array in NumPy, so here."""
-    counts = collections.Counter(output.index for output in outputs_of(result))
+    arrays = (output.index for output in outputs_of(result) if not output.is_scalar)
+    counts = collections.Counter(arrays)
     return {index for index, count in counts.items() if count > 1}
 
 

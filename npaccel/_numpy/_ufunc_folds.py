@@ -483,7 +483,8 @@ FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _WHOLE})
 FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc], whole=False) for ufunc in _STEPS})
 _ROUNDED = (np.add, np.subtract, np.multiply, np.divide, np.hypot, np.logaddexp, np.logaddexp2)
 FOLDS.update({ufunc: _half_by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _ROUNDED})
-FOLDS[np.multiply] = _long_by_numpy(np.multiply, FOLDS[np.multiply])
+_LONG = (np.multiply, np.subtract)
+FOLDS.update({ufunc: _long_by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _LONG})
 
 
 @functools.cache
