@@ -132,7 +132,7 @@ class Engine:
             values = self.binding.bind(args, kwargs)
         key = self._key(values) if self._has_own_key else _arguments.signature_key(values)
         for runner in self.runners.get(key, ()):
-            try:
+            try:  # As `_run` does, without a frame of its own: most calls end here.
                 result = runner(values)
             except FAILURES as error:
                 result = self._after_error(error, values)
