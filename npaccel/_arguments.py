@@ -310,10 +310,10 @@ def readonly(value: np.ndarray[Any, Any]) -> torch.Tensor:
     `torch.from_numpy` warns about such arrays; a writeable alias avoids that.
     """
     memory = value.__array_interface__ | {"data": (value.__array_interface__["data"][0], False)}
-    return torch.from_numpy(np.asarray(_Alias(memory, value)))
+    return torch.from_numpy(np.asarray(Alias(memory, value)))
 
 
-class _Alias:
+class Alias:
     """The memory of an array under other flags; keeps the array alive."""
 
     def __init__(self, interface: dict[str, Any], owner: np.ndarray[Any, Any]) -> None:

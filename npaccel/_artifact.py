@@ -31,7 +31,12 @@ from npaccel._guards import Condition, Scope
 from npaccel._options import Options
 from npaccel._random_host import Draws, Line
 from npaccel._runner import InputPlan, Plan
-from npaccel._torch_internals.loader import NotPortableError, load_module, portable_source
+from npaccel._torch_internals.loader import (
+    Code,
+    NotPortableError,
+    load_module,
+    portable_source,
+)
 from npaccel._version import __version__
 from npaccel.errors import CacheError
 
@@ -143,7 +148,7 @@ class Kept:
     ----------
     plan : Plan
     conditions : list of Condition
-    call : callable
+    code : Code
     entry : Entry
     source : str
         The generated code.
@@ -152,7 +157,7 @@ class Kept:
 
     plan: Plan
     conditions: list[Condition]
-    call: Any
+    code: Code
     entry: Entry
     source: str
     details: Details
@@ -219,7 +224,7 @@ def find(
             continue
         loaded = _load(entry)
         if loaded is not None:
-            yield Kept(*decoded, call=loaded[0], entry=entry, source=loaded[1], details=details)
+            yield Kept(*decoded, code=loaded[0], entry=entry, source=loaded[1], details=details)
 
 
 def _decode(
@@ -233,7 +238,7 @@ def _decode(
     return None if conditions is None else (plan, conditions)
 
 
-def _load(entry: Entry) -> tuple[Any, str] | None:
+def _load(entry: Entry) -> tuple[Code, str] | None:
     """Load an entry's code; one that can't be loaded is dropped with a warning."""
     if not entry.verify():
         return None

@@ -343,7 +343,7 @@ class Engine:
                 runners.remove(runner)
 
     def _bind(self, found: Compiled | Kept) -> Runner:
-        return make_runner(found.plan, found.call, found.conditions, self.scope)
+        return make_runner(found.plan, found.code, found.conditions, self.scope)
 
     # -- Indices that are special ---------------------------------------------
 

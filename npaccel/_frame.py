@@ -42,6 +42,7 @@ from npaccel._runner import (
 )
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.inductor import CompiledGraph, may_raise
+from npaccel._torch_internals.loader import Code
 
 
 @dataclasses.dataclass
@@ -51,7 +52,7 @@ class Compiled:
     Parameters
     ----------
     plan : Plan
-    call : callable
+    code : Code
     conditions : list of Condition
     source : str
         The generated code.
@@ -63,7 +64,7 @@ class Compiled:
     """
 
     plan: Plan
-    call: Callable[..., Any]
+    code: Code
     conditions: list[Condition]
     source: str
     kernels: list[Path]
@@ -496,8 +497,9 @@ class Frame:
             except NotKeepableError as error:
                 not_kept = str(error)
         kernels = compiled.kernels or []
+        code = Code(call, compiled.on_arrays if boxed else None)
         return (
-            Compiled(plan, call, conditions, compiled.source, kernels, files, not_kept),
+            Compiled(plan, code, conditions, compiled.source, kernels, files, not_kept),
             not_kept,
         )
 

@@ -23,6 +23,8 @@ Operator = Callable[..., torch.Tensor]
 #: What compiled code calls in an operator's place: the dispatcher would only find the one kernel
 #: that there is, in 3 microseconds, and more where arrays have driven it out of the caches.
 direct = SimpleNamespace()
+#: The same kernels on arrays instead of tensors.
+direct.on_arrays = SimpleNamespace()
 #: The names there, by operator.
 KERNELS: dict[Any, str] = {}
 
@@ -76,11 +78,25 @@ def operator(
     return getattr(torch.ops.npaccel, name).default
 
 
-def called_directly(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any]) -> Any:
-    """Make an operator that compiled code calls without torch's dispatcher."""
+def called_directly(
+    schema: str,
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
+    on_arrays: Callable[..., Any],
+) -> Any:
+    """Make an operator that compiled code calls without torch's dispatcher.
+
+    Parameters
+    ----------
+    schema, kernel, fake
+        As for `operator`.
+    on_arrays : callable
+        Computes with arrays.
+    """
     found = operator(schema, kernel, fake)
     KERNELS[found] = schema.partition("(")[0]
     setattr(direct, KERNELS[found], kernel)
+    setattr(direct.on_arrays, KERNELS[found], on_arrays)
     return found
 
 
@@ -96,15 +112,19 @@ def kernel(schema: str, shape: Shape) -> Callable[[Callable[..., Array]], Operat
     """
 
     def declare(function: Callable[..., Array]) -> Operator:
-        def run(*args: Any) -> torch.Tensor:
+        def on_arrays(*args: Any) -> Array:
             # A new array in C order is what the fake result below promises.
-            return torch.from_numpy(np.asarray(function(*map(as_array, args)), order="C"))
+            return np.asarray(function(*args), order="C")
+
+        def run(*args: Any) -> torch.Tensor:
+            return torch.from_numpy(on_arrays(*map(as_array, args)))
 
         def fake(*args: Any) -> torch.Tensor:
             size, dtype = shape(*args)
             return torch.empty(size, dtype=dtype)
 
-        found: Operator = called_directly(schema, functools.update_wrapper(run, function), fake)
+        computes = functools.update_wrapper(run, function)
+        found: Operator = called_directly(schema, computes, fake, on_arrays)
         return found
 
     return declare
@@ -122,14 +142,17 @@ def several(schema: str, shapes: Callable[..., list[Form]]) -> Callable[[Any], A
     """
 
     def declare(function: Callable[..., Sequence[Array]]) -> Callable[..., list[torch.Tensor]]:
+        def on_arrays(*args: Any) -> list[Array]:
+            return [np.asarray(one, order="C") for one in function(*args)]
+
         def run(*args: Any) -> list[torch.Tensor]:
-            found = function(*map(as_array, args))
-            return [torch.from_numpy(np.asarray(one, order="C")) for one in found]
+            return [torch.from_numpy(one) for one in on_arrays(*map(as_array, args))]
 
         def fake(*args: Any) -> list[torch.Tensor]:
             return [torch.empty(size, dtype=dtype) for size, dtype in shapes(*args)]
 
-        found: Any = called_directly(schema, functools.update_wrapper(run, function), fake)
+        computes = functools.update_wrapper(run, function)
+        found: Any = called_directly(schema, computes, fake, on_arrays)
         return found  # type: ignore[no-any-return]
 
     return declare
@@ -150,7 +173,7 @@ def writing(schema: str) -> Callable[[Callable[..., None]], Callable[..., None]]
             torch.autograd.graph.increment_version(args[0])  # torch sees no writes to the memory
 
         computes = functools.update_wrapper(run, function)
-        found: Callable[..., None] = called_directly(schema, computes, lambda *args: None)
+        found: Callable[..., None] = called_directly(schema, computes, lambda *args: None, function)
         return found
 
     return declare

@@ -413,37 +413,34 @@ def arguments_of(part: Template) -> list[str]:
     return []
 
 
-def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
+def template_code(
+    part: Template, tensors: bool, names: dict[str, Any], *, arrays: bool = False
+) -> str:
     """Return Python that makes the result; ``o`` holds the graph's outputs.
 
     Parameters
     ----------
+    part : Template
+    tensors : bool
+        Whether results are given as tensors.
     names : dict
         Filled with the constants that the code refers to.
+    arrays : bool
+        Whether the outputs are arrays already.
     """
     if isinstance(part, Output):
-        if part.is_scalar == "number":
-            return f"o[{part.index}].item()"
-        if tensors:
-            return f"o[{part.index}]"
-        if part.is_scalar == "python":
-            return f"o[{part.index}].item()"
-        if part.kind:  # In 0.3 µs, where an array and its item take 0.8.
-            name = f"_k{len(names)}"
-            names[name] = np.dtype(part.kind).type
-            return f"{name}(o[{part.index}].item())"
-        return f"o[{part.index}].numpy()" + ("[()]" if part.is_scalar else "")
+        return _output_code(part, tensors, names, arrays)
     if isinstance(part, View):
         name = f"_k{len(names)}"
         names[name] = _maker(part.source)
-        return f"{name}({template_code(part.base, tensors, names)})"
+        return f"{name}({template_code(part.base, tensors, names, arrays=arrays)})"
     if isinstance(part, Argument):
         return part.expression
     if isinstance(part, Constant):
         name = f"_k{len(names)}"
         names[name] = part.value
         return name
-    items = [template_code(item, tensors, names) for item in part.items]
+    items = [template_code(item, tensors, names, arrays=arrays) for item in part.items]
     if part.kind is dict:
         name = f"_k{len(names)}"
         names[name] = part.names
@@ -456,6 +453,21 @@ def template_code(part: Template, tensors: bool, names: dict[str, Any]) -> str:
     name = f"_k{len(names)}"
     names[name] = part.kind
     return f"{name}({', '.join(items)})"
+
+
+def _output_code(part: Output, tensors: bool, names: dict[str, Any], arrays: bool) -> str:
+    output = f"o[{part.index}]"
+    if part.is_scalar == "number" or (part.is_scalar == "python" and not tensors):
+        return f"{output}.item()"
+    if tensors:
+        return output
+    if arrays:
+        return output + ("[()]" if part.is_scalar else "")
+    if part.kind:  # In 0.3 µs, where an array and its item take 0.8.
+        name = f"_k{len(names)}"
+        names[name] = np.dtype(part.kind).type
+        return f"{name}({output}.item())"
+    return f"{output}.numpy()" + ("[()]" if part.is_scalar else "")
 
 
 def has_overlap(values: Sequence[Any], written: Sequence[int]) -> bool:

@@ -18,10 +18,11 @@ import numpy as np
 import torch
 
 from npaccel import _device_copies
-from npaccel._arguments import CONVERTERS, COPYING
+from npaccel._arguments import CONVERTERS, COPYING, to_array, to_tensor
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
 from npaccel._results import Template, apart, has_overlap, outputs_of, template_code
+from npaccel._torch_internals.loader import Code
 
 #: What a runner returns when it isn't the one for a call.
 MISS = object()
@@ -29,6 +30,11 @@ MISS = object()
 OVERLAP = object()
 #: What a runner returns when NumPy has to make a call, and raise its own error.
 FAILED = object()
+
+#: How an array becomes a tensor that is its memory, and what the array itself is for the code.
+_AS_THEY_ARE = {"direct": "{}", "plain": "{}.view(ndarray)", "readonly": "{}"}
+#: What is asked of tensors that arrays don't answer in the same words.
+_OF_TENSORS = re.compile(r"\.(?!size\(\)|shape\b|strides\b|itemsize\b)[a-z]\w*\(|\bL\[")
 
 #: A runner takes the values of the parameters.
 Runner = Callable[[Sequence[Any]], Any]
@@ -106,7 +112,7 @@ class Plan:
 
 def make_runner(
     plan: Plan,
-    call: Callable[..., Any],
+    code: Code,
     conditions: Sequence[Condition],
     scope: Scope,
 ) -> Runner:
@@ -115,13 +121,13 @@ def make_runner(
     Parameters
     ----------
     plan : Plan
-    call : callable
+    code : Code
         The compiled code.
     conditions : sequence of Condition
     scope : Scope
     """
     check, names = check_code(conditions)
-    names |= scope.names() | {"MISS": MISS, "OVERLAP": OVERLAP, "call": call}
+    names |= scope.names() | {"MISS": MISS, "OVERLAP": OVERLAP, "call": code.call}
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {
         "has_overlap": has_overlap,
@@ -134,12 +140,18 @@ def make_runner(
     names |= shape_functions() | write_functions() | {"FAILED": FAILED, "restore": restore}
     if plan.draws.lines:
         names["draw"], names["save"] = draw_functions(plan.draws, scope, plan.given, plan.device)
-    lines = [*_unpack(scope), *_guard(check), *_inputs(plan), *_shape(plan), *_overlap(plan)]
-    lines += [*_draws(plan), *_call(plan), *_write_back(plan), *_result(plan, names)]
+    lines = [*_unpack(scope), *_guard(check)]
+    if code.on_arrays is not None and computes_on_arrays(plan):
+        names |= {"call": code.on_arrays, "memory": memory}
+        names |= {"may_share": np.may_share_memory, "ndarray": np.ndarray}
+        lines += _on_arrays(plan, names)
+    else:
+        lines += [*_inputs(plan), *_shape(plan), *_overlap(plan), *_draws(plan), *_call(plan)]
+        lines += [*_write_back(plan), *_result(plan, names)]
     source = "def run(args):\n" + "\n".join("    " + line for line in lines)
     exec(compile(source, f"<npaccel runner of {scope.function.__qualname__}>", "exec"), names)
     runner: Runner = names["run"]
-    runner.made_of = (plan, call, conditions, scope)  # type: ignore[attr-defined]
+    runner.made_of = (plan, code.call, conditions, scope)  # type: ignore[attr-defined]
     return runner
 
 
@@ -185,6 +197,11 @@ def _inputs(plan: Plan) -> list[str]:
             lines.append(f"h{i} = {value}")
             value = f"moved(h{i}, device)"
         lines.append(f"t{i} = {value}")
+    return [*lines, *_symbols(plan)]
+
+
+def _symbols(plan: Plan) -> list[str]:
+    lines = []
     for i, item in enumerate(plan.inputs):
         if item.how == "symbol":
             lines.append(f"t{i} = {_symbol(item.expression, plan)}")
@@ -192,6 +209,69 @@ def _inputs(plan: Plan) -> list[str]:
                 lines += [f"if not -0x8000000000000000 <= t{i} <= 0x7FFFFFFFFFFFFFFF:"]
                 lines += ["    return MISS"]
     return lines
+
+
+def computes_on_arrays(plan: Plan) -> bool:
+    """Whether a call does without tensors, if the code can.
+
+    What is written is an argument's own memory then.
+    """
+    if plan.tensors or not _device_copies.is_host(plan.device):
+        return False
+    if plan.draws.lines or plan.shared or not plan.boxed:
+        return False
+    hows = {item.how for item in plan.inputs} - {"symbol"}
+    if plan.written and (hows - _AS_THEY_ARE.keys() or any(item.narrow for item in plan.inputs)):
+        return False
+    symbols = [item.expression for item in plan.inputs if item.how == "symbol"]
+    return not any(_OF_TENSORS.search(text) for text in [_of_arrays(plan), *symbols])
+
+
+def _of_arrays(plan: Plan) -> str:
+    """The conditions on sizes in the words of arrays."""
+    text = re.sub(r"\bL\['(t\d+)'\]", r"\1", plan.shape_guard or "")
+    text = re.sub(r"(\bt\d+)\.stride\(\)(\[\d+\])", r"(\1.strides\2 // \1.itemsize)", text)
+    text = re.sub(r"\bt\d+\.storage_offset\(\)", "0", text)
+    return text.replace(".size()", ".shape")
+
+
+def _on_arrays(plan: Plan, names: dict[str, Any]) -> list[str]:
+    """Make a call without tensors."""
+    lines = []
+    for i, item in enumerate(plan.inputs):
+        if item.how in _AS_THEY_ARE and not item.narrow:
+            lines.append(f"t{i} = {_AS_THEY_ARE[item.how].format(item.expression)}")
+        elif item.how == "any" and not item.narrow:
+            lines.append(f"t{i} = memory({item.expression})")
+        elif item.how != "symbol":
+            made = f"as_{item.how}({item.expression})"
+            lines.append(f"t{i} = {f'narrowed({made})' if item.narrow else made}.numpy()")
+    lines += [line.replace(".size()", ".shape") for line in _symbols(plan)]
+    if plan.shape_guard is not None:
+        lines += [f"if not ({_of_arrays(plan)}):", "    return MISS"]
+    arrays = [i for i, item in enumerate(plan.inputs) if item.how != "symbol"]
+    before: set[int] = set()
+    pairs = []
+    for i in plan.written:
+        before.add(i)
+        pairs += [(i, j) for j in arrays if j not in before]
+    if pairs:
+        shared = " or ".join(f"may_share(t{i}, t{j})" for i, j in pairs)
+        lines += [f"if {shared}:", "    return OVERLAP"]
+    given = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
+    lines.append(f"o = call({given})")
+    if plan.returned:
+        lines += ["o = [*o]", *(f"o[{i}] = t{j}.view()" for i, j in plan.returned)]
+    return [*lines, *_result(plan, names, arrays=True)]
+
+
+def memory(value: Any) -> np.ndarray[Any, Any]:
+    """The memory of an array that compiled code reads, or of a copy that it can read."""
+    if type(value) is np.ndarray and value.dtype.isnative:
+        flags = value.flags
+        if flags.c_contiguous and flags.aligned:
+            return value
+    return to_array(to_tensor(value))
 
 
 def _symbol(expression: str, plan: Plan) -> str:
@@ -287,13 +367,13 @@ def is_moved(item: InputPlan, plan: Plan) -> bool:
     return not _device_copies.is_host(plan.device)
 
 
-def _result(plan: Plan, names: dict[str, Any]) -> list[str]:
+def _result(plan: Plan, names: dict[str, Any], *, arrays: bool = False) -> list[str]:
     constants: dict[str, Any] = {}
-    code = template_code(plan.result, plan.tensors, constants)
+    code = template_code(plan.result, plan.tensors, constants, arrays=arrays)
     names.update(constants)
     lines = []
     for i in [] if plan.tensors else sorted(plan.read_only | _repeated(plan.result)):
-        array = f"o[{i}].numpy()"
+        array = f"o[{i}]" if arrays else f"o[{i}].numpy()"
         lines.append(f"r{i} = read_only({array})" if i in plan.read_only else f"r{i} = {array}")
         code = code.replace(array, f"r{i}")
     lines.append(f"return {code}")

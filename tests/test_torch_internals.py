@@ -261,10 +261,14 @@ class TestLoader:
         compiled = inductor.compile_graph(captured(f, X), "inductor", inductor_folder(tmp_path))
         source = loader.portable_source(compiled.source)
         assert "torch._inductor" not in source
-        call = loader.load_module(source, compiled.kernels)
-        first, total = call([torch.from_numpy(X)])
+        code = loader.load_module(source, compiled.kernels)
+        first, total = code.call([torch.from_numpy(X)])
         assert_same(first.numpy(), np.cos(X) * 2)
         assert float(total) == X.sum()
+        assert code.on_arrays is not None
+        first, total = code.on_arrays(X)
+        assert_same(first, np.cos(X) * 2)
+        assert total == X.sum()
 
     def test_refuses_what_it_does_not_know(self):
         with pytest.raises(loader.NotPortableError, match="from torch._inductor.x import y"):

@@ -34,6 +34,7 @@ from npaccel._failures import ASSERTION, FAILURES, AssumptionError, as_numpy_err
 from npaccel._report._details import LineCode
 from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.added_zeros import zeros_added
+from npaccel._torch_internals.array_code import compiled_on_arrays, on_arrays
 from npaccel._torch_internals.attention_patterns import no_attention_looked_for
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
@@ -101,6 +102,8 @@ class CompiledGraph:
     inner : callable or None
         Takes a list of the inputs, which it empties. None where only `full`
         gives the right answer.
+    on_arrays : callable or None
+        Does with arrays as arguments what `inner` does with a list of tensors, where it can.
     source : str
         The generated code.
     kernels : list of Path or None
@@ -123,6 +126,7 @@ class CompiledGraph:
 
     full: Callable[..., Any]
     inner: Callable[[list[Any]], Any] | None = None
+    on_arrays: Callable[..., Any] | None = None
     source: str = ""
     kernels: list[Path] | None = None
     not_portable: str = ""
@@ -262,7 +266,7 @@ def _restoring(compiled: CompiledGraph, backend: str, catches: bool) -> Compiled
     if backend == "inductor":
         reason = "it writes to an argument, and may raise for what the data are"
         return dataclasses.replace(
-            compiled, full=restoring, inner=None, kernels=None, not_portable=reason
+            compiled, full=restoring, inner=None, on_arrays=None, kernels=None, not_portable=reason
         )
     compiled.full = restoring
     return compiled
@@ -381,6 +385,7 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     compiled.inner = call
     scope = getattr(getattr(call, "__func__", call), "__globals__", {})
     use_huge_pages(scope, compiled.source)
+    compiled.on_arrays = compiled_on_arrays(on_arrays(compiled.source), scope)
     try:
         compiled.kernels = kernel_paths(scope, code.source_code)
     except NotPortableError as error:

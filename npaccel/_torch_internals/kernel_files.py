@@ -40,7 +40,15 @@ _BINDING = """
 #include <type_traits>
 
 namespace {
-void* (*data_of)(PyObject*);
+struct Array { PyObject_HEAD void* data; };  // as NumPy's begin, in each of its versions
+PyTypeObject* array_type;
+void* (*data_of_tensor)(PyObject*);
+
+void* data_of(PyObject* value)
+{
+    if (PyObject_TypeCheck(value, array_type)) return reinterpret_cast<Array*>(value)->data;
+    return data_of_tensor(value);
+}
 
 struct Given {
     PyObject* value;
@@ -84,7 +92,12 @@ PyMODINIT_FUNC PyInit_kernel(void)
         PyErr_SetString(PyExc_ImportError, "nothing says how kernels find a tensor's data");
         return nullptr;
     }
-    data_of = reinterpret_cast<void* (*)(PyObject*)>(std::strtoull(address, nullptr, 10));
+    data_of_tensor = reinterpret_cast<void* (*)(PyObject*)>(std::strtoull(address, nullptr, 10));
+    PyObject* numpy = PyImport_ImportModule("numpy");
+    if (numpy == nullptr) return nullptr;
+    array_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(numpy, "ndarray"));
+    Py_DECREF(numpy);
+    if (array_type == nullptr) return nullptr;
     PyObject* module = PyModule_Create(&definition);
 #ifdef Py_GIL_DISABLED
     if (module != nullptr) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);

@@ -11,6 +11,7 @@ Read from torch/_inductor/codegen/wrapper.py and torch/_inductor/codecache.py
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import importlib.machinery
 import importlib.util
@@ -24,6 +25,7 @@ from typing import Any
 import torch
 
 from npaccel import _fork
+from npaccel._torch_internals import array_code
 from npaccel._torch_internals.huge_pages import use_huge_pages
 
 #: Names that the generated module imports from dynamo and inductor, and what
@@ -63,6 +65,23 @@ _STAND_INS: dict[str, Any] = {
     "align": _align,
     "extern_kernels": _ExternKernels,
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """What of a generated module is called.
+
+    Parameters
+    ----------
+    call : callable
+        Takes a list of tensors (and sizes), which it empties, and returns the outputs.
+    on_arrays : callable or None
+        Takes arrays (and sizes) as arguments, and returns arrays. None where the code needs
+        tensors.
+    """
+
+    call: Callable[[list[Any]], Any]
+    on_arrays: Callable[..., Any] | None = None
 
 
 def load_kernels(path: Path) -> list[Callable[..., None]]:
@@ -131,7 +150,7 @@ def portable_source(source: str) -> str:
             kept.append(node)
     _check_extern_kernels(tree)
     tree.body = [node for node in kept if not _is_unneeded_function(node)]
-    return ast.unparse(tree)
+    return f"{ast.unparse(tree)}\n{array_code.on_arrays(source)}"
 
 
 def _check_stand_ins(node: ast.ImportFrom) -> None:
@@ -168,8 +187,8 @@ def _check_extern_kernels(tree: ast.AST) -> None:
             raise NotPortableError(f"the generated code calls extern_kernels.{node.attr}")
 
 
-def load_module(source: str, kernels: Sequence[Path]) -> Callable[[list[Any]], Any]:
-    """Return the callable of a generated module.
+def load_module(source: str, kernels: Sequence[Path]) -> Code:
+    """Return the callables of a generated module.
 
     Parameters
     ----------
@@ -180,19 +199,16 @@ def load_module(source: str, kernels: Sequence[Path]) -> Callable[[list[Any]], A
 
     Returns
     -------
-    callable
-        Takes a list of tensors (and sizes), which it empties, and returns the
-        outputs.
+    Code
     """
     if _OPERATOR in source:
         importlib.import_module(_HOST_MODULE)  # registers the operators
-    scope: dict[str, Any] = dict(_STAND_INS)
+    scope: dict[str, Any] = _STAND_INS | array_code.names()
     scope["AsyncCompile"] = lambda: _Kernels(kernels)
     scope["__name__"] = "npaccel_generated"
     exec(compile(source, "<npaccel generated code>", "exec"), scope)
     use_huge_pages(scope, source)
-    call: Callable[[list[Any]], Any] = scope["call"]
-    return call
+    return Code(scope["call"], scope.get(array_code.ON_ARRAYS))
 
 
 def kernel_paths(scope: SimpleNamespace | dict[str, Any], source: str) -> list[Path]:

@@ -141,6 +141,18 @@ def wrong_calls(calls, backend="inductor", **options):
     outcome = run_quietly(lambda: run(*arrays), arrays)
     if outcome.error is not None:
         return _which_raises(calls, outcome.error, backend, options)
+    wrong = _wrong(calls, outcome, arrays)
+    if wrong or backend != "inductor":
+        return wrong
+    arrays = batch(calls)[1]  # A later call does without tensors, where it can.
+    outcome = run_quietly(lambda: run(*arrays), arrays)
+    if outcome.error is not None:
+        return [f"raises in the second call: {outcome.error!r:.300}"]
+    return [f"in the second call: {text}" for text in _wrong(calls, outcome, arrays)]
+
+
+def _wrong(calls, outcome, arrays):
+    """Return what of a batch's results and arrays differs from NumPy, as text."""
     wrong = []
     for call, (result, wide) in zip(calls, outcome.result, strict=True):
         count = len(call.wanted.arrays)
