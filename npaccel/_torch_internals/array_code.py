@@ -21,7 +21,7 @@ from npaccel._arguments import Alias
 ON_ARRAYS = "call_on_arrays"
 #: Up to so many bytes a buffer is NumPy's: it's made sooner, and lies anywhere; torch's begin at
 #: multiples of 64 bytes, where vectors of a large one are stored faster.
-_SMALL = 4096
+_SMALL = 1 << 18
 
 _DTYPES = {
     f"torch.{name}": np.dtype(name)
