@@ -16,6 +16,10 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
         "NumPy draws random numbers itself: draw before the call and pass the numbers",
     ),
     (
+        r"GeneratorVariable\(\)",
+        "make the generator outside of the function and pass it as an argument",
+    ),
+    (
         r"[Dd]ata.dependent (branching|jump)|jump.*data|dynamic control flow",
         "write a branch on array values as np.where(condition, a, b), or take it out of the "
         "function",

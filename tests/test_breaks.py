@@ -77,6 +77,22 @@ def test_warns_once_per_cause_with_the_line(function):
     assert f"{__file__}:{fallback.line}" in str(caught[0].message)
 
 
+def draws_with_its_own(n):
+    rng = np.random.default_rng(3)
+    x = np.zeros(n)
+    for i in range(1, n):
+        x[i] = x[i - 1] + rng.normal()
+    return x
+
+
+def test_generators_in_loops_are_named_in_the_advice():
+    jitted = npaccel.jit(draws_with_its_own, default_float="float64")
+    assert_same(quiet(jitted, 9), draws_with_its_own(9))
+    advice = [fallback.remedy for fallback in jitted.report().fallbacks]
+    assert any("pass it as an argument" in text for text in advice)
+    assert any("draw all random numbers before the loop" in text for text in advice)
+
+
 def test_the_line_is_that_of_the_helper():
     def helper(x):
         return bool(x.sum() > 3)  # the line

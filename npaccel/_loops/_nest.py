@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import types
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from npaccel import _arguments, _floating_errors
 from npaccel._loops import _elementwise, _numba, _slice_made, _slices, _source
@@ -107,7 +110,7 @@ class NestRunner:
                 return None
             self._in_python(
                 f"it works on single elements, and Numba can't compile it: {error}",
-                "write it with whole arrays or slices",
+                _advice(values),
             )
             return self.function
         self._note("Numba")
@@ -158,3 +161,12 @@ def _kind(value: Any) -> Any:
         writeable = flags is None or flags.writeable
         return (type(value), value.dtype, value.ndim, writeable, _slice_made.size_class(value))
     return type(value)
+
+
+def _advice(values: Mapping[str, Any]) -> str:
+    """Say what to write instead of a loop over single elements that runs in Python."""
+    if any(
+        isinstance(value, np.random.Generator | np.random.RandomState) for value in values.values()
+    ):
+        return "draw all random numbers before the loop, in one call with `size`"
+    return "write it with whole arrays or slices"
