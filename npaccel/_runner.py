@@ -269,7 +269,7 @@ def memory(value: Any) -> np.ndarray[Any, Any]:
     """The memory of an array that compiled code reads, or of a copy that it can read."""
     if type(value) is np.ndarray and value.dtype.isnative:
         flags = value.flags
-        if flags.c_contiguous and flags.aligned:
+        if flags.c_contiguous and flags.aligned and min(value.strides, default=0) >= 0:
             return value
     return to_array(to_tensor(value))
 

@@ -113,6 +113,15 @@ def test_other_sizes_go_the_same_way():
     assert len(jitted.report().graphs) == 2
 
 
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_reversed_globals_of_any_size(size):
+    weights = np.arange(1.0, size + 1)[::-1]
+    jitted = npaccel.jit(lambda x: (x[:, None] * weights).sum(), default_float="float64")
+    for n in (4, 9, 30):
+        assert jitted(np.arange(float(n))) == np.arange(float(n)).sum() * weights.sum()
+    assert len(jitted.report().graphs) == 2
+
+
 def test_what_is_written_and_returned():
     def step(a, b):
         a[1:-1] += b[1:-1]
