@@ -28,7 +28,7 @@ from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
-from npaccel._runner import FAILED, MISS, OVERLAP, Runner, make_runner
+from npaccel._runner import FAILED, MISS, OVERLAP, Runner, for_key, make_runner
 from npaccel._torch_internals import quietly_imported
 from npaccel._torch_internals.loader import NotPortableError
 from npaccel.errors import (
@@ -322,7 +322,7 @@ class Engine:
             runner = self._bind(found)
             result = self._run(runner, values)
             if result is not MISS:
-                self._remember(key, runner)
+                self._remember(key, for_key(runner))
                 return result
         for runner in self._generic_frames.get(coarse, ()):
             result = self._run(runner, values)
@@ -409,7 +409,7 @@ class Engine:
         result = self._run(runner, values)
         if result is MISS:
             return MISS
-        self._remember(key, runner)
+        self._remember(key, for_key(runner))
         self.compilations += 1
         if kept.plan.is_generic:
             self._generic.setdefault(coarse, []).append(kept)

@@ -11,6 +11,7 @@ import collections
 import dataclasses
 import math
 import re
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -148,11 +149,25 @@ def make_runner(
     else:
         lines += [*_inputs(plan), *_shape(plan), *_overlap(plan), *_draws(plan), *_call(plan)]
         lines += [*_write_back(plan), *_result(plan, names)]
-    source = "def run(args):\n" + "\n".join("    " + line for line in lines)
+    source = "def run(args, fits=False):\n" + "\n".join("    " + line for line in lines)
     exec(compile(source, f"<npaccel runner of {scope.function.__qualname__}>", "exec"), names)
-    runner: Runner = names["run"]
-    runner.made_of = (plan, code.call, conditions, scope)  # type: ignore[attr-defined]
+    run = names["run"]
+    run.made_of = (plan, code.call, conditions, scope)
+    if plan.shape_guard is not None and _is_of_key(plan):
+        run.for_key = types.FunctionType(run.__code__, names, run.__name__, (True,))
+        run.for_key.made_of = run.made_of
+    runner: Runner = run
     return runner
+
+
+def for_key(runner: Runner) -> Runner:
+    """Return what makes further calls of the signature of one that a runner has made.
+
+    What is assumed of sizes and strides holds for all of them, where it is about arrays that the
+    signature's key describes, and isn't checked again.
+    """
+    known: Runner = getattr(runner, "for_key", runner)
+    return known
 
 
 def make_check(conditions: Sequence[Condition], scope: Scope) -> Callable[[Sequence[Any]], bool]:
@@ -218,7 +233,7 @@ def computes_on_arrays(plan: Plan) -> bool:
     """
     if plan.tensors or not _device_copies.is_host(plan.device):
         return False
-    if plan.draws.lines or plan.shared or not plan.boxed:
+    if plan.draws.lines or not plan.boxed:
         return False
     hows = {item.how for item in plan.inputs} - {"symbol"}
     if plan.written and (hows - _AS_THEY_ARE.keys() or any(item.narrow for item in plan.inputs)):
@@ -235,6 +250,20 @@ def _of_arrays(plan: Plan) -> str:
     return text.replace(".size()", ".shape")
 
 
+def _is_of_key(plan: Plan) -> bool:
+    """Whether what is assumed of sizes is about arrays among the arguments alone."""
+    assumed = plan.shape_guard or ""
+    used = [plan.inputs[int(i)] for i in re.findall(r"\bL\['t(\d+)'\]", assumed)]
+    if any(item.how not in _AS_THEY_ARE and item.how != "symbol" for item in used):
+        return False
+    arguments = {item.expression for item in plan.inputs if item.how in _AS_THEY_ARE}
+    texts = [assumed, *(item.expression for item in used if item.how == "symbol")]
+    sizes = re.compile(r"([^\s()]+)\.(?:size\(\)|shape)\[\d+\]")
+    owners = {owner for text in texts for owner in sizes.findall(text) if owner[:2] != "L["}
+    others = " ".join(sizes.sub("", text) for text in texts)
+    return owners <= arguments and re.search(r"\ba_\w|\b[BCGM]\[", others) is None
+
+
 def _on_arrays(plan: Plan, names: dict[str, Any]) -> list[str]:
     """Make a call without tensors."""
     lines = []
@@ -248,7 +277,7 @@ def _on_arrays(plan: Plan, names: dict[str, Any]) -> list[str]:
             lines.append(f"t{i} = {f'narrowed({made})' if item.narrow else made}.numpy()")
     lines += [line.replace(".size()", ".shape") for line in _symbols(plan)]
     if plan.shape_guard is not None:
-        lines += [f"if not ({_of_arrays(plan)}):", "    return MISS"]
+        lines += [f"if not (fits or ({_of_arrays(plan)})):", "    return MISS"]
     arrays = [i for i, item in enumerate(plan.inputs) if item.how != "symbol"]
     before: set[int] = set()
     pairs = []
@@ -260,8 +289,9 @@ def _on_arrays(plan: Plan, names: dict[str, Any]) -> list[str]:
         lines += [f"if {shared}:", "    return OVERLAP"]
     given = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
     lines.append(f"o = call({given})")
-    if plan.returned:
+    if plan.returned or plan.shared:
         lines += ["o = [*o]", *(f"o[{i}] = t{j}.view()" for i, j in plan.returned)]
+        lines += [f"o[{i}] = o[{i}].copy()" for i in plan.shared]
     return [*lines, *_result(plan, names, arrays=True)]
 
 

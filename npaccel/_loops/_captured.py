@@ -73,10 +73,10 @@ class _Visitor(ast.NodeTransformer):
         }
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        """Note a global array."""
+        """Note a global array or random generator."""
         if node.id not in self.values and node.id not in self.stored:
             found = self.namespace.get(node.id)
-            if type(found) is np.ndarray:
+            if type(found) in (np.ndarray, np.random.Generator):
                 self.paths[node.id] = Path(node.id, (), is_parameter=False)
         return node
 
@@ -104,7 +104,8 @@ class _Visitor(ast.NodeTransformer):
             if attribute in self.written or not _is_plain(found, attribute):
                 return None
             found = vars(found)[attribute]
-        if not isinstance(found, np.ndarray | np.generic | int | float | complex | tuple):
+        numbers = np.ndarray | np.generic | int | float | complex
+        if not isinstance(found, numbers | tuple | np.random.Generator):
             return None
         return Path(owner.id, tuple(attributes), is_parameter)
 

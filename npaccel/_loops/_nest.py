@@ -12,6 +12,7 @@ import numpy as np
 from npaccel import _arguments, _floating_errors
 from npaccel._loops import _elementwise, _numba, _slice_made, _slices, _source
 from npaccel._loops._nodes import Nest
+from npaccel._loops._scalar_draws import is_generator
 from npaccel._report import Loop
 
 if TYPE_CHECKING:
@@ -73,13 +74,16 @@ class NestRunner:
         names = [a.arg for a in self.definition.args.args]
         values = dict(zip(names, args, strict=True))
         is_array_code = _slices.is_array_code(self.definition, values)
-        if not self.nest.of_elements and not is_array_code and program.options.loops != "numba":
+        # A loop that draws single numbers is about elements, but for its text.
+        draws = not self.nest.of_elements and any(map(is_generator, values.values()))
+        fits = self.nest.of_elements or is_array_code or draws
+        if not fits and program.options.loops != "numba":
             return None
         narrow = program.options.default_float == "float32"
         reason, lowered = _elementwise.examine(
             self.definition, values, program.outer, narrow=narrow
         )
-        if reason and program.options.loops != "numba":
+        if (reason or (draws and lowered is None)) and program.options.loops != "numba":
             return None
         try:
             made = _numba.compile_nest(

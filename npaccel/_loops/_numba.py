@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from npaccel._loops import _captured, _numba_errors, _scalar_nest, _turn_parts
+from npaccel._loops._scalar_draws import drawing, is_generator
 from npaccel._loops._scalar_expressions import MISSING
 from npaccel._loops._scalar_nest import Lowered
 from npaccel._loops._scalar_statements import layout
 from npaccel._loops._scalar_types import (
     Array,
+    Draws,
     NotSupportedError,
     Np,
     Other,
@@ -256,7 +258,9 @@ class _Version:
             return nest.in_python(*args)
         values = every
         inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
-        ran = self._runner(values, inputs)
+        generators = [value for value in inputs if is_generator(value)]
+        with drawing(generators, may_be_undone=lowered.bails) as drawn:
+            ran = self._runner(values, inputs)
         last = ran[-1]
         if last.in_thread and nest.on_threads is not None:
             nest.on_threads()
@@ -274,6 +278,7 @@ class _Version:
         if site.kind != "bail" or not lowered.bails:
             _numba_errors.raise_at(site, last.ints, last.floats, nest.filename, nest.namespace)
         _turn_parts.undo(ran)
+        drawn.undo()
         self.restarts += 1
         if self.restarts >= _PATIENCE:
             nest.give_up(key, site.detail, site.line)
@@ -347,7 +352,7 @@ def _compile(
 
 
 def _numba_type(numba: Any, value: Any) -> Any:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.random.Generator):
         return numba.typeof(value)
     if isinstance(value, np.generic):
         return numba.from_dtype(value.dtype)
@@ -400,7 +405,7 @@ def _maker(kind: Any, place: int) -> Any:
             return lambda _, found: kind.dtype.type(found[place])
         case Other(is_none=True):
             return lambda *_: None
-        case Array() | Other():
+        case Array() | Other() | Draws():
             return lambda values, _: values[kind.origin]
         case _:
             raise AssertionError(kind)

@@ -23,6 +23,7 @@ from npaccel._loops._scalar_types import (
     INT64,
     UNBOUND,
     Array,
+    Draws,
     DType,
     NotSupportedError,
     Np,
@@ -364,6 +365,8 @@ class Code:
         self.env[name] = value.types
 
     def _check_arrays(self, types: Types, line: int) -> None:
+        if any(isinstance(kind, Draws) for kind in types):
+            raise NotSupportedError("another name for a random generator", line)
         if len({storage_name("", k) for k in types if isinstance(k, Array)}) > 1:
             raise NotSupportedError("one name for arrays of different kinds", line)
 

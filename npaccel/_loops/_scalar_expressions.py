@@ -14,6 +14,7 @@ import numpy as np
 from npaccel._loops import (
     _scalar_ahead,
     _scalar_bounds,
+    _scalar_draws,
     _scalar_elements,
     _scalar_functions,
     _scalar_operators,
@@ -25,6 +26,7 @@ from npaccel._loops._scalar_types import (
     MAX,
     PY_BOOL,
     Array,
+    Draws,
     Items,
     NotSupportedError,
     Np,
@@ -457,6 +459,8 @@ class Expressions(Code):
     def _call(self, node: ast.Call) -> Result:
         if isinstance(node.func, ast.Attribute):
             owner = self.expression(node.func.value)
+            if isinstance(owner, Value) and isinstance(owner.types[0], Draws):
+                return self._draw(node, owner)
             if isinstance(owner, Value):
                 return self._method(node, node.func, owner)
         target = self.expression(node.func)
@@ -490,6 +494,15 @@ class Expressions(Code):
         positional = [self.expression(argument) for argument in node.args]
         named = {str(k.arg): self.expression(k.value) for k in node.keywords}
         return self.call_user(self, target, (positional, named), node)
+
+    def _draw(self, node: ast.Call, owner: Value) -> Value:
+        if any(isinstance(a, ast.Starred) for a in node.args) or None in {
+            k.arg for k in node.keywords
+        }:
+            raise NotSupportedError("a call with `*`", node.lineno)
+        given = {str(i): self.number(argument) for i, argument in enumerate(node.args)}
+        given |= {str(k.arg): self.number(k.value) for k in node.keywords}
+        return _scalar_draws.draw(self, owner, node, given)
 
     def _method(self, node: ast.Call, function: ast.Attribute, owner: Value) -> Value:
         owner = self.as_number(owner, function.value)

@@ -13,12 +13,14 @@ from npaccel._loops import _names, _side_by_side, _slice_columns, _slices
 from npaccel._loops._independent import Independent, independent
 from npaccel._loops._scalar_calls import Helpers, function_body, written
 from npaccel._loops._scalar_code import Env, Program, Site
+from npaccel._loops._scalar_draws import is_generator
 from npaccel._loops._scalar_expressions import Scope
 from npaccel._loops._scalar_statements import Statements
 from npaccel._loops._scalar_types import (
     DTYPES,
     MAX,
     Array,
+    Draws,
     Items,
     NotSupportedError,
     Np,
@@ -127,6 +129,8 @@ def type_of(name: str, value: Any, limit: int) -> Type:
         return _array_type(name, value, limit)
     if isinstance(value, np.generic) and value.dtype in DTYPES:
         return Np(value.dtype)
+    if is_generator(value):
+        return Draws(name)
     return Other(name, is_none=value is None)
 
 
@@ -152,19 +156,20 @@ def lower(
         If it isn't scalar code, or if its types don't follow from those of
         its parameters.
     """
-    by_columns = _slice_columns.columns(nest, values, namespace)
+    draws = any(map(is_generator, values.values()))
+    by_columns = None if draws else _slice_columns.columns(nest, values, namespace)
     if by_columns is not None:
         nest = by_columns.nest
     elif sum(isinstance(n, ast.For | ast.While) for n in nest.body) > 1:
         raise NotSupportedError("several loops", nest.lineno, is_array_code=True)
     made = None
-    if by_columns is None and _slices.is_array_code(nest, values):
+    if by_columns is None and not draws and _slices.is_array_code(nest, values):
         made = _slices.without_slices(nest, values, namespace)
         with_memory = {**values, **(made.memory(values) or {})}
         made = _side_by_side.side_by_side(made, with_memory, namespace)
         nest = made.nest
         values = {**values, **(made.memory(values) or {})}
-    found = independent(nest, values, namespace)
+    found = None if draws else independent(nest, values, namespace)  # Draws have an order.
     try:
         lowered = _Lowering(nest, values, namespace, narrow, found.loop if found else None).run()
     except NotSupportedError as error:

@@ -142,8 +142,18 @@ class Other:
         return "None" if self.is_none else "object that isn't a number or an array"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Draws:
+    """A random generator of NumPy's: the parameter that it is."""
+
+    origin: str
+
+    def __str__(self) -> str:
+        return "random generator"
+
+
 Scalar: TypeAlias = "Py | Np"
-Type: TypeAlias = "Py | Np | Array | Unbound | Other"
+Type: TypeAlias = "Py | Np | Array | Unbound | Other | Draws"
 #: The types of one variable at one place, sorted by tag.
 Types: TypeAlias = tuple[Type, ...]
 
@@ -232,6 +242,8 @@ def key_of(kind: Type) -> tuple[Any, ...]:
             return (3, *storage, kind.is_whole, kind.origin)
         case Other():
             return (4, kind.origin)
+        case Draws():
+            return (5, kind.origin)
 
 
 def storage_name(name: str, kind: Type) -> str:
@@ -242,6 +254,8 @@ def storage_name(name: str, kind: Type) -> str:
         case Array():
             access = "w" if kind.writeable else "r"
             return f"{name}_{kind.dtype.name}_{kind.ndim}{kind.layout}{access}"
+        case Draws():
+            return f"{name}_draws"
         case Unbound() | Other():
             return ""
 
