@@ -122,6 +122,39 @@ def test_reversed_globals_of_any_size(size):
     assert len(jitted.report().graphs) == 2
 
 
+class Weighted:
+    def __init__(self, weights):
+        self.weights = weights
+
+    def times(self, x):
+        return x * self.weights
+
+
+def test_sizes_of_what_is_no_argument_are_looked_at_in_every_call():
+    weighted = Weighted(np.ones(4))
+    times = npaccel.jit(Weighted.times, default_float="float64")
+    for sizes in ((4, 4), (9, 9), (9, 9), (9, 1), (9, 9), (7, 7), (7, 1), (7, 7)):
+        x, weighted.weights = np.arange(float(sizes[0])), np.full(sizes[1], 2.0)
+        assert_same(times(weighted, x), x * weighted.weights)
+    weighted.weights = np.ones(5)
+    with pytest.raises(ValueError, match="broadcast"):
+        times(weighted, x)
+
+
+def test_sizes_that_do_not_fit_raise_as_in_numpy():
+    def pairs(x, y):
+        return x.reshape(-1, 2) * y
+
+    jitted = npaccel.jit(pairs, default_float="float64")
+    for n in (4, 10, 20, 20, 10, 4):
+        x, y = np.arange(float(n)), np.ones((n // 2, 2))
+        assert_same(jitted(x, y), pairs(x, y))
+    for x, y in ((np.ones(11), np.ones((5, 2))), (np.ones(10), np.ones((4, 2)))):
+        with pytest.raises(ValueError, match="reshape|broadcast"):
+            jitted(x, y)
+    assert_same(jitted(np.ones(10), np.ones((1, 2))), np.ones((5, 2)))
+
+
 def test_what_is_written_and_returned():
     def step(a, b):
         a[1:-1] += b[1:-1]
