@@ -278,7 +278,8 @@ def _layout(value: np.ndarray[Any, Any]) -> Token:
 # ---------------------------------------------------------------------------
 # Arrays as tensors
 
-_TORCH_DTYPES = frozenset(
+#: What compiled code computes with.
+TORCH_DTYPES = frozenset(
     np.dtype(name)
     for name in (
         *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
@@ -295,7 +296,7 @@ def check_dtype(value: np.ndarray[Any, Any] | np.generic) -> None:
     UnsupportedDtypeError
     """
     dtype = value.dtype
-    if dtype in _TORCH_DTYPES or dtype.newbyteorder("=") in _TORCH_DTYPES:
+    if dtype in TORCH_DTYPES or dtype.newbyteorder("=") in TORCH_DTYPES:
         return
     raise UnsupportedDtypeError(
         f"jit: an argument has dtype {dtype}, which can't be compiled (bool, integers, and floats "

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._arguments import Alias
+from npaccel._arguments import TORCH_DTYPES, Alias
 
 #: The function's name in the generated module.
 ON_ARRAYS = "call_on_arrays"
@@ -23,13 +23,7 @@ ON_ARRAYS = "call_on_arrays"
 #: multiples of 64 bytes, where vectors of a large one are stored faster.
 _SMALL = 1 << 18
 
-_DTYPES = {
-    f"torch.{name}": np.dtype(name)
-    for name in (
-        *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
-        *("float16", "float32", "float64", "complex64", "complex128"),
-    )
-}
+_DTYPES = {f"torch.{dtype.name}": dtype for dtype in TORCH_DTYPES}
 _BUFFER = "empty_strided_cpu"
 _FUNCTIONS = {"max", "min", "math.floor", "math.ceil", "math.trunc", "RuntimeError"}
 _PLAIN = (
