@@ -81,7 +81,7 @@ def draws_with_its_own(n):
     rng = np.random.default_rng(3)
     x = np.zeros(n)
     for i in range(1, n):
-        x[i] = x[i - 1] + rng.normal()
+        x[i] = x[i - 1] + rng.poisson()
     return x
 
 
