@@ -41,7 +41,10 @@ from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.complex_copies import complex_copies_by_torch
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
-from npaccel._torch_internals.dtype_rules import dtype_rules_made_once
+from npaccel._torch_internals.dtype_rules import (
+    dtype_rules_made_once,
+    where_has_dtypes_of_its_values,
+)
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
 from npaccel._torch_internals.element_functions import element_functions_inlined
@@ -462,6 +465,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         vectorized_by_gcc(),
         checks_ahead_of_loads(),
         dtype_rules_made_once(),
+        where_has_dtypes_of_its_values(),
         values_traced_once(),
     )
     with contextlib.ExitStack() as stack:

@@ -199,6 +199,24 @@ def test_negative_floats_as_unsigned_integers():
         np.testing.assert_array_equal(mine, wanted)
 
 
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_few_unsigned_values_are_chosen_from(dtype):
+    def f(x, mask, index):
+        np.place(x, mask, [1, 2])
+        np.putmask(x[0], x[0] > 3, np.array([7, 8, 9], dtype))
+        return x, np.array([5, 6], dtype)[index] + np.where(mask, x, 1)
+
+    arrays = (
+        np.arange(12, dtype=dtype).reshape(3, 4)[::-1].copy(),
+        np.ones((3, 4), bool),
+        np.eye(4, dtype=int)[:3],
+    )
+    wanted = f(*(x.copy() for x in arrays))
+    got = npaccel.jit(f, backend="inductor", cache=False, strict=True)(*(x.copy() for x in arrays))
+    for mine, theirs in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(mine, theirs, strict=True)
+
+
 def test_cast_shares_no_memory():
     x = torch.ones(3, dtype=torch.complex64)
     real = _dtypes.cast(x, np.dtype("f4"))
