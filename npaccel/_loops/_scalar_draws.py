@@ -6,11 +6,10 @@ and the same state afterwards. What NumPy refuses is left to Python, which refus
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,9 @@ from npaccel._loops._scalar_types import (
     integer,
 )
 
+#: Arguments by position, and by name.
+Given = tuple[Sequence[Value], Mapping[str, Value]]
+
 
 def is_generator(value: Any) -> bool:
     """Whether an object is a generator that code can draw from."""
@@ -44,14 +46,11 @@ class _Draw:
     ----------
     parameters : tuple of (str, float or None)
         Their names and defaults; None: it has to be given.
-    kind : Py or Np
-        What it returns.
     not_negative : tuple of int
         Parameters whose sign must not be set.
     """
 
     parameters: tuple[tuple[str, float | None], ...] = ()
-    kind: Py | Np = PY_FLOAT
     not_negative: tuple[int, ...] = ()
 
 
@@ -71,7 +70,7 @@ _DRAWS = {
 }
 
 
-def draw(code: Code, owner: Value, node: ast.Call, given: dict[str, Value]) -> Value:
+def draw(code: Code, owner: Value, method: str, given: Given, line: int) -> Value:
     """Write one draw.
 
     Parameters
@@ -79,18 +78,17 @@ def draw(code: Code, owner: Value, node: ast.Call, given: dict[str, Value]) -> V
     code : Code
     owner : Value
         The generator.
-    node : ast.Call
-        A call of one of its methods.
-    given : dict
-        The arguments by name; those without one by their place, as "0".
+    method : str
+        Which of its methods is called.
+    given : tuple
+        The arguments by position, and by name.
+    line : int
 
     Raises
     ------
     NotSupportedError
         If it isn't a single number of a distribution that is known here.
     """
-    assert isinstance(node.func, ast.Attribute)
-    method, line = node.func.attr, node.lineno
     generator = owner.ones[0].code
     if method == "uniform":
         low, high = _numbers(code, line, method, (("low", 0.0), ("high", 1.0)), given)
@@ -106,10 +104,10 @@ def draw(code: Code, owner: Value, node: ast.Call, given: dict[str, Value]) -> V
         raise NotSupportedError(f"the method `{method}` of a random generator", line)
     numbers = _numbers(code, line, method, known.parameters, given)
     for i in known.not_negative:
-        if not _is_known(numbers[i]) or numbers[i].startswith("-"):
+        if not _is_known(numbers[i]):
             negative = f"math.copysign(1.0, {numbers[i]}) < 0 and {numbers[i]} == {numbers[i]}"
             code.bail_if(negative, line, f"a parameter of `{method}` below 0")
-    return _drawn(code, known.kind, f"{generator}.{method}({', '.join(numbers)})")
+    return _drawn(code, PY_FLOAT, f"{generator}.{method}({', '.join(numbers)})")
 
 
 @dataclasses.dataclass
@@ -138,7 +136,7 @@ def _drawn(code: Code, kind: Py | Np, text: str) -> Value:
     return Value((One(kind, code.temporary(text)),))
 
 
-def _integers(code: Code, generator: str, line: int, given: dict[str, Value]) -> Value:
+def _integers(code: Code, generator: str, line: int, given: Given) -> Value:
     bounds = _arguments(line, "integers", ("low", "high"), given)
     ones = [as_int(_single(value, line)) for value in bounds if value is not None]
     if not ones or bounds[0] is None:
@@ -158,7 +156,7 @@ def _numbers(
     line: int,
     method: str,
     parameters: tuple[tuple[str, float | None], ...],
-    given: dict[str, Value],
+    given: Given,
 ) -> list[str]:
     """Return the parameters of a distribution as floats."""
     values = _arguments(line, method, tuple(name for name, _ in parameters), given)
@@ -174,17 +172,15 @@ def _numbers(
     return found
 
 
-def _arguments(
-    line: int, method: str, names: tuple[str, ...], given: dict[str, Value]
-) -> list[Value | None]:
+def _arguments(line: int, method: str, names: Sequence[str], given: Given) -> list[Value | None]:
     """Return the arguments in the order of parameters."""
-    by_name = {names[int(key)] if key.isdigit() and int(key) < len(names) else key: value
-               for key, value in given.items()}  # fmt: skip
-    other = by_name.keys() - set(names)
-    if other or len(by_name) < len(given):
-        what = ", ".join(sorted(other)) or "an argument that comes twice"
-        raise NotSupportedError(f"`{method}` with {what}", line)
-    return [by_name.get(name) for name in names]
+    positional, named = given
+    found = dict(zip(names, positional, strict=False))
+    unknown = named.keys() - (set(names) - found.keys())
+    if unknown or len(positional) > len(names):
+        raise NotSupportedError(f"these arguments of `{method}`", line)
+    found |= named
+    return [found.get(name) for name in names]
 
 
 def _single(value: Value, line: int) -> One:
@@ -194,7 +190,7 @@ def _single(value: Value, line: int) -> One:
 
 
 def _is_known(text: str) -> bool:
-    """Whether code is a number itself."""
+    """Whether code is a number itself: one without a sign."""
     try:
         return math.isfinite(float(text))
     except ValueError:

@@ -460,7 +460,8 @@ class Expressions(Code):
         if isinstance(node.func, ast.Attribute):
             owner = self.expression(node.func.value)
             if isinstance(owner, Value) and isinstance(owner.types[0], Draws):
-                return self._draw(node, owner)
+                given = self._arguments(node, self.number)
+                return _scalar_draws.draw(self, owner, node.func.attr, given, node.lineno)
             if isinstance(owner, Value):
                 return self._method(node, node.func, owner)
         target = self.expression(node.func)
@@ -487,22 +488,15 @@ class Expressions(Code):
         if not isinstance(target, types.FunctionType) or hasattr(target, "__wrapped__"):
             text = f"a call of `{shortened(node.func)}`, which isn't scalar code"
             raise NotSupportedError(text, node.lineno)
+        return self.call_user(self, target, self._arguments(node, self.expression), node)
+
+    def _arguments(self, node: ast.Call, write: Callable[[ast.expr], Any]) -> tuple[Any, Any]:
+        """Write the arguments of a call: by position, and by name."""
         if any(isinstance(a, ast.Starred) for a in node.args) or any(
             k.arg is None for k in node.keywords
         ):
             raise NotSupportedError("a call with `*`", node.lineno)
-        positional = [self.expression(argument) for argument in node.args]
-        named = {str(k.arg): self.expression(k.value) for k in node.keywords}
-        return self.call_user(self, target, (positional, named), node)
-
-    def _draw(self, node: ast.Call, owner: Value) -> Value:
-        if any(isinstance(a, ast.Starred) for a in node.args) or None in {
-            k.arg for k in node.keywords
-        }:
-            raise NotSupportedError("a call with `*`", node.lineno)
-        given = {str(i): self.number(argument) for i, argument in enumerate(node.args)}
-        given |= {str(k.arg): self.number(k.value) for k in node.keywords}
-        return _scalar_draws.draw(self, owner, node, given)
+        return list(map(write, node.args)), {str(k.arg): write(k.value) for k in node.keywords}
 
     def _method(self, node: ast.Call, function: ast.Attribute, owner: Value) -> Value:
         owner = self.as_number(owner, function.value)

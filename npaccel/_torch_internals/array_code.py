@@ -10,6 +10,7 @@ Read from torch/_inductor/codegen/wrapper.py (PythonWrapperCodegen) of 2.11 and 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ ON_ARRAYS = "call_on_arrays"
 _SMALL = 1 << 18
 
 _DTYPES = {f"torch.{dtype.name}": dtype for dtype in TORCH_DTYPES}
+#: The name that the code has for NumPy's kernels.
+HOST_KERNELS = "host_kernels"
 _BUFFER = "empty_strided_cpu"
 _FUNCTIONS = {"max", "min", "math.floor", "math.ceil", "math.trunc", "RuntimeError"}
 _PLAIN = (
@@ -43,6 +46,7 @@ def names() -> dict[str, Any]:
     return {"np_empty": np.empty, "view_of": view_of, "again": again} | dtypes
 
 
+@functools.lru_cache(maxsize=1)  # What was compiled is kept on disk next.
 def on_arrays(source: str) -> str:
     """Return a function that does with arrays what the code of a generated module does.
 
@@ -64,7 +68,9 @@ def on_arrays(source: str) -> str:
     kernels = {
         target.id
         for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("async_compile.")
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func).startswith("async_compile.")
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -140,7 +146,7 @@ class _Rewriter(ast.NodeTransformer):
             return self._buffer(node)
         if called == "reinterpret_tensor":
             node.func = ast.Name("view_of", ast.Load())
-        elif called.startswith("host_kernels."):
+        elif called.startswith(f"{HOST_KERNELS}."):
             node.func = _parsed(called.replace(".", ".on_arrays.", 1))
         elif isinstance(node.func, ast.Attribute) and called not in _FUNCTIONS:
             return self._method(node.func, node)
@@ -254,4 +260,4 @@ def compiled_on_arrays(text: str, scope: dict[str, Any]) -> Callable[..., Any] |
     return function
 
 
-__all__ = ["ON_ARRAYS", "compiled_on_arrays", "names", "on_arrays"]
+__all__ = ["HOST_KERNELS", "ON_ARRAYS", "compiled_on_arrays", "names", "on_arrays"]

@@ -14,7 +14,7 @@ from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 
 from npaccel._host_operators import KERNELS
-from npaccel._torch_internals.loader import HOST_KERNELS
+from npaccel._torch_internals.array_code import HOST_KERNELS
 from npaccel._torch_internals.patching import patched
 
 

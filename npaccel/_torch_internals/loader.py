@@ -33,8 +33,6 @@ from npaccel._torch_internals.huge_pages import use_huge_pages
 _COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
 #: What the code has where it calls an operator of npaccel's.
 _OPERATOR = "torch.ops.npaccel."
-#: The name that the code has for NumPy's kernels.
-HOST_KERNELS = "host_kernels"
 _HOST_MODULE = "npaccel._host_kernels"
 _init_lock = threading.Lock()
 _fork.hold(_init_lock)
