@@ -114,6 +114,7 @@ class Call:
             relaid=self.relaid,
             is_part=bool(self.engine.label),
             remakes_views=not (self.tensors or self.engine.options.narrow_inputs),
+            weak_scalars=self.engine.on_wide is not None,
         )
 
     def in_key(self, generic: bool, expression: str, kind: str) -> bool:

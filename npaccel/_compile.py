@@ -26,6 +26,7 @@ from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor
 from npaccel._torch_internals.capture import Capture, CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
+from npaccel._wide import reaches_wide
 from npaccel.errors import CompilerNotFoundError, NotOnDeviceError
 
 if TYPE_CHECKING:
@@ -55,10 +56,10 @@ def compile_call(
     -------
     Outcome or Uncompiled
     """
-    settings = TraceSettings(engine.options.default_float, device, engine.options.rng)
+    has_wide = engine.has_wide(values)
+    settings = trace_settings(engine, device, has_wide or engine.captures_wide)
     with (
         dynamo.lock,
-        tracing(settings),
         notice(f"{engine.function.__qualname__}({engine.describe(values)})"),
     ):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
@@ -66,24 +67,65 @@ def compile_call(
         call = Call(engine, values, device)
         stages: dict[str, float] = {}
         try:
-            capture, compiled = _captured_and_compiled(call, history, stages)
+            try:
+                capture, compiled = _captured_and_compiled(
+                    call, history, stages, settings, has_wide=has_wide
+                )
+            except _OtherWidthError:
+                settings = trace_settings(engine, device, engine.captures_wide)
+                capture, compiled = _captured_and_compiled(call, history, stages, settings)
         except CaptureError as error:
-            return _uncaptured(engine, error)
+            wide = has_wide or error.has_wide_data
+            return _uncaptured(engine, error, wide or reaches_wide(engine.function, values))
         except (CompilerNotFoundError, NotOnDeviceError):
             raise
         except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
             return _not_compiled(engine, error)
         # The first run too: a child that is forked while another thread starts OpenMP's threads
         # may never get its own.
-        outcome = Frame(call, capture, compiled, settings).first_run()
+        with tracing(settings):
+            outcome = Frame(call, capture, compiled, settings).first_run()
         if isinstance(outcome, Outcome):
             outcome.stages = stages | (compiled.stages if compiled else {})
         return outcome
 
 
+def trace_settings(engine: Engine, device: torch.device, has_wide: bool) -> TraceSettings:
+    """Return how calls are traced, in which there are 64-bit floats or aren't."""
+    options = engine.options
+    width = "float64" if has_wide else options.default_float
+    return TraceSettings(width, device, options.rng)
+
+
+class _OtherWidthError(Exception):
+    """A capture met 64-bit floats and narrowed others, or met none and narrowed nothing."""
+
+
 def _captured_and_compiled(
-    call: Call, history: Any, stages: dict[str, float]
+    call: Call,
+    history: Any,
+    stages: dict[str, float],
+    settings: TraceSettings,
+    *,
+    has_wide: bool | None = None,
 ) -> tuple[Capture, CompiledGraph | None]:
+    """Capture and compile a call.
+
+    Parameters
+    ----------
+    call : Call
+    history : SizeHistory
+    stages : dict
+        Gets the seconds of the capture.
+    settings : TraceSettings
+    has_wide : bool, optional
+        Whether 64-bit floats are among the arguments. None: the width is settled.
+
+    Raises
+    ------
+    _OtherWidthError
+        If `settings` turn out to have the wrong width for what the function reads.
+    """
     options = call.engine.options
     dynamic = options.dynamic
     if call.has_wide_numbers():
@@ -91,24 +133,43 @@ def _captured_and_compiled(
     try:
         while True:
             start = time.perf_counter()
-            capture = call.capture(history, dynamic)
-            if capture.has_sizes and capture.has_side_effects:
-                # The frame would leave tensors where it leaves arrays.
-                capture = call.capture(history.of_numbers(), None if dynamic else dynamic)
+            with tracing(settings):
+                capture = call.capture(history, dynamic)
+                if capture.has_sizes and capture.has_side_effects:
+                    # The frame would leave tensors where it leaves arrays.
+                    capture = call.capture(history.of_numbers(), None if dynamic else dynamic)
             stages["capture"] = stages.get("capture", 0.0) + time.perf_counter() - start
+            if has_wide is not None:
+                _check_width(call.engine, settings, has_wide, capture.has_wide_data)
             if capture.graph is None:
                 return capture, None
             try:
-                return capture, inductor.compile_graph(capture, options.backend, scratch_folder())
+                with tracing(settings):
+                    compiled = inductor.compile_graph(capture, options.backend, scratch_folder())
             except dynamo.RestartError:
                 continue
+            return capture, compiled
     finally:
         dynamo.forget_restarts()
 
 
-def _uncaptured(engine: Engine, error: CaptureError) -> Uncompiled:
+def _check_width(
+    engine: Engine, settings: TraceSettings, has_wide: bool, captures_wide: bool
+) -> None:
+    """Take the other width where a capture shows that the one expected is wrong."""
+    if engine.options.default_float == "float64":
+        return
+    if captures_wide and settings.narrow and engine.on_wide is not None:
+        engine.on_wide()
+    if not has_wide:
+        engine.captures_wide = captures_wide
+    if settings.narrow == (has_wide or captures_wide):
+        raise _OtherWidthError
+
+
+def _uncaptured(engine: Engine, error: CaptureError, has_wide: bool) -> Uncompiled:
     if error.is_break:
-        return Uncompiled(in_pieces(engine, error))
+        return Uncompiled(in_pieces(engine, error, has_wide))
     frame = error.stack[-1]
 
     def note() -> None:

@@ -13,14 +13,14 @@ import functools
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from npaccel import _arguments, _artifact, _binding, _fork
+from npaccel import _arguments, _artifact, _binding, _fork, _wide
 from npaccel._artifact import Kept
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._failures import FAILURES
@@ -71,6 +71,9 @@ class Engine:
         there; calls that need such code are interpreted as long as they are few.
     label : str
         What part of a function this is, for the report.
+    on_wide : callable, optional
+        Of a part of a function that narrows floats: is called where the part meets 64-bit ones.
+        NumPy scalars don't count, which other parts have computed of Python numbers.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Engine:
         varying: frozenset[int] = frozenset(),
         indexing: frozenset[int] = frozenset(),
         label: str = "",
+        on_wide: Callable[[], None] | None = None,
     ) -> None:
         self.function = function
         self.options = options
@@ -89,6 +93,9 @@ class Engine:
         self.varying = varying if options.dynamic is not False else frozenset()
         self.indexing = indexing & self.varying
         self.label = label
+        self.on_wide = on_wide
+        #: Whether the last capture met 64-bit floats besides the arguments.
+        self.captures_wide = False
         self._interpreted = 0
         #: What made the last call, None if that was none of a known signature.
         self.last: Runner | None = None
@@ -182,6 +189,12 @@ class Engine:
     def _in_numpy(self, result: object, values: Sequence[Any]) -> Any:
         """Answer a call that compiled code has left to NumPy."""
         return self._overlapping(values) if result is OVERLAP else self.plain(values)
+
+    def has_wide(self, values: Sequence[Any]) -> bool:
+        """Whether 64-bit floats are among arguments, so that a call narrows none."""
+        if self.options.narrow_inputs:
+            return False
+        return _wide.has_wide(values, scalars=self.on_wide is None)
 
     # -- Without compiled code ------------------------------------------------
 
@@ -287,6 +300,8 @@ class Engine:
 
     def _find_or_compile(self, values: Sequence[Any], key: Key) -> Any:
         device = self._device(values)
+        if self.on_wide is not None and self.has_wide(values):
+            self.on_wide()
         with self._lock:
             for runner in self.runners.get(key, ()):  # Another thread may have been faster.
                 result = self._run(runner, values)
@@ -358,7 +373,12 @@ class Engine:
     def _interpreter(self) -> Engine:
         options = dataclasses.replace(self.options, backend="eager", cache=False)
         return Engine(
-            self.function, options, self.log, varying=self.varying, label=f"{self.label}, few calls"
+            self.function,
+            options,
+            self.log,
+            varying=self.varying,
+            label=f"{self.label}, few calls",
+            on_wide=self.on_wide,
         )
 
     # -- Disk -----------------------------------------------------------------

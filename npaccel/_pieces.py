@@ -25,6 +25,7 @@ from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, pieces
 from npaccel._torch_internals.capture import Capture, CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
+from npaccel._wide import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _LIMIT_IN_LOOPS = 4
 
 
-def in_pieces(engine: Engine, error: CaptureError) -> Runner:
+def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     """Return a runner that compiles the parts around graph breaks.
 
     Parameters
@@ -41,6 +42,8 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
     engine : Engine
     error : CaptureError
         The first break. Later ones are noted as they are met.
+    has_wide : bool
+        Whether a call may meet 64-bit floats, so that no piece narrows any.
 
     Raises
     ------
@@ -48,7 +51,29 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
         With ``strict=True``.
     """
     _note(engine, error)
-    settings = TraceSettings(engine.options.default_float, torch.device("cpu"), engine.options.rng)
+    runners: dict[bool, Runner] = {}
+    narrows = engine.options.default_float == "float32" and not engine.options.narrow_inputs
+
+    def run(values: Sequence[Any]) -> Any:
+        nonlocal has_wide
+        width = has_wide or (narrows and any(map(holds_wide, values)))
+        runner = runners.get(width)
+        if runner is None:
+            runner = runners.setdefault(width, _runner(engine, width))
+        try:
+            return runner(values)
+        except WideDataError:
+            if engine.on_wide is not None:  # The function that this is part of begins anew.
+                raise
+            has_wide = True
+            return run(values)
+
+    return run
+
+
+def _runner(engine: Engine, has_wide: bool) -> Runner:
+    width = "float64" if has_wide else engine.options.default_float
+    settings = TraceSettings(width, torch.device("cpu"), engine.options.rng)
     compile_piece = _PieceCompiler(engine, settings)
     run = pieces.compiled_in_pieces(
         engine.function,
@@ -67,7 +92,12 @@ def in_pieces(engine: Engine, error: CaptureError) -> Runner:
             if compile_piece.may_write_and_stop:
                 saved = Snapshot(engine.function, values)
             try:
-                result = on_host(values)
+                with compile_piece.restartable(saved is not None):
+                    result = on_host(values)
+            except WideDataError:
+                assert saved is not None
+                saved.restore()
+                raise
             except (RuntimeError, _failures.CompiledIndexError) as failure:
                 return compile_piece.after(failure, values, saved)
             if saved is not None:
@@ -149,6 +179,29 @@ class _PieceCompiler:
             raise
 
     @contextlib.contextmanager
+    def restartable(self, is_saved: bool) -> Iterator[None]:
+        """Say whether the call can begin anew, if 64-bit floats turn up."""
+        before, self.current.is_saved = self.current.is_saved, is_saved
+        try:
+            yield
+        finally:
+            self.current.is_saved = before
+
+    def _on_wide(self) -> None:
+        """Have the call made again with nothing narrowed, or say that it can't be.
+
+        Raises
+        ------
+        WideDataError
+        """
+        if self.engine.on_wide is not None:
+            self.engine.on_wide()
+        elif self.current.is_saved:
+            raise WideDataError
+        else:
+            self.engine.fall_back(*FOUND_LATE)
+
+    @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
         """Count the pieces that run in one call of the function."""
         before, self.current.ran = self.current.ran, 0
@@ -210,13 +263,19 @@ class _PieceCompiler:
             _results.note_wholes(outputs, {o: copied[i] for o, i in wholes.items() if i in copied})
             return outputs
 
-        return call
+        def call_after_check(*inputs: Any) -> Any:
+            self._on_wide()
+            return call(*inputs)
+
+        return call_after_check if piece.has_wide_data and self.settings.narrow else call
 
 
 class _Current(threading.local):
     """What runs in this thread: how many pieces of one call have."""
 
     ran = 0
+    #: Whether it's known what everything was before the call.
+    is_saved = False
 
 
 def _full(compiled: CompiledGraph, inputs: Sequence[Any], after_others: bool) -> Any:

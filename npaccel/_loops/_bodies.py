@@ -276,6 +276,7 @@ class _Compiled:
             varying=varying,
             indexing=indexing if indices else frozenset(),
             label=lines([node]),
+            on_wide=self.driver.on_wide,
         )
         if self.in_turns:
             return Region(engine, functools.partial(self._note_choice, engine.label))
@@ -287,7 +288,9 @@ class _Compiled:
         from npaccel._loops._driver import Driver
 
         options = dataclasses.replace(self.driver.options, static_argnames=())
-        driver = Driver(function, options, self.driver.log, node, varying)
+        driver = Driver(
+            function, options, self.driver.log, node, varying, on_wide=self.driver.on_wide
+        )
         return lambda *values: driver(values, NO_KEYWORDS)
 
     def _note_choice(self, lines: str, choice: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _fork, _forms
+from npaccel import _arguments, _fork, _forms, _wide
 from npaccel._binding import Binding
 from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
@@ -46,6 +46,7 @@ from npaccel._loops._whole import Calls
 from npaccel._options import Options
 from npaccel._report import Log, Loop
 from npaccel._report._details import Native
+from npaccel._snapshot import Snapshot
 
 #: So many combinations of kinds of arguments are split apart; later ones share the last.
 _MAX_VARIANTS = 16
@@ -65,6 +66,9 @@ class Driver:
         Its syntax tree, where that isn't in a file.
     varying : frozenset of str
         Parameters whose numbers differ from call to call.
+    on_wide : callable, optional
+        Of a function that another one calls, which narrows floats: is called where this one meets
+        64-bit floats.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Driver:
         log: Log,
         definition: ast.FunctionDef | None = None,
         varying: frozenset[str] = frozenset(),
+        on_wide: Callable[[], None] | None = None,
     ) -> None:
         self.function = function
         self.definition = definition
@@ -82,7 +87,14 @@ class Driver:
         self.log = log
         self.binding = Binding(function)
         # Checks the names of static arguments, and runs what can't be split.
-        self.whole = Engine(function, options, log)
+        self.whole = Engine(function, options, log, on_wide=on_wide)
+        self.narrows = options.default_float == "float32"
+        #: What the parts of this function call where they meet 64-bit floats.
+        self.on_wide = (on_wide or self._begin_anew) if self.narrows else None
+        self._kind_of = _kind_and_width if self.narrows else _kind
+        self._is_part = on_wide is not None
+        self._meets_wide = False
+        self._calls = _Calls()
         self._variants: dict[Kind, Callable[..., Any]] = {}
         self._inner: dict[Any, Callable[..., Any]] = {}
         self._methods: dict[Any, Engine] = {}
@@ -97,7 +109,7 @@ class Driver:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function."""
         values = self.binding.bind(args, kwargs)
-        kind = tuple(map(_kind, values))
+        kind = tuple(map(self._kind_of, values))
         variant = self._variants.get(kind)
         if variant is None:
             variant = self._variant(kind, values)
@@ -105,7 +117,7 @@ class Driver:
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the function with bound values; only regions heed ``verify``."""
-        return self._variant(tuple(map(_kind, values)), values)(values)
+        return self._variant(tuple(map(self._kind_of, values)), values)(values)
 
     def _variant(self, kind: Kind, values: Sequence[Any]) -> Callable[..., Any]:
         with self._lock:
@@ -120,6 +132,8 @@ class Driver:
             return made
 
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+        if self.narrows and self._has_wide(values):
+            return functools.partial(_run, self._exact)
         if self.definition is None:
             self.log.note_call(values)
         arguments = dict(zip(self.binding.names, values, strict=True))
@@ -132,7 +146,59 @@ class Driver:
                 f"{self.function.__qualname__} aren't split, because {error}: they are unrolled"
             )
             return self._run_whole
-        return program.run
+        return self._restarting(program.run) if self.narrows else program.run
+
+    # -- The width of floats --------------------------------------------------
+
+    @functools.cached_property
+    def _exact(self) -> Driver:
+        """What runs calls in which there are 64-bit floats: it narrows none."""
+        options = dataclasses.replace(self.options, default_float="float64")
+        return Driver(self.function, options, self.log, self.definition, self.varying)
+
+    def _has_wide(self, values: Sequence[Any]) -> bool:
+        """Whether a call has 64-bit floats among its arguments, or may meet others."""
+        if self._meets_wide:
+            return True
+        if not self.options.narrow_inputs and _wide.has_wide(values, scalars=not self._is_part):
+            if self.on_wide is not None and self._is_part:
+                self.on_wide()
+            return True
+        if self._is_part:  # The function that calls this one has looked.
+            return False
+        given = () if self.options.narrow_inputs else values
+        return _wide.reaches_wide(self.function, given)
+
+    def _begin_anew(self) -> None:
+        """Have the call made again with nothing narrowed, or say that it can't be."""
+        self._meets_wide = True
+        if self._calls.is_saved:
+            raise _wide.WideDataError
+        self.whole.fall_back(*_wide.FOUND_LATE)
+        self._variants.clear()
+
+    def _restarting(self, run: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes the first call again if that meets 64-bit floats on its way."""
+        is_known = False
+
+        def call(values: Sequence[Any]) -> Any:
+            nonlocal is_known
+            if is_known or self._is_part:
+                return run(values)
+            saved = Snapshot(self.function, values)
+            self._calls.is_saved = True
+            try:
+                result = run(values)
+            except _wide.WideDataError:
+                saved.restore()
+                self._variants.clear()
+                return _run(self._exact, values)
+            finally:
+                self._calls.is_saved = False
+            is_known = True
+            return result
+
+        return call
 
     def _run_whole(self, values: Sequence[Any]) -> Any:
         return self.binding.call(values, lambda *a, **k: self.whole(a, k))
@@ -153,7 +219,8 @@ class Driver:
                 return body
         driver = self._inner.get(plain)
         if driver is None:
-            driver = self._inner.setdefault(plain, Driver(plain, self._inner_options, self.log))
+            made = Driver(plain, self._inner_options, self.log, on_wide=self.on_wide)
+            driver = self._inner.setdefault(plain, made)
         if bound is None:
             return lambda *args, **kwargs: driver(args, kwargs)
         return lambda *args, **kwargs: driver((bound, *args), kwargs)
@@ -167,7 +234,7 @@ class Driver:
             return self.inner(method)
         engine = self._methods.get(plain)
         if engine is None:
-            made = Engine(plain, self._inner_options, self.log)
+            made = Engine(plain, self._inner_options, self.log, on_wide=self.on_wide)
             engine = self._methods.setdefault(plain, made)
         return lambda *args: engine((method.__self__, *args), NO_KEYWORDS)
 
@@ -182,17 +249,28 @@ class Driver:
 
     def native(self, function: Any) -> Any:
         """Return a NumPy function that is run on a list, under the option ``default_float``."""
-        if self.options.default_float == "float64":
+        if not self.narrows:
             return function
 
         def call(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             narrow = _NARROW.get(getattr(result, "dtype", None))  # type: ignore[arg-type]
-            if narrow is None or "dtype" in kwargs or any(map(_has_wide, args)):
+            if narrow is None or not result.ndim or "dtype" in kwargs or any(map(_has_wide, args)):
                 return result
             return result.astype(narrow)
 
         return call
+
+
+class _Calls(threading.local):
+    """The calls of a function in this thread."""
+
+    #: Whether it's known what everything was before the one that runs.
+    is_saved = False
+
+
+def _run(driver: Driver, values: Sequence[Any]) -> Any:
+    return driver.run_unverified(values)
 
 
 _CONTAINERS = (list, dict, set, collections.deque, collections.defaultdict)
@@ -200,10 +278,15 @@ _NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex
 
 
 def _has_wide(value: Any) -> bool:
-    """Whether a value has 64-bit floats of NumPy in it."""
+    """Whether a value has arrays of 64-bit floats in it; scalars were computed of numbers."""
     if isinstance(value, list | tuple):
         return any(map(_has_wide, value))
-    return getattr(value, "dtype", None) in _NARROW
+    return isinstance(value, np.ndarray) and value.dtype in _NARROW
+
+
+def _kind_and_width(value: Any) -> Any:
+    """The same where floats are narrowed: whether it holds 64-bit floats decides too."""
+    return _kind(value), _wide.holds_wide(value)
 
 
 def _as_index(value: Any) -> Any:
@@ -336,6 +419,7 @@ class Program:
             varying=varying,
             indexing=indexing,
             label=lines(emitter.places[region]),
+            on_wide=self.driver.on_wide,
         )
         if not emitter.in_loop[region]:
             return lambda *args: engine(args, NO_KEYWORDS)

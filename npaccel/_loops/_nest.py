@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel import _arguments, _floating_errors
+from npaccel import _arguments, _floating_errors, _wide
 from npaccel._loops import _elementwise, _numba, _slice_made, _slices, _source
 from npaccel._loops._nodes import Nest
 from npaccel._loops._scalar_draws import is_generator
@@ -79,7 +79,9 @@ class NestRunner:
         fits = self.nest.of_elements or is_array_code or draws
         if not fits and program.options.loops != "numba":
             return None
-        narrow = program.options.default_float == "float32"
+        narrow = program.driver.narrows and not _wide.has_wide(args, scalars=False)
+        if program.driver.on_wide is not None and not narrow:
+            program.driver.on_wide()
         reason, lowered = _elementwise.examine(
             self.definition, values, program.outer, narrow=narrow
         )

@@ -141,8 +141,10 @@ def resolve(code: Code, ufunc: np.ufunc, kinds: Sequence[Py | Np], line: int) ->
     NotSupportedError
         If NumPy has no loop for them, or Numba has no such dtype.
     """
-    weak = [kind.weak for kind in kinds]
-    if not any(isinstance(w, np.dtype) for w in weak):
+    narrow = code.program.narrow
+    weak = [_weak(kind) if narrow else kind.weak for kind in kinds]
+    are_numbers = all(isinstance(kind, Py) or (narrow and _is_wide(kind)) for kind in kinds)
+    if are_numbers:
         weak = [kind.storage for kind in kinds]
     try:
         dtypes = list(ufunc.resolve_dtypes((*weak, None)))
@@ -152,14 +154,21 @@ def resolve(code: Code, ufunc: np.ufunc, kinds: Sequence[Py | Np], line: int) ->
     for dtype in dtypes:
         if dtype not in DTYPES:
             raise NotSupportedError(f"numpy.{ufunc.__name__} gives {dtype.name} here", line)
-    if code.program.narrow and dtypes[-1] in _NARROW and is_invented(kinds):
+    if narrow and not are_numbers and dtypes[-1] in _NARROW:
         return [_NARROW.get(dtype, dtype) for dtype in dtypes]
     return dtypes
 
 
-def is_invented(kinds: Sequence[Py | Np]) -> bool:
-    """Whether no operand is a NumPy scalar of 64-bit floats."""
-    return not any(isinstance(kind, Np) and kind.dtype in _NARROW for kind in kinds)
+def _is_wide(kind: Py | Np) -> bool:
+    """Whether it's a NumPy scalar of 64-bit floats; where floats are narrowed it's of numbers."""
+    return isinstance(kind, Np) and kind.dtype in _NARROW
+
+
+def _weak(kind: Py | Np) -> Any:
+    """What stands for a number where floats are narrowed: 64-bit floats are weak there."""
+    if not _is_wide(kind):
+        return kind.weak
+    return complex if kind.storage.kind == "c" else float
 
 
 def apply(code: Code, ufunc: np.ufunc, operands: Sequence[One], line: int) -> One:

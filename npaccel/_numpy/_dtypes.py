@@ -41,6 +41,8 @@ COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
 
 _NARROW: dict[DType, DType] = {FLOAT64: FLOAT32, COMPLEX128: COMPLEX64}
+#: What a number computed of Python numbers is to NEP 50, where floats are narrowed.
+_WEAK_TENSORS: dict[torch.dtype, type] = {torch.float64: float, torch.complex128: complex}
 _WEAK_VALUE: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
 
 
@@ -143,6 +145,9 @@ def is_scalar(x: Any) -> bool:
 def dtype_of(x: Any) -> OperandDType:
     """Return an operand's dtype, or the Python type of a weak scalar.
 
+    Where floats are narrowed, a 64-bit float without dimensions is weak: it was computed of
+    Python numbers alone, as there are no other 64-bit floats in such a call.
+
     Parameters
     ----------
     x : tensor, Python scalar, or nested list or tuple of those
@@ -154,6 +159,8 @@ def dtype_of(x: Any) -> OperandDType:
         One of bool, int, float and complex for a Python scalar.
     """
     if isinstance(x, torch.Tensor):
+        if not x.ndim and x.dtype in _WEAK_TENSORS and settings().narrow:
+            return _WEAK_TENSORS[x.dtype]
         return to_numpy(x.dtype)
     if isinstance(x, np.ndarray | np.generic):
         return as_dtype(x.dtype)
@@ -181,6 +188,11 @@ def narrow(dtype: DType, operand_dtypes: Iterable[OperandDType]) -> DType:
     if _context.on_narrow is not None:
         _context.on_narrow(dtype, _NARROW[dtype])
     return _NARROW[dtype]
+
+
+def are_numbers(operand_dtypes: Iterable[OperandDType]) -> bool:
+    """Whether all operands are weak scalars: what is computed of them isn't narrowed."""
+    return all(isinstance(dtype, type) for dtype in operand_dtypes)
 
 
 def default_float() -> DType:
@@ -234,8 +246,8 @@ def as_tensor(x: Any, dtype: DType | None = None) -> torch.Tensor:
         found = torch.tensor(x.tolist(), dtype=to_torch(as_dtype(x.dtype)))
         return found if dtype is None else cast(found, dtype)
     if dtype is None:
-        own = dtype_of(x)
-        dtype = narrow(_python_dtype(x) if isinstance(own, type) else own, _list_dtypes(x))
+        own = dtype_of(x)  # A number alone keeps its 64 bits, an array of numbers doesn't.
+        dtype = _python_dtype(x) if isinstance(own, type) else narrow(own, _list_dtypes(x))
     if isinstance(x, list | tuple):
         return _from_list(x, dtype)
     return full_scalar(x, dtype)

@@ -22,6 +22,7 @@ from npaccel._numpy._dtypes import (
     BOOL,
     DType,
     OperandDType,
+    are_numbers,
     as_dtype,
     as_tensor,
     cast,
@@ -157,14 +158,14 @@ def loop_dtypes(
 
     A loop is narrowed as a whole where a result that NumPy would invent as
     64-bit float or complex becomes 32 bit. Loops whose results are bools or
-    integers keep the width that makes them right.
+    integers keep the width that makes them right, and so do loops of numbers alone.
     """
     signature = request.signature
     if request.dtype is not None:
         signature = (None,) * ufunc.nin + (request.dtype,) * ufunc.nout
     asked = tuple(np.dtype(bool) if d is bool else d for d in dtypes)
     loop = _resolve(ufunc, (*asked, *outs), signature, request.casting)
-    if request.explicit:
+    if request.explicit or are_numbers(dtypes):
         return loop
     known = (*dtypes, *(out for out in outs if out is not None))
     if not any(narrow(d, known) != d for d in loop[ufunc.nin :]):
@@ -264,11 +265,8 @@ def _constant(ufunc: np.ufunc, operands: Sequence[Any], request: Request) -> Any
     with np.errstate(all="ignore"):
         found = ufunc(*operands, **request.keywords())
     parts = found if isinstance(found, tuple) else (found,)
-    tensors = []
-    for part in parts:
-        dtype = as_dtype(np.asarray(part).dtype)
-        kept = dtype if request.explicit else narrow(dtype, ())
-        tensors.append(full_scalar(np.asarray(part).item(), kept))
+    arrays = [np.asarray(part) for part in parts]
+    tensors = [full_scalar(array.item(), as_dtype(array.dtype)) for array in arrays]
     return tuple(tensors) if isinstance(found, tuple) else tensors[0]
 
 

@@ -57,9 +57,10 @@ from npaccel._torch_internals.lost_views import (
     without_stores_back,
 )
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
+from npaccel._torch_internals.numpy_calls import wide_nodes
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_slots import IDENTITY
-from npaccel._torch_internals.numpy_state import as_traced
+from npaccel._torch_internals.numpy_state import active, as_traced
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
 from npaccel._torch_internals.read_only_views import read_only_outputs
@@ -98,7 +99,14 @@ class CaptureError(Exception):
         The user's frames, innermost last.
     is_break : bool
         Whether the parts around the cause can be captured by themselves.
+
+    Attributes
+    ----------
+    has_wide_data : bool
+        Whether 64-bit floats were met before.
     """
+
+    has_wide_data = False
 
     def __init__(
         self,
@@ -199,6 +207,8 @@ class Capture:
         Which outputs are arrays that NumPy doesn't let be written.
     narrowed : tuple of Narrowed
         The lines at which floats become 32 bit.
+    has_wide_data : bool
+        Whether it meets 64-bit floats that nothing invented, so that none may be narrowed.
     """
 
     code: types.CodeType
@@ -222,6 +232,7 @@ class Capture:
     output_memory: list[int | None] = dataclasses.field(default_factory=list)
     read_only_outputs: list[bool] = dataclasses.field(default_factory=list)
     narrowed: tuple[Narrowed, ...] = ()
+    has_wide_data: bool = False
 
     def forget(self) -> None:
         """Let go of the graph and of the arrays that it was captured with."""
@@ -304,6 +315,7 @@ def capture(
     relaid: Sequence[torch.Tensor] = (),
     is_part: bool = False,
     remakes_views: bool = False,
+    weak_scalars: bool = False,
 ) -> Capture:
     """Capture a function for the given arguments.
 
@@ -325,6 +337,8 @@ def capture(
         Whether other code of the same function goes on with the results.
     remakes_views : bool
         Whether NumPy makes the reversed views among the results.
+    weak_scalars : bool
+        Whether NumPy scalars of 64 bits were computed of Python numbers alone.
 
     Raises
     ------
@@ -344,19 +358,28 @@ def capture(
         return graph
 
     with (
-        numpy_traced(scalars, relaid, draws=True, remakes_views=remakes_views),
+        numpy_traced(
+            scalars, relaid, draws=True, remakes_views=remakes_views, weak_scalars=weak_scalars
+        ),
         history.used(),
         _configured(dynamic),
         _contexts(),
         _changes_noted(),
         narrowings_noted(narrowed),
     ):
-        output = _compile_frame(function, local_values, backend)
+        try:
+            output = _compile_frame(function, local_values, backend)
+        except CaptureError as error:
+            error.has_wide_data = active.has_wide_data
+            raise
+        has_wide_data = active.has_wide_data
     if found:
         check_views(found[0].graph, is_part)
         _take_draws_out(found[0], function)
+        has_wide_data |= wide_nodes(found[0].graph.graph)
     described = _describe(function.__code__, output, found[0] if found else None)
     described.narrowed = tuple(narrowed)
+    described.has_wide_data = has_wide_data
     return described
 
 

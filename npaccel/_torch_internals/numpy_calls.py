@@ -30,8 +30,10 @@ from npaccel._torch_internals.numpy_operations import (
     row_operation,
     stored_to,
 )
+from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.read_only_views import is_read_only
 from npaccel._torch_internals.remade_views import note_view
+from npaccel._wide import DTYPES, TENSOR_DTYPES
 
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
@@ -52,6 +54,8 @@ _METHODS_OF_SCALARS = frozenset(
         *("min", "prod", "round", "std", "sum", "take", "var"),
     )
 )
+#: Calls that make NumPy scalars of 64 bits a part, which aren't weak.
+_WIDE_SCALARS = frozenset({"numpy.float64", "numpy.complex128"})
 #: Calls that give a scalar, not the array `out`, where that has no dimensions.
 _OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
 
@@ -77,6 +81,7 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
             for i, arg in enumerate(args)
         ]
     copied_out = _gives_copy_of_out(operation, args, kwargs)
+    active.has_wide_data |= _asks_for_wide(operation, args, kwargs)
     args = [_without_builtin(arg) for arg in args]
     kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
     proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
@@ -94,6 +99,51 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
         return _copied_scalar(tx, found)
     givable = args if operation.may_share else stored_to(operation.name, args, kwargs)
     return _given_back(found, givable)
+
+
+def _asks_for_wide(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether the user asks for 64-bit floats: ``a.astype(float)``, ``np.float64(x)``."""
+    if operation.name in _WIDE_SCALARS:
+        return True
+    function = operation.function
+    place = _place_of(function, "dtype") if callable(function) else len(args)  # A draw has a name.
+    named = [("dtype" if i == place else "", arg) for i, arg in enumerate(args)]
+    return any(_is_wide_dtype(word, _realized(arg)) for word, arg in (*named, *kwargs.items()))
+
+
+def _is_wide_dtype(word: str, variable: Any) -> bool:
+    """Whether an argument is a dtype of 64 bits a part; a text only where a dtype is expected."""
+    if isinstance(variable, NumpyDTypeVariable | NumpyVariable):
+        value = variable.value
+    elif isinstance(variable, BuiltinVariable):
+        value = variable.fn
+    elif word == "dtype" and variable.is_python_constant():
+        value = variable.as_python_constant()
+    else:
+        return False
+    if isinstance(value, torch.dtype):
+        return value in TENSOR_DTYPES
+    is_scalar_type = isinstance(value, type) and issubclass(value, float | complex | np.generic)
+    if not (is_scalar_type or isinstance(value, str | np.dtype)):
+        return False
+    try:
+        return np.dtype(value).newbyteorder("=") in DTYPES
+    except TypeError:  # NumPy knows no such dtype, and says so.
+        return False
+
+
+def wide_nodes(graph: torch.fx.Graph) -> bool:
+    """Whether there are arrays of 64-bit floats in a graph.
+
+    Where floats are narrowed nothing invents such arrays. A number without dimensions may be
+    computed of Python numbers.
+    """
+    values = (node.meta.get("example_value") for node in graph.nodes)
+    return any(
+        isinstance(part, torch.Tensor) and part.ndim and part.dtype in TENSOR_DTYPES
+        for value in values
+        for part in (value if isinstance(value, list | tuple) else (value,))
+    )
 
 
 def _given_back(found: Any, args: Sequence[Any]) -> Any:
@@ -151,7 +201,7 @@ def _gives_copy_of_out(operation: Any, args: list[Any], kwargs: dict[str, Any]) 
             return False
         if not args or not is_scalar_variable(args[0]):
             return False
-    place = _place_of_out(operation.function)
+    place = _place_of(operation.function, "out")
     out = _realized(kwargs.get("out", args[place] if place < len(args) else None))
     if not isinstance(out, NumpyNdarrayVariable):
         return False
@@ -159,9 +209,9 @@ def _gives_copy_of_out(operation: Any, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @functools.cache
-def _place_of_out(function: Callable[..., Any]) -> int:
+def _place_of(function: Callable[..., Any], parameter: str) -> int:
     names = list(inspect.signature(function).parameters)
-    return names.index("out") if "out" in names else len(names)
+    return names.index(parameter) if parameter in names else len(names)
 
 
 def _realized(variable: Any) -> Any:

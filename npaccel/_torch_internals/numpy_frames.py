@@ -39,6 +39,7 @@ from npaccel._torch_internals.jitted_calls import is_jitted
 from npaccel._torch_internals.numpy_calls import refuse
 from npaccel._torch_internals.numpy_operations import FLAT_OF, RELAID, SCALAR
 from npaccel._torch_internals.numpy_state import active
+from npaccel._wide import is_wide
 
 #: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown: in 2.11.
 _LACKS_BOUND_BUILTINS = not hasattr(dynamo_functions, "BoundBuiltinMethodVariable")
@@ -60,6 +61,7 @@ def patch_inputs() -> None:
             variable = original_tensor(self, value)
         if not active.depth or type(variable) is not TensorVariable:
             return variable
+        _note_wide(value)
         meta = variable.as_proxy().node.meta
         meta[SCALAR], meta[RELAID] = id(value) in active.scalars, id(value) in active.relaid
         return NumpyNdarrayVariable(**dict(variable.__dict__))
@@ -79,6 +81,7 @@ def patch_inputs() -> None:
             return function
         variable = original_wrap(self, value)
         if active.depth and isinstance(value, np.generic):
+            _note_wide(value)
             variable.as_proxy().node.meta[SCALAR] = True
         return variable
 
@@ -91,6 +94,7 @@ def patch_inputs() -> None:
 
 def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> Any:
     """Return the variable for an array that enters a frame."""
+    _note_wide(value)
     if active.pieces and how_converted(value) in COPYING and not _is_reversed(value):
         refuse("an array that NumPy hands on", "", _NOT_SHARED)
     strides = value.strides
@@ -106,6 +110,12 @@ def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> A
     # The frame takes the array itself, by `_results.enter`.
     variable.as_proxy().node.meta["grapharg"].pass_arg_as_tensor = False
     return variable
+
+
+def _note_wide(value: Any) -> None:
+    """Note that 64-bit floats enter a frame, from an argument or from elsewhere."""
+    if is_wide(value) and (value.ndim or not active.weak_scalars):
+        active.has_wide_data = True
 
 
 def _function(builder: Any, value: Any) -> Any:

@@ -17,6 +17,8 @@ class _Active(threading.local):
     scalars: frozenset[int] = frozenset()
     relaid: frozenset[int] = frozenset()
     remakes_views = False
+    has_wide_data = False
+    weak_scalars = False
 
 
 active = _Active()

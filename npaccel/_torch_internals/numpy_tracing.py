@@ -69,6 +69,7 @@ def numpy_traced(
     *,
     draws: bool = False,
     remakes_views: bool = False,
+    weak_scalars: bool = False,
 ) -> Iterator[None]:
     """Trace NumPy through npaccel's table in this thread until the block ends.
 
@@ -82,13 +83,19 @@ def numpy_traced(
         Whether NumPy's random numbers may be inputs of the graph.
     remakes_views : bool
         Whether NumPy makes the reversed views that leave the graph.
+    weak_scalars : bool
+        Whether NumPy scalars that enter were computed of Python numbers alone.
     """
     install()
-    names = ("scalars", "relaid", "draws", "remakes_views", "pieces", "on_break")
+    names = (
+        *("scalars", "relaid", "draws", "remakes_views", "pieces", "on_break"),
+        *("has_wide_data", "weak_scalars"),
+    )
     before = {name: getattr(active, name) for name in names}
     active.pieces, active.on_break = False, None  # Of the function that calls this one.
     active.scalars, active.draws = frozenset(map(id, scalars)), draws
     active.remakes_views = remakes_views
+    active.has_wide_data, active.weak_scalars = False, weak_scalars
     active.relaid = frozenset(map(id, relaid))
     try:
         with as_traced(), quick_fakes():

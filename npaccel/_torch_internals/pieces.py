@@ -41,6 +41,7 @@ from npaccel._torch_internals.lost_views import (
     wholes_of,
     written_inputs,
 )
+from npaccel._torch_internals.numpy_calls import wide_nodes
 from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_state import active, in_pieces
 from npaccel._torch_internals.numpy_tracing import numpy_traced
@@ -80,6 +81,7 @@ def compiled_in_pieces(
         piece = _piece(graph, example_inputs)
         piece.narrowed = tuple(narrowed)  # Since the piece before.
         narrowed.clear()
+        piece.has_wide_data = active.has_wide_data or wide_nodes(graph.graph)
         is_start = InstructionTranslator.current_tx().f_code is function.__code__
         return compile_piece(piece, is_start)
 
@@ -88,7 +90,7 @@ def compiled_in_pieces(
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         with (
-            numpy_traced(),
+            numpy_traced(weak_scalars=True),
             in_pieces(on_break),
             _configured(limit),
             narrowings_noted(narrowed),

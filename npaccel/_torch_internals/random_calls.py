@@ -102,7 +102,9 @@ class Draw:
         call = HostCall(self.full, self.owner, function or self.name, result or self._result)
         variable = Hooks.emit(self.tx, call, args, kwargs)
         if call.drawn is not None and call.drawn.kind == "scalar":
-            variable.as_proxy().node.meta[SCALAR] = True
+            node = variable.as_proxy().node
+            node.meta[SCALAR] = True
+            Hooks.active.has_wide_data |= node.meta["example_value"].dtype == torch.float64
         return variable, call
 
     def _result(self, *args: Any, **kwargs: Any) -> Drawn:
