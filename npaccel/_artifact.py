@@ -311,6 +311,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "shared": list(plan.shared),
         "draws": dataclasses.asdict(plan.draws),
         "returned": [list(pair) for pair in plan.returned],
+        "has_wide_data": plan.has_wide_data,
     }
 
 
@@ -328,6 +329,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         shared=tuple(item["shared"]),
         draws=_decode_draws(item["draws"]),
         returned=tuple((i, j) for i, j in item["returned"]),
+        has_wide_data=bool(item["has_wide_data"]),
     )
 
 

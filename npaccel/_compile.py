@@ -56,8 +56,6 @@ def compile_call(
     -------
     Outcome or Uncompiled
     """
-    has_wide = engine.has_wide(values)
-    settings = trace_settings(engine, device, has_wide or engine.captures_wide)
     with (
         dynamo.lock,
         notice(f"{engine.function.__qualname__}({engine.describe(values)})"),
@@ -67,16 +65,9 @@ def compile_call(
         call = Call(engine, values, device)
         stages: dict[str, float] = {}
         try:
-            try:
-                capture, compiled = _captured_and_compiled(
-                    call, history, stages, settings, has_wide=has_wide
-                )
-            except _OtherWidthError:
-                settings = trace_settings(engine, device, engine.captures_wide)
-                capture, compiled = _captured_and_compiled(call, history, stages, settings)
+            capture, compiled, settings = _captured_and_compiled(call, history, stages)
         except CaptureError as error:
-            wide = has_wide or error.has_wide_data
-            return _uncaptured(engine, error, wide or reaches_wide(engine.function, values))
+            return _uncaptured(engine, error, breaks_wide(engine, error, values))
         except (CompilerNotFoundError, NotOnDeviceError):
             raise
         except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
@@ -97,35 +88,54 @@ def trace_settings(engine: Engine, device: torch.device, has_wide: bool) -> Trac
     return TraceSettings(width, device, options.rng)
 
 
-class _OtherWidthError(Exception):
-    """A capture met 64-bit floats and narrowed others, or met none and narrowed nothing."""
+def breaks_wide(engine: Engine, error: CaptureError, values: Sequence[Any]) -> bool:
+    """Whether a call may meet 64-bit floats, of a function whose capture has ended early."""
+    if error.has_wide_data or engine.has_wide(values):
+        return True
+    return engine.on_wide is None and reaches_wide(engine.function, values)
 
 
-def _captured_and_compiled(
-    call: Call,
-    history: Any,
-    stages: dict[str, float],
-    settings: TraceSettings,
-    *,
-    has_wide: bool | None = None,
-) -> tuple[Capture, CompiledGraph | None]:
-    """Capture and compile a call.
+def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, TraceSettings]:
+    """Capture a call in the width that its data have.
+
+    What is read besides the arguments is known afterwards only: where it isn't as in the last
+    capture, the function is captured once more.
 
     Parameters
     ----------
     call : Call
     history : SizeHistory
-    stages : dict
-        Gets the seconds of the capture.
-    settings : TraceSettings
-    has_wide : bool, optional
-        Whether 64-bit floats are among the arguments. None: the width is settled.
-
-    Raises
-    ------
-    _OtherWidthError
-        If `settings` turn out to have the wrong width for what the function reads.
+    dynamic : bool or None
+        As in `npaccel.jit`.
     """
+    engine = call.engine
+    has_wide = engine.has_wide(call.values)
+    settings = trace_settings(engine, call.device, has_wide or engine.captures_wide)
+    capture = _captured(call, history, dynamic, settings)
+    if engine.options.default_float == "float64":
+        return capture, settings
+    if capture.has_wide_data and settings.narrow and engine.on_wide is not None:
+        engine.on_wide()
+    if not has_wide:
+        engine.note_width(call.values, capture.has_wide_data)
+    if settings.narrow == (has_wide or capture.has_wide_data):
+        settings = trace_settings(engine, call.device, engine.captures_wide)
+        capture = _captured(call, history, dynamic, settings)
+    return capture, settings
+
+
+def _captured(call: Call, history: Any, dynamic: bool | None, settings: TraceSettings) -> Capture:
+    with tracing(settings):
+        capture = call.capture(history, dynamic)
+        if capture.has_sizes and capture.has_side_effects:
+            # The frame would leave tensors where it leaves arrays.
+            capture = call.capture(history.of_numbers(), None if dynamic else dynamic)
+        return capture
+
+
+def _captured_and_compiled(
+    call: Call, history: Any, stages: dict[str, float]
+) -> tuple[Capture, CompiledGraph | None, TraceSettings]:
     options = call.engine.options
     dynamic = options.dynamic
     if call.has_wide_numbers():
@@ -133,38 +143,18 @@ def _captured_and_compiled(
     try:
         while True:
             start = time.perf_counter()
-            with tracing(settings):
-                capture = call.capture(history, dynamic)
-                if capture.has_sizes and capture.has_side_effects:
-                    # The frame would leave tensors where it leaves arrays.
-                    capture = call.capture(history.of_numbers(), None if dynamic else dynamic)
+            capture, settings = captured(call, history, dynamic)
             stages["capture"] = stages.get("capture", 0.0) + time.perf_counter() - start
-            if has_wide is not None:
-                _check_width(call.engine, settings, has_wide, capture.has_wide_data)
             if capture.graph is None:
-                return capture, None
+                return capture, None, settings
             try:
                 with tracing(settings):
                     compiled = inductor.compile_graph(capture, options.backend, scratch_folder())
             except dynamo.RestartError:
                 continue
-            return capture, compiled
+            return capture, compiled, settings
     finally:
         dynamo.forget_restarts()
-
-
-def _check_width(
-    engine: Engine, settings: TraceSettings, has_wide: bool, captures_wide: bool
-) -> None:
-    """Take the other width where a capture shows that the one expected is wrong."""
-    if engine.options.default_float == "float64":
-        return
-    if captures_wide and settings.narrow and engine.on_wide is not None:
-        engine.on_wide()
-    if not has_wide:
-        engine.captures_wide = captures_wide
-    if settings.narrow == (has_wide or captures_wide):
-        raise _OtherWidthError
 
 
 def _uncaptured(engine: Engine, error: CaptureError, has_wide: bool) -> Uncompiled:

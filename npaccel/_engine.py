@@ -94,8 +94,9 @@ class Engine:
         self.indexing = indexing & self.varying
         self.label = label
         self.on_wide = on_wide
-        #: Whether the last capture met 64-bit floats besides the arguments.
+        #: Whether the last capture met 64-bit floats besides the arguments; by kind of call.
         self.captures_wide = False
+        self._widths: dict[Key, bool] = {}
         self._interpreted = 0
         #: What made the last call, None if that was none of a known signature.
         self.last: Runner | None = None
@@ -195,6 +196,19 @@ class Engine:
         if self.options.narrow_inputs:
             return False
         return _wide.has_wide(values, scalars=self.on_wide is None)
+
+    def narrows(self, values: Sequence[Any]) -> bool:
+        """Whether invented floats are 32 bit in calls like this one, which was made before."""
+        if self.options.default_float == "float64" or self.has_wide(values):
+            return False
+        coarse = _arguments.coarse_key(values, self.static, self.varying)
+        return not self._widths.get(coarse, self.captures_wide)
+
+    def note_width(self, values: Sequence[Any], captures_wide: bool) -> None:
+        """Note whether a call met 64-bit floats besides its arguments."""
+        self.captures_wide = captures_wide
+        coarse = _arguments.coarse_key(values, self.static, self.varying)
+        self._widths[coarse] = captures_wide
 
     # -- Without compiled code ------------------------------------------------
 
@@ -431,6 +445,7 @@ class Engine:
             return MISS
         self._remember(key, for_key(runner))
         self.compilations += 1
+        self.note_width(values, kept.plan.has_wide_data)
         if kept.plan.is_generic:
             self._generic.setdefault(coarse, []).append(kept)
         self.log.add_graph(

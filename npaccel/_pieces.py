@@ -57,6 +57,7 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     def run(values: Sequence[Any]) -> Any:
         nonlocal has_wide
         width = has_wide or (narrows and any(map(holds_wide, values)))
+        engine.note_width(values, width)
         runner = runners.get(width)
         if runner is None:
             runner = runners.setdefault(width, _runner(engine, width))

@@ -90,6 +90,8 @@ class Plan:
         The random numbers that NumPy draws for the graph.
     returned : tuple of (int, int)
         The outputs that are inputs, and which ones.
+    has_wide_data : bool
+        Whether 64-bit floats are read besides the arguments, so that nothing is narrowed.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -104,6 +106,7 @@ class Plan:
     shared: tuple[int, ...] = ()
     draws: Draws = dataclasses.field(default_factory=Draws)
     returned: tuple[tuple[int, int], ...] = ()
+    has_wide_data: bool = False
 
     @property
     def given(self) -> int:

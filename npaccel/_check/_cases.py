@@ -52,9 +52,8 @@ class Case:
 
     @property
     def narrows(self) -> bool:
-        """Whether the engine's functions make 32-bit floats for NumPy's of 64 bit."""
-        options = self.engine.options
-        return options.default_float == "float32" or options.narrow_inputs
+        """Whether 32-bit floats are made for NumPy's of 64 bit; known after a compiled call."""
+        return self.engine.options.narrow_inputs or self.engine.narrows(self.values)
 
     def fresh(self) -> list[Any]:
         """Return copies of the arguments, and put the surroundings back."""

@@ -226,15 +226,17 @@ def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:
     """
     run = GraphRun()
     device = engine._device(values)
-    settings = TraceSettings(engine.options.default_float, device)
     try:
-        with dynamo.lock, tracing(settings):
+        with dynamo.lock:
             call = Call(engine, values, device)
-            capture = call.capture(_compile.new_history(engine), False)
+            capture, settings = _compile.captured(call, _compile.new_history(engine), False)
             if capture.graph is not None:
-                _run_whole(run, call, capture, settings)
+                with tracing(settings):
+                    _run_whole(run, call, capture, settings)
     except CaptureError as error:
         if error.is_break:
+            has_wide = _compile.breaks_wide(engine, error, values)
+            settings = _compile.trace_settings(engine, device, has_wide)
             _run_pieces(run, engine, values, settings)
     except Exception as error:  # noqa: BLE001 (the step that raised is what is asked for)
         run.result = error

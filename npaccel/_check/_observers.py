@@ -141,18 +141,14 @@ class Narrowing(Observer):
     ----------
     root : types.FunctionType
     listener : callable, optional
-    kept : collection of Site
-        Where results stay as wide as NumPy makes them.
     """
 
     def __init__(
         self,
         root: types.FunctionType,
         listener: Listener | None = None,
-        kept: frozenset[Site] = frozenset(),
     ) -> None:
         super().__init__(root, listener)
-        self.kept = kept
         self.narrowed: dict[Site, Any] = {}
 
     def _run(
@@ -165,10 +161,10 @@ class Narrowing(Observer):
         self, function: Any, operands: tuple[Any, ...], keywords: dict[str, Any], result: Any
     ) -> Any:
         """Return an invented float in 32 bit, everything else as it is."""
-        if self._where in self.kept:
-            return result
         wide = [part for part in leaves(result) if is_wide(part)]
         if not wide or not invents(function, operands, keywords):
+            return result
+        if all(not part.ndim for part in wide) and are_numbers(operands, keywords):
             return result
         self.narrowed.setdefault(self._where, function)
         return rebuilt(result, _narrowed)
@@ -319,12 +315,12 @@ def _is_compiled(function: Any) -> bool:
 def invents(function: Any, operands: Sequence[Any], keywords: dict[str, Any]) -> bool:
     """Whether a 64-bit float result of a call comes from nothing that is 64 bit.
 
-    That is so without float64 among the operands, and without a dtype that
-    the user gave.
+    That is so without arrays of float64 among the operands, and without a dtype that the user
+    gave. Scalars of float64 were computed of Python numbers, in a call that narrows.
     """
     owner = getattr(function, "__self__", None)
     given = [*leaves((tuple(operands), keywords)), owner]
-    if any(is_wide(part) or _is_dtype(part) for part in given):
+    if any((is_wide(part) and part.ndim) or _is_dtype(part) for part in given):
         return False
     named = keywords.get("dtype")
     texts = [part for part in (*operands, named) if isinstance(part, str)]
@@ -333,6 +329,15 @@ def invents(function: Any, operands: Sequence[Any], keywords: dict[str, Any]) ->
     if isinstance(function, type) and issubclass(function, np.generic):
         return False
     return _is_compiled(function)
+
+
+def are_numbers(operands: Sequence[Any], keywords: dict[str, Any]) -> bool:
+    """Whether a call is given nothing but numbers: of Python, or computed of those."""
+    numbers = [
+        part for part in leaves((tuple(operands), keywords)) if not isinstance(part, str | None)
+    ]
+    is_weak = [isinstance(part, int | float | complex) or is_wide(part) for part in numbers]
+    return bool(numbers) and all(is_weak) and all(not np.ndim(part) for part in numbers)
 
 
 def _is_dtype(part: Any) -> bool:

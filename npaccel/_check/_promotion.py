@@ -20,6 +20,7 @@ from npaccel._check._instrument import Site, SourceError
 from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._numpy import _operators
 from npaccel._report._text import table
+from npaccel._wide import has_wide, reaches_wide
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -397,7 +398,10 @@ def report_of(engine: Engine | Driver, values: Sequence[Any]) -> PromotionReport
     ValueError
         If the function's source can't be had.
     """
-    narrows = engine.options.default_float == "float32"
+    given = () if engine.options.narrow_inputs else values
+    narrows = engine.options.default_float == "float32" and not (
+        has_wide(given) or reaches_wide(engine.function, given)
+    )
     surroundings = Surroundings(engine.function)
     kinds: list[tuple[type[Observer], _Dtypes]] = [
         (_NewPromotion, _Dtypes()),

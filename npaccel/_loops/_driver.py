@@ -88,10 +88,10 @@ class Driver:
         self.binding = Binding(function)
         # Checks the names of static arguments, and runs what can't be split.
         self.whole = Engine(function, options, log, on_wide=on_wide)
-        self.narrows = options.default_float == "float32"
+        self._narrows = options.default_float == "float32"
         #: What the parts of this function call where they meet 64-bit floats.
-        self.on_wide = (on_wide or self._begin_anew) if self.narrows else None
-        self._kind_of = _kind_and_width if self.narrows else _kind
+        self.on_wide = (on_wide or self._begin_anew) if self._narrows else None
+        self._kind_of = _kind_and_width if self._narrows else _kind
         self._is_part = on_wide is not None
         self._meets_wide = False
         self._calls = _Calls()
@@ -132,7 +132,7 @@ class Driver:
             return made
 
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-        if self.narrows and self._has_wide(values):
+        if self._narrows and self._has_wide(values):
             return functools.partial(_run, self._exact)
         if self.definition is None:
             self.log.note_call(values)
@@ -146,7 +146,7 @@ class Driver:
                 f"{self.function.__qualname__} aren't split, because {error}: they are unrolled"
             )
             return self._run_whole
-        return self._restarting(program.run) if self.narrows else program.run
+        return self._restarting(program.run) if self._narrows else program.run
 
     # -- The width of floats --------------------------------------------------
 
@@ -168,6 +168,10 @@ class Driver:
             return False
         given = () if self.options.narrow_inputs else values
         return _wide.reaches_wide(self.function, given)
+
+    def narrows(self, values: Sequence[Any]) -> bool:
+        """Whether invented floats are 32 bit in calls like this one."""
+        return self._narrows and not self._has_wide(values)
 
     def _begin_anew(self) -> None:
         """Have the call made again with nothing narrowed, or say that it can't be."""
@@ -249,7 +253,7 @@ class Driver:
 
     def native(self, function: Any) -> Any:
         """Return a NumPy function that is run on a list, under the option ``default_float``."""
-        if not self.narrows:
+        if not self._narrows:
             return function
 
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -79,9 +79,10 @@ class NestRunner:
         fits = self.nest.of_elements or is_array_code or draws
         if not fits and program.options.loops != "numba":
             return None
-        narrow = program.driver.narrows and not _wide.has_wide(args, scalars=False)
-        if program.driver.on_wide is not None and not narrow:
-            program.driver.on_wide()
+        on_wide = program.driver.on_wide
+        narrow = on_wide is not None and not _wide.has_wide(args, scalars=False)
+        if on_wide is not None and not narrow:
+            on_wide()
         reason, lowered = _elementwise.examine(
             self.definition, values, program.outer, narrow=narrow
         )

@@ -15,8 +15,10 @@ from npaccel._numpy._dtypes import (
     as_dtype,
     as_tensor,
     default_float,
+    dtype_of,
     full_scalar,
     is_scalar,
+    narrow,
     to_numpy,
     to_torch,
 )
@@ -127,7 +129,7 @@ def full(
     """`numpy.full`; a Python float makes an array of the default float."""
     check_placed(order, device, creates=True)
     if dtype is None:
-        kind = to_numpy(as_tensor(fill_value).dtype)
+        kind = narrow(to_numpy(as_tensor(fill_value).dtype), [dtype_of(fill_value)])
     else:
         kind = as_dtype(dtype)
     return filled(shape, fill_value, kind, None)

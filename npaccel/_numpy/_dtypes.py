@@ -246,8 +246,8 @@ def as_tensor(x: Any, dtype: DType | None = None) -> torch.Tensor:
         found = torch.tensor(x.tolist(), dtype=to_torch(as_dtype(x.dtype)))
         return found if dtype is None else cast(found, dtype)
     if dtype is None:
-        own = dtype_of(x)  # A number alone keeps its 64 bits, an array of numbers doesn't.
-        dtype = _python_dtype(x) if isinstance(own, type) else narrow(own, _list_dtypes(x))
+        own = dtype_of(x)
+        dtype = narrow(_python_dtype(x) if isinstance(own, type) else own, _list_dtypes(x))
     if isinstance(x, list | tuple):
         return _from_list(x, dtype)
     return full_scalar(x, dtype)

@@ -117,8 +117,10 @@ def _is_wide_dtype(word: str, variable: Any) -> bool:
         value = variable.value
     elif isinstance(variable, BuiltinVariable):
         value = variable.fn
-    elif word == "dtype" and variable.is_python_constant():
+    elif word in ("dtype", "signature") and variable.is_python_constant():
         value = variable.as_python_constant()
+        if word == "signature":
+            return (isinstance(value, str) and bool({*"dD"} & {*value})) or isinstance(value, tuple)
     else:
         return False
     if isinstance(value, torch.dtype):

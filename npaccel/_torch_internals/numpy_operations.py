@@ -12,10 +12,14 @@ from typing import Any
 import torch
 
 from npaccel._numpy import _operators, _table
+from npaccel._numpy._context import settings, tracing
+from npaccel._numpy._dtypes import are_numbers, cast, dtype_of, is_array, narrow, to_numpy
+from npaccel._numpy._dtypes import is_scalar as is_number
 from npaccel._numpy._indexing import getitem, item, setitem
 from npaccel._results import IsScalar
 from npaccel._torch_internals import python_numbers
 from npaccel._torch_internals.sizes import leave_unbound, raise_refusal
+from npaccel._wide import is_wide
 
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
 _KEEP_SCALARS = frozenset(
@@ -75,12 +79,47 @@ class Operation:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            found = self.function(*args, **kwargs)
+            found = _of_numbers(self, args, kwargs)
+            if found is None:
+                found = self.function(*args, **kwargs)
         except Exception as error:
             raise_refusal(error)
             raise
         leave_unbound(args if found is None else found)
+        return _without_wide_arrays(found) if settings().narrow else found
+
+
+def _of_numbers(operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Compute numbers of Python numbers in 64 bit: ``np.mean([a, b])``; None where it isn't that.
+
+    Such numbers are weak where floats are narrowed.
+    """
+    if operation.may_share or not settings().narrow:
+        return None
+    leaves = [leaf for value in (*args, *kwargs.values()) for leaf in _leaves(value)]
+    operands = [dtype_of(leaf) for leaf in leaves if is_number(leaf) or is_array(leaf)]
+    if not operands or not are_numbers(operands):
+        return None
+    with tracing(dataclasses.replace(settings(), default_float="float64")):
+        found = operation.function(*args, **kwargs)
+    parts = found if isinstance(found, tuple | list) else (found,)
+    return found if all(getattr(part, "ndim", 1) == 0 for part in parts) else None
+
+
+def _without_wide_arrays(found: Any) -> Any:
+    """Narrow arrays that are made of weak numbers of 64 bit: ``np.append(x, np.sqrt(2.0))``."""
+    if isinstance(found, tuple | list):
+        parts = map(_without_wide_arrays, found)
+        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
+    if not isinstance(found, torch.Tensor) or not found.ndim:
         return found
+    return cast(found, narrow(to_numpy(found.dtype), ())) if is_wide(found) else found
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [leaf for part in value for leaf in _leaves(part)]
+    return [value]
 
 
 #: `x.item()` of an array without dimensions.

@@ -80,8 +80,8 @@ def test_nothing_is_lost_in_64_bit():
     assert np.array_equal(x, before)
 
 
-def test_advice_is_tried_out():
-    """With the advice taken, the error is the one that was foretold."""
+def test_advice_works():
+    """With the advice taken nothing is narrowed."""
 
     def mended(n):
         t = np.linspace(0, 1, n, dtype=np.float64)
@@ -89,8 +89,8 @@ def test_advice_is_tried_out():
         return u - 1e4, t * 2
 
     audit = npaccel.audit_precision(cancels, 50)
-    assert audit.advice[0].endswith("0.0e+00 is left")
-    assert npaccel.audit_precision(mended, 50).worst < 1e-9
+    assert "np.linspace(0, 1, n, dtype=np.float64)" in audit.advice[0]
+    assert npaccel.audit_precision(mended, 50).worst < 1e-15
 
 
 def test_errors_pass():
