@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from npaccel._loops import _elementwise, _numba, _slice_made, _slices, _source
 from npaccel._loops._nodes import Nest
 from npaccel._loops._scalar_draws import is_generator
 from npaccel._report import Loop
+from npaccel._report._details import Narrowed
 
 if TYPE_CHECKING:
     from npaccel._loops._driver import Program
@@ -100,6 +101,7 @@ class NestRunner:
                 splits=is_array_code,
                 cache=program.options.cache,
                 on_threads=self._ran_in_threads,
+                on_narrowed=self._note_narrowed,
             )
         except _numba.NotInstalledError:
             if is_array_code:
@@ -133,6 +135,10 @@ class NestRunner:
         file, end = self.program.filename, node.end_lineno or 0
         text = _source.line(file, node.lineno)
         self.program.driver.log.add_loop(Loop(file, node.lineno, text, engine, detail, end))
+
+    def _note_narrowed(self, lines: Iterable[tuple[int, str, str]]) -> None:
+        file = self.program.filename
+        self.program.driver.log.add_narrowed(Narrowed(file, *one) for one in lines)
 
     def _ran_in_threads(self) -> None:
         if not self._told_threads:

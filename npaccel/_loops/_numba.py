@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ def compile_nest(
     splits: bool = False,
     cache: bool = True,
     on_threads: Callable[[], None] | None = None,
+    on_narrowed: Callable[[Iterable[tuple[int, str, str]]], None] | None = None,
 ) -> CompiledNest:
     """Compile a loop nest for the types of these values.
 
@@ -79,6 +80,8 @@ def compile_nest(
         Whether what is compiled is kept on disk.
     on_threads : callable, optional
         Called when turns of the outermost loop have run in threads.
+    on_narrowed : callable, optional
+        Told the lines at which floats are narrowed, and the dtypes before and after.
 
     Returns
     -------
@@ -92,7 +95,15 @@ def compile_nest(
         If the nest isn't scalar code, or its types can't be told.
     """
     made = CompiledNest(
-        nest, namespace, filename, narrow, on_python, on_threads, splits=splits, cache=cache
+        nest,
+        namespace,
+        filename,
+        narrow,
+        on_python,
+        on_threads,
+        on_narrowed,
+        splits=splits,
+        cache=cache,
     )
     made.prepare(values, lowered)
     return made
@@ -107,7 +118,7 @@ class CompiledNest:
 
     Parameters
     ----------
-    nest, namespace, filename, narrow, on_python, on_threads, splits, cache
+    nest, namespace, filename, narrow, on_python, on_threads, on_narrowed, splits, cache
         See `compile_nest`.
     """
 
@@ -119,6 +130,7 @@ class CompiledNest:
         narrow: bool,
         on_python: Callable[[str, int], None] | None,
         on_threads: Callable[[], None] | None,
+        on_narrowed: Callable[[Iterable[tuple[int, str, str]]], None] | None,
         *,
         splits: bool,
         cache: bool,
@@ -130,6 +142,7 @@ class CompiledNest:
         self.narrow = narrow
         self.on_python = on_python
         self.on_threads = on_threads
+        self.on_narrowed = on_narrowed
         self.splits = splits
         self.cache = cache
         self._source = (ast.dump(nest, include_attributes=True), filename, narrow)
@@ -167,7 +180,7 @@ class CompiledNest:
             See `compile_nest`.
         """
         every, key = self._described(values)
-        self._made[key] = self._version(every, values, key, lowered)
+        self._made[key] = self._noted(self._version(every, values, key, lowered))
 
     def give_up(self, key: tuple[Any, ...], reason: str, line: int) -> None:
         """Leave calls with these types to Python from now on."""
@@ -191,10 +204,15 @@ class CompiledNest:
         self, values: Mapping[str, Any], given: Mapping[str, Any], key: tuple[Any, ...]
     ) -> _Version | None:
         try:
-            return self._version(values, given, key)
+            return self._noted(self._version(values, given, key))
         except NotSupportedError as error:
             self.give_up(key, error.reason, error.line)
             return None
+
+    def _noted(self, version: _Version) -> _Version:
+        if self.on_narrowed is not None and version.lowered.narrowed:
+            self.on_narrowed(version.lowered.narrowed)
+        return version
 
     def _version(
         self,

@@ -96,6 +96,8 @@ class Program:
         The parameters that are written to.
     opaque : frozenset of (int, str)
         Lines that need Python whenever they run, and why.
+    narrowed : set of (int, str, str)
+        Lines at which floats are narrowed, and their dtypes before and after.
     """
 
     narrow: bool
@@ -104,6 +106,7 @@ class Program:
     written: frozenset[str] = frozenset()
     opaque: frozenset[tuple[int, str]] = frozenset()
     tags: dict[tuple[Any, ...], int] = dataclasses.field(default_factory=dict)
+    narrowed: set[tuple[int, str, str]] = dataclasses.field(default_factory=set)
 
     def tag(self, kind: Type) -> int:
         """Return the number of a type in compiled code."""

@@ -75,6 +75,8 @@ class Lowered:
         What array code became loops over: the memory that they need, what their results are.
     independent : Independent, optional
         The loop whose turns may run at once.
+    narrowed : frozenset of (int, str, str)
+        See `Program`.
     """
 
     source: str
@@ -91,6 +93,7 @@ class Lowered:
     holds: Callable[[Mapping[str, Any]], bool] | None = None
     arrays: Made | None = None
     independent: Independent | None = None
+    narrowed: frozenset[tuple[int, str, str]] = frozenset()
 
     @property
     def is_array_code(self) -> bool:
@@ -281,6 +284,7 @@ class _Lowering:
             sites=tuple(self.program.sites),
             bails=self.program.bails,
             written=self.program.written,
+            narrowed=frozenset(self.program.narrowed),
             guards=tuple((None if g[0] is own else g[0], *g[1:]) for g in guards.values()),
         )
 

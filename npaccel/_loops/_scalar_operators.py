@@ -156,6 +156,7 @@ def resolve(code: Code, ufunc: np.ufunc, kinds: Sequence[Py | Np], line: int) ->
         if dtype not in DTYPES:
             raise NotSupportedError(f"numpy.{ufunc.__name__} gives {dtype.name} here", line)
     if narrow and not are_numbers and dtypes[-1] in _NARROW:
+        code.program.narrowed.add((line, dtypes[-1].name, _NARROW[dtypes[-1]].name))
         return [_NARROW.get(dtype, dtype) for dtype in dtypes]
     return dtypes
 

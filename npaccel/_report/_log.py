@@ -6,13 +6,13 @@ import dataclasses
 import threading
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from npaccel import _arguments, _fork
 
 if TYPE_CHECKING:
-    from npaccel._report._details import Details, Native, Timing
+    from npaccel._report._details import Details, Narrowed, Native, Timing
 
 #: A line of a file.
 Place = tuple[str, int]
@@ -130,6 +130,7 @@ class Log:
     notes: dict[str, None] = dataclasses.field(default_factory=dict)
     loops: dict[tuple[str, int], Loop] = dataclasses.field(default_factory=dict)
     choices: dict[str, str] = dataclasses.field(default_factory=dict)
+    narrowed: dict[Narrowed, None] = dataclasses.field(default_factory=dict)
     native: dict[Place, Native] = dataclasses.field(default_factory=dict)
     timing: Timing | None = None
     calls: deque[tuple[Any, ...]] = dataclasses.field(default_factory=lambda: deque(maxlen=8))
@@ -139,6 +140,11 @@ class Log:
         """Note who runs a loop; the last word counts."""
         with self.lock:
             self.loops[loop.file, loop.line] = loop
+
+    def add_narrowed(self, lines: Iterable[Narrowed]) -> None:
+        """Note lines of loops at which floats are narrowed; graphs have them in their details."""
+        with self.lock:
+            self.narrowed.update(dict.fromkeys(lines))
 
     def set_choice(self, place: str, choice: str) -> None:
         """Note how the code at a place runs; "" for as it was compiled."""

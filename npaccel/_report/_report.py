@@ -57,6 +57,7 @@ class Report:
             self.graphs = tuple(log.graphs)
             self.fallbacks = tuple(log.fallbacks.values())
             self.loops = tuple(log.loops[place] for place in sorted(log.loops))
+            self._narrowed_in_loops = tuple(log.narrowed)
             self.native = tuple(log.native[place] for place in sorted(log.native))
             chosen = [f"{place} runs {choice}" for place, choice in log.choices.items()]
             self.notes = (*log.notes, *map(str, self.native), *chosen)
@@ -89,7 +90,8 @@ class Report:
     @property
     def narrowed(self) -> tuple[Narrowed, ...]:
         """The lines at which ``default_float`` makes floats of 32 bit."""
-        found = dict.fromkeys(one for graph in self.graphs for one in graph.details.narrowed)
+        graphs = [one for graph in self.graphs for one in graph.details.narrowed]
+        found = dict.fromkeys([*graphs, *self._narrowed_in_loops])
         return tuple(sorted(found, key=lambda one: (one.file, one.line)))
 
     @property

@@ -46,8 +46,15 @@ def summary(report: Report) -> str:
         f"{report.name}: {count(len(report.graphs), 'graph')}, "
         f"{count(len(report.recompilations), 'recompilation')}, "
         f"{count(len(report.fallbacks), 'fallback')}, "
+        f"{narrowed(report)}"
         f"{report.compile_seconds:.2f} s compiling"
     )
+
+
+def narrowed(report: Report) -> str:
+    """Return at how many lines floats are made 32 bit, with a comma; "" at none."""
+    places = {(one.file, one.line) for one in report.narrowed}
+    return f"{count(len(places), 'line')} narrowed to 32 bit, " if places else ""
 
 
 def _graph_rows(report: Report) -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from fuzz_programs import Program, quiet
+from fuzz_programs import Program, quiet, with_wide_data
 
 import npaccel
 from npaccel._loops import _split_blocks
@@ -100,7 +100,11 @@ def _call(function: Any, arguments: tuple[Any, ...]) -> _Outcome:
 
 
 def check(
-    program: Program, backend: str, dynamic: bool | None = None, device: str = "cpu"
+    program: Program,
+    backend: str,
+    dynamic: bool | None = None,
+    device: str = "cpu",
+    default_float: str = "float64",
 ) -> Verdict:
     """Run a program in every way and say what differs first.
 
@@ -113,14 +117,20 @@ def check(
     dynamic : bool, optional
         Compile once only: for all sizes, or for one. By default for one, then for all.
     device : {"cpu", "cuda"}
+    default_float : {"float64", "float32"}
+        With the latter programs are given 64-bit data, so that nothing may be narrowed.
     """
+    if default_float == "float32":
+        program = with_wide_data(program)
     with _loops_of(program.seed):
-        return _check(program, backend, dynamic, device)
+        return _check(program, backend, dynamic, device, default_float)
 
 
-def _check(program: Program, backend: str, dynamic: bool | None, device: str) -> Verdict:
+def _check(
+    program: Program, backend: str, dynamic: bool | None, device: str, default_float: str
+) -> Verdict:
     plain, jitted = program.load(), program.load()
-    options = {"default_float": "float64", "cache": False, "device": device}
+    options = {"default_float": default_float, "cache": False, "device": device}
     compiled = npaccel.jit(jitted["program"], backend=backend, dynamic=dynamic, **options)
     verdict = Verdict(None)
     wanted: list[_Outcome] = []

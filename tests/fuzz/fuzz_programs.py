@@ -122,6 +122,16 @@ class Program:
         return dataclasses.replace(self, **changes)
 
 
+def with_wide_data(program: Program) -> Program:
+    """Return a program with 64-bit floats among its arguments; where there are none, `scale`."""
+    if any(kind in text for text in program.inputs for kind in ("float64", "complex128")):
+        return program
+    place = PARAMETERS.split(", ").index("scale")
+    texts = list(program.inputs)
+    texts[place] = f"np.float64({texts[place]})"
+    return program.with_(inputs=tuple(texts))
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silence all warnings, but raise at casts whose result C leaves open."""

@@ -12,15 +12,21 @@ import time
 from pathlib import Path
 
 import torch
-from fuzz_checking import Failure, check, dynamic_of
+from fuzz_checking import Failure, Verdict, check, dynamic_of
 from fuzz_programs import Program, draw
 
 
-def minimised(program: Program, backend: str, failure: Failure, device: str) -> Program:
+def checked(program: Program, options: argparse.Namespace) -> Verdict:
+    """Check a program as the options say."""
+    dynamic = dynamic_of(options.backend, program.seed)
+    return check(program, options.backend, dynamic, options.device, options.default_float)
+
+
+def minimised(program: Program, failure: Failure, options: argparse.Namespace) -> Program:
     """Drop statements and results for as long as the same kind of difference stays."""
 
     def fails(candidate: Program) -> bool:
-        found = check(candidate, backend, dynamic_of(backend, program.seed), device).failure
+        found = checked(candidate, options).failure
         return found is not None and found.kind == failure.kind
 
     changed = True
@@ -50,8 +56,7 @@ def main() -> int:
     for i in range(options.programs):
         seed = options.seed + i
         program = draw(seed, options.long)
-        dynamic = dynamic_of(options.backend, seed)
-        verdict = check(program, options.backend, dynamic, options.device)
+        verdict = checked(program, options)
         counts.update(["programs"])
         counts.update(name for name in ("raised", "unstable", "unraised") if getattr(verdict, name))
         counts["statements"] += len(program.statements)
@@ -95,6 +100,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--backend", default="eager")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--default-float", default="float64", help="float32: with 64-bit data")
     parser.add_argument("--long", action="store_true", help="arrays longer than a vector")
     parser.add_argument("--minimise", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for programs that differ")
@@ -103,10 +109,8 @@ def _options() -> argparse.Namespace:
 
 def _save(program: Program, failure: Failure, options: argparse.Namespace) -> None:
     if options.minimise:
-        program = minimised(program, options.backend, failure, options.device)
-        dynamic = dynamic_of(options.backend, program.seed)
-        found = check(program, options.backend, dynamic, options.device).failure
-        failure = found or failure
+        program = minimised(program, failure, options)
+        failure = checked(program, options).failure or failure
     text = "\n".join(f"# {line}" for line in f"{failure.kind}\n{failure.text}".splitlines())
     body = program.text().split("def program")[1].split("SIZES")[0]
     print(f"\nseed {program.seed}: {failure.kind}\n{failure.text}\ndef program{body}", flush=True)

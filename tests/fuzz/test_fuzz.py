@@ -11,6 +11,8 @@ from fuzz_programs import draw
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
 EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "2000"))
+#: One of so many is run with default options and 64-bit data.
+DEFAULTS = 4
 INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "200"))
 FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
 #: Differences that are known, by seed.
@@ -35,10 +37,12 @@ def test_random_programs(backend, seeds):
     ran = 0
     for seed in set(seeds) - set(KNOWN):
         program = draw(seed)
-        verdict = check(program, backend, dynamic_of(backend, seed))
+        width = "float32" if seed % DEFAULTS == DEFAULTS - 1 else "float64"
+        verdict = check(program, backend, dynamic_of(backend, seed), default_float=width)
         assert verdict.failure is None, (
             f"seed {seed}: {verdict.failure.text}\n\n{program.text()}\n"
-            f"python tests/fuzz/run.py --minimise --backend {backend} --programs 1 --seed {seed}"
+            f"python tests/fuzz/run.py --minimise --backend {backend} --programs 1 --seed {seed} "
+            f"--default-float {width}"
         )
         ran += verdict.graphs > 0
     torch.compiler.reset()
