@@ -110,17 +110,21 @@ def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, T
     """
     engine = call.engine
     has_wide = engine.has_wide(call.values)
-    settings = trace_settings(engine, call.device, has_wide or engine.captures_wide)
+    wide = trace_settings(engine, call.device, has_wide=True)
+    narrow = trace_settings(engine, call.device, has_wide=False)
+    settings = wide if has_wide or engine.captures_wide else narrow
     capture = _captured(call, history, dynamic, settings)
-    if engine.options.default_float == "float64":
+    if has_wide or engine.options.default_float == "float64":
         return capture, settings
-    if capture.has_wide_data and settings.narrow and engine.on_wide is not None:
-        engine.on_wide()
-    if not has_wide:
-        engine.note_width(call.values, capture.has_wide_data)
-    if settings.narrow == (has_wide or capture.has_wide_data):
-        settings = trace_settings(engine, call.device, engine.captures_wide)
+    if settings is wide and not capture.has_wide_data:
+        settings = narrow
         capture = _captured(call, history, dynamic, settings)
+    if settings is narrow and capture.has_wide_data:
+        if engine.on_wide is not None:
+            engine.on_wide()
+        settings = wide
+        capture = _captured(call, history, dynamic, settings)
+    engine.note_width(call.values, captures_wide=settings is wide)
     return capture, settings
 
 

@@ -445,7 +445,8 @@ class Engine:
             return MISS
         self._remember(key, for_key(runner))
         self.compilations += 1
-        self.note_width(values, kept.plan.has_wide_data)
+        if not self.has_wide(values):
+            self.note_width(values, kept.plan.has_wide_data)
         if kept.plan.is_generic:
             self._generic.setdefault(coarse, []).append(kept)
         self.log.add_graph(

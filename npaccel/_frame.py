@@ -486,7 +486,7 @@ class Frame:
             shared=self.shared,
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
             returned=tuple(pair for pair in compiled.returned if boxed and pair[0] in used),
-            has_wide_data=capture.has_wide_data,
+            has_wide_data=not self.settings.narrow,
         )
         not_kept = self._why_not_kept(compiled, boxed)
         files: list[list[Any]] = []

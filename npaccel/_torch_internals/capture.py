@@ -39,6 +39,7 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel import _fork
 from npaccel._arguments import is_lazy, resolved
+from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
 from npaccel._results import IsScalar
@@ -376,7 +377,7 @@ def capture(
     if found:
         check_views(found[0].graph, is_part)
         _take_draws_out(found[0], function)
-        has_wide_data |= wide_nodes(found[0].graph.graph)
+        has_wide_data |= settings().narrow and wide_nodes(found[0].graph.graph)
     described = _describe(function.__code__, output, found[0] if found else None)
     described.narrowed = tuple(narrowed)
     described.has_wide_data = has_wide_data

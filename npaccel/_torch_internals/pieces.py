@@ -24,6 +24,7 @@ from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTra
 from torch._guards import TracingContext
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
 from npaccel._torch_internals import jitted_calls
@@ -81,7 +82,9 @@ def compiled_in_pieces(
         piece = _piece(graph, example_inputs)
         piece.narrowed = tuple(narrowed)  # Since the piece before.
         narrowed.clear()
-        piece.has_wide_data = active.has_wide_data or wide_nodes(graph.graph)
+        piece.has_wide_data = active.has_wide_data or (
+            settings().narrow and wide_nodes(graph.graph)
+        )
         is_start = InstructionTranslator.current_tx().f_code is function.__code__
         return compile_piece(piece, is_start)
 

@@ -18,6 +18,7 @@ from npaccel._numpy._context import settings
 from npaccel._numpy._random_results import Drawn, bound, result_of
 from npaccel._torch_internals.numpy_operations import IN_PLACE
 from npaccel._torch_internals.random_graph import HostCall, writes
+from npaccel._wide import is_wide
 
 _COMPUTED = (
     "its parameters are computed in the function, and NumPy draws before the compiled code runs; "
@@ -102,9 +103,10 @@ class Draw:
         call = HostCall(self.full, self.owner, function or self.name, result or self._result)
         variable = Hooks.emit(self.tx, call, args, kwargs)
         if call.drawn is not None and call.drawn.kind == "scalar":
-            node = variable.as_proxy().node
-            node.meta[SCALAR] = True
-            Hooks.active.has_wide_data |= node.meta["example_value"].dtype == torch.float64
+            variable.as_proxy().node.meta[SCALAR] = True
+        if call.drawn is not None and call.drawn.kind != "python":  # Those are weak.
+            value = variable.as_proxy().node.meta["example_value"]
+            Hooks.active.has_wide_data |= is_wide(value)
         return variable, call
 
     def _result(self, *args: Any, **kwargs: Any) -> Drawn:
