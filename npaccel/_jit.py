@@ -284,9 +284,10 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         Where ndarray arguments are computed: ``"cpu"``, ``"cuda"``,
         ``"cuda:1"``, ``"auto"``. Tensors stay where they are.
     default_float : {"float32", "float64"}, default "float32"
-        The dtype of what NumPy would invent as float64: creation functions
-        without ``dtype``, integers promoted to floats. Arrays that are
-        float64 stay float64. ``"float64"`` gives exactly NumPy's dtypes.
+        The dtype of what NumPy would invent as float64, in calls in which nothing is a
+        64-bit float: creation functions without ``dtype``, integers promoted to floats.
+        Where an argument, an array or NumPy scalar from outside, or a dtype in the code is
+        float64 or complex128, and always with ``"float64"``, dtypes are exactly NumPy's.
     narrow_inputs : bool, default False
         Also cast float64 and complex128 arguments to 32 bit a part.
     strict : bool, default False

@@ -29,9 +29,10 @@ class Options:
         ``"cuda:1"``, ``"auto"`` (CUDA where there is one). None: on the CPU.
         Tensors stay where they are.
     default_float : {"float32", "float64"}
-        What NumPy would invent as float64 has this dtype: creation functions
-        without ``dtype``, integers promoted to floats. Arrays that are float64
-        stay so. ``"float64"`` gives exactly NumPy's dtypes.
+        The dtype of what NumPy would invent as float64, in calls in which nothing is a
+        64-bit float: creation functions without ``dtype``, integers promoted to floats.
+        Where an argument, an array or NumPy scalar from outside, or a dtype in the code is
+        float64 or complex128, and always with ``"float64"``, dtypes are exactly NumPy's.
     narrow_inputs : bool
         Cast float64 and complex128 arguments to 32 bit a part.
     strict : bool
