@@ -24,6 +24,8 @@ from npaccel._loops import _find, _source
 
 #: Dtypes of 64 bits a part.
 DTYPES = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})
+#: Their codes, of any byte order, and those of longer ones.
+_CHARS = frozenset("dDgG")
 TENSOR_DTYPES = frozenset({torch.float64, torch.complex128})
 
 #: Names that stand for such a dtype in code.
@@ -40,6 +42,8 @@ _DRAWS = frozenset(
         *("standard_t", "triangular", "uniform", "vonmises", "wald", "weibull"),
     }
 )
+#: The most frequent types that hold nothing.
+_PLAIN = frozenset({bool, int, float, complex, str, type(None)})
 #: Maximum number of elements of a container that are looked at.
 _LOOKED_AT = 1000
 
@@ -62,11 +66,9 @@ class WideDataError(BaseException):
 
 def is_wide(value: Any) -> bool:
     """Whether a value is an array, tensor or NumPy scalar of 64-bit floats or complex numbers."""
-    if isinstance(value, torch.Tensor):
-        return value.dtype in TENSOR_DTYPES
     if isinstance(value, np.ndarray | np.generic):
-        return value.dtype.newbyteorder("=") in DTYPES or value.dtype.char in "gG"
-    return False
+        return value.dtype.char in _CHARS
+    return isinstance(value, torch.Tensor) and value.dtype in TENSOR_DTYPES
 
 
 def has_wide(values: Iterable[Any], *, scalars: bool = True) -> bool:
@@ -91,6 +93,10 @@ def holds_wide(value: Any) -> bool:
 
     It goes into containers, and into the attributes of the user's objects.
     """
+    if type(value) in _PLAIN:
+        return False
+    if isinstance(value, np.ndarray | np.generic | torch.Tensor):
+        return is_wide(value)
     if isinstance(value, list | tuple):
         parts: Iterable[Any] = value[:_LOOKED_AT]
     elif isinstance(value, dict):
@@ -98,7 +104,7 @@ def holds_wide(value: Any) -> bool:
     elif _is_users_object(value):
         parts = getattr(value, "__dict__", {}).values()
     else:
-        return is_wide(value)
+        return False
     return any(is_wide(part) and part.ndim for part in parts)
 
 
@@ -187,12 +193,13 @@ def _function_of(value: Any) -> types.FunctionType | None:
     return value if _find.is_users(value) else None
 
 
+@functools.lru_cache(maxsize=4096)
 def _is_users_class(kind: type) -> bool:
     return (kind.__module__ or "").partition(".")[0] not in _find.LIBRARIES - {"__main__"}
 
 
 def _is_users_object(value: Any) -> bool:
-    kind = type(value)
+    kind: Any = type(value)
     return not isinstance(value, type | types.ModuleType) and _is_users_class(kind)
 
 

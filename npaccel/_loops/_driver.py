@@ -290,6 +290,8 @@ def _has_wide(value: Any) -> bool:
 
 def _kind_and_width(value: Any) -> Any:
     """The same where floats are narrowed: whether it holds 64-bit floats decides too."""
+    if type(value) is np.ndarray:
+        return "wide" if _wide.is_wide(value) else False
     return _kind(value), _wide.holds_wide(value)
 
 
