@@ -221,9 +221,14 @@ def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
     """Apply a function to an argument, or to all that its containers hold."""
     if not is_container(value):
         return function(value)
+    return map_parts(value, lambda part: map_leaves(part, function))
+
+
+def map_parts(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply a function to what a container holds itself."""
     if type(value) is dict:
-        return {name: map_leaves(part, function) for name, part in value.items()}
-    new = [map_leaves(part, function) for part in value]
+        return {name: function(part) for name, part in value.items()}
+    new = [function(part) for part in value]
     kind = type(value)
     if kind is list:
         return new

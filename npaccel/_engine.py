@@ -23,7 +23,7 @@ import torch
 from npaccel import _arguments, _artifact, _binding, _fork, _wide
 from npaccel._artifact import Kept
 from npaccel._conditions_on_disk import NotKeepableError
-from npaccel._failures import FAILURES
+from npaccel._failures import CompiledCodeError
 from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
 from npaccel._remedies import remedy
@@ -142,8 +142,8 @@ class Engine:
         for runner in self.runners.get(key, ()):
             try:  # As `_run` does, without a frame of its own: most calls end here.
                 result = runner(values)
-            except FAILURES as error:
-                result = self._after_error(error, values)
+            except CompiledCodeError as failure:
+                result = self._after_error(failure.error, values)
             if result is not MISS:
                 self.last = runner
                 if result is OVERLAP or result is FAILED:
@@ -178,8 +178,8 @@ class Engine:
     def _run(self, runner: Runner, values: Sequence[Any]) -> Any:
         try:
             result = runner(values)
-        except FAILURES as error:
-            return self._after_error(error, values)
+        except CompiledCodeError as failure:
+            return self._after_error(failure.error, values)
         return self._in_numpy(result, values) if result is OVERLAP or result is FAILED else result
 
     def _after_error(self, error: Exception, values: Sequence[Any]) -> Any:

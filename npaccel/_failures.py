@@ -39,31 +39,26 @@ ASSERTION = "assertion in compiled code: "
 FAILURES = (RuntimeError, IndexError)
 
 
-class CompiledIndexError(IndexError):
-    """An index error of compiled code, not of code that NumPy or Python runs beside it."""
+class CompiledCodeError(Exception):
+    """Compiled code has raised an error; what it wrote to has its old values again.
 
-
-class AssumptionError(RuntimeError):
-    """Something that depends on the data isn't what the code was compiled for.
-
-    Arrays that were written meanwhile have their old values again.
+    Errors of code that NumPy or Python runs beside it are none.
 
     Parameters
     ----------
-    text : str
-    after_others : bool
-        Whether other parts of the function ran before, which may have written as well.
+    error : Exception
+        What it raised.
     """
 
-    def __init__(self, text: str, after_others: bool = False) -> None:
-        super().__init__(text)
-        self.after_others = after_others
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 def is_assumption(error: Exception) -> bool:
     """Whether an error says that something isn't as the code was compiled for."""
     text = str(error)
-    if isinstance(error, AssumptionError) or text == _floating_errors.CAUSE or ASSERTION in text:
+    if text in (_floating_errors.CAUSE, SHARED) or ASSERTION in text:
         return True
     return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
 
@@ -74,7 +69,7 @@ def assumption_and_advice(error: Exception) -> tuple[str, str]:
         return _floating_errors.CAUSE, _floating_errors.ADVICE
     if str(error) == SHARED:
         return f"{SHARED}, so this call runs in NumPy", "copy one of them before it's written to"
-    translated = as_numpy_error(error.__cause__ or error)
+    translated = as_numpy_error(error)
     if translated is not None:
         return (
             "compiled code stops at an error that the function catches, or that NumPy doesn't "

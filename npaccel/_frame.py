@@ -18,13 +18,13 @@ from npaccel import (
     _arguments,
     _conditions_on_disk,
     _device_copies,
-    _failures,
     _guards,
     _recovery,
     _results,
 )
 from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
+from npaccel._failures import FAILURES, CompiledCodeError
 from npaccel._guards import Condition, UnknownGuardError
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._random_host import restore
@@ -41,7 +41,7 @@ from npaccel._runner import (
     make_check,
 )
 from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.inductor import CompiledGraph, may_raise
+from npaccel._torch_internals.inductor import CompiledGraph
 from npaccel._torch_internals.loader import Code
 
 
@@ -206,8 +206,8 @@ class Frame:
         except NumPysCallError:
             result = self.engine.plain(self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
-        except _failures.FAILURES as error:
-            result = _recovery.after_error(self.engine, error, self.call.values)
+        except CompiledCodeError as failure:
+            result = _recovery.after_error(self.engine, failure.error, self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
         compiled, why = self._plan(result, run)
         if compiled is not None:
@@ -305,8 +305,10 @@ class Frame:
             tensors += self._drawn(run, tensors)
             outputs = self._compute(compiled, tensors)
             self._write_back(originals, tensors)
-        except Exception:
+        except Exception as error:
             restore(before)
+            if isinstance(error, FAILURES):
+                raise CompiledCodeError(error) from error
             raise
         self.shared = _results.falsely_shared(outputs, self.capture.output_memory)
         run.outputs = outputs = _results.apart(outputs, self.shared)
@@ -487,6 +489,7 @@ class Frame:
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
             returned=tuple(pair for pair in compiled.returned if boxed and pair[0] in used),
             has_wide_data=not self.settings.narrow,
+            raises=compiled.raises and boxed,
         )
         not_kept = self._why_not_kept(compiled, boxed)
         files: list[list[Any]] = []
@@ -508,7 +511,7 @@ class Frame:
         """Whether a draw or the graph may raise, so that what was drawn has to be undone."""
         if any(_is_variable(line.arguments) for line in self.draws.lines):
             return True
-        return self.backend != "inductor" or may_raise(self._source())
+        return self.compiled is not None and self.compiled.raises
 
     def _other_numbers(self) -> dict[str, Any]:
         """Return numbers to be given for those of the arguments, each an object of its own."""

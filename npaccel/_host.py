@@ -29,18 +29,69 @@ def through_host(function: Callable[[Sequence[Any]], Any], values: Sequence[Any]
     NotCompiledError
         If gradients are asked for, which NumPy can't give.
     """
-    arrays: dict[int, tuple[torch.Tensor, np.ndarray[Any, Any]]] = {}
-    device = _arguments.device_of(values) or torch.device("cpu")
-    host = [_arguments.map_arrays(value, lambda a: _array(a, arrays)) for value in values]
-    result = function(host)
+    host = _Host(_arguments.device_of(values) or torch.device("cpu"))
     nbytes = 0
-    for tensor, array in arrays.values():
-        if tensor.device.type != "cpu":
-            tensor.copy_(torch.from_numpy(array))
-            nbytes += 2 * array.nbytes
+    given = [host.array(value) for value in values]
+    try:
+        result = function(given)
+    finally:  # What was written before an error stays.
+        nbytes = host.give_back()
     if nbytes:
-        log.add_note(f"an uncompiled call copies {nbytes} bytes between {device} and the host")
-    return _arguments.map_arrays(result, lambda a: _tensor(a, arrays, device))
+        log.add_note(f"an uncompiled call copies {nbytes} bytes between {host.device} and the host")
+    return host.tensor(result)
+
+
+class _Host:
+    """What stands for tensors, and for the lists and dicts that hold them, during a call."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.arrays: dict[int, tuple[torch.Tensor, np.ndarray[Any, Any]]] = {}
+        self.containers: dict[int, tuple[Any, Any]] = {}
+        self.known: dict[int, Any] = {}
+
+    def array(self, value: Any) -> Any:
+        """Return what NumPy is given for a value."""
+        if id(value) not in self.known:
+            self.known[id(value)] = self._made(value)
+        return self.known[id(value)]
+
+    def _made(self, value: Any) -> Any:
+        if not _arguments.is_container(value):
+            return _array(value, self.arrays)
+        own = iter(value.values() if type(value) is dict else value)
+        made = _arguments.map_parts(value, self.array)
+        if all(part is next(own) for part in (made.values() if type(made) is dict else made)):
+            return value
+        self.containers[id(made)] = value, made
+        return made
+
+    def tensor(self, value: Any) -> Any:
+        """Return what the caller gets for a value of NumPy's."""
+        if id(value) in self.arrays:
+            return self.arrays[id(value)][0]
+        if id(value) in self.containers:
+            return self.containers[id(value)][0]
+        if _arguments.is_container(value):
+            return _arguments.map_parts(value, self.tensor)
+        is_array = _arguments.is_array(value) and not isinstance(value, torch.Tensor)
+        return _arguments.to_tensor(value).to(self.device) if is_array else value
+
+    def give_back(self) -> int:
+        """Give tensors, lists and dicts what was written; return how many bytes were copied."""
+        nbytes = 0
+        for tensor, array in self.arrays.values():
+            if tensor.device.type != "cpu":
+                tensor.copy_(torch.from_numpy(array))
+                nbytes += 2 * array.nbytes
+        for own, made in self.containers.values():
+            if type(own) is list:
+                own[:] = map(self.tensor, made)
+            elif type(own) is dict:
+                new = {name: self.tensor(part) for name, part in made.items()}
+                own.clear()
+                own.update(new)
+        return nbytes
 
 
 def _array(value: Any, arrays: dict[int, tuple[torch.Tensor, np.ndarray[Any, Any]]]) -> Any:
@@ -54,11 +105,3 @@ def _array(value: Any, arrays: dict[int, tuple[torch.Tensor, np.ndarray[Any, Any
     array = _arguments.to_array(value)
     arrays[id(array)] = (value, array)
     return array
-
-
-def _tensor(
-    value: Any, arrays: dict[int, tuple[torch.Tensor, np.ndarray[Any, Any]]], device: torch.device
-) -> Any:
-    if id(value) in arrays:
-        return arrays[id(value)][0]
-    return value if isinstance(value, torch.Tensor) else _arguments.to_tensor(value).to(device)

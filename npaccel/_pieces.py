@@ -7,6 +7,7 @@ line between. Every break is noted in the log, with file and line.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments, _failures, _floating_errors, _recovery, _results
+from npaccel import _arguments, _failures, _floating_errors, _results
+from npaccel._failures import CompiledCodeError
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._progress import notice
 from npaccel._report import Graph
@@ -22,9 +24,8 @@ from npaccel._report._details import Details
 from npaccel._runner import Runner, copy_back
 from npaccel._snapshot import Snapshot
 from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import inductor, pieces
+from npaccel._torch_internals import failed_pieces, inductor, pieces
 from npaccel._torch_internals.capture import Capture, CaptureError
-from npaccel._torch_internals.inductor import CompiledGraph
 from npaccel._wide import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:
@@ -82,31 +83,30 @@ def _runner(engine: Engine, has_wide: bool) -> Runner:
         lambda later: _note(engine, later),
         _LIMIT_IN_LOOPS if engine.varying else pieces.LIMIT,
     )
+    #: Whether the next call can begin anew, if 64-bit floats turn up on its way.
+    may_begin_anew = settings.narrow and engine.on_wide is None
 
     def on_host(values: Sequence[Any]) -> Any:
-        with tracing(settings), compile_piece.counted():
+        with tracing(settings):
             return engine.binding.call(values, run)
 
     def runner(values: Sequence[Any]) -> Any:
-        if _arguments.device_of(values) is None:
-            saved = None
-            if compile_piece.may_write_and_stop:
-                saved = Snapshot(engine.function, values)
-            try:
-                with compile_piece.restartable(saved is not None):
-                    result = on_host(values)
-            except WideDataError:
-                assert saved is not None
-                saved.restore()
-                raise
-            except (RuntimeError, _failures.CompiledIndexError) as failure:
-                return compile_piece.after(failure, values, saved)
-            if saved is not None:
-                compile_piece.note_call(saved.is_changed())
-        else:
+        nonlocal may_begin_anew
+        if _arguments.device_of(values) is not None:
             from npaccel import _host
 
             result = _host.through_host(on_host, values, engine.log)
+        elif may_begin_anew:
+            saved = Snapshot(engine.function, values)
+            try:
+                with compile_piece.restartable():
+                    result = on_host(values)
+            except WideDataError:
+                saved.restore()
+                raise
+            may_begin_anew = False
+        else:
+            result = on_host(values)
         if not compile_piece.count:
             engine.log.add_note(
                 "nothing could be compiled around the uncompiled lines: all of it runs in NumPy"
@@ -137,56 +137,16 @@ class _PieceCompiler:
         self.engine = engine
         self.settings = settings
         self.count = 0
-        self.is_known = False  # Whether a call has come to its end.
-        self.writes = False
-        self.may_stop = False
         self.current = _Current()
 
-    @property
-    def may_write_and_stop(self) -> bool:
-        """Whether a call may change something and then meet data that it isn't compiled for."""
-        return not self.is_known or (self.writes and self.may_stop)
-
-    def note_call(self, has_changed: bool) -> None:
-        """Learn from a call that came to its end."""
-        self.is_known = True
-        self.writes |= has_changed
-
-    def after(self, failure: Exception, values: Sequence[Any], saved: Snapshot | None) -> Any:
-        """Run the function in NumPy after a piece has failed; others may have run before it.
-
-        Parameters
-        ----------
-        failure : Exception
-        values : sequence
-            The arguments.
-        saved : Snapshot or None
-            What the function can reach, as it was before the call.
-        """
-        is_assumption = _failures.is_assumption(failure)
-        if not is_assumption and _failures.as_numpy_error(failure) is None:
-            raise failure
-        if saved is not None:
-            saved.restore()
-            return _recovery.not_as_assumed(self.engine, failure, values)
-        self.writes = True  # As far as is known: later calls are saved.
-        if is_assumption:
-            return _recovery.after_error(self.engine, failure, values)
-        now = Snapshot(self.engine.function, values)
-        try:
-            return _recovery.after_error(self.engine, failure, values)
-        except Exception:
-            now.restore()  # The pieces before have changed it once.
-            raise
-
     @contextlib.contextmanager
-    def restartable(self, is_saved: bool) -> Iterator[None]:
-        """Say whether the call can begin anew, if 64-bit floats turn up."""
-        before, self.current.is_saved = self.current.is_saved, is_saved
+    def restartable(self) -> Iterator[None]:
+        """Say that the call of this thread can begin anew, if 64-bit floats turn up."""
+        self.current.is_saved = True
         try:
             yield
         finally:
-            self.current.is_saved = before
+            self.current.is_saved = False
 
     def _on_wide(self) -> None:
         """Have the call made again with nothing narrowed, or say that it can't be.
@@ -202,27 +162,20 @@ class _PieceCompiler:
         else:
             self.engine.fall_back(*FOUND_LATE)
 
-    @contextlib.contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count the pieces that run in one call of the function."""
-        before, self.current.ran = self.current.ran, 0
-        try:
-            yield
-        finally:
-            self.current.ran = before
+    def note_error(self, error: Exception) -> None:
+        """Note that NumPy did what a piece has raised an error for."""
+        self.engine.fall_back(*_failures.assumption_and_advice(error))
 
-    def __call__(self, piece: Capture, is_start: bool) -> Callable[..., Any]:
+    def __call__(self, piece: Capture) -> Callable[..., Any]:
         from npaccel._scratch import scratch_folder
 
         if _floating_errors.have_effect():
             raise CaptureError(_floating_errors.CAUSE, "settings", [], False)
         self.count += 1
         start = time.perf_counter()
-        interpreted = pieces.copy_of(piece)
         written_inputs = pieces.written_inputs_of(piece)
+        interpreted = inductor.undoing(pieces.copy_of(piece), written_inputs)
         wholes, parts = pieces.shared_with_inputs(piece)
-        self.writes |= bool(written_inputs)
-        self.may_stop |= pieces.has_open_sizes(piece)
         what = f"piece {self.count} of {self.engine.function.__qualname__}"
         with dynamo.lock, tracing(self.settings), notice(what):
             compiled = inductor.compile_graph(piece, self.engine.options.backend, scratch_folder())
@@ -242,21 +195,17 @@ class _PieceCompiler:
             )
         )
 
-        def call(*inputs: Any) -> Any:
-            after_others = not is_start or self.current.ran > 0
-            self.current.ran += 1
+        def run(inputs: Sequence[Any]) -> Any:
             if _floating_errors.have_effect():
-                raise _failures.AssumptionError(_floating_errors.CAUSE, after_others)
+                raise CompiledCodeError(RuntimeError(_floating_errors.CAUSE))
+            copied = _results.copies_of(inputs, compiled.mutated, parts)
             read_only = _results.check_writeable(inputs, compiled.mutated)
-            copied = _results.copies_of(inputs, compiled.mutated, parts, after_others)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
             written = [positions.index(i) for i in compiled.mutated]
+            overlap = bool(written) and _results.has_overlap(tensors, written)
             with tracing(self.settings):
-                if written and _results.has_overlap(tensors, written):
-                    outputs = interpreted(*inputs)
-                else:
-                    outputs = _full(compiled, inputs, after_others)
+                outputs = _computed(interpreted if overlap else compiled.full, inputs)
             for i in set(compiled.mutated) & set(copied):
                 copy_back(copied[i], inputs[i])
             known = piece.scalar_outputs, piece.read_only_outputs
@@ -264,36 +213,37 @@ class _PieceCompiler:
             _results.note_wholes(outputs, {o: copied[i] for o, i in wholes.items() if i in copied})
             return outputs
 
-        def call_after_check(*inputs: Any) -> Any:
-            self._on_wide()
-            return call(*inputs)
+        is_late = piece.has_wide_data and self.settings.narrow
 
-        return call_after_check if piece.has_wide_data and self.settings.narrow else call
+        def call(*inputs: Any) -> Any:
+            if is_late:
+                self._on_wide()
+            try:
+                return run(inputs)
+            except CompiledCodeError as failure:
+                return failed_pieces.failed(functools.partial(self.note_error, failure.error))
+
+        return call
 
 
 class _Current(threading.local):
-    """What runs in this thread: how many pieces of one call have."""
+    """The call that runs in this thread."""
 
-    ran = 0
-    #: Whether it's known what everything was before the call.
+    #: Whether it's known what everything was before it.
     is_saved = False
 
 
-def _full(compiled: CompiledGraph, inputs: Sequence[Any], after_others: bool) -> Any:
+def _computed(compiled: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """Run a piece.
 
     Raises
     ------
-    AssumptionError
-        If a size isn't one that it was compiled for. What it wrote to has its old values again.
-    CompiledIndexError
-        For an index that is out of bounds.
+    CompiledCodeError
+        For an error that NumPy has too, or may not have.
     """
     try:
-        return compiled.full(*inputs)
+        return compiled(*inputs)
     except _failures.FAILURES as error:
-        if not _failures.is_assumption(error):
-            if isinstance(error, IndexError):
-                raise _failures.CompiledIndexError(*error.args) from error
-            raise
-        raise _failures.AssumptionError(str(error), after_others) from error
+        if _failures.is_assumption(error) or _failures.as_numpy_error(error) is not None:
+            raise CompiledCodeError(error) from error
+        raise

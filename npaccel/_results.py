@@ -13,7 +13,7 @@ import torch
 
 from npaccel import _device_copies
 from npaccel._arguments import COPYING, how_converted, is_container, to_array, to_tensor
-from npaccel._failures import SHARED, AssumptionError
+from npaccel._failures import SHARED, CompiledCodeError
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
 IsScalar = bool | Literal["python", "number"]
@@ -146,18 +146,17 @@ def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> list[torch
 
     Raises
     ------
-    ValueError
-        As NumPy does.
+    CompiledCodeError
     """
     read_only = _current.read_only
     _current.read_only = {}
     if any(id(inputs[i]) in read_only for i in written):
-        raise ValueError("assignment destination is read-only")
+        raise CompiledCodeError(ValueError("assignment destination is read-only"))
     return [value for value in inputs if id(value) in read_only]
 
 
 def copies_of(
-    inputs: Sequence[Any], written: Sequence[int], parts: frozenset[int], after_others: bool
+    inputs: Sequence[Any], written: Sequence[int], parts: frozenset[int]
 ) -> dict[int, Any]:
     """Return the arrays that were copied for a piece, by the number of the input.
 
@@ -168,12 +167,10 @@ def copies_of(
         The inputs that the piece writes to.
     parts : frozenset of int
         The inputs that the piece gives views of.
-    after_others : bool
-        Whether other parts of the function ran before.
 
     Raises
     ------
-    AssumptionError
+    CompiledCodeError
         If what a copy is of shares memory with what the piece writes to, or gives.
     """
     copied = _current.copied
@@ -183,7 +180,7 @@ def copies_of(
     originals = [copied.get(id(value), (None, value))[1] for value in inputs]
     found = {i: originals[i] for i, value in enumerate(inputs) if id(value) in copied}
     if found.keys() & parts or has_overlap(originals, written):
-        raise AssumptionError(SHARED, after_others)
+        raise CompiledCodeError(RuntimeError(SHARED))
     return found
 
 

@@ -20,6 +20,7 @@ import torch
 
 from npaccel import _device_copies
 from npaccel._arguments import CONVERTERS, COPYING, to_array, to_tensor
+from npaccel._failures import FAILURES, CompiledCodeError
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
 from npaccel._results import Template, apart, has_overlap, outputs_of, template_code
@@ -92,6 +93,9 @@ class Plan:
         The outputs that are inputs, and which ones.
     has_wide_data : bool
         Whether 64-bit floats are read besides the arguments, so that nothing is narrowed.
+    raises : bool
+        Whether the compiled code may raise an error for some values, so that what it has written
+        has to be undone.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -107,6 +111,7 @@ class Plan:
     draws: Draws = dataclasses.field(default_factory=Draws)
     returned: tuple[tuple[int, int], ...] = ()
     has_wide_data: bool = False
+    raises: bool = False
 
     @property
     def given(self) -> int:
@@ -141,7 +146,8 @@ def make_runner(
     names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
     names |= {"moved": _device_copies.moved, "fetched": _device_copies.fetched}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
-    names |= shape_functions() | write_functions() | {"FAILED": FAILED, "restore": restore}
+    names |= shape_functions() | write_functions() | error_classes()
+    names |= {"FAILED": FAILED, "restore": restore}
     if plan.draws.lines:
         names["draw"], names["save"] = draw_functions(plan.draws, scope, plan.given, plan.device)
     lines = [*_unpack(scope), *_guard(check)]
@@ -291,7 +297,9 @@ def _on_arrays(plan: Plan, names: dict[str, Any]) -> list[str]:
         shared = " or ".join(f"may_share(t{i}, t{j})" for i, j in pairs)
         lines += [f"if {shared}:", "    return OVERLAP"]
     given = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
-    lines.append(f"o = call({given})")
+    undone = _undone(plan)
+    lines += [f"u{i} = t{i}.copy()" for i in undone]
+    lines += _told(f"o = call({given})", [f"t{i}[...] = u{i}" for i in undone])
     if plan.returned or plan.shared:
         lines += ["o = [*o]", *(f"o[{i}] = t{j}.view()" for i, j in plan.returned)]
         lines += [f"o[{i}] = o[{i}].copy()" for i in plan.shared]
@@ -369,9 +377,28 @@ def _call(plan: Plan) -> list[str]:
     if plan.shared:
         call = call.replace("= ", "= apart(", 1) + f", {plan.shared})"
     inputs = ["o = [*o]", *(f"o[{i}] = t{j}" for i, j in plan.returned)] if plan.returned else []
-    if not (plan.draws.lines and plan.draws.may_fail):
-        return [call, *inputs]
-    return ["try:", f"    {call}", "except Exception:", "    restore(before)", "    raise", *inputs]
+    undone = _undone(plan)
+    saves = [f"u{i} = t{i}.clone()" for i in undone]
+    undoes = [f"t{i}.copy_(u{i})" for i in undone]
+    if plan.draws.lines and plan.draws.may_fail:
+        undoes.append("restore(before)")
+    return [*saves, *_told(call, undoes), *inputs]
+
+
+def _undone(plan: Plan) -> list[int]:
+    """The inputs that have their old values again after an error."""
+    return [i for i in plan.written if plan.raises and not is_copied(plan.inputs[i], plan)]
+
+
+def _told(call: str, undoes: Sequence[str]) -> list[str]:
+    """Make a call whose errors are known as those of compiled code."""
+    return [
+        "try:",
+        f"    {call}",
+        "except FAILURES as error:",
+        *(f"    {line}" for line in undoes),
+        "    raise CompiledCodeError(error) from error",
+    ]
 
 
 def _write_back(plan: Plan) -> list[str]:
@@ -445,6 +472,11 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def write_functions() -> dict[str, Any]:
     """What the lines that write to the caller's arrays call."""
     return {"copy_back": copy_back, "is_apart": is_apart}
+
+
+def error_classes() -> dict[str, Any]:
+    """What the lines around a call of compiled code name."""
+    return {"FAILURES": FAILURES, "CompiledCodeError": CompiledCodeError}
 
 
 def is_apart(value: Any, made: torch.Tensor) -> bool:

@@ -262,7 +262,7 @@ def _run_pieces(
 ) -> None:
     counts: dict[Any, int] = {}
 
-    def compile_piece(piece: Capture, _is_start: bool) -> Any:
+    def compile_piece(piece: Capture) -> Any:
         graph = piece.graph
         assert graph is not None
         scalars = piece.scalar_outputs

@@ -21,7 +21,6 @@ import torch
 from npaccel import _device_copies, _runner
 from npaccel._arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._engine import Engine
-from npaccel._failures import FAILURES
 from npaccel._guards import Condition, check_code
 from npaccel._results import (
     Argument,
@@ -136,7 +135,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     names |= scope.names() | _runner.shape_functions() | _runner.write_functions()
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
-    names |= {"Tensor": torch.Tensor, "FAILURES": FAILURES}
+    names |= {"Tensor": torch.Tensor} | _runner.error_classes()
     plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))
     plan = dataclasses.replace(plan, shape_guard=assumed.pop("", None))
@@ -148,7 +147,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     lines += _conditions(conditions, raw, names)
     lines += [*_runner._inputs(plan), *_runner._shape(plan), *_overlap(plan, raw)]
     lines += ["try:", *(f"    {line}" for line in _runner._call(plan))]
-    lines += ["except FAILURES as error:", "    return failed(error, args)"]
+    lines += ["except CompiledCodeError as failure:", "    return failed(failure.error, args)"]
     lines += _runner._write_back(plan)
     lines += _fresh(plan, outputs)
     constants: dict[str, Any] = {}

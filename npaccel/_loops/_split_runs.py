@@ -55,7 +55,8 @@ class Runs:
         self.out += before
         if inside:
             definitions = self.facts.definitions_for(inside)
-            self.out.append(Region(inside, definitions, self.depth > 0, self.start))
+            bound = self.start | _names.of_statements(before).sure
+            self.out.append(Region(inside, definitions, self.depth > 0, bound))
         self.out += after
         self.out += self.deferred
         self.run, self.deferred = [], []

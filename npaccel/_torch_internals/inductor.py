@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import dis
 import functools
 import operator
 import os
 import re
-import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,7 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 
 from npaccel import _fork
-from npaccel._failures import ASSERTION, FAILURES, AssumptionError, as_numpy_error, is_assumption
+from npaccel._failures import ASSERTION
 from npaccel._report._details import LineCode
 from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.added_zeros import zeros_added
@@ -56,7 +54,7 @@ from npaccel._torch_internals.kernel_files import kernels_in_few_files
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
-from npaccel._torch_internals.lost_views import name_of
+from npaccel._torch_internals.lost_views import name_of, written_inputs
 from npaccel._torch_internals.mask_reads import masks_read_by_kernels
 from npaccel._torch_internals.mask_stores import fast_mask_stores
 from npaccel._torch_internals.narrow_lanes import narrow_as_written
@@ -125,6 +123,8 @@ class CompiledGraph:
         What of the user's code it computes.
     stages : dict
         Seconds by stage of compiling.
+    raises : bool
+        Whether it may raise an error for some values. `full` undoes what it has written then.
     """
 
     full: Callable[..., Any]
@@ -138,6 +138,7 @@ class CompiledGraph:
     returned: tuple[tuple[int, int], ...] = ()
     lines: tuple[LineCode, ...] = ()
     stages: dict[str, float] = dataclasses.field(default_factory=dict)
+    raises: bool = False
 
 
 def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGraph:
@@ -163,6 +164,7 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
     context.tensor_to_context = capture.tensor_to_context
     with torch._guards.tracing(context), observed(graph) as seen, quick_fakes():
         _label_assertions(graph)
+        written = written_inputs(graph.graph)  # Compiling uses the graph up.
         assumes = has_assumptions(graph.graph)
         if backend == "eager":
             compiled = _interpreted(graph)
@@ -170,10 +172,10 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
             compiled = _aot_eager(capture)
         else:
             compiled = _inductor(capture, scratch)
-        catches = _catches_errors(capture.traced_code)
-        catches = catches and (backend != "inductor" or may_raise(compiled.source))
-        if assumes or catches:
-            compiled = _restoring(compiled, backend, catches)
+        compiled.raises = assumes or backend != "inductor" or may_raise(compiled.source)
+        if compiled.raises:
+            written = compiled.mutated if backend == "inductor" else written
+            compiled.full = undoing(compiled.full, written)
         if backend == "inductor":
             seen.add_library_calls(compiled.source)
     compiled.lines, compiled.stages = seen.lines(), seen.stages
@@ -228,51 +230,31 @@ def _label_assertions(graph: torch.fx.GraphModule) -> None:
         graph.recompile()
 
 
-def _catches_errors(codes: Iterable[types.CodeType]) -> bool:
-    """Whether there is a `try` in what was traced."""
-    return any(_has_try(code) for code in codes)
+def undoing(full: Callable[..., Any], written: Sequence[int]) -> Callable[..., Any]:
+    """Let a graph give arrays their old values again where it raises an error.
 
-
-@functools.lru_cache(maxsize=4096)  # Of npaccel's own functions each capture has many.
-def _has_try(code: types.CodeType) -> bool:
-    names = [instruction.opname for instruction in dis.get_instructions(code)]
-    return names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START")
-
-
-def _restoring(compiled: CompiledGraph, backend: str, catches: bool) -> CompiledGraph:
-    """Give written arrays their old values again, where something isn't as assumed.
+    NumPy answers such a call, and writes to them itself.
 
     Parameters
     ----------
-    compiled : CompiledGraph
-    backend : {"inductor", "aot_eager", "eager"}
-    catches : bool
-        Whether the function may catch errors that compiled code raises.
+    full : callable
+        Takes the graph's inputs.
+    written : sequence of int
+        The inputs that it writes to.
     """
-    if backend == "inductor" and not compiled.mutated:
-        return compiled
-    full = compiled.full
+    if not written:
+        return full
 
-    def restoring(*inputs: Any) -> Any:
-        written = compiled.mutated if backend == "inductor" else range(len(inputs))
-        tensors = [inputs[i] for i in written if isinstance(inputs[i], torch.Tensor)]
-        before = [tensor.clone() for tensor in tensors]
+    def call(*inputs: Any) -> Any:
+        before = [(inputs[i].detach(), inputs[i].detach().clone()) for i in written]
         try:
             return full(*inputs)
-        except FAILURES as error:
-            if not (is_assumption(error) or (catches and as_numpy_error(error) is not None)):
-                raise
-            for tensor, old in zip(tensors, before, strict=True):
+        except Exception:
+            for tensor, old in before:
                 tensor.copy_(old)
-            raise AssumptionError(str(error)) from error
+            raise
 
-    if backend == "inductor":
-        reason = "it writes to an argument, and may raise for what the data are"
-        return dataclasses.replace(
-            compiled, full=restoring, inner=None, on_arrays=None, kernels=None, not_portable=reason
-        )
-    compiled.full = restoring
-    return compiled
+    return call
 
 
 def _interpreted(graph: torch.fx.GraphModule) -> CompiledGraph:

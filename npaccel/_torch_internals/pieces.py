@@ -20,9 +20,8 @@ import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
 from torch._dynamo import guards
-from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
+from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
@@ -35,6 +34,7 @@ from npaccel._torch_internals.capture import (
     first_lines,
     rewritten,
 )
+from npaccel._torch_internals.failed_pieces import answer_failed_pieces
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
 from npaccel._torch_internals.lost_views import (
     inputs_by_memory,
@@ -57,7 +57,7 @@ _patch_lock = threading.Lock()
 
 def compiled_in_pieces(
     function: FunctionType,
-    compile_piece: Callable[[Capture, bool], Callable[..., Any]],
+    compile_piece: Callable[[Capture], Callable[..., Any]],
     on_break: Callable[[CaptureError], None],
     limit: int = LIMIT,
 ) -> Callable[..., Any]:
@@ -67,13 +67,14 @@ def compiled_in_pieces(
     ----------
     function : types.FunctionType
     compile_piece : callable
-        Compiles one captured piece. Is told whether it's what the function starts with.
+        Compiles one captured piece. What it returns may return what `failed` does.
     on_break : callable
         Is told of every break.
     limit : int
         So often a piece is compiled; for other values it runs in NumPy.
     """
     _listen_to_breaks()
+    answer_failed_pieces()
     jitted_calls.leave_alone()
 
     narrowed: dict[Narrowed, None] = {}
@@ -82,11 +83,10 @@ def compiled_in_pieces(
         piece = _piece(graph, example_inputs)
         piece.narrowed = tuple(narrowed)  # Since the piece before.
         narrowed.clear()
-        piece.has_wide_data = active.has_wide_data or (
-            settings().narrow and wide_nodes(graph.graph)
-        )
-        is_start = InstructionTranslator.current_tx().f_code is function.__code__
-        return compile_piece(piece, is_start)
+        piece.has_wide_data = active.has_wide_data
+        if settings().narrow:
+            piece.has_wide_data |= wide_nodes(graph.graph)
+        return compile_piece(piece)
 
     compiled = torch._dynamo.optimize(backend=backend)(function)
 
@@ -156,16 +156,6 @@ def shared_with_inputs(piece: Capture) -> tuple[dict[int, int], frozenset[int]]:
         {outputs.index(node): i for node, i in wholes.items()},
         frozenset(inputs[memory] for memory in parts),
     )
-
-
-def has_open_sizes(piece: Capture) -> bool:
-    """Whether sizes or numbers of a piece depend on the data: it may not be compiled for all."""
-    assert piece.graph is not None
-    nodes = piece.graph.graph.nodes
-    if any(node.target is torch.ops.aten._assert_scalar.default for node in nodes):
-        return True  # Of a size that has become a number.
-    values = [node.meta.get("example_value") for node in nodes]
-    return any(bool(free_unbacked_symbols(value)) for value in values if value is not None)
 
 
 def copy_of(piece: Capture) -> Callable[..., Any]:
