@@ -312,7 +312,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "draws": dataclasses.asdict(plan.draws),
         "returned": [list(pair) for pair in plan.returned],
         "has_wide_data": plan.has_wide_data,
-        "raises": plan.raises,
+        "undoes": plan.undoes,
     }
 
 
@@ -331,7 +331,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         draws=_decode_draws(item["draws"]),
         returned=tuple((i, j) for i, j in item["returned"]),
         has_wide_data=bool(item["has_wide_data"]),
-        raises=item["raises"],
+        undoes=item["undoes"],
     )
 
 

@@ -489,7 +489,7 @@ class Frame:
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
             returned=tuple(pair for pair in compiled.returned if boxed and pair[0] in used),
             has_wide_data=not self.settings.narrow,
-            raises=compiled.raises and boxed,
+            undoes=compiled.undoes and boxed,
         )
         not_kept = self._why_not_kept(compiled, boxed)
         files: list[list[Any]] = []

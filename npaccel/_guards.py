@@ -148,6 +148,8 @@ def same(value: Any, expected: Any) -> bool:
         if math.isnan(value) or math.isnan(expected):
             return math.isnan(value) and math.isnan(expected)
         return value == expected and math.copysign(1.0, value) == math.copysign(1.0, expected)
+    if type(value) is complex:
+        return same(value.real, expected.real) and same(value.imag, expected.imag)
     return bool(value == expected)
 
 

@@ -23,57 +23,117 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+#: What a class can't have another of for its objects.
+_NAMES = ("__name__", "__qualname__", "__type_params__")
+
+
+class _OfFunction:
+    """An attribute that is the wrapped function's; of the class itself it's the class's own."""
+
+    __slots__ = ()
+    name = ""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else getattr(instance.__wrapped__, self.name)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        setattr(instance.__wrapped__, self.name, value)
+
+
+class _Module(_OfFunction, str):
+    __slots__ = ()
+    name = "__module__"
+
+
+class _Docstring(_OfFunction, str):
+    __slots__ = ()
+    name = "__doc__"
+
+
+class _Annotations(_OfFunction, dict[str, Any]):
+    name = "__annotations__"
+
+
+class _Own:
+    """A method that stays, whatever attributes the wrapped function has."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self.method if instance is None else types.MethodType(self.method, instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        name = self.method.__name__
+        raise AttributeError(
+            f"jit: {name!r} is a method of what `npaccel.jit` makes; set it on the function "
+            f"itself, `{instance._npaccel_name()}.__wrapped__.{name} = ...`"
+        )
+
+
 class Jitted(Generic[P, R]):
     """A compiled function; `npaccel.jit` makes it.
 
     Called like the function that it wraps, which stays available as
-    ``__wrapped__``. Name, docstring and signature are the function's.
+    ``__wrapped__``. Name, docstring, signature and attributes are the function's: one that is set
+    on either of them later is seen on the other.
     """
+
+    # What isn't here is in the function's own ``__dict__``.
+    __slots__ = (
+        *("__wrapped__", "__dict__", "__weakref__", "_npaccel_explicit", "_npaccel_target"),
+        *("_npaccel_prefix", "_npaccel_keywords", "_npaccel_log", "_npaccel_engines"),
+    )
 
     _npaccel_jitted = True
 
-    __wrapped__: Callable[P, R]
-
     def __init__(self, function: Callable[P, R], explicit: dict[str, Any]) -> None:
-        self._explicit = explicit
-        self._target, self._prefix, self._keywords = _unwrap(function)
-        self._log = Log()
-        self._engines: dict[Scope, Engine | Driver | None] = {}
-        _take_over(self, function)
+        self.__wrapped__: Callable[P, R] = function
+        own = getattr(function, "__dict__", None)
+        if isinstance(own, dict):
+            self.__dict__ = own
+        self._npaccel_explicit = explicit
+        self._npaccel_target, self._npaccel_prefix, self._npaccel_keywords = _unwrap(function)
+        self._npaccel_log = Log()
+        self._npaccel_engines: dict[Scope, Engine | Driver | None] = {}
         if "static_argnames" in explicit:
-            Engine(self._target, _options.resolve(explicit, _options.current()), Log())
+            Engine(self._npaccel_target, _options.resolve(explicit, _options.current()), Log())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the compiled function."""
         scope = _options._scope.get() or _options.config._scope
-        engine = self._engines.get(scope)
+        engine = self._npaccel_engines.get(scope)
         if engine is None:
-            engine = self._engine(scope)
+            engine = self._npaccel_engine(scope)
             if engine is None:
                 return self.__wrapped__(*args, **kwargs)
         if _floating_errors.have_effect():
-            return self._under_errstate(engine, args, kwargs)  # type: ignore[no-any-return]
-        if self._prefix or self._keywords:
-            return engine(self._prefix + args, {**self._keywords, **kwargs})  # type: ignore[no-any-return]
+            return self._npaccel_under_errstate(engine, args, kwargs)  # type: ignore[no-any-return]
+        if self._npaccel_prefix or self._npaccel_keywords:
+            return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})  # type: ignore[no-any-return]
         return engine(args, kwargs)  # type: ignore[no-any-return]
 
-    def _under_errstate(self, engine: Engine | Driver, args: Any, kwargs: Any) -> Any:
+    def _npaccel_under_errstate(self, engine: Engine | Driver, args: Any, kwargs: Any) -> Any:
         """Let NumPy run a call, which raises where floats overflow, or calls something."""
         whole = engine if isinstance(engine, Engine) else engine.whole
-        values = whole.binding.bind(self._prefix + args, {**self._keywords, **kwargs})
+        values = whole.binding.bind(
+            self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
+        )
         whole.fall_back(_floating_errors.CAUSE, _floating_errors.ADVICE)
         return whole.plain(values)
 
-    def _engine(self, scope: Scope) -> Engine | Driver | None:
+    def _npaccel_engine(self, scope: Scope) -> Engine | Driver | None:
         """Return the engine of a scope; None where compilation is off."""
         if scope.disabled:
             return None
-        options = _options.resolve(self._explicit, scope)
-        for engine in list(self._engines.values()):
+        options = _options.resolve(self._npaccel_explicit, scope)
+        for engine in list(self._npaccel_engines.values()):
             if engine is not None and engine.options == options:
-                self._engines[scope] = engine
+                self._npaccel_engines[scope] = engine
                 return engine
-        return self._engines.setdefault(scope, make_engine(self._target, options, self._log))
+        return self._npaccel_engines.setdefault(
+            scope, make_engine(self._npaccel_target, options, self._npaccel_log)
+        )
 
     @overload
     def __get__(self, instance: None, owner: type) -> Jitted[P, R]: ...
@@ -105,24 +165,25 @@ class Jitted(Generic[P, R]):
             If there is nothing to measure: no call yet, or its arguments are gone.
         """
         if measure is not False:
-            self._measure(None if measure is True else measure)
-        return Report(self._name(), self._log, self._target.__code__)
+            self._npaccel_measure(None if measure is True else measure)
+        return Report(self._npaccel_name(), self._npaccel_log, self._npaccel_target.__code__)
 
-    def _measure(self, args: Sequence[Any] | None) -> None:
+    def _npaccel_measure(self, args: Sequence[Any] | None) -> None:
         from npaccel._check._timing import measured
 
-        engine = self._engine(_options.current())
+        engine = self._npaccel_engine(_options.current())
         if engine is None:
             raise ValueError("report: npaccel is switched off here, so there is nothing to measure")
-        values = self._log.last_call()
+        values = self._npaccel_log.last_call()
         if args is not None:
-            values = engine.binding.bind(self._prefix + tuple(args), self._keywords)
+            values = engine.binding.bind(self._npaccel_prefix + tuple(args), self._npaccel_keywords)
         if values is None:
+            name = self._npaccel_name()
             raise ValueError(
-                f"report: the arguments of the last call of {self._name()} that was compiled are "
+                f"report: the arguments of the last call of {name} that was compiled are "
                 "gone, or there was none; pass arguments: report(measure=(x, y))"
             )
-        self._log.timing = measured(engine, values)
+        self._npaccel_log.timing = measured(engine, values)
 
     def source(self, *, line: int | None = None) -> str:
         """Return the generated C++ or Triton code.
@@ -142,34 +203,47 @@ class Jitted(Generic[P, R]):
         ValueError
             If `line` isn't compiled.
         """
-        with self._log.lock:
-            graphs = list(self._log.graphs)
+        with self._npaccel_log.lock:
+            graphs = list(self._npaccel_log.graphs)
         if line is not None:
             from npaccel._report._code import behind_line
 
-            return behind_line(graphs, self._target.__code__.co_filename, line)
+            return behind_line(graphs, self._npaccel_target.__code__.co_filename, line)
         return "\n\n".join(
-            f"# {self._name()}({graph.signature})\n{graph.source}" for graph in graphs
+            f"# {self._npaccel_name()}({graph.signature})\n{graph.source}" for graph in graphs
         )
 
-    def _name(self) -> str:
+    def _npaccel_name(self) -> str:
         return getattr(self.__wrapped__, "__qualname__", type(self.__wrapped__).__qualname__)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a name of the wrapped function."""
+        if name in _NAMES:
+            return getattr(self.__wrapped__, name)
+        raise AttributeError(f"{self!r} has no attribute {name!r}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute, of the wrapped function too."""
+        if name in _NAMES:
+            setattr(self.__wrapped__, name, value)
+        else:
+            super().__setattr__(name, value)
+
     def __repr__(self) -> str:
-        return f"<npaccel.jit of {self._name()}>"
+        return f"<npaccel.jit of {self._npaccel_name()}>"
 
     def __reduce__(self) -> Any:
         """Pickle by the function's name where that leads back here, else by value."""
-        module, name = self.__wrapped__.__module__, self._name()
+        module, name = self.__wrapped__.__module__, self._npaccel_name()
         if _found_by_name(self, module, name):
             return _by_name, (module, name)
         import cloudpickle
 
-        return _by_value, (cloudpickle.dumps((self.__wrapped__, self._explicit)),)
+        return _by_value, (cloudpickle.dumps((self.__wrapped__, self._npaccel_explicit)),)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted[P, R]:
         """Return a new object around the same function, with nothing compiled."""
-        return Jitted(self.__wrapped__, self._explicit)
+        return Jitted(self.__wrapped__, self._npaccel_explicit)
 
     __copy__ = functools.partialmethod(__deepcopy__, {})
 
@@ -199,12 +273,11 @@ def _by_value(data: bytes) -> Jitted[..., Any]:
     return Jitted(function, explicit)
 
 
-def _take_over(jitted: Jitted[P, R], function: Callable[P, R]) -> None:
-    for name in (*functools.WRAPPER_ASSIGNMENTS, "__defaults__", "__kwdefaults__"):
-        with_value = getattr(function, name, None)
-        if with_value is not None and name not in ("__defaults__", "__kwdefaults__"):
-            setattr(jitted, name, with_value)
-    jitted.__wrapped__ = function
+for _name in ("report", "source"):
+    setattr(Jitted, _name, _Own(vars(Jitted)[_name]))
+Jitted.__module__ = _Module(Jitted.__module__)
+Jitted.__doc__ = _Docstring(Jitted.__doc__)
+Jitted.__annotations__ = _Annotations()
 
 
 def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -220,7 +293,7 @@ def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         target, prefix, keywords = underlying(function.__func__)
         return target, (*prefix, function.__self__), keywords
     if isinstance(function, Jitted):
-        return function._target, function._prefix, function._keywords
+        return function._npaccel_target, function._npaccel_prefix, function._npaccel_keywords
     if isinstance(function, np.vectorize):
         return function, (), {}
     method = inspect.getattr_static(type(function), "__call__", None)

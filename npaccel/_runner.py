@@ -93,9 +93,9 @@ class Plan:
         The outputs that are inputs, and which ones.
     has_wide_data : bool
         Whether 64-bit floats are read besides the arguments, so that nothing is narrowed.
-    raises : bool
-        Whether the compiled code may raise an error for some values, so that what it has written
-        has to be undone.
+    undoes : bool
+        Whether the compiled code may raise an error after it has written to an input, which has to
+        be undone then.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -111,7 +111,7 @@ class Plan:
     draws: Draws = dataclasses.field(default_factory=Draws)
     returned: tuple[tuple[int, int], ...] = ()
     has_wide_data: bool = False
-    raises: bool = False
+    undoes: bool = False
 
     @property
     def given(self) -> int:
@@ -387,7 +387,7 @@ def _call(plan: Plan) -> list[str]:
 
 def _undone(plan: Plan) -> list[int]:
     """The inputs that have their old values again after an error."""
-    return [i for i in plan.written if plan.raises and not is_copied(plan.inputs[i], plan)]
+    return [i for i in plan.written if plan.undoes and not is_copied(plan.inputs[i], plan)]
 
 
 def _told(call: str, undoes: Sequence[str]) -> list[str]:

@@ -44,7 +44,7 @@ def new():
 
 def group_of(function):
     scope = npaccel._options.current()
-    return function._engine(scope)._group
+    return function._npaccel_engine(scope)._group
 
 
 def entries():

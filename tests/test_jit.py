@@ -1,11 +1,16 @@
 """The decorator: what it takes, what it keeps, and its options."""
 
+import copy
 import functools
+import inspect
+import pickle
+import typing
 
 import children
 import numpy as np
 import pytest
 from comparing import assert_same
+from scipy.integrate import solve_ivp
 
 import npaccel
 from npaccel import errors
@@ -238,3 +243,84 @@ def test_what_comes_twice_in_a_result_is_one_object_in_every_call(backend, name)
         assert again is found
         np.testing.assert_array_equal(np.ravel(found), np.ravel(function(np.arange(4.0))[0]))
         assert total == 6
+
+
+def marked(t, y: float):
+    return y[0] - 0.5
+
+
+def test_attributes_are_those_of_the_function():
+    marked.terminal = True
+    jitted = npaccel.jit(marked, backend="eager")
+    again = npaccel.jit(jitted, backend="eager")
+    jitted.direction, again.kind = -1, "event"
+    marked.scale, marked._log, marked.report = 2.0, "mine", "theirs"
+    try:
+        for one in (jitted, again, pickle.loads(pickle.dumps(jitted)), copy.deepcopy(jitted)):
+            assert vars(one) is vars(marked)
+            assert (one.terminal, one.direction, one.kind, one.scale) == (True, -1, "event", 2.0)
+            assert one._log == "mine"
+            assert one(0.0, X + 1) == marked(0.0, X + 1)
+            assert "1 graph" in str(one.report())
+        with pytest.raises(AttributeError, match="'source' is a method"):
+            jitted.source = "mine"
+        del again.kind
+        assert not hasattr(marked, "kind")
+    finally:
+        vars(marked).clear()
+
+
+def test_attributes_that_functions_have_from_the_start():
+    def plain(x: int): ...
+
+    jitted = npaccel.jit(plain)
+    kind = npaccel.Jitted
+    assert jitted.__doc__ is None
+    assert kind.__doc__.startswith("A compiled function")
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        own = getattr(kind, name)
+        assert getattr(jitted, name) == getattr(plain, name)
+        setattr(jitted, name, "new")
+        assert getattr(plain, name) == "new"
+        assert getattr(kind, name) == own
+    assert jitted.__annotations__ is plain.__annotations__
+    assert not typing.get_type_hints(kind)
+    assert inspect.unwrap(jitted) is plain
+    assert not vars(plain)
+    assert not hasattr(jitted, "missing")
+
+
+def test_attributes_of_what_is_no_function():
+    class Line:
+        def __init__(self):
+            self.slope = 2.0
+
+        def __call__(self, x):
+            return x * self.slope
+
+    line = Line()
+    jitted = npaccel.jit(line, backend="eager")
+    jitted.slope = 3.0
+    assert_same(jitted(X), X * 3)
+    line.slope = 4.0
+    assert_same(jitted(X), X * jitted.slope)
+    partial = functools.partial(double, k=3.0)
+    npaccel.jit(partial).kind = "partial"
+    assert partial.kind == "partial"
+    assert not hasattr(npaccel.jit(np.sin), "kind")
+
+
+def test_events_of_solve_ivp_that_end_it():
+    def falls(t, y):
+        return np.array([y[1], -9.81])
+
+    def hits(t, y):
+        return y[0]
+
+    jitted = npaccel.jit(hits, backend="eager", default_float="float64")
+    jitted.terminal = True
+    right = npaccel.jit(falls, backend="eager", default_float="float64")
+    found = solve_ivp(right, (0, 100), [10.0, 0.0], events=jitted)
+    wanted = solve_ivp(falls, (0, 100), [10.0, 0.0], events=hits)
+    assert found.status == wanted.status == 1
+    assert_same(found.t_events, wanted.t_events)

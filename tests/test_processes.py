@@ -116,7 +116,7 @@ def slow(x):
 compiling = threading.Thread(target=lambda: results.append(right(slow)))
 compiling.start()
 def is_compiling():
-    for engine in slow._engines.values():
+    for engine in slow._npaccel_engines.values():
         if not engine._lock.acquire(blocking=False):
             return True
         engine._lock.release()
@@ -184,7 +184,7 @@ def test_a_child_does_not_inherit_held_locks():
     found = run("""
 wave = npaccel.jit(plain, backend="eager")
 right(wave)
-engine = next(iter(wave._engines.values()))
+engine = next(iter(wave._npaccel_engines.values()))
 ready, done = threading.Event(), threading.Event()
 
 def holding():

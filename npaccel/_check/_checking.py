@@ -172,7 +172,9 @@ def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckRe
     """
     jitted, args = _jitted(function, args)
     engine = _engine_of(jitted)
-    values = engine.binding.bind(jitted._prefix + args, {**jitted._keywords, **kwargs})
+    values = engine.binding.bind(
+        jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
+    )
     case = Case(engine, values)
     found: list[Difference] = []
     narrowed: dict[str, None] = {}
@@ -204,7 +206,7 @@ def _engine_of(jitted: Jitted[..., Any]) -> Engine | Driver:
             "check: npaccel is switched off here (NPACCEL_DISABLE or npaccel.disabled()), so there "
             "is nothing to compare; switch it on"
         )
-    engine = jitted._engines.get(scope) or jitted._engine(scope)
+    engine = jitted._npaccel_engines.get(scope) or jitted._npaccel_engine(scope)
     assert engine is not None
     return engine
 

@@ -212,7 +212,9 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     """
     jitted, args = _jitted(function, args)
     engine = _engine_of(jitted)
-    values = engine.binding.bind(jitted._prefix + args, {**jitted._keywords, **kwargs})
+    values = engine.binding.bind(
+        jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
+    )
     narrow = _narrow_engine(engine, engine.options)
     case = Case(narrow, values)
     if case.plain.error is not None:

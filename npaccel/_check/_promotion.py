@@ -380,7 +380,9 @@ def check_promotion(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     """
     jitted, args = _jitted(function, args)
     engine = _engine_of(jitted)
-    values = engine.binding.bind(jitted._prefix + args, {**jitted._keywords, **kwargs})
+    values = engine.binding.bind(
+        jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
+    )
     return report_of(engine, values)
 
 

@@ -128,11 +128,14 @@ divmod_ = integers_or(integers.divmod_, _by_rests(_float_divmod))
 
 
 def _by_parts(op: Compute) -> Compute:
-    """Add or subtract complex tensors by parts: torch's own turns inf+0j into inf+nanj."""
+    """Add or subtract complex tensors by parts: torch's own turns inf+0j into inf+nanj.
+
+    It multiplies the second operand by 1+0j, which also loses signs of zeros.
+    """
 
     def kernel(a: Operand, b: Operand) -> torch.Tensor:
         number = next((x for x in (a, b) if not isinstance(x, torch.Tensor)), None)
-        if isinstance(number, int | float | complex) and not cmath.isfinite(number):
+        if isinstance(number, int | float | complex) and not _is_kept(number):
             return as_tensors(kernel)(a, b)  # type: ignore[no-any-return]
         if number is not None:
             return op(a, b)  # type: ignore[no-any-return]
@@ -140,6 +143,12 @@ def _by_parts(op: Compute) -> Compute:
         return torch.view_as_complex(op(*parts))
 
     return kernel
+
+
+def _is_kept(number: complex) -> bool:
+    """Whether a number times 1+0j is itself."""
+    parts = number.real, number.imag
+    return cmath.isfinite(number) and all(x or math.copysign(1.0, x) > 0 for x in parts)
 
 
 add = complex_or(_by_parts(operator.add), integers.by_bits(operator.add))

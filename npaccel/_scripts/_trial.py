@@ -76,10 +76,10 @@ def tried(watched: Watched, options: dict[str, Any]) -> Trial:
             result = check(jitted, *args, **kwargs)
             timing = None
             if result.ok:
-                engine = next(iter(jitted._engines.values()))
+                engine = next(iter(jitted._npaccel_engines.values()))
                 assert engine is not None
                 timing = measured(engine, engine.binding.bind(args, kwargs))
-                jitted._log.timing = timing
+                jitted._npaccel_log.timing = timing
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever stops it is told)
         return Trial(watched, f"{type(error).__name__}: {' '.join(str(error).split())}")
     return Trial(watched, "", result, timing, jitted.report())

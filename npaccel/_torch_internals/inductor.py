@@ -45,6 +45,11 @@ from npaccel._torch_internals.dtype_rules import (
 )
 from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
+from npaccel._torch_internals.early_checks import (
+    RAISING,
+    indices_checked_first,
+    raises_after_writing,
+)
 from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.host_calls import host_kernels_called_directly
@@ -86,8 +91,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=AsyncCompile.pool.cache_clear)
 _fork.go_first()  # codecache.py imports filelock.
 
-#: What in generated code may raise for some values.
-_RAISING = re.compile(r"TORCH_CHECK|assert_async|linalg|cholesky|_assert")
 _VIEWS = (OutputType.alias_of_input, OutputType.is_input)
 
 
@@ -124,7 +127,9 @@ class CompiledGraph:
     stages : dict
         Seconds by stage of compiling.
     raises : bool
-        Whether it may raise an error for some values. `full` undoes what it has written then.
+        Whether it may raise an error for some values.
+    undoes : bool
+        Whether what it has written has to be undone then. `full` does so.
     """
 
     full: Callable[..., Any]
@@ -138,7 +143,8 @@ class CompiledGraph:
     returned: tuple[tuple[int, int], ...] = ()
     lines: tuple[LineCode, ...] = ()
     stages: dict[str, float] = dataclasses.field(default_factory=dict)
-    raises: bool = False
+    raises: bool = True
+    undoes: bool = True
 
 
 def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGraph:
@@ -172,9 +178,11 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
             compiled = _aot_eager(capture)
         else:
             compiled = _inductor(capture, scratch)
-        compiled.raises = assumes or backend != "inductor" or may_raise(compiled.source)
-        if compiled.raises:
-            written = compiled.mutated if backend == "inductor" else written
+        if backend == "inductor":
+            written = compiled.mutated
+            compiled.raises = assumes or may_raise(compiled.source)
+            compiled.undoes = bool(written) and raises_after_writing(compiled.source)
+        if compiled.undoes:
             compiled.full = undoing(compiled.full, written)
         if backend == "inductor":
             seen.add_library_calls(compiled.source)
@@ -217,7 +225,7 @@ def _chosen_from(size: torch.fx.Node) -> int | None:
 
 def may_raise(source: str) -> bool:
     """Whether generated code may raise for some values."""
-    return _RAISING.search(source) is not None
+    return RAISING.search(source) is not None
 
 
 def _label_assertions(graph: torch.fx.GraphModule) -> None:
@@ -276,6 +284,8 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     def inner_compile(module: torch.fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
         with_shared_masks(module)
         pairs = None if needs_grad else complex_pairs.split(module)
+        if not needs_grad:
+            indices_checked_first(module)
         with contextlib.nullcontext() if pairs is None else _with_pairs(pairs):
             if pairs:
                 nodes = module.graph.find_nodes(op="placeholder")

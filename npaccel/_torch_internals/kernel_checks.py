@@ -82,7 +82,7 @@ def throwing_outside_of_threads(source: str) -> str:
         return source
     inserted: list[tuple[int, str]] = []
     for region in _REGION.finditer(source):
-        begin, end = _block(source, region.end())
+        begin, end = block_of(source, region.end())
         bodies = [
             body for body in _bodies(source, begin, end) if _THROWS.search(source[slice(*body)])
         ]
@@ -106,13 +106,13 @@ def _bodies(source: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
         depth = _COLLAPSED.search(pragma.group(1))
         start = pragma.end()
         for _ in range(int(depth.group(1)) if depth else 1):
-            body = _block(source, start)
+            body = block_of(source, start)
             start = body[0] + 1
         yield body
         place = body[1]
 
 
-def _block(source: str, place: int) -> tuple[int, int]:
+def block_of(source: str, place: int) -> tuple[int, int]:
     """Return where the braces are of the next block, behind what is in parentheses."""
     opened: list[int] = []
     for token in _TOKEN.finditer(source, place):
@@ -125,4 +125,4 @@ def _block(source: str, place: int) -> tuple[int, int]:
     raise ValueError("a block of C++ has no end")
 
 
-__all__ = ["CAUGHT", "checks_ahead_of_loads", "throwing_outside_of_threads"]
+__all__ = ["CAUGHT", "block_of", "checks_ahead_of_loads", "throwing_outside_of_threads"]

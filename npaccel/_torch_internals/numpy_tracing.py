@@ -35,6 +35,7 @@ from npaccel._torch_internals import (
     scipy_calls,
     vectorized_calls,
 )
+from npaccel._torch_internals.complex_literals import write_complex_numbers_exactly
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.numpy_arrays import patch_arrays, patch_operators
 from npaccel._torch_internals.numpy_calls import (
@@ -143,6 +144,7 @@ def install() -> None:
         class_attributes.patch_dicts_of_attributes()
         missing_names.patch_missing_names()
         growing_lists.patch_lists()
+        write_complex_numbers_exactly()
         python_calls.bind_comparisons()
         _installed = True
 
