@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy import _checks, _delegation
+from npaccel._scipy import _checks, _delegation, _listing
 from npaccel._scipy._parts_arguments import as_float
 from npaccel._scipy._table import on_tensors, through_host
 
@@ -16,7 +16,6 @@ through_host(
     "Python calls the function where the estimate of the error says so",
 )
 through_host("integrate.odeint integrate.solve_bvp", "SciPy's own code calls the function")
-through_host("integrate.qmc_quad", "SciPy draws the points")
 through_host("integrate.newton_cotes integrate.lebedev_rule", "takes no arrays", takes_arrays=False)
 
 
@@ -123,10 +122,8 @@ def tanhsinh(
     callback: Any = None,
 ) -> Any:
     """SciPy computes on the tensors; levels are counted in 64 bits, as with arrays."""
-    import scipy.integrate
-
     named = {"args": args, "log": log, "maxlevel": maxlevel, "minlevel": minlevel, "atol": atol}
     named |= {"rtol": rtol, "preserve_shape": preserve_shape, "callback": callback}
-    found = _delegation.delegated(scipy.integrate.tanhsinh, (f, a, b), named)
+    found = _delegation.delegated(_listing.find("integrate.tanhsinh"), (f, a, b), named)
     found.maxlevel = found.maxlevel.to(torch.int64)
     return found

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._scipy import _containers, _listing, _table
 from npaccel._scipy import _parts_ndimage as parts
 from npaccel._scipy import _parts_ndimage_linear as linear
-from npaccel._scipy import _table
 from npaccel._scipy._table import in_numpy, on_tensors
 
 
@@ -107,16 +107,15 @@ def _on_tensors(function: Any) -> tuple[Any, bool]:
     """Return npaccel's form of a function of SciPy, and whether it's one."""
     from npaccel._scipy import _routes
 
-    row = _table.row_of(getattr(function, "_npaccel_original", function))
+    row = _table.row_of(_listing.own(function))
     return (function, False) if row is None else (_routes.routed(row), True)
 
 
 def _foreign(name: str) -> Callable[[dict[str, Any]], str]:
     def reason(bound: dict[str, Any]) -> str:
         function = bound[name]
-        module = getattr(function, "__module__", None) or "numpy"
-        ours = _table.row_of(getattr(function, "_npaccel_original", function)) is not None
-        arrays = module.partition(".")[0] in ("numpy", "scipy", "builtins")
+        ours = _table.row_of(_listing.own(function)) is not None
+        arrays = callable(function) and _containers.is_of_arrays(function)
         return f"`{name}` computes on NumPy's arrays" if arrays and not ours else ""
 
     return reason

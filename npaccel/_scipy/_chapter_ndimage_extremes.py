@@ -10,10 +10,10 @@ from npaccel._scipy import _parts_ndimage as parts
 from npaccel._scipy import _parts_ndimage_order as order
 from npaccel._scipy._table import in_numpy
 
-_NAN = "a NaN fills its windows, where what SciPy gives depends on the order of its steps"
+NAN = "a NaN fills its windows, where what SciPy gives depends on the order of its steps"
 
 
-@in_numpy("ndimage.minimum_filter1d", arrays=("input", "output"), note=_NAN)
+@in_numpy("ndimage.minimum_filter1d", arrays=("input", "output"), note=NAN)
 def minimum_filter1d(
     input: Any,
     size: int,
@@ -27,7 +27,7 @@ def minimum_filter1d(
     return _line(np.asarray(input), size, axis, output, mode, cval, origin, False)
 
 
-@in_numpy("ndimage.maximum_filter1d", arrays=("input", "output"), note=_NAN)
+@in_numpy("ndimage.maximum_filter1d", arrays=("input", "output"), note=NAN)
 def maximum_filter1d(
     input: Any,
     size: int,
@@ -53,7 +53,7 @@ def _line(
     "ndimage.minimum_filter",
     arrays=("input", "footprint", "output"),
     hosted=order.reason,
-    note=_NAN,
+    note=NAN,
 )
 def minimum_filter(
     input: Any,
@@ -74,7 +74,7 @@ def minimum_filter(
     "ndimage.maximum_filter",
     arrays=("input", "footprint", "output"),
     hosted=order.reason,
-    note=_NAN,
+    note=NAN,
 )
 def maximum_filter(
     input: Any,
@@ -102,13 +102,19 @@ def _extreme(
     origin: Any,
     axes: Any,
     largest: bool,
+    raw: Any = None,
 ) -> Any:
+    """Return extremes of windows.
+
+    With `raw`, the dtype that a result has in the end, this one is a step on the way to it: a bool
+    is a byte, of any value.
+    """
     x = np.asarray(input)
     if x.dtype.kind == "c":
         raise TypeError("Complex type not supported")
     if size is not None and footprint is not None:
         raise ValueError("size is ignored because footprint is set")
-    dtype = parts.dtype_of(output, x.dtype)
+    dtype = parts.dtype_of(output, x.dtype if raw is None else raw)
     chosen = parts.axes_of(axes, x.ndim)
     origins = parts.each(origin, len(chosen))
     if footprint is None and structure is None:
@@ -118,13 +124,18 @@ def _extreme(
             if count > 1:
                 found = order.line(x, int(count), axis, kind, cval, one, largest)
                 x = parts.stored(found, dtype)
-        return parts.finished(x, dtype, output)
+        return _ended(x, dtype, output, raw)
     everywhere = [0] * x.ndim
     for axis, one in zip(chosen, origins, strict=True):
         everywhere[axis] = one
     footprint, structure = _spread(footprint, chosen, x.ndim), _spread(structure, chosen, x.ndim)
-    found = order.block(x, footprint, structure, mode, cval, everywhere, largest, dtype)
-    return parts.finished(found, dtype, output)
+    found = order.block(x, footprint, structure, mode, cval, everywhere, largest)
+    return _ended(found, dtype, output, raw)
+
+
+def _ended(x: Any, dtype: Any, output: Any, raw: Any) -> Any:
+    is_step = raw is not None and output is None
+    return parts.stored(x, dtype) if is_step else parts.finished(x, dtype, output)
 
 
 def _spread(window: Any, chosen: list[int], rank: int) -> Any:
@@ -141,17 +152,18 @@ def _spread(window: Any, chosen: list[int], rank: int) -> Any:
 # -- Grey morphology ------------------------------------------------------------------------
 
 
-def _eroded(x: Any, output: Any, settings: Any) -> Any:
+def eroded(x: Any, output: Any, settings: Any, raw: Any = None) -> Any:
+    """The least of windows less heights; `raw` as in `_extreme`."""
     size, footprint, structure, mode, cval, origin, axes = settings
     if size is None and footprint is None and structure is None:
         raise ValueError("size, footprint, or structure must be specified")
     if footprint is not None or structure is not None:
         size = None
-    return _extreme(x, size, footprint, structure, output, mode, cval, origin, axes, False)
+    return _extreme(x, size, footprint, structure, output, mode, cval, origin, axes, False, raw)
 
 
-def _dilated(x: Any, output: Any, settings: Any) -> Any:
-    """The window is turned around, and so is its origin."""
+def dilated(x: Any, output: Any, settings: Any, raw: Any = None) -> Any:
+    """The most of windows with heights: the window is turned around, and so is its origin."""
     size, footprint, structure, mode, cval, origin, axes = settings
     if size is None and footprint is None and structure is None:
         raise ValueError("size, footprint, or structure must be specified")
@@ -170,10 +182,25 @@ def _dilated(x: Any, output: Any, settings: Any) -> Any:
         structure = np.flip(np.asarray(structure))
     if footprint is not None or structure is not None:
         size = None
-    return _extreme(x, size, footprint, structure, output, mode, cval, turned, axes, True)
+    return _extreme(x, size, footprint, structure, output, mode, cval, turned, axes, True, raw)
 
 
-def _settings(
+def opened(x: Any, output: Any, settings: Any) -> Any:
+    """Erosion, then dilation of what that leaves."""
+    return _last(dilated, eroded(x, None, settings, x.dtype), output, settings, x.dtype)
+
+
+def closed(x: Any, output: Any, settings: Any) -> Any:
+    """Dilation, then erosion of what that leaves."""
+    return _last(eroded, dilated(x, None, settings, x.dtype), output, settings, x.dtype)
+
+
+def _last(step: Any, x: Any, output: Any, settings: Any, dtype: Any) -> Any:
+    dtype = parts.dtype_of(output, dtype)
+    return parts.finished(step(x, None, settings, dtype), dtype, output)
+
+
+def settings_of(
     size: Any, footprint: Any, structure: Any, mode: Any, cval: Any, origin: Any, axes: Any
 ) -> Any:
     if size is not None and footprint is not None:
@@ -181,10 +208,10 @@ def _settings(
     return size, footprint, structure, mode, cval, origin, axes
 
 
-_ARRAYS = ("input", "footprint", "structure", "output")
+ARRAYS = ("input", "footprint", "structure", "output")
 
 
-@in_numpy("ndimage.grey_erosion", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.grey_erosion", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def grey_erosion(
     input: Any,
     size: Any = None,
@@ -198,11 +225,11 @@ def grey_erosion(
     axes: Any = None,
 ) -> Any:
     """Minimum of windows, less a structure's heights."""
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
-    return _eroded(np.asarray(input), output, settings)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
+    return eroded(np.asarray(input), output, settings)
 
 
-@in_numpy("ndimage.grey_dilation", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.grey_dilation", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def grey_dilation(
     input: Any,
     size: Any = None,
@@ -216,11 +243,11 @@ def grey_dilation(
     axes: Any = None,
 ) -> Any:
     """Maximum of windows, plus a structure's heights."""
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
-    return _dilated(np.asarray(input), output, settings)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
+    return dilated(np.asarray(input), output, settings)
 
 
-@in_numpy("ndimage.grey_opening", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.grey_opening", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def grey_opening(
     input: Any,
     size: Any = None,
@@ -234,11 +261,11 @@ def grey_opening(
     axes: Any = None,
 ) -> Any:
     """Erosion, then dilation."""
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
-    return _dilated(_eroded(np.asarray(input), None, settings), output, settings)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
+    return opened(np.asarray(input), output, settings)
 
 
-@in_numpy("ndimage.grey_closing", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.grey_closing", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def grey_closing(
     input: Any,
     size: Any = None,
@@ -252,5 +279,5 @@ def grey_closing(
     axes: Any = None,
 ) -> Any:
     """Dilation, then erosion."""
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
-    return _eroded(_dilated(np.asarray(input), None, settings), output, settings)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
+    return closed(np.asarray(input), output, settings)

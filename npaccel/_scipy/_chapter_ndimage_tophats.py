@@ -8,7 +8,15 @@ import numpy as np
 
 from npaccel._scipy import _parts_ndimage as parts
 from npaccel._scipy import _parts_ndimage_order as order
-from npaccel._scipy._chapter_ndimage_extremes import _ARRAYS, _NAN, _dilated, _eroded, _settings
+from npaccel._scipy._chapter_ndimage_extremes import (
+    ARRAYS,
+    NAN,
+    closed,
+    dilated,
+    eroded,
+    opened,
+    settings_of,
+)
 from npaccel._scipy._table import in_numpy
 
 
@@ -22,7 +30,7 @@ def _into(found: Any, output: Any) -> Any:
     return parts.finished(found, found.dtype, output)
 
 
-@in_numpy("ndimage.morphological_gradient", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.morphological_gradient", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def morphological_gradient(
     input: Any,
     size: Any = None,
@@ -37,13 +45,13 @@ def morphological_gradient(
 ) -> Any:
     """Dilation less erosion."""
     x = np.asarray(input)
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
     if isinstance(output, np.ndarray):
         _own_dtype(x, output)
-    return _into(_dilated(x, None, settings) - _eroded(x, None, settings), output)
+    return _into(dilated(x, None, settings) - eroded(x, None, settings), output)
 
 
-@in_numpy("ndimage.morphological_laplace", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.morphological_laplace", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def morphological_laplace(
     input: Any,
     size: Any = None,
@@ -58,13 +66,13 @@ def morphological_laplace(
 ) -> Any:
     """Dilation plus erosion less twice the data."""
     x = np.asarray(input)
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
     if isinstance(output, np.ndarray):
         _own_dtype(x, output)
-    return _into(_dilated(x, None, settings) + _eroded(x, None, settings) - x - x, output)
+    return _into(dilated(x, None, settings) + eroded(x, None, settings) - x - x, output)
 
 
-@in_numpy("ndimage.white_tophat", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.white_tophat", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def white_tophat(
     input: Any,
     size: Any = None,
@@ -79,13 +87,13 @@ def white_tophat(
 ) -> Any:
     """The data less its opening."""
     x = np.asarray(input)
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
     _own_dtype(x, output)
-    opened = _dilated(_eroded(x, None, settings), None, settings)
-    return _into(x ^ opened if x.dtype == np.bool_ else x - opened, output)
+    found = opened(x, None, settings)
+    return _into(x ^ found if x.dtype == np.bool_ else x - found, output)
 
 
-@in_numpy("ndimage.black_tophat", arrays=_ARRAYS, hosted=order.reason, note=_NAN)
+@in_numpy("ndimage.black_tophat", arrays=ARRAYS, hosted=order.reason, note=NAN)
 def black_tophat(
     input: Any,
     size: Any = None,
@@ -100,7 +108,7 @@ def black_tophat(
 ) -> Any:
     """The closing of the data less the data."""
     x = np.asarray(input)
-    settings = _settings(size, footprint, structure, mode, cval, origin, axes)
+    settings = settings_of(size, footprint, structure, mode, cval, origin, axes)
     _own_dtype(x, output)
-    closed = _eroded(_dilated(x, None, settings), None, settings)
-    return _into(x ^ closed if x.dtype == np.bool_ else closed - x, output)
+    found = closed(x, None, settings)
+    return _into(x ^ found if x.dtype == np.bool_ else found - x, output)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from npaccel._arguments import to_array
+from npaccel._scipy import _listing
 from npaccel.errors import MixedDevicesError
 
 #: Functions of these packages take NumPy's arrays, not tensors.
@@ -20,7 +21,10 @@ _WIDENED = {torch.bfloat16: torch.float32}
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
-    """Return the tensors in a value: in tuples, lists and dicts too."""
+    """Return the tensors in a value: in tuples, lists and dicts too.
+
+    Of an object that computes on tensors, like a spline, an empty one stands for it.
+    """
     found: list[torch.Tensor] = []
     _collect(value, found)
     return found
@@ -35,6 +39,8 @@ def _collect(value: Any, found: list[torch.Tensor]) -> None:
     elif isinstance(value, dict):
         for part in value.values():
             _collect(part, found)
+    elif hasattr(type(value), "on_host"):
+        found.append(value.stand_in())
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -99,6 +105,18 @@ def _known(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return value.astype(np.complex128) if value.dtype.char == "G" else value
 
 
+def _is_wide(dtype: Any) -> bool:
+    """Whether a value names a dtype of 64 bits."""
+    if isinstance(dtype, torch.dtype):
+        return dtype in (torch.float64, torch.complex128)
+    if not isinstance(dtype, str | type | np.dtype):
+        return False
+    try:
+        return np.dtype(dtype).char in "dD"
+    except TypeError:  # SciPy says what is wrong with it.
+        return False
+
+
 class Width:
     """How wide the floats of a result are: as wide as the widest float that was given.
 
@@ -108,6 +126,8 @@ class Width:
         The tensors of the call.
     default : torch.dtype
         For calls without any float among them.
+    asked : dict
+        Keyword arguments: `dtype` and `output` may name a width.
 
     Attributes
     ----------
@@ -115,12 +135,23 @@ class Width:
         Whether 64 bits are too wide.
     """
 
-    def __init__(self, given: list[torch.Tensor], default: torch.dtype) -> None:
+    def __init__(
+        self,
+        given: list[torch.Tensor],
+        default: torch.dtype,
+        asked: Mapping[str, Any] = types.MappingProxyType({}),
+    ) -> None:
         wide = (torch.float64, torch.complex128)
         floats = [t.dtype for t in given if t.dtype.is_floating_point or t.dtype.is_complex]
         self.narrow = not any(dtype in wide for dtype in floats)
         if not floats:
             self.narrow = default is torch.float32
+        if self.narrow and any(_is_wide(asked.get(name)) for name in ("dtype", "output")):
+            self.narrow = False
+
+    def stand_in(self, device: torch.device) -> torch.Tensor:
+        """Return an empty tensor of this width."""
+        return torch.empty(0, dtype=torch.float32 if self.narrow else torch.float64, device=device)
 
     def kept(self, value: torch.Tensor) -> torch.Tensor:
         """Return a result in that width."""
@@ -192,26 +223,14 @@ def _is_result(value: Any) -> bool:
     return ours and hasattr(value, "__dict__")
 
 
-def callback(function: Any, device: torch.device) -> Any:
-    """Return a user's function for SciPy: it gets tensors and its results become arrays.
-
-    The tensors have the dtype that SciPy computes in: differences of float32 say little.
-    Functions of NumPy and SciPy get arrays.
-    """
+def is_of_arrays(function: Any) -> bool:
+    """Whether a function is NumPy's or a public one of SciPy's, which take arrays, or a class."""
     # What is written in C may name no module; a function of Python's without one is the user's.
-    unnamed = "" if isinstance(function, types.FunctionType) else "numpy"
-    module = getattr(function, "__module__", None) or unnamed
-    if isinstance(function, type) or module.partition(".")[0] in _OF_ARRAYS:
-        return function
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given = [to_device(a, device) for a in args]
-        found = mapped(function(*given, **kwargs), to_host)
-        return found.item() if isinstance(found, np.ndarray) and not found.ndim else found
-
-    call.__name__ = getattr(function, "__name__", "call")
-    vars(call)["__wrapped__"] = function  # SciPy looks at its parameters.
-    return call
+    is_python = isinstance(function, types.FunctionType)
+    module = getattr(function, "__module__", None) or ("" if is_python else "numpy")
+    if is_python and module.startswith("scipy."):  # SciPy's copy of array-api-compat, say.
+        return _listing.is_public(function)
+    return isinstance(function, type) or module.partition(".")[0] in _OF_ARRAYS
 
 
 def hashable(value: Any) -> Any:

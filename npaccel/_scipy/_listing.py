@@ -26,6 +26,7 @@ SUBMODULES = (
     "signal",
     "signal.windows",
     "sparse",
+    "spatial",
     "spatial.distance",
     "special",
     "stats",
@@ -58,21 +59,27 @@ def find(name: str) -> Any:
         if module in SUBMODULES:
             found: Any = importlib.import_module(f"scipy.{module}")
             for part in parts[n:]:
-                found = _own(getattr(found, part, None))
+                found = own(getattr(found, part, None))
             return found
     return None
 
 
-def _own(value: Any) -> Any:
+def own(value: Any) -> Any:
     """Return SciPy's own object, also while another stands under its name."""
     return getattr(value, ORIGINAL) if hasattr(type(value), ORIGINAL) else value
+
+
+#: Types of functions that `types` doesn't name: of backends, of several ufuncs, of Cython, NumPy's.
+_OTHER_FUNCTIONS = {
+    *("_Function", "MultiUFunc", "cython_function_or_method", "_ArrayFunctionDispatcher"),
+}
 
 
 def is_function(value: Any) -> bool:
     """Whether a public object is a function, not a class, a constant or a distribution."""
     kinds = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, types.MethodType)
     return isinstance(value, kinds) or (
-        callable(value) and type(value).__name__ in ("_Function", "MultiUFunc")
+        callable(value) and type(value).__name__ in _OTHER_FUNCTIONS
     )
 
 
@@ -82,9 +89,22 @@ def names() -> tuple[str, ...]:
     found = []
     for module in SUBMODULES:
         public = importlib.import_module(f"scipy.{module}")
-        functions = (n for n in sorted(public.__all__) if is_function(_own(getattr(public, n))))
+        functions = (n for n in sorted(public.__all__) if is_function(own(getattr(public, n))))
         found += [f"{module}.{name}" for name in functions]
     return tuple(found)
+
+
+def is_public(function: Any) -> bool:
+    """Whether a function is one of SciPy's public ones."""
+    return any(found is function for found in _by_short_name().get(function.__name__, ()))
+
+
+@functools.cache
+def _by_short_name() -> dict[str, list[Any]]:
+    known: dict[str, list[Any]] = {}
+    for name in names():
+        known.setdefault(name.rpartition(".")[2], []).append(find(name))
+    return known
 
 
 @functools.cache

@@ -33,8 +33,8 @@ def mirror(
 
 @functools.cache
 def _public(submodule: str, name: str) -> Any:
-    """Return SciPy's function as one that takes tensors; what is no function as it is."""
-    from npaccel._scipy import _distributions, _routes, _table
+    """Return SciPy's function, class or object as one that takes tensors; the rest as it is."""
+    from npaccel._scipy import _distributions, _objects, _routes, _table
 
     original = _listing.find(f"{submodule}.{name}")
     if _distributions.is_distribution(original):
@@ -42,8 +42,6 @@ def _public(submodule: str, name: str) -> Any:
     row = _table.row(f"scipy.{submodule}.{name}")
     if row is not None:
         return _routes.routed(row)
-    if submodule != "interpolate":
-        return original
-    from npaccel._scipy import _interpolators
-
-    return _interpolators.offered(name, original)
+    if _objects.is_offered(original):
+        return _objects.offered(original, f"scipy.{submodule}.{name}")
+    return original

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import math
@@ -64,13 +65,28 @@ class Computed:
         """SciPy's object of arrays."""
         raise NotImplementedError
 
-    def _through_host(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        from npaccel._scipy import _interpolators
+    def __getattr__(self, name: str) -> Any:
+        """What only SciPy's object has is asked of it, on the host."""
+        if name.startswith("__") or not self.__dict__:
+            raise AttributeError(name)
+        found = getattr(self.on_host(), name)
+        if callable(found):
+            return functools.partial(self._through_host, name)
+        return _containers.restored(found, self._device, self._width())
 
-        width = _containers.Width([], torch.float32 if self._narrow else torch.float64)
+    def stand_in(self) -> Tensor:
+        """An empty tensor of its device and width."""
+        return self._width().stand_in(self._device)
+
+    def _width(self) -> _containers.Width:
+        return _containers.Width([], torch.float32 if self._narrow else torch.float64)
+
+    def _through_host(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        from npaccel._scipy import _objects
+
         name = f"{self._name}.{method}"
         function = getattr(self.on_host(), method)
-        return _interpolators.hosted(name, function, args, kwargs, self._device, width)
+        return _objects.hosted(name, function, args, kwargs, self._device, self._width())
 
     def __reduce__(self) -> Any:
         return _again, (type(self), self.__dict__)
@@ -317,14 +333,6 @@ class Spline(Computed):
         t, c, k = bsplines.antiderived(self.t, self.c, self.k, nu)
         extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
         return self._like(Spline(t, c, k, extrapolate, self.axis))
-
-    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """The integral between two numbers, with SciPy's rules for what is outside."""
-        return self._through_host("integrate", a, b, extrapolate)
-
-    def insert_knot(self, x: Any, m: int = 1) -> Any:
-        """The same spline with one knot more."""
-        return self._through_host("insert_knot", x, m)
 
     def on_host(self) -> Any:
         """SciPy's object of arrays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -50,6 +51,7 @@ def each(value: Any, count: int) -> list[Any]:
 
 def axis_of(axis: int, rank: int) -> int:
     """Return an axis counted from the front."""
+    axis = operator.index(axis)
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of bounds")
     return axis % rank

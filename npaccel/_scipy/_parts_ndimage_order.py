@@ -45,18 +45,15 @@ def block(
     cval: Any,
     origins: Sequence[int],
     largest: bool,
-    dtype: Any,
 ) -> Any:
     """Return the extremes of windows with some of their places, and with heights added.
 
     The first place is taken as it is and others where they are better, so that a NaN is what it is
-    in SciPy.
+    in SciPy. The first sum with a height is a float, the others wrap around in x's dtype.
     """
-    if structure is not None:
-        x = parts.work(x, dtype)
-        structure = structure.astype(x.dtype)
-    else:
-        x = comparable(x, [mode], cval)
+    x = parts.given(x)
+    if x.dtype.kind not in "iuf" or x.dtype == np.float16:
+        raise TypeError(f"array type {x.dtype} not supported")
     shape = footprint.shape if structure is None else structure.shape
     if len(shape) != x.ndim or 0 in shape:
         raise RuntimeError("footprint.ndim must match the number of axes")
@@ -64,39 +61,78 @@ def block(
     for axis in range(x.ndim):
         before = parts.before_of(shape[axis], origins[axis])
         after = shape[axis] - 1 - before
-        grown = parts.extended(grown, axis, before, after, mode, value_of(x, cval))
+        grown = parts.extended(grown, axis, before, after, mode, _cast(cval, x.dtype))
     used = None if footprint is None else footprint.astype(np.bool_)
+    if structure is None:
+        return _extremes(grown, used, shape, x.shape, largest)
+    signed = structure.astype(np.float64) * (1.0 if largest else -1.0)
+    return _of_sums(grown, used, signed, x.shape, largest)
+
+
+def _extremes(grown: Any, used: Any, shape: Any, sizes: Any, largest: bool) -> Any:
     places = parts.taps(shape)
     if len(places) > parts.MANY:
-        return _reduced(grown, used, structure, shape, largest)
+        windows = np.lib.stride_tricks.sliding_window_view(grown, shape)
+        windows = np.where(used, windows, _worst(grown.dtype, largest))
+        return _best(windows, shape, largest)
     best, started = None, np.zeros((), dtype=np.bool_)
     for place in places:
-        value = _raised(parts.window(grown, place, x.shape), structure, place, largest)
-        if best is None:
-            best = value
-        else:
-            better = value > best if largest else value < best
-            chosen = better if used is None else used[place] & (better | ~started)
-            best = np.where(chosen, value, best)
-        started = started if used is None else started | used[place]
+        best = _better(best, parts.window(grown, place, sizes), used[place], started, largest)
+        started = started | used[place]
     return best
 
 
-def _raised(value: Any, structure: Any, place: Any, largest: bool) -> Any:
-    if structure is None:
-        return value
-    return value + structure[place] if largest else value - structure[place]
+def _of_sums(grown: Any, used: Any, heights: Any, sizes: Any, largest: bool) -> Any:
+    """Return extremes of sums, as floats of 64 bits."""
+    cast = parts.stored(heights, grown.dtype)
+    places = parts.taps(heights.shape)
+    if len(places) > parts.MANY:
+        return _of_many_sums(grown, used, heights, cast, largest)
+    best, started = None, np.zeros((), dtype=np.bool_)
+    for place in places:
+        x = parts.window(grown, place, sizes)
+        value = (x + cast[place]).astype(np.float64)
+        first = best is None if used is None else ~started
+        value = np.where(first, x.astype(np.float64) + heights[place], value)
+        counts = np.ones((), np.bool_) if used is None else used[place]
+        best = _better(best, value, counts, started, largest)
+        started = started | counts
+    return best
 
 
-def _reduced(grown: Any, used: Any, structure: Any, shape: Any, largest: bool) -> Any:
-    """Return extremes by one reduction over windows."""
+def _of_many_sums(grown: Any, used: Any, heights: Any, cast: Any, largest: bool) -> Any:
+    """Return extremes of sums by one reduction over windows."""
+    shape = heights.shape
     windows = np.lib.stride_tricks.sliding_window_view(grown, shape)
-    if structure is not None:
-        windows = windows + structure if largest else windows - structure
+    flat = np.ones(shape, np.bool_).reshape(-1) if used is None else used.reshape(-1)
+    first = ((np.cumsum(flat) == 1) & flat).reshape(shape)
+    values = (windows + cast).astype(np.float64)
+    values = np.where(first, windows.astype(np.float64) + heights, values)
     if used is not None:
-        windows = np.where(used, windows, _worst(grown.dtype, largest))
+        values = np.where(used, values, -np.inf if largest else np.inf)
+    return _best(values, shape, largest)
+
+
+def _better(best: Any, value: Any, used: Any, started: Any, largest: bool) -> Any:
+    """Return the better of two values, where the second is one of those that count."""
+    if best is None:
+        return value
+    better = value > best if largest else value < best
+    return np.where(used & (better | ~started), value, best)
+
+
+def _best(windows: Any, shape: Any, largest: bool) -> Any:
     axes = tuple(range(-len(shape), 0))
     return np.max(windows, axis=axes) if largest else np.min(windows, axis=axes)
+
+
+def _cast(cval: Any, dtype: Any) -> Any:
+    """Return the border's value as C casts it."""
+    if dtype.kind == "f":
+        return cval
+    limits = np.iinfo(dtype)
+    count = int(limits.max) - int(limits.min) + 1
+    return (int(cval) - int(limits.min)) % count + int(limits.min)
 
 
 def _worst(dtype: Any, largest: bool) -> Any:

@@ -1,38 +1,46 @@
 """`npaccel.array_api`: SciPy's own names take tensors.
 
-Public names of SciPy's submodules are replaced while anybody wants it: each by a function that
-looks for tensors among its arguments, and is SciPy's function if there are none, or in a thread
-that didn't ask. Names that were imported from SciPy before stay what they are.
+Public names of SciPy's submodules are replaced while anybody wants it: each by an object that
+looks for tensors among its arguments, and is SciPy's own if there are none, or in a thread
+that didn't ask. So are the names under which the user's modules have imported them. What is left
+are variables of functions, which nobody else can change: the block names them.
 """
 
 from __future__ import annotations
 
+import dis
 import functools
 import importlib
+import sys
 import threading
+import warnings
+from collections.abc import Iterator
 from contextvars import ContextVar, Token
-from types import TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
+from npaccel._loops._find import LIBRARIES
 from npaccel._scipy import _listing
 from npaccel._scipy._while_used import WhileUsed
 
 _depth: ContextVar[int] = ContextVar("npaccel_array_api", default=0)
 _lock = threading.RLock()
-#: By module and name what SciPy has there; empty while nothing is replaced.
-_originals: dict[tuple[str, str], Any] = {}
+#: Namespaces and names in which something is replaced, and what was there.
+_places: list[tuple[dict[str, Any], str, Any]] = []
+#: By the identity of what SciPy has what stands for it, for good: compiled code asks for it.
+_replaced: dict[int, Replaced] = {}
 _everywhere = False
 
 
 class Replaced:
     """A public name of SciPy that takes tensors where that was asked for.
 
-    What else is asked of it is asked of SciPy's object.
+    What else is asked of it is asked of SciPy's object, to which it's equal.
 
     Parameters
     ----------
     original : object
-        A function or a distribution.
+        A function, a class, a distribution or another object that computes.
     module, name : str
         Where it is in SciPy.
     """
@@ -49,6 +57,21 @@ class Replaced:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, or freeze the distribution."""
         return self._current()(*args, **kwargs)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, self._original)
+
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return issubclass(kind, self._original)
+
+    def __mro_entries__(self, bases: Any) -> Any:
+        return (self._original,)
+
+    def __eq__(self, other: object) -> bool:
+        return self._original is _listing.own(other)
+
+    def __hash__(self) -> int:
+        return hash(self._original)
 
     def __getattr__(self, name: str) -> Any:
         original = self.__dict__["_original"]
@@ -77,7 +100,7 @@ def _loaded(module: str, name: str) -> Any:
 
 
 def _replace() -> None:
-    from npaccel._scipy import _distributions, _table
+    from npaccel._scipy import _distributions, _objects, _table
 
     _table.load()
     for module in _listing.SUBMODULES:
@@ -85,20 +108,100 @@ def _replace() -> None:
         for name in public.__all__:
             original = getattr(public, name, None)
             wanted = _listing.is_function(original) or _distributions.is_distribution(original)
-            if wanted and not isinstance(original, Replaced):
-                _originals[module, name] = original
-                setattr(public, name, Replaced(original, module, name))
+            if wanted or _objects.is_offered(original):
+                if id(original) not in _replaced:
+                    _replaced[id(original)] = Replaced(original, module, name)
+                _put(vars(public), name)
+
+
+def _put(namespace: dict[str, Any], name: str) -> None:
+    """Put what stands for SciPy's object under a name that has it."""
+    original = namespace[name]
+    namespace[name] = _replaced[id(original)]
+    _places.append((namespace, name, original))
 
 
 def _put_back() -> None:
-    for (module, name), original in _originals.items():
-        public = importlib.import_module(f"scipy.{module}")
-        if isinstance(getattr(public, name, None), Replaced):
-            setattr(public, name, original)
-    _originals.clear()
+    for namespace, name, original in _places:
+        if namespace.get(name) is _replaced[id(original)]:
+            namespace[name] = original
+    _places.clear()
+
+
+def _reach(frame: FrameType) -> None:
+    """Replace SciPy's names in the user's modules, and say which of a function's stay.
+
+    Parameters
+    ----------
+    frame : frame
+        Of the code that enters the block.
+    """
+    for namespace in [*_users_namespaces(), frame.f_globals]:
+        for name in _names_of_scipys(namespace):
+            _put(namespace, name)
+    if frame.f_locals is frame.f_globals:
+        return
+    local = frame.f_locals
+    imported = _imported(frame.f_code)
+    left = [
+        name
+        for name in sorted(_names_of_scipys(local))
+        if name in imported or name == getattr(local[name], "__name__", "")
+    ]
+    if left:
+        warnings.warn(
+            f"npaccel.array_api: {', '.join(left)} in {frame.f_code.co_name} stay SciPy's own and "
+            "give arrays, since they were imported before the block; import them in it, at the top "
+            "of the module, or call them as in scipy.linalg.inv",
+            stacklevel=4,
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def _imported(code: CodeType) -> frozenset[str]:
+    """Return the variables that a function's own ``from ... import ...`` fills."""
+    found, before = set(), ""
+    for line in dis.get_instructions(code):
+        if before == "IMPORT_FROM" and line.opname.startswith("STORE"):
+            found.add(line.argval)
+        before = line.opname
+    return frozenset(found)
+
+
+def _names_of_scipys(namespace: dict[str, Any]) -> list[str]:
+    # A copy: another thread may import something meanwhile.
+    return [name for name, value in list(namespace.items()) if _stands(value)]
+
+
+def _stands(value: Any) -> bool:
+    found = _replaced.get(id(value))
+    return found is not None and found._npaccel_original is value
+
+
+def _users_namespaces() -> Iterator[dict[str, Any]]:
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in LIBRARIES - {"__main__"} and _is_users(module):
+            yield vars(module)
+
+
+def _is_users(module: Any) -> bool:
+    file = getattr(module, "__file__", None)
+    installed = isinstance(file, str) and ("site-packages" in file or "dist-packages" in file)
+    return isinstance(module, ModuleType) and not installed
 
 
 _names = WhileUsed(_replace, _put_back)
+
+
+def _enter(frame: FrameType) -> None:
+    """Begin to use the names; a warning that is an error leaves them as they were."""
+    _names.enter()
+    try:
+        with _lock:
+            _reach(frame)
+    except BaseException:
+        _names.leave()
+        raise
 
 
 class _Block:
@@ -108,7 +211,7 @@ class _Block:
         self._tokens: list[Token[int]] = []
 
     def __enter__(self) -> Self:
-        _names.enter()
+        _enter(sys._getframe(1))
         self._tokens.append(_depth.set(_depth.get() + 1))
         return self
 
@@ -126,14 +229,15 @@ class ArrayAPI:
     """SciPy's own names take tensors: ``with npaccel.array_api():``, or ``.install()``.
 
     In the block, and in the thread that entered it, ``scipy.linalg.inv(tensor)`` and all other
-    public functions of the submodules that `npaccel.scipy` mirrors take the routes that they take
-    there. With NumPy's arrays they are SciPy's functions, unchanged; after the block the names are
+    public functions and classes of the submodules that `npaccel.scipy` mirrors take the routes that
+    they take there. With NumPy's arrays they are SciPy's, unchanged; after the block the names are
     what they were.
 
     Notes
     -----
-    A name that was imported from SciPy before (``from scipy.linalg import inv``) stays SciPy's
-    function: call it as ``scipy.linalg.inv``, or import it inside of the block.
+    Names that your modules have imported from SciPy before (``from scipy.linalg import inv``) are
+    replaced too. Those in variables of the function that enters the block can't be: a warning
+    names them. What is in closures, defaults and attributes stays SciPy's own.
 
     Examples
     --------
@@ -153,7 +257,7 @@ class ArrayAPI:
         global _everywhere
         with _lock:
             if not _everywhere:
-                _names.enter()
+                _enter(sys._getframe(1))
                 _everywhere = True
 
     def uninstall(self) -> None:

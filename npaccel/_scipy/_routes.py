@@ -13,8 +13,10 @@ import torch
 
 from npaccel import _options
 from npaccel._scipy import _containers, _element_loops, _log
+from npaccel._scipy._callbacks import callback
 from npaccel._scipy._checks import OwnError
 from npaccel._scipy._delegation import delegated
+from npaccel._scipy._random_states import RandomStates, draws
 from npaccel._scipy._table import Row
 from npaccel.errors import NotCompiledError, PerformanceWarning, TransferError
 
@@ -51,7 +53,7 @@ def routed(row: Row) -> Callable[..., Any]:
 def _call(row: Row, args: Any, kwargs: Any, given: list[torch.Tensor]) -> Any:
     """Take the route of a call with tensors."""
     device = _containers.device_of(row.name, given)
-    width = _containers.Width(given, _default_float())
+    width = width_of(given, kwargs)
     if row.route == "refused":
         raise NotImplementedError(f"{row.name} can't be called with tensors: {row.reason}")
     if _options.current().disabled:
@@ -67,18 +69,33 @@ def _delegated(
     row: Row, args: Any, kwargs: Any, device: torch.device, width: _containers.Width
 ) -> Any:
     """Let SciPy compute on the tensors."""
+    before = _random_states(row, args, kwargs)
     try:
         found = delegated(row.scipy, _on_device(args, device), _on_device(kwargs, device))
     except TransferError:
         raise
     except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
+        before.restore()
         return _as_scipy_would(row, args, kwargs, device, width, _reason(error), error)
     _log.note(row.name, "delegated")
     return _containers.restored(found, device, width)
 
 
+def _random_states(row: Row, args: Any, kwargs: Any) -> RandomStates:
+    """Return the random states that an attempt may change."""
+    return RandomStates([*args, *kwargs.values()], is_drawing=draws(row.scipy))
+
+
+def width_of(given: list[torch.Tensor], kwargs: dict[str, Any]) -> _containers.Width:
+    """Return how wide the floats of a call's result are."""
+    return _containers.Width(given, _default_float(), kwargs)
+
+
 def _default_float() -> torch.dtype:
+    """Return the float that integers give: `default_float`, or torch's own where that is wider."""
     options = _options.of_scope(_options.current())
+    if torch.get_default_dtype() is torch.float64:
+        return torch.float64
     return torch.float32 if options.default_float == "float32" else torch.float64
 
 
@@ -106,6 +123,8 @@ def _native(
         return through_host(row, args, kwargs, device, width, why)
     for name in row.arrays:
         bound.arguments[name] = _as_array(bound.arguments[name], device)
+    target = _apart(bound, row.arrays)
+    before = _random_states(row, args, kwargs)
     try:
         found = _computed(row, bound)
     except TransferError:
@@ -113,9 +132,32 @@ def _native(
     except OwnError as known:
         raise known.error from None
     except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
+        before.restore()
         return _as_scipy_would(row, args, kwargs, device, width, _reason(error), error)
     _log.note(row.name, "native")
+    if target is not None and isinstance(found, torch.Tensor):
+        return target.copy_(found)
     return _containers.restored(found, device, width)
+
+
+def _apart(bound: inspect.BoundArguments, names: tuple[str, ...]) -> torch.Tensor | None:
+    """Let a result that would be written over an argument be a new array; return its target."""
+    for name in _OUTPUTS:
+        target = bound.arguments.get(name) if name in names else None
+        if not isinstance(target, torch.Tensor):
+            continue
+        others = [v for n, v in bound.arguments.items() if n != name]
+        if any(_share_memory(target, other) for other in _containers.tensors(others)):
+            bound.arguments[name] = torch.empty_like(target)
+            return target
+    return None
+
+
+def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one is other:
+        return True
+    places = [t.untyped_storage().data_ptr() for t in (one, other)]
+    return bool(places[0]) and places[0] == places[1]
 
 
 def _computed(row: Row, bound: inspect.BoundArguments) -> Any:
@@ -193,12 +235,15 @@ def _as_scipy_would(
     """Let SciPy raise its own error where it does; its answer is right where it doesn't."""
     if device.type == "meta":
         raise error
-    return through_host(row, args, kwargs, device, width, why)
+    return through_host(row, args, kwargs, device, width, why, after_failure=True)
 
 
 def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if isinstance(error, NotCompiledError) else f"{type(error).__name__}: {text}"
+    """Return why an attempt failed, in one line, without lines of npaccel's own code."""
+    if isinstance(error, NotCompiledError):
+        return "npaccel's own form of it can't be compiled for these arguments"
+    first = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {first}"
 
 
 @functools.cache
@@ -235,8 +280,13 @@ def through_host(
     device: torch.device,
     width: _containers.Width,
     why: str = "",
+    *,
+    after_failure: bool = False,
 ) -> Any:
     """Call SciPy with NumPy's arrays and give tensors back; say so where that copies.
+
+    Functions of the user get tensors where they can take them. After an attempt on tensors that
+    failed they get arrays first.
 
     Raises
     ------
@@ -255,7 +305,7 @@ def through_host(
 
     def host(value: Any) -> Any:
         if callable(value) and not isinstance(value, torch.Tensor):
-            return _containers.callback(value, device)
+            return callback(value, device, arrays=after_failure)
         array = _containers.to_host(value)
         narrow = row.wide and isinstance(array, np.ndarray) and array.dtype == np.float32
         return array.astype(np.float64) if narrow else array

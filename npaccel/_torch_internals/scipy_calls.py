@@ -23,6 +23,7 @@ from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import TensorVariable
 
+from npaccel._scipy._listing import own
 from npaccel._torch_internals.numpy_calls import emit, inlined, refuse
 from npaccel._torch_internals.numpy_operations import Operation
 from npaccel._torch_internals.numpy_state import active
@@ -52,6 +53,7 @@ def is_scipy(obj: Any) -> bool:
     """Whether an object is a function or a distribution of SciPy."""
     if "scipy" not in sys.modules:
         return False
+    obj = own(obj)
     if isinstance(obj, np.ufunc):
         return getattr(np, obj.__name__, None) is not obj and _name(obj) is not None
     module = getattr(obj, "__module__", None) or ""
@@ -77,6 +79,7 @@ def call_function(tx: Any, function: Any, args: list[Any], kwargs: dict[str, Any
     from npaccel._scipy import _table
 
     _table.load()
+    function = own(function)
     module = getattr(function, "__module__", None) or "scipy.special"
     name = f"{module}.{function.__name__}"
     return _call(tx, _table.row_of(function), name, args, kwargs)

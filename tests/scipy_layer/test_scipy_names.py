@@ -1,0 +1,139 @@
+"""Every public name of SciPy's modules is there, and takes tensors as SciPy's takes arrays."""
+
+import contextlib
+import importlib
+import pickle
+
+import numpy as np
+import pytest
+import scipy
+import torch
+from scipy_running import differences
+
+import npaccel
+import npaccel.scipy as nsp
+from npaccel._scipy import _containers, _listing
+from npaccel._scipy._patching import Replaced
+
+
+@pytest.mark.parametrize("module", ["cluster", *_listing.SUBMODULES])
+def test_every_public_name_is_there(module):
+    theirs = importlib.import_module(f"scipy.{module}")
+    ours = importlib.import_module(f"npaccel.scipy.{module}")
+    missing = [name for name in theirs.__all__ if not hasattr(ours, name)]
+    assert not missing
+    assert set(theirs.__all__) <= set(dir(ours))
+
+
+MODULES = """
+from scipy.interpolate import CubicSpline
+from scipy.linalg import inv as inverse
+from scipy.spatial import KDTree
+from scipy.stats import multivariate_normal, norm
+"""
+
+
+def test_names_that_were_imported_before_the_block():
+    """In the module, in a namespace that is none, and in a function, which is told."""
+    names: dict = {}
+    exec(MODULES, names)
+    before = dict(names)
+    exec(
+        "import npaccel, torch\n"
+        "x = torch.arange(5.0)\n"
+        "with npaccel.array_api():\n"
+        "    found = [inverse(torch.eye(2)), CubicSpline(x, x)(x), norm.cdf(x),\n"
+        "             KDTree(x[:, None]).query(x[:, None])[0], multivariate_normal.pdf(x)]\n",
+        names,
+    )
+    assert [type(one) for one in names["found"]] == [torch.Tensor] * 5
+    assert all(names[name] is before[name] for name in before if name != "__builtins__")
+
+
+def test_variables_of_a_function_are_told():
+    from scipy.linalg import inv as inverse
+
+    told = pytest.warns(UserWarning, match=r"inverse in test_variables.* stay SciPy's own")
+    with told, npaccel.array_api():
+        assert isinstance(inverse(torch.eye(2)), np.ndarray)
+    with pytest.raises(UserWarning), npaccel.array_api():  # warnings are errors
+        pass
+    assert isinstance(scipy.linalg.inv(np.eye(2)), np.ndarray)
+    assert not isinstance(scipy.linalg.inv, Replaced)
+
+
+X, Y = np.linspace(0, 2, 9), np.cos(np.linspace(0, 2, 9))
+GRID = np.arange(20.0).reshape(4, 5)
+POINTS = np.random.default_rng(3).normal(size=(30, 2))
+
+#: Classes and objects of SciPy, what they're made with, and what is asked of them.
+OBJECTS = {
+    "interpolate.CubicSpline": ((X, Y), lambda one, at: one(at)),
+    "interpolate.interp1d": ((X, Y), lambda one, at: one(at)),
+    "interpolate.BSpline": ((np.arange(9.0), Y[:5], 3), lambda one, at: one(at + 3)),
+    "interpolate.UnivariateSpline": ((X, Y), lambda one, at: one.derivative()(at)),
+    "interpolate.RegularGridInterpolator": (
+        ((np.arange(4.0), np.arange(5.0)), GRID),
+        lambda one, at: one([at, at]) if isinstance(at, float) else one((at, at)),
+    ),
+    "interpolate.RBFInterpolator": ((POINTS, POINTS[:, 0]), lambda one, at: one(at.reshape(-1, 2))),
+    "signal.ShortTimeFFT": ((np.hanning(8), 4, 1.0), lambda one, at: one.stft(at)),
+    "signal.StateSpace": (
+        (np.eye(2) * -1.0, np.ones((2, 1)), np.ones((1, 2)), np.zeros((1, 1))),
+        lambda one, at: ((one + one).A, -one.B, one.C),
+    ),
+    "spatial.KDTree": ((POINTS,), lambda one, at: one.query(at.reshape(-1, 2), 3)),
+    "spatial.cKDTree": ((POINTS,), lambda one, at: one.query(at.reshape(-1, 2))),
+    "spatial.ConvexHull": ((POINTS,), lambda one, at: (one.vertices, one.volume, one.points)),
+    "spatial.Delaunay": ((POINTS,), lambda one, at: one.find_simplex(at.reshape(-1, 2))),
+    "spatial.Voronoi": ((POINTS,), lambda one, at: one.vertices),
+    "stats.gaussian_kde": ((POINTS.T,), lambda one, at: (one(at.reshape(2, -1)), one.covariance)),
+    "stats.multivariate_normal": (
+        (np.zeros(2), np.eye(2) * 2),
+        lambda one, at: one.logpdf(at.reshape(-1, 2)),
+    ),
+    "stats.Covariance.from_diagonal": ((Y + 1,), lambda one, at: (one.covariance, one.rank)),
+}
+
+
+@pytest.mark.parametrize("in_block", [False, True], ids=["npaccel.scipy", "array_api"])
+@pytest.mark.parametrize("name", OBJECTS)
+def test_classes_and_objects(name, in_block):
+    given, ask = OBJECTS[name]
+    kind = _listing.find(name)
+    at = np.linspace(0.1, 1.9, 8)
+    expected = ask(kind(*given), at)
+    tensors = _containers.mapped(given, lambda v: _containers.to_device(v, torch.device("cpu")))
+    place = scipy if in_block else nsp
+    with npaccel.array_api() if in_block else contextlib.nullcontext():
+        for part in name.split("."):
+            place = getattr(place, part)
+        made = place(*tensors)
+        found = ask(made, torch.from_numpy(at))
+    assert not differences(expected, found, False, 1e6)
+    assert isinstance(made, type(kind(*given)))
+    again = pickle.loads(pickle.dumps(made))
+    assert not differences(expected, ask(again, torch.from_numpy(at)), False, 1e6)
+
+
+def test_classes_can_be_derived_from_in_the_block():
+    with npaccel.array_api():
+
+        class Own(scipy.interpolate.CubicSpline):
+            pass
+
+        assert issubclass(Own, scipy.interpolate.CubicSpline)
+        assert isinstance(Own(X, Y), scipy.interpolate.CubicSpline)
+        table = {scipy.linalg.inv: 1}
+    assert Own.__mro__[1] is scipy.interpolate.CubicSpline
+    assert table[scipy.linalg.inv] == 1
+
+
+def test_an_object_of_tensors_counts_as_one_among_arguments():
+    tree = nsp.spatial.KDTree(torch.from_numpy(POINTS))
+    other = nsp.spatial.KDTree(torch.from_numpy(POINTS[:4]))
+    wanted = scipy.spatial.KDTree(POINTS).query_ball_tree(scipy.spatial.KDTree(POINTS[:4]), 0.5)
+    assert tree.query_ball_tree(other, 0.5) == wanted
+    hull = nsp.spatial.Delaunay(torch.from_numpy(POINTS))
+    found = nsp.spatial.tsearch(hull, POINTS[:3])
+    assert isinstance(found, torch.Tensor)
