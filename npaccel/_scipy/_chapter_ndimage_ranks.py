@@ -146,13 +146,16 @@ def _ranked(
     origins = dict(zip(chosen, parts.each(origin, len(chosen)), strict=True))
     dtype = parts.dtype_of(output, x.dtype)
     if x.ndim == 1 and x.dtype.kind in "biu" and 0 < rank < count - 1:
-        cval = int(cval)
-    x = order.comparable(x, [mode], cval)
+        x = order.comparable(x, [mode], int(cval))
+        border = order.value_of(x, int(cval))
+    else:
+        x = order.orderable(x)
+        border = order.cast(cval, x.dtype)
     grown = x
     for axis, size in enumerate(shape):
         before = parts.before_of(size, origins.get(axis, 0))
         after = size - 1 - before
-        grown = parts.extended(grown, axis, before, after, mode, order.value_of(x, cval))
+        grown = parts.extended(grown, axis, before, after, mode, border)
     values = [parts.window(grown, place, x.shape) for place in places]
     if min(rank + 1, count - rank) * count > _EXCHANGED**2 // 2 + _EXCHANGED:
         return parts.finished(np.sort(np.stack(values), axis=0)[rank], dtype, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -60,12 +61,21 @@ def vectorized_filter(
             x = spline.extended(x, axis, before, after, kind, 0.0 if cval is None else cval)
     for i, length in enumerate(sizes):
         x = x.unfold(input.ndim - count + i, length, 1)
+    _check_memory(batch_memory, x)
     found = _called(function, x, footprint, count)
     if isinstance(output, torch.Tensor):
         target = output.movedim(chosen, list(range(-count, 0)))
         target.copy_(found)
         found = target
     return found.movedim(list(range(-count, 0)), chosen)
+
+
+def _check_memory(allowed: Any, windows: torch.Tensor) -> None:
+    """Raise ValueError where SciPy does: a view takes no memory, but a function may copy it."""
+    if isinstance(allowed, complex) or not allowed > 0:
+        raise ValueError("`batch_memory` must be positive number.")
+    if math.prod(windows.shape[1:]) * windows.dtype.itemsize > allowed:
+        raise ValueError("`batch_memory` is insufficient for minimum chunk size.")
 
 
 def _tuple(value: Any, count: int) -> list[int]:

@@ -27,6 +27,8 @@ class Computed:
     _name = ""
     _device = torch.device("cpu")
     _narrow = False
+    #: Attributes that methods of SciPy's object may change.
+    _changing: tuple[str, ...] = ()
 
     def named(
         self, kind: Any, name: str, device: torch.device, width: _containers.Width
@@ -71,7 +73,7 @@ class Computed:
             raise AttributeError(name)
         found = getattr(self.on_host(), name)
         if callable(found):
-            return functools.partial(self._through_host, name)
+            return functools.partial(self._in_scipy, name)
         return _containers.restored(found, self._device, self._width())
 
     def stand_in(self) -> Tensor:
@@ -81,11 +83,19 @@ class Computed:
     def _width(self) -> _containers.Width:
         return _containers.Width([], torch.float32 if self._narrow else torch.float64)
 
-    def _through_host(self, method: str, *args: Any, **kwargs: Any) -> Any:
+    def _in_scipy(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of SciPy's object, and keep what it has changed there."""
+        theirs = self.on_host()
+        found = self._through_host(method, *args, theirs=theirs, **kwargs)
+        for name in self._changing:
+            setattr(self, name, _containers.to_device(getattr(theirs, name), self._device))
+        return found
+
+    def _through_host(self, method: str, *args: Any, theirs: Any = None, **kwargs: Any) -> Any:
         from npaccel._scipy import _objects
 
         name = f"{self._name}.{method}"
-        function = getattr(self.on_host(), method)
+        function = getattr(self.on_host() if theirs is None else theirs, method)
         return _objects.hosted(name, function, args, kwargs, self._device, self._width())
 
     def __reduce__(self) -> Any:
@@ -120,6 +130,8 @@ class Piecewise(Computed):
     axis : int
         Where the values' axis is in results.
     """
+
+    _changing = ("c", "x")
 
     def __init__(self, c: Tensor, x: Tensor, extrapolate: Any, axis: int) -> None:
         self.c, self.x, self.extrapolate, self.axis = c, x, extrapolate, axis
@@ -287,6 +299,8 @@ class Spline(Computed):
     axis : int
         Where the values' axis is in results.
     """
+
+    _changing = ("t", "c")
 
     def __init__(self, t: Tensor, c: Tensor, k: int, extrapolate: Any, axis: int) -> None:
         self.t, self.c, self.k, self.extrapolate, self.axis = t, c, k, extrapolate, axis

@@ -11,11 +11,17 @@ import torch
 from npaccel._scipy import _parts_ndimage as parts
 
 
-def comparable(x: Any, modes: Sequence[str], cval: Any) -> Any:
-    """Return numbers to compare: floats where the border's value isn't one of x's integers."""
+def orderable(x: Any) -> Any:
+    """Return numbers that have an order; a bool is a byte."""
     x = parts.given(x)
     if x.dtype.kind not in "iuf" or x.dtype == np.float16:
         raise TypeError(f"array type {x.dtype} not supported")
+    return x
+
+
+def comparable(x: Any, modes: Sequence[str], cval: Any) -> Any:
+    """Return numbers to compare: floats where the border's value isn't one of x's integers."""
+    x = orderable(x)
     bordered = any(parts.MODES[mode] == "constant" for mode in modes)
     if x.dtype.kind == "f" or not bordered:
         return x
@@ -51,9 +57,7 @@ def block(
     The first place is taken as it is and others where they are better, so that a NaN is what it is
     in SciPy. The first sum with a height is a float, the others wrap around in x's dtype.
     """
-    x = parts.given(x)
-    if x.dtype.kind not in "iuf" or x.dtype == np.float16:
-        raise TypeError(f"array type {x.dtype} not supported")
+    x = orderable(x)
     shape = footprint.shape if structure is None else structure.shape
     if len(shape) != x.ndim or 0 in shape:
         raise RuntimeError("footprint.ndim must match the number of axes")
@@ -61,7 +65,7 @@ def block(
     for axis in range(x.ndim):
         before = parts.before_of(shape[axis], origins[axis])
         after = shape[axis] - 1 - before
-        grown = parts.extended(grown, axis, before, after, mode, _cast(cval, x.dtype))
+        grown = parts.extended(grown, axis, before, after, mode, cast(cval, x.dtype))
     used = None if footprint is None else footprint.astype(np.bool_)
     if structure is None:
         return _extremes(grown, used, shape, x.shape, largest)
@@ -126,7 +130,7 @@ def _best(windows: Any, shape: Any, largest: bool) -> Any:
     return np.max(windows, axis=axes) if largest else np.min(windows, axis=axes)
 
 
-def _cast(cval: Any, dtype: Any) -> Any:
+def cast(cval: Any, dtype: Any) -> Any:
     """Return the border's value as C casts it."""
     if dtype.kind == "f":
         return cval
