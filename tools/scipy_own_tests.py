@@ -34,7 +34,7 @@ WAYS = ("bare", "npaccel")
 Outcomes = dict[str, list[str]]
 
 
-def modules(wanted: tuple[str, ...], all_tests: bool) -> list[str]:
+def modules(wanted: tuple[str, ...], tests: str) -> list[str]:
     """Return the files of tests of the submodules, relative to where SciPy is installed."""
     found = []
     for path in sorted((SITE / "scipy").rglob("test_*.py")):
@@ -44,14 +44,12 @@ def modules(wanted: tuple[str, ...], all_tests: bool) -> list[str]:
             dotted.removeprefix("scipy.") == one or dotted.startswith(f"scipy.{one}.")
             for one in wanted
         )
-        if chosen and (all_tests or "xp" in path.read_text(encoding="utf-8")):
+        if chosen and (tests != "tensors" or "xp" in path.read_text(encoding="utf-8")):
             found.append(name)
     return found
 
 
-def run_module(
-    module: str, way: str, seconds: float, backend: str, all_tests: bool
-) -> dict[str, Any]:
+def run_module(module: str, way: str, seconds: float, backend: str, chosen: str) -> dict[str, Any]:
     """Run a file of tests in a process of its own; return what came of it."""
     with tempfile.TemporaryDirectory() as folder:
         lines, settings = Path(folder, "outcomes"), Path(folder, "pytest.ini")
@@ -59,8 +57,7 @@ def run_module(
         settings.write_text("[pytest]\nfilterwarnings =\n    error\n    always::UserWarning\n")
         command = [sys.executable, "-m", "pytest", "-q", "-c", str(settings), f"--rootdir={SITE}"]
         command += ["-p", "no:cacheprovider", "-p", "no:npaccel", "-p", "scipy_own_tests_plugin"]
-        command += ["--timeout=90", "--tb=short", "-W", "default", str(SITE / module)]
-        command += [] if all_tests else ["-m", "array_api_backends"]
+        command += ["--timeout=90", "--tb=short", "-W", "default", str(SITE / module), "-m", chosen]
         environment = {
             **os.environ,
             "SCIPY_ARRAY_API": '["torch"]',
@@ -155,7 +152,14 @@ RESULTS = click.option(
 @click.option("--backend", default="eager", show_default=True, help="npaccel's option.")
 @click.option("--again", type=click.Choice([*WAYS, "both"]), help="Run what has results, too.")
 @click.option("--failed", is_flag=True, help="Only modules with tests that only we fail.")
-@click.option("--all-tests", is_flag=True, help="Tests that take no tensors as well.")
+@click.option(
+    "--tests",
+    type=click.Choice(["tensors", "arrays", "all"]),
+    default="all",
+    show_default=True,
+    help="Those that SciPy has for several libraries, the others, or both.",
+)
+@click.option("--slow", is_flag=True, help="What SciPy marks as slow, too.")
 def run(
     submodules: tuple[str, ...],
     results: Path,
@@ -163,18 +167,21 @@ def run(
     backend: str,
     again: str | None,
     failed: bool,
-    all_tests: bool,
+    tests: str,
+    slow: bool,
 ) -> None:
     """Run the tests of submodules, as in ``fft`` or ``signal.windows``; all by default."""
     results.parent.mkdir(parents=True, exist_ok=True)
-    for module in modules(submodules, all_tests):
+    marks = {"tensors": "array_api_backends", "arrays": "not array_api_backends", "all": ""}[tests]
+    chosen = " and ".join(part for part in (marks, "" if slow else "not slow") if part)
+    for module in modules(submodules, tests):
         known = read(results).get(module, {})
         if failed and not (len(known) == len(WAYS) and only_ours(known)):
             continue
         for way in WAYS:
             if way in known and again not in (way, "both"):
                 continue
-            known[way] = run_module(module, way, seconds, backend, all_tests)
+            known[way] = run_module(module, way, seconds, backend, chosen)
             click.echo(f"{module} {way}: {totals(known, way)}, {known[way]['seconds']:g} s")
             # Another run may have written meanwhile.
             found = read(results)

@@ -262,10 +262,11 @@ def _delegated_again(data: bytes, name: str, device: torch.device, width: _conta
 
 
 def _around(
-    kind: type[_Around], inner: Any, name: str, device: torch.device, width: _containers.Width
+    kind: Any, inner: Any, name: str, device: torch.device, width: _containers.Width
 ) -> Any:
     """Return SciPy's object in one of ours, with the operators that it has."""
-    return _with_operators(kind, type(inner))(inner, name, device, width)
+    of: Any = type(inner)
+    return _with_operators(kind, of)(inner, name, device, width)
 
 
 #: What Python looks for in the class.

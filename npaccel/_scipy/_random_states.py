@@ -109,7 +109,8 @@ def _way_back(value: Any) -> Callable[[], None]:
 def _of_bits(bits: np.random.BitGenerator) -> Callable[[], None]:
     """Keep the state, and how often it was asked for children."""
     kept = copy.deepcopy(bits.__reduce__()[2])
-    return lambda: bits.__setstate__(kept)
+    put: Any = bits.__setstate__  # type: ignore[attr-defined]
+    return lambda: put(kept)
 
 
 def _of_legacy(owner: Any) -> Callable[[], None]:

@@ -7,7 +7,10 @@ import pkgutil
 from pathlib import Path
 
 import pytest
-from scipy_running import both, differences, tolerance
+import scipy
+import torch
+from scipy_arrays import arrays
+from scipy_running import both, differences, outcome, tolerance
 
 import npaccel
 from npaccel._scipy import _parts_distribution_tails, _parts_special_quantiles, _table
@@ -71,6 +74,23 @@ def compare(name, arguments, dtype):
 def test_results_on_inductor(name, arguments):
     with npaccel.options(backend="inductor"):
         compare(name, arguments, "float64")
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize(("name", "arguments"), cases("CALLS", most=1))
+def test_scipys_own_names_take_the_same_way(name, arguments):
+    """In the block: npaccel's own code doesn't find itself under SciPy's names there."""
+    npaccel.scipy.clear_report()
+    expected, actual = both(name, arguments, "float64")
+    routes = {calls.route for calls in npaccel.scipy.report()}
+    npaccel.scipy.clear_report()
+    given = {key: torch.from_numpy(value) for key, value in arrays("float64").items()}
+    with npaccel.options(default_float="float64"), npaccel.array_api():
+        actual = outcome(scipy, name, arguments, {**given, "xp": torch})
+    if actual.error is not None:
+        raise actual.error
+    assert not differences(expected.value, actual.value, False, tolerance(name))
+    assert routes <= {calls.route for calls in npaccel.scipy.report()}
 
 
 @pytest.mark.parametrize(("name", "arguments"), cases("ERRORS", most=1))

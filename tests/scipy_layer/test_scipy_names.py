@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy
 import torch
+from scipy.special import expit
 from scipy_running import differences
 
 import npaccel
@@ -137,3 +138,17 @@ def test_an_object_of_tensors_counts_as_one_among_arguments():
     hull = nsp.spatial.Delaunay(torch.from_numpy(POINTS))
     found = nsp.spatial.tsearch(hull, POINTS[:3])
     assert isinstance(found, torch.Tensor)
+
+
+def test_jitted_functions_find_scipys_names_in_the_block():
+    @npaccel.jit(backend="eager", strict=True)
+    def f(x):
+        return expit(x) + scipy.special.entr(x)
+
+    x = np.linspace(0.1, 1, 5)
+    wanted = f(x)
+    for _ in range(3):
+        with npaccel.array_api():
+            np.testing.assert_array_equal(f(x), wanted)
+        np.testing.assert_array_equal(f(x), wanted)
+    assert len(f.report().graphs) == 2
