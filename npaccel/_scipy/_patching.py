@@ -100,9 +100,18 @@ def _loaded(module: str, name: str) -> Any:
 
 
 def _replace() -> None:
+    for namespace, name, original in _public_names():
+        if namespace.get(name) is original:
+            _put(namespace, name)
+
+
+@functools.cache
+def _public_names() -> list[tuple[dict[str, Any], str, Any]]:
+    """Return SciPy's namespaces, names and objects that are replaced; make what stands for them."""
     from npaccel._scipy import _distributions, _objects, _table
 
     _table.load()
+    found = []
     for module in _listing.SUBMODULES:
         public = importlib.import_module(f"scipy.{module}")
         for name in public.__all__:
@@ -111,7 +120,8 @@ def _replace() -> None:
             if wanted or _objects.is_offered(original):
                 if id(original) not in _replaced:
                     _replaced[id(original)] = Replaced(original, module, name)
-                _put(vars(public), name)
+                found.append((vars(public), name, original))
+    return found
 
 
 def _put(namespace: dict[str, Any], name: str) -> None:
@@ -179,15 +189,23 @@ def _stands(value: Any) -> bool:
 
 
 def _users_namespaces() -> Iterator[dict[str, Any]]:
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] not in LIBRARIES - {"__main__"} and _is_users(module):
+    for name in sys.modules.keys() - _libraries:
+        module = sys.modules.get(name)
+        if _is_users(name, module):
             yield vars(module)
+        else:
+            _libraries.add(name)
 
 
-def _is_users(module: Any) -> bool:
+#: Names of modules that were found not to be the user's.
+_libraries: set[str] = set()
+
+
+def _is_users(name: str, module: Any) -> bool:
+    if name.partition(".")[0] in LIBRARIES - {"__main__"} or not isinstance(module, ModuleType):
+        return False
     file = getattr(module, "__file__", None)
-    installed = isinstance(file, str) and ("site-packages" in file or "dist-packages" in file)
-    return isinstance(module, ModuleType) and not installed
+    return not (isinstance(file, str) and ("site-packages" in file or "dist-packages" in file))
 
 
 _names = WhileUsed(_replace, _put_back)
