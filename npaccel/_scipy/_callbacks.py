@@ -33,6 +33,8 @@ class Callback:
         self.__wrapped__ = function  # SciPy looks at its parameters.
         self._device = device
         self._arrays = arrays
+        #: Whether there was a call that it could take in neither form.
+        self.takes_neither = False
         self._before: RandomStates | None = RandomStates([function])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -68,6 +70,7 @@ class Callback:
             return self._given(args, kwargs)
         except _UNSUITED as other:
             self._arrays = not self._arrays
+            self.takes_neither = True
             is_vague = isinstance(error, TypeError | AttributeError)
             raise (other if is_vague and type(other) is not type(error) else error) from None
 

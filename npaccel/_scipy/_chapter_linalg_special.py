@@ -8,7 +8,7 @@ import torch
 
 from npaccel._numpy._decompositions import conjugate, prepared
 from npaccel._scipy import _checks
-from npaccel._scipy._parts_arguments import free_for_scipy, on_a_cpu
+from npaccel._scipy._parts_arguments import common_dtype, free_for_scipy, on_a_cpu
 from npaccel._scipy._parts_linalg import (
     at_least_1d,
     broadcast_shapes,
@@ -80,7 +80,7 @@ def leslie(f: Any, s: Any) -> Any:
     check_stack(f, s, core=1)
     if s.shape[-1] == 0 or f.shape[-1] != s.shape[-1] + 1:
         raise ValueError("s must be one shorter than f")
-    dtype = torch.result_type(f, s)
+    dtype = common_dtype(f, s)
     batch = broadcast_shapes(f.shape[:-1], s.shape[:-1])
     below = torch.diag_embed(s.to(dtype), -1)
     return torch.cat(

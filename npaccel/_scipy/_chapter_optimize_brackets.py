@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy._checks import OwnError
+from npaccel._scipy._parts_arguments import common_dtype
 from npaccel._scipy._parts_objectives import read
 from npaccel._scipy._table import on_tensors
 
@@ -34,8 +35,9 @@ def _start(f: Any, a: Any, b: Any, args: Any) -> tuple[Tensor, Tensor, Tensor, T
         If some have the same sign, or one is NaN.
     """
     a, b = torch.broadcast_tensors(*(torch.as_tensor(end) for end in (a, b)))
-    dtype = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)
-    dtype = dtype if a.is_floating_point() or b.is_floating_point() else torch.float64
+    dtype = common_dtype(a, b)
+    is_float = dtype.is_floating_point
+    dtype = torch.promote_types(dtype, torch.float32) if is_float else torch.float64
     a, b = a.to(dtype), b.to(dtype)
     values = [_value(f, end, args) for end in (a, b)]
     same = torch.signbit(values[0]) == torch.signbit(values[1])

@@ -10,7 +10,7 @@ import torch
 
 from npaccel._scipy import _parts_ndimage_linear as linear
 from npaccel._scipy import _parts_signal as parts
-from npaccel._scipy._parts_arguments import free_for_scipy
+from npaccel._scipy._parts_arguments import common_dtype, free_for_scipy
 from npaccel._scipy._table import in_numpy, on_tensors, through_host
 
 through_host("signal.correlation_lags", "takes no arrays", takes_arrays=False)
@@ -47,7 +47,7 @@ def _hosted(bound: dict[str, Any]) -> str:
 def _two(in1: Any, in2: Any) -> tuple[Any, Any, torch.dtype]:
     """Return both in one dtype, booleans as integers, and the result's dtype."""
     x, w = parts.tensors(in1, in2)
-    dtype = torch.promote_types(x.dtype, w.dtype)
+    dtype = common_dtype(x, w)
     work = torch.int32 if dtype is torch.bool else dtype
     return x.to(work), w.to(work), dtype
 
@@ -115,7 +115,8 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """Convolve along axes by Fourier transforms."""
     x, w = parts.floats(in1, in2)
-    if x.ndim == w.ndim == 0:
+    if x.ndim == w.ndim == 0:  # a product, of integers too
+        x, w = parts.tensors(in1, in2)
         return x * w
     if x.ndim == w.ndim and not (x.numel() and w.numel()):
         return x.new_zeros(0)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _checks
-from npaccel._scipy._parts_arguments import as_float, free_for_scipy
+from npaccel._scipy._parts_arguments import as_float, common_dtype, free_for_scipy
 from npaccel._scipy._parts_samples import result
 from npaccel._scipy._table import on_tensors
 
@@ -202,7 +202,7 @@ def binned_statistic_2d(
     if isinstance(bins, int) or len(bins) > 2:
         bins = [bins, bins]
     each = _each(bins, 2)
-    sample = torch.stack([x.to(torch.promote_types(x.dtype, y.dtype)), y.to(x.dtype)], dim=1)
+    sample = torch.stack([one.to(common_dtype(x, y)) for one in (x, y)], dim=1)
     found, edges, numbers, _ = _binned(sample, values, statistic, each, range)
     number = torch.stack(numbers[1:]) if expand_binnumbers else numbers[0]
     return result("BinnedStatistic2dResult")(found, *edges, number)

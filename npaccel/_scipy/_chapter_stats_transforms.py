@@ -9,7 +9,7 @@ import torch
 
 from npaccel._scipy import _checks
 from npaccel._scipy._listing import scipy_since
-from npaccel._scipy._parts_arguments import as_float, on_a_cpu
+from npaccel._scipy._parts_arguments import as_float, common_dtype, on_a_cpu
 from npaccel._scipy._parts_samples import SORTS_LESS, floats, hosted, result
 from npaccel._scipy._parts_sorting import in_order
 from npaccel._scipy._table import on_tensors, through_host
@@ -188,7 +188,7 @@ def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = 
     n = a.shape[0]
     if not isinstance(score, torch.Tensor):
         score = as_float(score, torch.float64, a.device)
-    both = torch.promote_types(a.dtype, score.dtype)
+    both = common_dtype(a, score)
     ordered, score = in_order(a.to(both)), score.to(both).contiguous()
     below = torch.searchsorted(ordered, score, right=False)
     at_most = torch.searchsorted(ordered, score, right=True)

@@ -105,6 +105,12 @@ def _known(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return value.astype(np.complex128) if value.dtype.char == "G" else value
 
 
+def _is_long(tensor: torch.Tensor) -> bool:
+    dtype = tensor.dtype
+    integers = not (dtype.is_floating_point or dtype.is_complex)
+    return integers and dtype.itemsize >= torch.float32.itemsize
+
+
 def _is_wide(dtype: Any) -> bool:
     """Whether a value names a dtype of 64 bits."""
     if isinstance(dtype, torch.dtype):
@@ -125,7 +131,7 @@ class Width:
     given : list of torch.Tensor
         The tensors of the call.
     default : torch.dtype
-        For calls without any float among them.
+        For calls without any float among them; float64 also where NumPy adds in 64 bits.
     asked : dict
         Keyword arguments: `dtype` and `output` may name a width.
 
@@ -146,6 +152,8 @@ class Width:
         self.narrow = not any(dtype in wide for dtype in floats)
         if not floats:
             self.narrow = default is torch.float32
+        elif default is torch.float64:  # NumPy adds integers and floats of 32 bits in 64.
+            self.narrow = self.narrow and not any(map(_is_long, given))
         if self.narrow and any(_is_wide(asked.get(name)) for name in ("dtype", "output")):
             self.narrow = False
 

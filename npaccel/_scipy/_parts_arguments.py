@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
+from npaccel._numpy._dtypes import to_numpy, to_torch
 from npaccel._scipy import _containers
 
 
@@ -15,6 +17,11 @@ def as_float(value: Any, dtype: torch.dtype, device: torch.device) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(device=device, dtype=dtype)
     return torch.as_tensor(value, dtype=dtype, device=device)
+
+
+def common_dtype(*values: torch.Tensor) -> torch.dtype:
+    """Return the dtype that NumPy computes in: of int64 and float32 it is float64."""
+    return to_torch(np.result_type(*(to_numpy(value.dtype) for value in values)))
 
 
 def on_a_cpu(

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._scipy._checks import is_near
+from npaccel._scipy._parts_arguments import common_dtype
 
 #: Tensors.
 Tensor = Any
@@ -40,12 +41,9 @@ def tensors(*values: Any) -> list[Tensor]:
 def floats(*values: Any) -> list[Tensor]:
     """Return values as tensors of one float or complex dtype; of integers it is float64."""
     found = tensors(*values)
-    dtype = found[0].dtype
-    for one in found[1:]:
-        dtype = torch.promote_types(dtype, one.dtype)
-    if dtype.is_complex or dtype.is_floating_point:
-        return [one.to(dtype) for one in found]
-    return [one.to(torch.float64) for one in found]
+    dtype = common_dtype(*found)
+    dtype = dtype if dtype.is_complex or dtype.is_floating_point else torch.float64
+    return [one.to(dtype) for one in found]
 
 
 def axis_of(axis: int, rank: int) -> int:

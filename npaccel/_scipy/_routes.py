@@ -235,7 +235,7 @@ def _as_scipy_would(
     """Let SciPy raise its own error where it does; its answer is right where it doesn't."""
     if device.type == "meta":
         raise error
-    return through_host(row, args, kwargs, device, width, why, after_failure=True)
+    return through_host(row, args, kwargs, device, width, why, attempt=error)
 
 
 def _reason(error: Exception) -> str:
@@ -281,12 +281,12 @@ def through_host(
     width: _containers.Width,
     why: str = "",
     *,
-    after_failure: bool = False,
+    attempt: Exception | None = None,
 ) -> Any:
     """Call SciPy with NumPy's arrays and give tensors back; say so where that copies.
 
-    Functions of the user get tensors where they can take them. After an attempt on tensors that
-    failed they get arrays first.
+    Functions of the user's get tensors where they can take them. After an attempt on tensors that
+    failed they get arrays first; where they take neither, the attempt's error says more.
 
     Raises
     ------
@@ -303,18 +303,26 @@ def through_host(
     if device.type != "cpu":
         _tell(row, device, reason)
 
+    callbacks: list[Any] = []
+
     def host(value: Any) -> Any:
         if callable(value) and not isinstance(value, torch.Tensor):
-            return callback(value, device, arrays=after_failure)
+            callbacks.append(callback(value, device, arrays=attempt is not None))
+            return callbacks[-1]
         array = _containers.to_host(value)
         narrow = row.wide and isinstance(array, np.ndarray) and array.dtype == np.float32
         return array.astype(np.float64) if narrow else array
 
     on_host = _containers.mapped(args, host), _containers.mapped(kwargs, host)
-    if _element_loops.is_by_element(row):
-        result = _element_loops.in_scipy(row.scipy, *on_host)
-    else:
-        result = row.scipy(*on_host[0], **on_host[1])
+    try:
+        if _element_loops.is_by_element(row):
+            result = _element_loops.in_scipy(row.scipy, *on_host)
+        else:
+            result = row.scipy(*on_host[0], **on_host[1])
+    except Exception:
+        if attempt is not None and any(getattr(one, "takes_neither", False) for one in callbacks):
+            raise attempt from None
+        raise
     target = next((kwargs[n] for n in _OUTPUTS if isinstance(kwargs.get(n), torch.Tensor)), None)
     back = _containers.restored(result, device, width)
     moved = [*sources, *_containers.tensors(back)] if device.type != "cpu" else []

@@ -1,5 +1,6 @@
 """Containers, devices, widths and counts of `npaccel.scipy`, and SciPy's own names."""
 
+import functools
 import pickle
 import textwrap
 import threading
@@ -15,6 +16,7 @@ import scipy.special
 import scipy.stats
 import torch
 from click.testing import CliRunner
+from scipy_running import differences
 
 import npaccel
 import npaccel.scipy as nsp
@@ -62,6 +64,50 @@ def test_integers_give_the_default_float():
     assert nsp.special.gammaln(x).dtype == torch.float32
     with npaccel.options(default_float="float64", backend="eager"):
         assert nsp.special.gammaln(x).dtype == torch.float64
+
+
+def test_integers_give_torchs_default_where_that_is_wider():
+    program = """
+        import torch, npaccel, npaccel.scipy as nsp
+        torch.set_default_dtype(torch.float64)
+        with npaccel.options(backend="eager"):
+            x = torch.arange(1, 5)
+            found = [nsp.special.gammaln(x), nsp.stats.zscore(x), nsp.linalg.ldl(x.outer(x))[0]]
+        answer(dtypes=[str(one.dtype) for one in found])
+    """
+    found = children.run_prepared(textwrap.dedent(program))
+    assert found == {"dtypes": ["torch.float64"] * 3}
+
+
+MIXED = {
+    "signal.convolve": lambda f, a, b: f(a, b[:5]),
+    "signal.upfirdn": lambda f, a, b: f(a[:5], b, 2),
+    "signal.lfilter": lambda f, a, b: f(a[:2] + 1, b[:1], b),
+    "special.betaln": lambda f, a, b: f(a, b),
+    "special.bdtr": lambda f, a, b: f(b * 3, a, b),
+    "stats.percentileofscore": lambda f, a, b: f(a, b),
+    "stats.binned_statistic_2d": lambda f, a, b: f(a, b, b, "mean", 3),
+    "stats.pearsonr": lambda f, a, b: f(a, b),
+    "linalg.leslie": lambda f, a, b: f(a, b[:-1]),
+    "linalg.solve": lambda f, a, b: f(a[:4].reshape(2, 2) + 1, b[:2]),
+    "spatial.distance.euclidean": lambda f, a, b: f(a, b),
+}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("name", MIXED)
+def test_integers_and_narrow_floats_together(name, swapped):
+    """They have 64 bits in NumPy: so have results, unless `default_float` is float32."""
+    rng = np.random.default_rng(8)
+    arrays = [rng.integers(1, 9, 12), rng.uniform(0.2, 0.9, 12).astype(np.float32)]
+    arrays = arrays[::-1] if swapped and name != "special.bdtr" else arrays
+    call, function = MIXED[name], _listing.find(name)
+    wanted = call(function, *arrays)
+    ours = functools.reduce(getattr, name.split("."), nsp)
+    for default in ("float64", "float32"):
+        with npaccel.options(backend="eager", default_float=default):
+            found = call(ours, *map(torch.from_numpy, arrays))
+        assert not differences(wanted, found, default == "float32", 1e3)
 
 
 def test_results_keep_their_class():
