@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _containers
-from npaccel._scipy._parts_interpolators import Computed, Piecewise, Spline
+from npaccel._scipy._parts_computed import Computed
+from npaccel._scipy._parts_interpolators import Piecewise, Spline
 
 _FROM = "scipy.interpolate"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import itertools
 import math
 from typing import Any
@@ -15,106 +13,7 @@ from npaccel._scipy import _parts_bsplines as bsplines
 from npaccel._scipy import _parts_piecewise as pieces
 from npaccel._scipy._checks import readable
 from npaccel._scipy._parts_arguments import as_float, free_for_scipy
-
-#: Tensors.
-Tensor = Any
-
-
-class Computed:
-    """What all of them have: SciPy's class and name, a device, and a width of results."""
-
-    _kind: Any = None
-    _name = ""
-    _device = torch.device("cpu")
-    _narrow = False
-    #: Attributes that methods of SciPy's object may change.
-    _changing: tuple[str, ...] = ()
-
-    def named(
-        self, kind: Any, name: str, device: torch.device, width: _containers.Width
-    ) -> Computed:
-        """Return the object itself, told what it passes for."""
-        self._kind, self._name, self._device, self._narrow = kind, name, device, width.narrow
-        return self
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        """It passes for SciPy's."""
-        return type(self) if self._kind is None else self._kind
-
-    def _like(self, other: Computed) -> Computed:
-        other._kind, other._name = self._kind, self._name
-        other._device, other._narrow = self._device, self._narrow
-        return other
-
-    def _places(self, x: Any) -> tuple[Tensor, tuple[int, ...], bool]:
-        """Values as a vector of float64, their shape, and whether results are of 32 bits."""
-        x = _containers.to_device(x, self._device)
-        wide = isinstance(x, torch.Tensor) and x.dtype is torch.float64
-        x = as_float(x, torch.float64, self._device)
-        return x.reshape(-1), tuple(x.shape), self._narrow and not wide
-
-    def _given(self, found: Tensor, shape: tuple[int, ...], axis: int, narrow: bool) -> Tensor:
-        """Results in the shape of the values, which takes the place of the axis."""
-        found = found.reshape(shape + tuple(found.shape[1:]))
-        order = list(range(found.ndim))
-        n = len(shape)
-        found = found.permute(order[n : n + axis] + order[:n] + order[n + axis :])
-        _log.note(self._name, "native")
-        return _narrowed(found) if narrow else found
-
-    def on_host(self) -> Any:
-        """SciPy's object of arrays."""
-        raise NotImplementedError
-
-    def __getattr__(self, name: str) -> Any:
-        """What only SciPy's object has is asked of it, on the host."""
-        if name.startswith("__") or not self.__dict__:
-            raise AttributeError(name)
-        found = getattr(self.on_host(), name)
-        if callable(found):
-            return functools.partial(self._in_scipy, name)
-        return _containers.restored(found, self._device, self._width())
-
-    def stand_in(self) -> Tensor:
-        """An empty tensor of its device and width."""
-        return self._width().stand_in(self._device)
-
-    def _width(self) -> _containers.Width:
-        return _containers.Width([], torch.float32 if self._narrow else torch.float64)
-
-    def _in_scipy(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of SciPy's object, and keep what it has changed there."""
-        theirs = self.on_host()
-        found = self._through_host(method, *args, theirs=theirs, **kwargs)
-        for name in self._changing:
-            setattr(self, name, _containers.to_device(getattr(theirs, name), self._device))
-        return found
-
-    def _through_host(self, method: str, *args: Any, theirs: Any = None, **kwargs: Any) -> Any:
-        from npaccel._scipy import _objects
-
-        name = f"{self._name}.{method}"
-        function = getattr(self.on_host() if theirs is None else theirs, method)
-        return _objects.hosted(name, function, args, kwargs, self._device, self._width())
-
-    def __reduce__(self) -> Any:
-        return _again, (type(self), self.__dict__)
-
-
-def _again(kind: Any, state: dict[str, Any]) -> Any:
-    found = object.__new__(kind)
-    found.__dict__.update(state)
-    return found
-
-
-def _narrowed(found: Tensor) -> Tensor:
-    return found.to(torch.complex64 if found.is_complex() else torch.float32)
-
-
-def _scipys(name: str) -> Any:
-    return getattr(importlib.import_module("scipy.interpolate"), name)
-
+from npaccel._scipy._parts_computed import Computed, Tensor, narrowed, scipys
 
 # -- Piecewise polynomials --------------------------------------------------------------------
 
@@ -172,7 +71,7 @@ class Piecewise(Computed):
             ends = pieces.evaluated(c, self.x, torch.stack([low, high]), extrapolate)
             found = ends[1] - ends[0]
         _log.note(f"{self._name}.integrate", "native")
-        return _narrowed(found) if self._narrow else found
+        return narrowed(found) if self._narrow else found
 
     def _integral_of_periods(self, c: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """Whole periods, and what is left at both ends."""
@@ -187,15 +86,7 @@ class Piecewise(Computed):
     def on_host(self) -> Any:
         """SciPy's object of arrays."""
         c, x = _containers.to_host(self.c), _containers.to_host(self.x)
-        return _scipys("PPoly").construct_fast(c, x, self.extrapolate, self.axis)
-
-    def roots(self, discontinuity: bool = True, extrapolate: Any = None) -> Any:
-        """Where it's 0, as many as there are: SciPy looks for them."""
-        return self._through_host("roots", discontinuity, extrapolate)
-
-    def solve(self, y: Any = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
-        """Where it's a number, as many as there are: SciPy looks for them."""
-        return self._through_host("solve", y, discontinuity, extrapolate)
+        return scipys("PPoly").construct_fast(c, x, self.extrapolate, self.axis)
 
 
 def _extrapolates(extrapolate: Any, default: Any) -> Any:
@@ -351,7 +242,7 @@ class Spline(Computed):
     def on_host(self) -> Any:
         """SciPy's object of arrays."""
         t, c = _containers.to_host(self.t), _containers.to_host(self.c)
-        return _scipys("BSpline").construct_fast(t, c, self.k, self.extrapolate, self.axis)
+        return scipys("BSpline").construct_fast(t, c, self.k, self.extrapolate, self.axis)
 
 
 def bspline(t: Any, c: Any, k: Any, extrapolate: Any = True, axis: int = 0) -> Spline:
@@ -511,7 +402,7 @@ class Grid(Computed):
             self.grid, self.values, points, method, self.bounds_error, self.fill_value
         )
         _log.note(self._name, "native")
-        return _narrowed(found) if self._narrow and wide.narrow else found
+        return narrowed(found) if self._narrow and wide.narrow else found
 
     def _moved(self, part: Any) -> Any:
         return _containers.to_device(part, self._device)
@@ -519,7 +410,7 @@ class Grid(Computed):
     def on_host(self) -> Any:
         """SciPy's object of arrays."""
         grid = tuple(_containers.to_host(g) for g in self.grid)
-        return _scipys("RegularGridInterpolator")(
+        return scipys("RegularGridInterpolator")(
             grid, _containers.to_host(self.values), self.method, self.bounds_error, self.fill_value
         )
 
