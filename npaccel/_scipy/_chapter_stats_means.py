@@ -41,8 +41,9 @@ def _tested(
 ) -> Any:
     """Return SciPy's result of a t-test."""
     axis, keepdims, like = keep
-    df = torch.as_tensor(df, dtype=t.dtype, device=t.device).expand(t.shape)
-    found = [t, student(t, df, alternative), df, error, estimate]
+    dtype = torch.int64 if isinstance(df, int) else t.dtype
+    df = torch.as_tensor(df, dtype=dtype, device=t.device).expand(t.shape)
+    found = [t, student(t, df.to(t.dtype), alternative), df, error, estimate]
     t, p, df, error, estimate = (kept(v, axis, keepdims, like) for v in found)
     return result("TtestResult")(
         t,
@@ -131,7 +132,7 @@ def ttest_ind(
 def _error(v: Any, n: Any, w: Any, m: Any, equal: bool) -> tuple[Any, Any]:
     """The degrees of freedom and the standard error of a difference of means."""
     if equal:
-        df = n + m - 2
+        df = float(n + m - 2)
         pooled = ((n - 1) * v + (m - 1) * w) / df
         return df, torch.sqrt(pooled * (1 / n + 1 / m))
     first, second = v / n, w / m
@@ -178,6 +179,8 @@ def f_oneway(
     keepdims: bool = False,
 ) -> Any:
     """Fisher's analysis of variance, and Welch's."""
+    if not isinstance(equal_var, bool):
+        raise TypeError("Expected a boolean value for 'equal_var'")
     groups = _groups(samples, axis)
     sizes = [g.shape[-1] for g in groups]
     if min(sizes) == 0 or all(n == 1 for n in sizes):

@@ -94,11 +94,12 @@ def differences(expected: Any, actual: Any, narrow: bool, rtol: float, at: str =
         if type(expected) is not type(actual) or len(expected) != len(actual):
             return [f"{at}: {type(expected).__name__} of {len(expected)}, here {actual!r:.80}"]
         pairs = zip(expected, actual, strict=True)
-        return [
+        found = [
             text
             for i, (a, b) in enumerate(pairs)
             for text in differences(a, b, narrow, rtol, f"{at}[{i}]")
         ]
+        return found + _of_attributes(expected, actual, narrow, rtol, at)
     if isinstance(expected, dict):
         return [
             text
@@ -115,8 +116,23 @@ def differences(expected: Any, actual: Any, narrow: bool, rtol: float, at: str =
     if hasattr(type(actual), "on_host"):
         actual = actual.on_host()
     if type(expected).__module__.startswith("scipy."):
-        return [] if type(expected) is type(actual) else [f"{at}: {type(actual).__name__}"]
+        if type(expected) is not type(actual):
+            return [f"{at}: {type(actual).__name__}"]
+        if type(expected).__name__.endswith(("Result", "Results")):
+            return _of_attributes(expected, actual, narrow, rtol, at)
+        return []
     return [] if expected == actual else [f"{at}: {expected!r:.80}, here {actual!r:.80}"]
+
+
+def _of_attributes(expected: Any, actual: Any, narrow: bool, rtol: float, at: str) -> list[str]:
+    """List how attributes of results differ that are arrays or numbers, but no estimated errors."""
+    kinds = (np.ndarray, np.generic, float, int, complex)
+    return [
+        text
+        for name, value in getattr(expected, "__dict__", {}).items()
+        if isinstance(value, kinds) and name != "error" and not name.startswith("_")
+        for text in differences(value, getattr(actual, name), narrow, rtol, f"{at}.{name}")
+    ]
 
 
 def _array_differences(
