@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from npaccel._sklearn import _crossings
+from npaccel._numpy import _dtypes
+from npaccel._sklearn import _crossings, _frames, _running
 from npaccel._sklearn._table import composite
 
-composite("pipeline.Pipeline pipeline.FeatureUnion", fit="tensor", later="tensor")
+composite("pipeline.Pipeline", fit="tensor", later="tensor")
 composite(
     "model_selection.GridSearchCV model_selection.RandomizedSearchCV "
     "model_selection.HalvingGridSearchCV model_selection.HalvingRandomSearchCV",
@@ -47,21 +48,22 @@ composite(
 )
 
 
-class _ColumnTransformer:
-    """What `ColumnTransformer` has besides: parts that give tensors stand side by side."""
+class _SideBySide:
+    """What composites have besides: parts that give tensors stand side by side as arrays would."""
 
-    def _hstack(self: Any, Xs: Any, *, n_samples: int) -> Any:
+    def _hstack(self: Any, Xs: Any, **more: Any) -> Any:
         if not any(isinstance(X, torch.Tensor) for X in Xs):
-            return super()._hstack(Xs, n_samples=n_samples)  # type: ignore[misc]
-        if self.sparse_output_ or any(not _is_numeric(X) for X in Xs):
+            return super()._hstack(Xs, **more)  # type: ignore[misc]
+        # A union is sparse where a part is; a ColumnTransformer has decided on it.
+        sparse_parts = any(sparse.issparse(X) for X in Xs)
+        if (
+            _running.gives_table(self)
+            or getattr(self, "sparse_output_", sparse_parts)
+            or not all(_is_numeric(X) and len(X.shape) == 2 for X in Xs)
+        ):
             Xs = [_crossings.to_host(X) if isinstance(X, torch.Tensor) else X for X in Xs]
-            return super()._hstack(Xs, n_samples=n_samples)  # type: ignore[misc]
-        device = next(X.device for X in Xs if isinstance(X, torch.Tensor))
-        parts = [_tensor(X, device) for X in Xs]
-        kind = parts[0].dtype
-        for part in parts[1:]:
-            kind = torch.promote_types(kind, part.dtype)
-        return torch.cat([part.to(kind) for part in parts], dim=1)
+            return super()._hstack(Xs, **more)  # type: ignore[misc]
+        return torch.cat(_of_one_dtype(Xs), dim=1)
 
 
 def _is_numeric(X: Any) -> bool:
@@ -70,10 +72,27 @@ def _is_numeric(X: Any) -> bool:
     return np.asarray(X).dtype.kind in "biuf"
 
 
+def _of_one_dtype(Xs: Any) -> list[torch.Tensor]:
+    """Return parts as tensors of the dtype of all: NumPy's for arrays, torch's for tensors."""
+    frame = _frames.current()
+    assert frame is not None
+    device = next(X.device for X in Xs if isinstance(X, torch.Tensor))
+    parts = [_tensor(X, device) for X in Xs]
+    if frame.given == "tensor":
+        return parts
+    dtype = np.result_type(*(_dtypes.to_numpy(part.dtype) for part in parts))
+    return [part.to(_dtypes.to_torch(dtype)) for part in parts]
+
+
 def _tensor(X: Any, device: torch.device) -> torch.Tensor:
     if isinstance(X, torch.Tensor):
         return X
     return _crossings.to_device(X.toarray() if sparse.issparse(X) else np.asarray(X), device)
 
 
-composite("compose.ColumnTransformer", fit="tensor", later="tensor", mixin=_ColumnTransformer)
+composite(
+    "compose.ColumnTransformer pipeline.FeatureUnion",
+    fit="tensor",
+    later="tensor",
+    mixin=_SideBySide,
+)

@@ -33,7 +33,7 @@ def _binary(X: Any, y: Any, weights: Any, w: Any, b: Any) -> Any:
     if weights is not None:
         losses = losses * weights
         errors = errors * weights
-    total = np.sum(losses, dtype=np.float64)
+    total = np.sum(losses)
     return total, errors @ X, np.sum(errors, dtype=np.float64)
 
 
@@ -50,7 +50,7 @@ def _multinomial(X: Any, y: Any, weights: Any, w: Any, b: Any) -> Any:
     if weights is not None:
         losses = losses * weights
         errors = errors * weights[:, None]
-    total = np.sum(losses, dtype=np.float64)
+    total = np.sum(losses)
     return total, errors.T @ X, np.sum(errors, axis=0, dtype=np.float64)
 
 

@@ -11,7 +11,7 @@ from scipy import special, stats
 from sklearn import feature_selection
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn import _crossings, _frames, _parts, _validation
+from npaccel._sklearn import _crossings, _frames, _parts, _running, _validation
 from npaccel._sklearn._device import Accelerated
 from npaccel._sklearn._kernels import kernel
 from npaccel._sklearn._table import on_device
@@ -52,7 +52,7 @@ class _Selects(_parts.HostOnCpu):
 
     def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         why: str = super()._unsupported(method, X, y, **more)  # type: ignore[misc]
-        if not why and "transform" in method and hasattr(X, "iloc") and _parts.gives_table(self):
+        if not why and "transform" in method and hasattr(X, "iloc") and _running.gives_table(self):
             return "a table is wanted of a table, with its dtypes"
         return why
 

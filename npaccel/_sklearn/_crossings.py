@@ -58,7 +58,7 @@ def is_apart(device: torch.device) -> bool:
     return device.type != "cpu" or _pretending.get()
 
 
-def to_device(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+def to_device(array: np.ndarray[Any, Any] | np.generic, device: torch.device) -> torch.Tensor:
     """Return an array as a tensor on a device: on the CPU without a copy."""
     tensor: torch.Tensor = _containers.to_device(array, device)
     count = counting.get()

@@ -137,13 +137,11 @@ class Accelerated:
         super().__init_subclass__(**kwargs)
 
     def __getattribute__(self, name: str) -> Any:
+        if name == _state.OUTPUT and _keeps_tensors(self):
+            return {"transform": "default"}
         value = super().__getattribute__(name)
         if type(value) in _state.KINDS and name in super().__getattribute__("__dict__"):
             return _state.read(self, name, value)
-        if name == _state.OUTPUT:
-            frame = _frames.current()
-            if frame is not None and frame.estimator is self:
-                return {"transform": "default"}
         return value
 
     @classmethod
@@ -228,11 +226,10 @@ class Accelerated:
     # -- scikit-learn's protocols ----------------------------------------------------------------
 
     def __sklearn_clone__(self) -> Any:
-        from sklearn import base
-
-        made = base._clone_parametrized(self)
-        mine = _state.state_of(self)
-        vars(made)[_state.KEY] = _state.State(mine.device, mine.on_unsupported)
+        made = super().__sklearn_clone__()  # type: ignore[misc]
+        if made is not self:  # what is frozen stays what it is
+            mine = _state.state_of(self)
+            vars(made)[_state.KEY] = _state.State(mine.device, mine.on_unsupported)
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -245,6 +242,17 @@ class Accelerated:
         from npaccel._sklearn import _portable
 
         return _portable.reduced(self)
+
+
+def _keeps_tensors(estimator: Any) -> bool:
+    """Whether its results stay what they are: tensors aren't made tables of on their way.
+
+    Composites put tables together, and scikit-learn's own methods make them.
+    """
+    frame = _frames.current()
+    if frame is None or frame.estimator is not estimator or not frame.own:
+        return False
+    return bool(type(estimator)._npaccel_route != "composite")
 
 
 def _is_wrapped(found: Any) -> bool:

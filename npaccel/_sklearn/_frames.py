@@ -39,6 +39,8 @@ class Frame:
         What the results of estimators that are called inside are to be; None: what those are given.
     gives : {"tensor", "array"}
         In which container its own result leaves.
+    foreign : bool
+        Whether scikit-learn's own code runs on what it was given, as the user has configured it.
     parent : Frame, optional
         The frame that this one was called in.
     count : Count
@@ -56,6 +58,7 @@ class Frame:
     passes: bool = False
     wants: Container | None = None
     gives: Container = "tensor"
+    foreign: bool = False
     parent: Frame | None = None
     count: _crossings.Count = dataclasses.field(default_factory=_crossings.Count)
     moved: dict[int, tuple[Any, dict[Any, torch.Tensor]]] = dataclasses.field(default_factory=dict)
@@ -77,8 +80,11 @@ def entered(frame: Frame) -> Iterator[None]:
     """Run what is in the block as a frame, with scikit-learn's dispatch to suit it."""
     token, counted = _running.set(frame), _crossings.counting.set(frame.count)
     try:
-        with dispatching(frame.on_device):
+        if frame.foreign:
             yield
+        else:
+            with dispatching(frame.on_device):
+                yield
     finally:
         _crossings.counting.reset(counted)
         _running.reset(token)

@@ -30,14 +30,6 @@ def writes_into(self: Any, method: str, more: dict[str, Any]) -> str:
     return "`copy=False` writes into X" if asked is False and "transform" in method else ""
 
 
-def gives_table(self: Any) -> bool:
-    """Whether what an estimator's `transform` gives is made a table."""
-    from sklearn.utils import _set_output
-
-    with on_host(self):
-        return bool(_set_output._get_output_config("transform", self)["dense"] != "default")
-
-
 def checked(self: Any, X: Any, **params: Any) -> torch.Tensor:
     """Return data on the device after ``check_array``, which knows nothing of what was fitted."""
     from sklearn.utils import check_array

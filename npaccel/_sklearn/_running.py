@@ -49,6 +49,8 @@ class _Plan:
         Whether it runs there because it can't run on the device.
     wants : {"tensor", "array"} or None
         The field of `Frame`.
+    foreign : bool
+        The field of `Frame`.
     """
 
     on_device: bool
@@ -58,6 +60,7 @@ class _Plan:
     reason: str = ""
     refused: bool = False
     wants: Container | None = None
+    foreign: bool = False
 
 
 def call(
@@ -93,6 +96,7 @@ def call(
         plan.passes,
         plan.wants,
         gives=_gives(self, name, given, parent),
+        foreign=plan.foreign,
         parent=parent,
     )
     if plan.refused and state.on_unsupported == "raise":
@@ -118,7 +122,9 @@ def _run(
     start = time.perf_counter()
     try:
         with _frames.entered(frame), _joblib_in_this_thread(plan.on_device):
-            if plan.moves:
+            if plan.foreign:
+                pass  # as scikit-learn would get it
+            elif plan.moves:
                 args, kwargs = _moved(frame, args, kwargs)
             elif plan.passes:
                 args, kwargs = _of_metric(args, kwargs)
@@ -128,7 +134,7 @@ def _run(
             is_delegated = plan.on_device and type(self)._npaccel_route == "delegated"
             with wide_floats() if is_delegated else contextlib.nullcontext():
                 found = method(self, *args, **kwargs)
-            if name.startswith(("fit", "partial")) and not plan.on_device:
+            if name.startswith(("fit", "partial")) and not plan.foreign:
                 _state.note_arrays(self, frame.device)
             return found if found is self else _left(frame, found)
     finally:
@@ -140,7 +146,7 @@ def _run(
 
 def _given(X: Any, state: _state.State) -> Container:
     """Return what the caller gives, and gets back."""
-    if X is None:
+    if X is None or isinstance(X, int | np.integer):  # how many samples, say
         return state.given
     return "tensor" if isinstance(X, torch.Tensor) else "array"
 
@@ -155,14 +161,8 @@ def _device(X: Any, state: _state.State, parent: Frame | None) -> torch.device:
 
 def _gives(self: Any, name: str, given: Container, parent: Frame | None) -> Container:
     """Return in which container the result leaves."""
-    from sklearn.utils import _set_output
-
-    if name in _TRANSFORMS[:2]:
-        config = vars(self).get(_state.OUTPUT, {})
-        if _set_output._auto_wrap_is_configured(self):
-            dense = config.get("transform") or _set_output._get_output_config("transform")["dense"]
-            if dense != "default":
-                return "array"  # scikit-learn makes a DataFrame of it
+    if name in _TRANSFORMS[:2] and gives_table(self):
+        return "array"  # scikit-learn makes a DataFrame of it
     if parent is None or parent.wants is None:
         return given
     if parent.wants == "tensor" and name not in _TRANSFORMS:
@@ -170,11 +170,26 @@ def _gives(self: Any, name: str, given: Container, parent: Frame | None) -> Cont
     return parent.wants
 
 
+def gives_table(self: Any) -> bool:
+    """Whether scikit-learn makes a table of what an estimator's `transform` gives."""
+    from sklearn.utils import _set_output
+
+    if not _set_output._auto_wrap_is_configured(self):
+        return False
+    config = vars(self).get(_state.OUTPUT, {})
+    dense = config.get("transform") or _set_output._get_output_config("transform")["dense"]
+    return bool(dense != "default")
+
+
 def _plan(
     self: Any, name: str, function: Callable[..., Any], args: Any, kwargs: Any, device: torch.device
 ) -> _Plan:
     """Choose where a call runs."""
     kind = type(self)
+    library = _foreign(self, args, kwargs)
+    if library:
+        reason = f"an array of {library} is computed with by scikit-learn's own code"
+        return _Plan(False, False, reason=reason, refused=True, foreign=True)
     if _is_metric(function):  # the host computes it of the predictions
         return _Plan(False, passes=True, wants="array")
     arguments = _bound(args, kwargs)
@@ -241,6 +256,16 @@ def _plain_part(self: Any) -> str:
         for _, part, *_ in listed:
             if hasattr(part, "fit") and not isinstance(part, Accelerated):
                 return f"{type(part).__name__} isn't npaccel's"
+    return ""
+
+
+def _foreign(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the library of an array that is neither NumPy's nor torch's, if there is one."""
+    for value in (*args, *kwargs.values(), *vars(self).values()):
+        if hasattr(value, "__array_namespace__") and not isinstance(
+            value, np.ndarray | np.generic | torch.Tensor
+        ):
+            return type(value).__module__.partition(".")[0]
     return ""
 
 
@@ -339,6 +364,8 @@ def _array(value: Any) -> Any:
 
 def _left(frame: Frame, found: Any) -> Any:
     """Return a result in the container in which it leaves."""
+    if frame.foreign:
+        return found
     if frame.gives == "array":
         return _containers.mapped(found, _array_or_number)
 

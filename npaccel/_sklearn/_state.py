@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from typing import Any, Literal
 
@@ -19,8 +20,10 @@ from npaccel.errors import DeviceNotFoundError, OptionError, PerformanceWarning
 KEY = "_npaccel"
 #: What `set_output` wrote; scikit-learn's wrapper around npaccel's reads it.
 OUTPUT = "_sklearn_output_config"
+#: NumPy's numbers, which are tensors without dimensions to those who fitted with tensors.
+_SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_)
 #: Kinds of attributes that may be, or hold, tensors.
-KINDS = frozenset((torch.Tensor, np.ndarray, np.memmap, list, tuple))
+KINDS = frozenset((torch.Tensor, np.ndarray, np.memmap, list, tuple, *_SCALARS))
 
 
 @dataclasses.dataclass
@@ -118,10 +121,14 @@ def device_for_arrays(state: State) -> torch.device:
 def read(estimator: Any, name: str, value: Any) -> Any:
     """Return an attribute's value in the container that its reader needs."""
     kind = type(estimator)
-    if name in kind._parameters_of() or kind._npaccel_route == "composite":
-        return value
     frame = _frames.current()
-    if frame is not None and frame.on_device and frame.wants != "array":
+    if kind._npaccel_route == "composite" or (frame is not None and frame.foreign):
+        return value
+    if name in kind._parameters_of():
+        if frame is None or frame.on_device or not _holds_tensors(value):
+            return value
+        return _copy(estimator, name, value, "array", host_value)
+    if frame is not None and frame.on_device and not _is_composite(frame.estimator):
         if name in kind._on_host:
             return value
         return _on_device(estimator, name, value, frame.device)
@@ -130,6 +137,11 @@ def read(estimator: Any, name: str, value: Any) -> Any:
     if frame is not None and not frame.own:
         return _for_scikit_learn(estimator, name, value)
     return _copy(estimator, name, value, "array", host_value) if _holds_tensors(value) else value
+
+
+def _is_composite(estimator: Any) -> bool:
+    """Whether its own code only carries data, and reads of its parts what isn't computed with."""
+    return bool(type(estimator)._npaccel_route == "composite")
 
 
 def _for_scikit_learn(estimator: Any, name: str, value: Any) -> Any:
@@ -145,12 +157,14 @@ def _for_scikit_learn(estimator: Any, name: str, value: Any) -> Any:
 
 
 def note_arrays(estimator: Any, device: torch.device) -> None:
-    """After a fit on the host: those who gave tensors read what it learnt as tensors, too."""
+    """After a fit: those who gave tensors read as tensors what NumPy's code has learnt, too."""
     state = state_of(estimator)
     if state.given != "tensor":
         return
     for name, value in vars(estimator).items():
-        if name.endswith("_") and name not in type(estimator)._on_host and _is_numeric(value):
+        if not name.endswith("_") or name in type(estimator)._on_host:
+            continue
+        if _is_numeric(value) or isinstance(value, _SCALARS):
             state.tensors[name] = device
 
 
@@ -192,6 +206,9 @@ def _on_device(estimator: Any, name: str, value: Any, device: torch.device) -> A
 def _as_tensor(estimator: Any, name: str, value: Any) -> Any:
     """Return labels, and what was a tensor, as tensors; others as they are."""
     device = state_of(estimator).tensors.get(name)
+    if device is not None and isinstance(value, _SCALARS):
+        made = functools.partial(_crossings.to_device, device=device)
+        return _copy(estimator, name, value, device, made)
     if device is not None:
         return _on_device(estimator, name, value, device)
     if name not in type(estimator)._on_host or not _is_numeric(value):
