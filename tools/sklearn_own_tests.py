@@ -148,7 +148,7 @@ def run(module: str, way: str, everything: bool, path: Path, limit: float) -> No
     log = path.with_suffix(".log")
     with log.open("w") as out:
         try:
-            subprocess.run(  # noqa: S603 (this file)
+            subprocess.run(
                 command,
                 check=False,
                 env=environment,
