@@ -58,9 +58,14 @@ class CompiledCodeError(Exception):
 def is_assumption(error: Exception) -> bool:
     """Whether an error says that something isn't as the code was compiled for."""
     text = str(error)
-    if text in (_floating_errors.CAUSE, SHARED) or ASSERTION in text:
+    if text in (_floating_errors.CAUSE, SHARED) or ASSERTION in text or _lacks_kernel(error):
         return True
     return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
+
+
+def _lacks_kernel(error: Exception) -> bool:
+    """Whether torch has something for other dtypes only."""
+    return isinstance(error, NotImplementedError) and "not implemented for" in str(error)
 
 
 def assumption_and_advice(error: Exception) -> tuple[str, str]:
@@ -69,6 +74,8 @@ def assumption_and_advice(error: Exception) -> tuple[str, str]:
         return _floating_errors.CAUSE, _floating_errors.ADVICE
     if str(error) == SHARED:
         return f"{SHARED}, so this call runs in NumPy", "copy one of them before it's written to"
+    if _lacks_kernel(error):
+        return f"{error}, so this call runs in NumPy", "cast its arrays to another dtype"
     translated = as_numpy_error(error)
     if translated is not None:
         return (

@@ -162,6 +162,8 @@ def diff(
     """`numpy.diff`; of booleans it is "not equal"."""
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
+    if n == 0 and not isinstance(a, torch.Tensor):
+        raise NotImplementedError("numpy.diff: with n=0 the result is the list or number itself")
     x = as_tensor(a)
     if n == 0:
         return x

@@ -229,7 +229,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "zeros in front of the coefficients times infinity give NaN, as they are left out last",
         "polymul",
     ),
-    Difference("wide-scalar", "a 0-d array counts as the NumPy scalar it mostly is", "isscalar"),
 )
 
 

@@ -86,7 +86,7 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-@implements(np.isscalar, note="a 0-d array counts as the NumPy scalar it mostly is")
+@implements(np.isscalar)
 def isscalar(element: Any) -> bool:
     """`numpy.isscalar`."""
     if isinstance(element, torch.Tensor):

@@ -105,6 +105,13 @@ def _edge_dtype(a: torch.Tensor, limits: Any) -> DType:
     return found if found.kind == "f" else narrow(FLOAT64, dtypes)
 
 
+def _range_dtype(x: torch.Tensor, limits: Any) -> DType:
+    """Return the dtype of `numpy.linspace` between two limits."""
+    strong = any(isinstance(dtype_of(value), np.dtype) for value in limits)
+    found = result_dtype(*limits) if strong else FLOAT64
+    return found if found.kind == "f" and strong else narrow(FLOAT64, [to_numpy(x.dtype)])
+
+
 def _given_edges(bins: Any) -> torch.Tensor:
     edges = as_tensor(bins)
     if edges.ndim != 1:
@@ -122,7 +129,7 @@ def _edges(
     a: torch.Tensor, bins: Any, limits: Any, dtype: DType | None = None
 ) -> tuple[torch.Tensor, int | None]:
     """Return the edges, and the number of bins where they are even."""
-    if a.is_complex():
+    if any(_is_complex(value) for value in (a, bins, *(limits or ()))):
         raise NotImplementedError(
             "numpy.histogram: complex data can't be compiled; take the real parts or the sizes"
         )
@@ -132,6 +139,11 @@ def _edges(
     dtype = _edge_dtype(a, limits) if dtype is None else dtype
     first, last = _limits(a, limits, dtype)
     return _even_edges(first, last, count), count
+
+
+def _is_complex(value: Any) -> bool:
+    dtype = dtype_of(value) if not isinstance(value, str) else None
+    return dtype is complex or (isinstance(dtype, np.dtype) and dtype.kind == "c")
 
 
 def _even_places(a: torch.Tensor, edges: torch.Tensor, count: int) -> torch.Tensor:
@@ -271,8 +283,8 @@ def histogramdd(
     dtypes += [] if w is None else [to_numpy(w.dtype)]
     edges, place, inside = [], None, None
     for x, axis_bins, limits in zip(columns, _per_axis(bins, dimensions), ranges, strict=True):
-        # Edges of a range are float64 here, those of the data alone in their precision.
-        wide = None if limits is None else narrow(FLOAT64, [to_numpy(x.dtype)])
+        # Edges of a range have its precision here, those of the data alone have theirs.
+        wide = None if limits is None else _range_dtype(x, limits)
         own, _ = _edges(x, axis_bins, limits, wide)
         at = _edge_places(x, own)
         size = own.shape[0] - 1

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 import operator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -130,7 +130,15 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
     return torch.matmul(right * inverse, left)
 
 
-@implements(np.linalg.matrix_rank, zero_d="scalar")
+def _kind_of_rank(A: Any, *args: Any, **kwargs: Any) -> Literal["scalar", "python"]:
+    """Say what `matrix_rank` gives: of a vector a number of Python's."""
+    depth, part = 0, A
+    while isinstance(part, list | tuple):
+        depth, part = depth + 1, part[0] if part else None
+    return "python" if depth + getattr(part, "ndim", 0) < 2 else "scalar"
+
+
+@implements(np.linalg.matrix_rank, zero_d="scalar", zero_d_of=_kind_of_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """`numpy.linalg.matrix_rank`."""
     if rtol is not None and tol is not None:

@@ -25,7 +25,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._sorting import ordered, positions
-from npaccel._numpy._table import implements, parameters_of
+from npaccel._numpy._table import implements, parameters_of, scalar_unless_kept
 from npaccel._numpy._ufunc_engine import named
 from npaccel._numpy._ufunc_integers import as_bits, as_signed, elements_at
 from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
@@ -100,7 +100,7 @@ def _median(x: torch.Tensor, axes: tuple[int, ...], skip_nan: bool) -> torch.Ten
     return cast(torch.where(gone, last, _halfway(low, high)), result)
 
 
-@implements(np.median, zero_d="scalar")
+@implements(np.median, zero_d="scalar", zero_d_of=scalar_unless_kept)
 def median(
     a: Any,
     axis: Axis = None,
@@ -116,7 +116,7 @@ def median(
     return deliver(restored(found, axes) if keepdims else found, out)
 
 
-@implements(np.nanmedian, zero_d="scalar")
+@implements(np.nanmedian, zero_d="scalar", zero_d_of=scalar_unless_kept)
 def nanmedian(
     a: Any,
     axis: Axis = None,
@@ -391,7 +391,13 @@ def _declare(name: str, scale: int, skip: bool) -> None:
     theirs = getattr(np, name)
     # NumPy before 2.4 has an older name of `method`.
     unsupported = parameters_of(theirs, "interpolation")
-    globals()[name] = implements(theirs, zero_d="scalar", unsupported=unsupported, note=UNCHECKED)(
+    globals()[name] = implements(
+        theirs,
+        zero_d="scalar",
+        unsupported=unsupported,
+        note=UNCHECKED,
+        zero_d_of=scalar_unless_kept,
+    )(
         named(function, name, __name__)  # so that a printed graph can be imported
     )
 

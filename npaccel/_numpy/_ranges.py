@@ -22,7 +22,6 @@ from npaccel._numpy._dtypes import (
     cast,
     default_float,
     dtype_of,
-    full_scalar,
     is_scalar,
     narrow,
     result_dtype,
@@ -153,7 +152,7 @@ def _array_like(x: Any) -> Any:
     return as_tensor(x) if isinstance(x, list | tuple) else x
 
 
-@implements(np.linspace)
+@implements(np.linspace, zero_d="scalar")
 def linspace(
     start: Any,
     stop: Any,
@@ -172,7 +171,8 @@ def linspace(
         kind = _ends(start, stop)[1]
         with tracing(dataclasses.replace(settings(), default_float="float64")):
             found, step = linspace(start, stop, num, endpoint, True, dtype, axis)
-        return (found, cast(step, kind)) if retstep else found
+        step = cast(step, kind) if isinstance(step, torch.Tensor) else step
+        return (found, step) if retstep else found
     count = _spaced_count(num)
     (first, last), kind = _ends(start, stop)
     parts = count - 1 if endpoint else count
@@ -186,7 +186,7 @@ def linspace(
         vanishes = (step == 0).any()
         found = torch.where(vanishes, call(np.divide, steps, parts) * delta, steps * step) + first
     else:
-        step = full_scalar(math.nan, default_float(), delta.device)
+        step = math.nan
         found = steps * delta + first
     if endpoint and (depends_on_data(count) or count > 1):
         found = torch.where(index == count - 1, last, found)

@@ -44,6 +44,8 @@ class Row:
         Takes tensors where NumPy takes arrays and returns tensors.
     zero_d : {"scalar", "array", "python"}
         What NumPy returns when the result has no dimensions.
+    zero_d_of : callable or None
+        Takes a call's arguments, and returns which of these it is, where they decide that.
     unsupported : tuple of str
         Names of NumPy's parameters that raise `NotImplementedError` by name.
     data_dependent : bool
@@ -80,6 +82,7 @@ class Row:
     reason: str = ""
     inlined: bool = False
     elementwise: bool = False
+    zero_d_of: Callable[..., ZeroD] | None = None
 
 
 _rows: dict[str, Row] = {}
@@ -109,6 +112,7 @@ def implements(
     reason: str = "",
     inlined: bool = False,
     elementwise: bool = False,
+    zero_d_of: Callable[..., ZeroD] | None = None,
 ) -> Callable[[F], F]:
     """Declare a function as npaccel's computation of a NumPy object.
 
@@ -118,7 +122,7 @@ def implements(
         The NumPy object, or a dotted name where it has no object of its own
         (``"numpy.ndarray.sum"``, ``"numpy.add.reduce"``).
     name, zero_d, unsupported, data_dependent, mutates, tolerance, note, status, reason, inlined, \
-    elementwise
+    elementwise, zero_d_of
         The fields of `Row`.
     """
 
@@ -139,11 +143,19 @@ def implements(
                 reason=reason,
                 inlined=inlined,
                 elementwise=elementwise,
+                zero_d_of=zero_d_of,
             )
         )
         return function
 
     return declare
+
+
+def scalar_unless_kept(
+    a: Any, *args: Any, keepdims: bool = False, **kwargs: Any
+) -> Literal["scalar", "array"]:
+    """Say what a reduction gives that keeps dimensions in an array, of none as well."""
+    return "array" if keepdims else "scalar"
 
 
 def leave_out(obj: Any, status: Status, reason: str, *, name: str | None = None) -> None:

@@ -305,6 +305,10 @@ def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) 
         value = args[0].as_python_constant()
         if isinstance(value, int | float | complex):
             return build_constant(tx, row.numpy(value))
+    if row.name == "numpy.isscalar" and isinstance(
+        array := _realized(args[0]), NumpyNdarrayVariable
+    ):
+        return build_constant(tx, is_scalar_variable(array))
     if row.name in _CONSTANT_FUNCTIONS:
         try:
             values = [example_of(arg) for arg in args]

@@ -23,7 +23,10 @@ from npaccel._wide import is_wide
 
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
 _KEEP_SCALARS = frozenset(
-    f"numpy.{name}" for name in ("astype", "imag", "real", "reshape", "squeeze", "transpose")
+    f"numpy.{name}"
+    for name in (
+        *("astype", "diff", "imag", "real", "reshape", "squeeze", "transpose", "trim_zeros"),
+    )
 )
 #: Methods that call a ufunc where an array is complex, and give the array itself where it's real.
 _SCALAR_IF_COMPLEX = frozenset({"conj", "conjugate"})
@@ -55,8 +58,8 @@ class Operation:
         without dimensions is one.
     may_share : bool
         Whether a result may share memory with the first argument.
-    of_python : bool
-        Whether a scalar is a number of Python's.
+    of_python : callable
+        Given a node, says whether a scalar is a number of Python's.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class Operation:
         function: Callable[..., Any],
         zero_d: Callable[..., bool],
         may_share: bool = False,
-        of_python: bool = False,
+        of_python: Callable[[torch.fx.Node], bool] = lambda node: False,
     ) -> None:
         self.of_python = of_python
         self.name = name
@@ -145,7 +148,7 @@ def is_scalar(node: torch.fx.Node) -> bool:
 
 def is_python_number(node: torch.fx.Node) -> bool:
     """Whether NumPy has a number of Python's where a graph has this node: `np.allclose`."""
-    return isinstance(node.target, Operation) and node.target.of_python and is_scalar(node)
+    return isinstance(node.target, Operation) and node.target.of_python(node) and is_scalar(node)
 
 
 def stored_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -220,14 +223,25 @@ def _kind_of_result(out: Any) -> IsScalar:
 
 
 def row_operation(row: _table.Row) -> Operation:
-    always = row.zero_d != "array"
     keeps = row.name in _KEEP_SCALARS
 
-    def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
-        return always or bool(keeps and flags and flags[0])
+    def kind(node: torch.fx.Node) -> str:
+        if row.zero_d_of is None:
+            return row.zero_d
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), _example_of)
+        return row.zero_d_of(*args, **kwargs)
 
-    of_python = row.zero_d == "python"
-    return Operation(row.name, row.implementation, zero_d, not always, of_python)
+    def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
+        return kind(node) != "array" or bool(keeps and flags and flags[0])
+
+    may_share = row.zero_d == "array"
+    return Operation(
+        row.name, row.implementation, zero_d, may_share, lambda node: kind(node) == "python"
+    )
+
+
+def _example_of(node: torch.fx.Node) -> Any:
+    return node.meta.get("example_value")
 
 
 def method_operation(row: _table.Row, name: str) -> Operation:

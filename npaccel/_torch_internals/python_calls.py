@@ -9,13 +9,16 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
 from torch._dynamo import symbolic_convert
+from torch._dynamo.exc import raise_observed_exception
 from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
@@ -87,6 +90,7 @@ def patch_python_functions() -> None:
     _patch_operators()
     _patch_extreme()
     _patch_int()
+    _patch_float()
     _patch_pow()
     _patch_math()
     _patch_contains()
@@ -289,7 +293,10 @@ def _extreme_answer(function: Any, tx: Any, a: Any, b: Any) -> Any:
             refuse(f"{function.__name__}() of a Python bool and another", "", "its type varies")
     compute = functools.partial(_python_functions.extreme_bool, function)
     operation = Operation(
-        f"python.{function.__name__}", compute, lambda node, flags: True, of_python=True
+        f"python.{function.__name__}",
+        compute,
+        lambda node, flags: True,
+        of_python=lambda node: True,
     )
     return emit(tx, operation, [a, b], {})
 
@@ -334,11 +341,45 @@ def rounded(tx: Any, function: Any, x: Any) -> Any:
     return number(tx, element, VALUE, refuse)
 
 
+@functools.cache
+def _error_of_arrays(function: Any) -> TypeError | None:
+    """What `float`, `int` or `operator.index` raises for an array that has dimensions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy before 2.4 warns.
+        try:
+            function(np.ones(1, np.int64))
+        except TypeError as error:
+            return error
+    return None
+
+
+def _check_dimensions(tx: Any, function: Any, x: Any) -> None:
+    if not (active.depth and isinstance(x, NumpyNdarrayVariable) and example_of(x).ndim):
+        return
+    error = _error_of_arrays(function)
+    if error is not None:
+        raise_observed_exception(TypeError, tx, args=list(error.args))
+
+
+def _patch_float() -> None:
+    for name, function in (("call_float", float), ("call_index", operator.index)):
+        original = getattr(BuiltinVariable, name)
+
+        def call(
+            self: Any, tx: Any, arg: Any, function: Any = function, original: Any = original
+        ) -> Any:
+            _check_dimensions(tx, function, arg.realize())
+            return original(self, tx, arg)
+
+        setattr(BuiltinVariable, name, call)
+
+
 def _patch_int() -> None:
     original = BuiltinVariable.call_int
 
     def call_int(self: Any, tx: Any, arg: Any) -> Any:
         x = arg.realize()
+        _check_dimensions(tx, int, x)
         if active.depth and isinstance(x, NumpyNdarrayVariable):
             example = x.as_proxy().node.meta["example_value"]
             on_host = example.device.type == "cpu" and not example.ndim

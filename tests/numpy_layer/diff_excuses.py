@@ -271,10 +271,6 @@ def undefined_cast(plan, got, wanted, checker):
     return odd and _equal(dataclasses.replace(checker, values=False), got, wanted)
 
 
-def wide_scalar(plan, got, wanted, checker):
-    return plan.form == "zero_d"
-
-
 EXCUSES = {
     "complex-infinity": complex_infinity,
     "complex-power": complex_power,
@@ -301,5 +297,4 @@ EXCUSES = {
     "whole-digits": whole_digits,
     "undefined-cast": undefined_cast,
     "leading-zeros": leading_zeros,
-    "wide-scalar": wide_scalar,
 }
