@@ -122,7 +122,9 @@ def reaches_wide(function: types.FunctionType, values: Sequence[Any]) -> bool:
     bool
         True also where code that isn't reached would make them.
     """
-    return _Search([function, *values]).run()
+    search = _Search(list(values))
+    search.follow_function(function)
+    return code_makes_wide(function.__code__) or search.run()
 
 
 class _Search:
@@ -150,7 +152,7 @@ class _Search:
     def _follow(self, value: Any) -> None:
         function = _function_of(value)
         if function is not None:
-            self._follow_function(function)
+            self.follow_function(function)
         elif isinstance(value, types.MethodType):
             self.todo += [value.__func__, value.__self__]
         elif isinstance(value, functools.partial):
@@ -171,7 +173,8 @@ class _Search:
         elif isinstance(value, property):
             self.todo += [value.fget]
 
-    def _follow_function(self, function: types.FunctionType) -> None:
+    def follow_function(self, function: types.FunctionType) -> None:
+        """Look at what a function's names lead to."""
         self.todo += map(_find.cell_contents, function.__closure__ or ())
         self.todo += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         names = _names_of(function.__code__)

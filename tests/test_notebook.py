@@ -116,7 +116,7 @@ def test_in_a_real_kernel(tmp_path):
     cells = [
         "%load_ext npaccel\nimport numpy as np",
         "%%npaccel --backend eager\ndef f(x):\n    return np.sin(x) + np.zeros(3)",
-        "f(np.ones(3))",
+        "f(np.arange(3))",
         "%npaccel report",
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])

@@ -59,7 +59,7 @@ def eager():
 
 
 def test_lines_of_a_graph_and_of_what_is_called(eager):
-    eager(np.ones((4, 4)))
+    eager(np.ones((4, 4), np.float32))
     report = eager.report()
     assert engines(report) == {
         line_of(smooth, "helper(x)"): "interpreted",
@@ -73,15 +73,17 @@ def test_lines_of_a_graph_and_of_what_is_called(eager):
     ]
 
 
-def test_nothing_is_narrowed_in_64_bit():
-    wide = npaccel.jit(smooth, backend="eager", cache=False, default_float="float64")
-    wide(np.ones((4, 4)))
+@pytest.mark.parametrize(("default_float", "dtype"), [("float64", "f4"), ("float32", "f8")])
+def test_nothing_is_narrowed_in_64_bit(default_float, dtype):
+    wide = npaccel.jit(smooth, backend="eager", cache=False, default_float=default_float)
+    wide(np.ones((4, 4), dtype))
     assert wide.report().narrowed == ()
+    assert "narrowed" not in str(wide.report())
 
 
 def test_a_break_and_what_is_around_it():
     jitted = npaccel.jit(stops, backend="eager", cache=False)
-    jitted(np.ones(3))
+    jitted(np.ones(3, np.float32))
     report = jitted.report()
     (broken,) = report.breaks
     assert broken.line == line_of(stops, "print")
@@ -175,7 +177,7 @@ def test_copies_between_host_and_device():
 
 
 def test_to_dict_is_json(eager):
-    x = np.ones((4, 4))
+    x = np.ones((4, 4), np.float32)
     eager(x)
     eager.report(measure=True)
     data = json.loads(json.dumps(eager.report().to_dict()))

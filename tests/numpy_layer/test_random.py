@@ -231,10 +231,10 @@ def test_numpys_scalars_are_strong():
     )
 
 
-def test_draws_are_float64_whatever_default_float_says():
+def test_draws_are_float64_and_keep_others_so_whatever_default_float_says():
     jitted = npaccel.jit(lambda rng: (rng.normal(size=3), np.zeros(3)), backend="eager")
     drawn, made = jitted(generator())
-    assert (drawn.dtype, made.dtype) == (np.float64, np.float32)
+    assert (drawn.dtype, made.dtype) == (np.float64, np.float64)
     np.testing.assert_array_equal(drawn, generator().normal(size=3))
 
 

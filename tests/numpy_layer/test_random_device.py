@@ -229,7 +229,7 @@ def test_draws_are_reproducible_and_the_generator_advances():
     one = np.concatenate([result[0][0] for calls in runs[1:] for result in calls])
     assert len(set(one.tolist())) == 20
     (random, integers, integer), moved, orders, chosen, shuffled = runs[0][0]
-    assert (random.dtype, integers.dtype, type(integer)) == (np.float32, np.int64, np.int64)
+    assert (random.dtype, integers.dtype, type(integer)) == (np.float64, np.int64, np.int64)
     assert [array.dtype for array in moved] == [np.float64] * 3
     assert type(chosen) is np.float64
     assert len(set(orders[2].tolist())) == 3
