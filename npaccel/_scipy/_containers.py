@@ -180,13 +180,15 @@ def restored(value: Any, device: torch.device, width: Width) -> Any:
     """
     if isinstance(value, torch.Tensor):
         return width.kept(value if value.device == device else value.to(device))
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         found = to_device(value, device)
         return width.kept(found) if isinstance(found, torch.Tensor) else found
 
     def part(inner: Any) -> Any:
         return restored(inner, device, width)
 
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return _of_objects(value, part)
     if isinstance(value, tuple) and type(value) is not tuple:
         return _named_tuple(value, part)
     if isinstance(value, tuple | list):
@@ -201,6 +203,14 @@ def restored(value: Any, device: torch.device, width: Width) -> Any:
 
         return _interpolators.on_device(value, device, width)
     return _restored_object(value, part)
+
+
+def _of_objects(value: np.ndarray[Any, Any], part: Callable[[Any], Any]) -> Any:
+    """Return an array of arrays as one of tensors."""
+    found = np.empty(value.shape, object)
+    for place in np.ndindex(value.shape):
+        found[place] = part(value[place])
+    return found
 
 
 def _restored_object(value: Any, part: Callable[[Any], Any]) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy import _containers, _delegation, _listing, _log, _routes
+from npaccel._scipy._class_stand_in import ClassStandIn
 from npaccel._scipy._parts_interpolators import BUILT
 from npaccel._scipy._table import Row
 from npaccel.errors import TransferError
@@ -104,12 +105,8 @@ def _is_bound(original: Any, name: str, found: Any) -> bool:
     return is_static or isinstance(found, types.MethodType)
 
 
-class OfferedClass(Offered):
+class OfferedClass(ClassStandIn, Offered):
     """A class of SciPy's that takes tensors."""
-
-    def __init__(self, original: Any, full: str) -> None:
-        super().__init__(original, full)
-        functools.update_wrapper(self, original, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Make an object: SciPy's own where no tensor is given."""
@@ -156,15 +153,6 @@ class OfferedClass(Offered):
             return hosted(self._full, self._original, args, kwargs, device, width, why)
         _log.note(self._full, "delegated")
         return _around(Delegated, found, self._full, device, width)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, self._original)
-
-    def __subclasscheck__(self, kind: Any) -> bool:
-        return issubclass(kind, self._original)
-
-    def __mro_entries__(self, bases: Any) -> Any:
-        return (self._original,)
 
 
 def _method(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:

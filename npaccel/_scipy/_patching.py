@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from npaccel._loops._find import LIBRARIES
 from npaccel._scipy import _listing
+from npaccel._scipy._class_stand_in import ClassStandIn
 from npaccel._scipy._while_used import WhileUsed
 
 _depth: ContextVar[int] = ContextVar("npaccel_array_api", default=0)
@@ -40,7 +41,7 @@ class Replaced:
     Parameters
     ----------
     original : object
-        A function, a class, a distribution or another object that computes.
+        A function, a distribution or another object that computes.
     module, name : str
         Where it is in SciPy.
     """
@@ -57,15 +58,6 @@ class Replaced:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, or freeze the distribution."""
         return self._current()(*args, **kwargs)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, self._original)
-
-    def __subclasscheck__(self, kind: Any) -> bool:
-        return issubclass(kind, self._original)
-
-    def __mro_entries__(self, bases: Any) -> Any:
-        return (self._original,)
 
     def __eq__(self, other: object) -> bool:
         return self._original is _listing.own(other)
@@ -95,6 +87,10 @@ class Replaced:
         return repr(self._original)
 
 
+class ReplacedClass(ClassStandIn, Replaced):
+    """The same of a class."""
+
+
 def _loaded(module: str, name: str) -> Any:
     return getattr(importlib.import_module(f"scipy.{module}"), name)
 
@@ -119,7 +115,8 @@ def _public_names() -> list[tuple[dict[str, Any], str, Any]]:
             wanted = _listing.is_function(original) or _distributions.is_distribution(original)
             if wanted or _objects.is_offered(original):
                 if id(original) not in _replaced:
-                    _replaced[id(original)] = Replaced(original, module, name)
+                    kind = ReplacedClass if isinstance(original, type) else Replaced
+                    _replaced[id(original)] = kind(original, module, name)
                 found.append((vars(public), name, original))
     return found
 

@@ -127,10 +127,20 @@ ERRORS = {
     "ndimage.grey_erosion": ["image", "image, structure=kernel"],
     "ndimage.grey_dilation": ["image", "image, 3, origin=2"],
     "ndimage.morphological_gradient": ["mask, 3"],
-    "ndimage.median_filter": ["image", "z, 3", "image, 3, mode='odd'", "image, 3, origin=2"],
-    "ndimage.rank_filter": ["image, 9, 3", "image, -10, 3"],
-    "ndimage.percentile_filter": ["image, 101, 3", "image, -101, 3"],
-    "ndimage.vectorized_filter": ["image, xp.amax", "image, xp.amax, size=3, mode='odd'"],
+    "ndimage.median_filter": [
+        "image, 3, axes=(1.5,)",
+        "image",
+        "z, 3",
+        "image, 3, mode='odd'",
+        "image, 3, origin=2",
+    ],
+    "ndimage.rank_filter": ["image, 1, 3, axes=(1.5,)", "image, 9, 3", "image, -10, 3"],
+    "ndimage.percentile_filter": ["image, 30, 3, axes=(1.5,)", "image, 101, 3", "image, -101, 3"],
+    "ndimage.vectorized_filter": [
+        "image, xp.amax, size=3, batch_memory=1",
+        "image, xp.amax",
+        "image, xp.amax, size=3, mode='odd'",
+    ],
 }
 READS = {
     "ndimage.vectorized_filter": ["image, xp.amax, footprint=kernel2 > 0"],

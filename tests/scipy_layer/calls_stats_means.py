@@ -106,7 +106,7 @@ CALLS = {
 ERRORS = {
     "stats.ttest_ind": ["x, y, alternative='more'", "x, y, trim=0.9", "x, y, axis=3"],
     "stats.ttest_1samp": ["tall, tall, axis=0"],
-    "stats.f_oneway": ["x", "tall, tall[:, :3]"],
+    "stats.f_oneway": ["x, y, equal_var='False'", "x", "tall, tall[:, :3]"],
     "stats.levene": ["x", "x, y, center='middle'"],
     "stats.combine_pvalues": ["unit, 'most'"],
     "stats.trimboth": ["x, 0.6"],

@@ -309,3 +309,25 @@ def test_splines_that_scipy_makes_compute_on_tensors():
     assert routes() == {"native"}
     wanted = scipy.interpolate.splder(scipy.interpolate.make_splrep(X, Y, s=1))(AT)
     close(nsp.interpolate.splder(spline)(torch.from_numpy(AT)), wanted)
+
+
+def test_what_only_scipys_object_has_is_asked_of_it():
+    x = np.sort(AT[:10])
+    ours = nsp.interpolate.PPoly(*tensors(TABLE, x))
+    theirs = scipy.interpolate.PPoly(TABLE, x)
+    more = np.array([x[-1] + 1, x[-1] + 2])
+    ours.extend(*tensors(TABLE[:, :2], more))
+    theirs.extend(TABLE[:, :2], more)
+    close(ours.x, theirs.x)
+    close(ours(torch.from_numpy(AT)), theirs(AT))
+    close(ours.roots()[1], theirs.roots()[1], rtol=1e-8)
+
+    spline = nsp.interpolate.make_interp_spline(*tensors(X, Y), k=3)
+    wanted = scipy.interpolate.make_interp_spline(X, Y, k=3)
+    for found, part in zip(spline.tck[:2], wanted.tck[:2], strict=True):
+        close(found, part)
+    close(spline.insert_knot(X[3] + 0.1)(torch.from_numpy(X)), Y)
+    close(nsp.interpolate.splev(torch.from_numpy(X), spline), Y)
+    close(nsp.interpolate.splev(X, spline), Y)
+    with pytest.raises(AttributeError):
+        _ = spline.nothing

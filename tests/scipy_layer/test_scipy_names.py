@@ -117,17 +117,35 @@ def test_classes_and_objects(name, in_block):
     assert not differences(expected, ask(again, torch.from_numpy(at)), False, 1e6)
 
 
-def test_classes_can_be_derived_from_in_the_block():
-    with npaccel.array_api():
+@pytest.mark.parametrize("in_block", [False, True], ids=["npaccel.scipy", "array_api"])
+def test_classes_can_be_derived_from(in_block):
+    with npaccel.array_api() if in_block else contextlib.nullcontext():
+        interpolate = scipy.interpolate if in_block else nsp.interpolate
 
-        class Own(scipy.interpolate.CubicSpline):
-            pass
+        class Own(interpolate.CubicSpline):
+            def __init__(self, x, y):
+                interpolate.CubicSpline.__init__(self, x, y)
 
-        assert issubclass(Own, scipy.interpolate.CubicSpline)
-        assert isinstance(Own(X, Y), scipy.interpolate.CubicSpline)
-        table = {scipy.linalg.inv: 1}
+            def __call__(self, x):
+                return interpolate.CubicSpline.__call__(self, x, 1)
+
+        assert issubclass(Own, interpolate.CubicSpline)
+        assert isinstance(Own(X, Y), interpolate.CubicSpline)
+        again = pickle.loads(pickle.dumps(interpolate.CubicSpline))
+        assert again in (interpolate.CubicSpline, scipy.interpolate.CubicSpline)
+        assert interpolate.CubicSpline.__name__ == "CubicSpline"
+        found = Own(X, Y)(X)
     assert Own.__mro__[1] is scipy.interpolate.CubicSpline
+    np.testing.assert_array_equal(found, scipy.interpolate.CubicSpline(X, Y)(X, 1))
+
+
+def test_tables_by_function_know_both():
+    before = {scipy.linalg.inv: 1}
+    with npaccel.array_api():
+        assert before[scipy.linalg.inv] == 1
+        table = {scipy.linalg.inv: 1, scipy.interpolate.CubicSpline: 2}
     assert table[scipy.linalg.inv] == 1
+    assert table[scipy.interpolate.CubicSpline] == 2
 
 
 def test_an_object_of_tensors_counts_as_one_among_arguments():
