@@ -30,3 +30,12 @@ class ClassStandIn:
 
     def __mro_entries__(self, bases: Any) -> Any:
         return (self._original,)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._original[item]
+
+    def __or__(self, other: Any) -> Any:
+        return self._original | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self._original

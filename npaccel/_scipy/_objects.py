@@ -136,7 +136,7 @@ class OfferedClass(ClassStandIn, Offered):
         except Exception as error:
             if device.type == "meta":
                 raise
-            why = f"{type(error).__name__}: {error}"
+            why = _routes.reason_of(error)
             return hosted(self._full, self._original, args, kwargs, device, width, why)
         _log.note(self._full, "native")
         return found.named(self._original, self._full, device, width)
@@ -149,7 +149,7 @@ class OfferedClass(ClassStandIn, Offered):
         except TransferError:
             raise
         except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
-            why = f"{type(error).__name__}: {error}"
+            why = _routes.reason_of(error)
             return hosted(self._full, self._original, args, kwargs, device, width, why)
         _log.note(self._full, "delegated")
         return _around(Delegated, found, self._full, device, width)

@@ -76,7 +76,7 @@ def _delegated(
         raise
     except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
         before.restore()
-        return _as_scipy_would(row, args, kwargs, device, width, _reason(error), error)
+        return _as_scipy_would(row, args, kwargs, device, width, reason_of(error), error)
     _log.note(row.name, "delegated")
     return _containers.restored(found, device, width)
 
@@ -133,7 +133,7 @@ def _native(
         raise known.error from None
     except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
         before.restore()
-        return _as_scipy_would(row, args, kwargs, device, width, _reason(error), error)
+        return _as_scipy_would(row, args, kwargs, device, width, reason_of(error), error)
     _log.note(row.name, "native")
     if target is not None and isinstance(found, torch.Tensor):
         return target.copy_(found)
@@ -238,7 +238,7 @@ def _as_scipy_would(
     return through_host(row, args, kwargs, device, width, why, attempt=error)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Return why an attempt failed, in one line, without lines of npaccel's own code."""
     if isinstance(error, NotCompiledError):
         return "npaccel's own form of it can't be compiled for these arguments"

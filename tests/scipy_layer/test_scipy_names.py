@@ -134,6 +134,9 @@ def test_classes_can_be_derived_from(in_block):
         again = pickle.loads(pickle.dumps(interpolate.CubicSpline))
         assert again in (interpolate.CubicSpline, scipy.interpolate.CubicSpline)
         assert interpolate.CubicSpline.__name__ == "CubicSpline"
+        union = interpolate.CubicSpline | None
+        assert union == _listing.find("interpolate.CubicSpline") | None
+        assert isinstance(Own(X, Y), (None | interpolate.CubicSpline))
         found = Own(X, Y)(X)
     assert Own.__mro__[1] is scipy.interpolate.CubicSpline
     np.testing.assert_array_equal(found, scipy.interpolate.CubicSpline(X, Y)(X, 1))
