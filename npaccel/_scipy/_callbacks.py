@@ -35,15 +35,18 @@ class Callback:
         self._arrays = arrays
         #: Whether there was a call that it could take in neither form.
         self.takes_neither = False
-        self._before: RandomStates | None = RandomStates([function])
+        self._has_run = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; SciPy gets arrays."""
+        before = None if self._has_run else RandomStates([self.__wrapped__])
         try:
             found = self._given(args, kwargs)
         except _UNSUITED as error:
+            if before is not None:
+                before.restore()
             found = self._in_other_form(args, kwargs, error)
-        self._before = None
+        self._has_run = True
         found = _containers.mapped(found, _containers.to_host)
         return found.item() if isinstance(found, np.ndarray) and not found.ndim else found
 
@@ -63,8 +66,6 @@ class Callback:
         """
         if not any(isinstance(value, np.ndarray | np.generic) for value in args):
             raise error
-        if self._before is not None:
-            self._before.restore()
         self._arrays = not self._arrays
         try:
             return self._given(args, kwargs)

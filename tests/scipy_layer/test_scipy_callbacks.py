@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.stats
 import torch
 
@@ -133,6 +134,28 @@ def test_a_users_function_gets_what_it_takes():
     assert found.fun < 1e-4
     assert kinds[:2] == [torch.Tensor, np.ndarray]
     assert set(kinds[1:]) == {np.ndarray}
+
+
+@pytest.mark.parametrize("name", ["differential_evolution", "dual_annealing", "basinhopping"])
+def test_searches_draw_as_scipy_does(name):
+    """The user's function draws from what SciPy draws from, and takes arrays only."""
+    ends = [(-1.0, 2.0), (-2.0, 1.0)]
+
+    def search(module, rng, start):
+        def objective(v):
+            return float(np.sum(v[::-1] ** 2) + 1e-9 * rng.random())
+
+        if name == "basinhopping":
+            return module.basinhopping(objective, start, niter=3, rng=rng)
+        bounds = ends if module is scipy.optimize else torch.tensor(ends, dtype=torch.float64)
+        return getattr(module, name)(objective, bounds, maxiter=5, rng=rng)
+
+    generators = [np.random.default_rng(2), np.random.default_rng(2)]
+    wanted = search(scipy.optimize, generators[0], np.ones(2))
+    found = search(nsp.optimize, generators[1], torch.ones(2, dtype=torch.float64))
+    np.testing.assert_array_equal(found.x, wanted.x)
+    assert found.nfev == wanted.nfev
+    assert generators[0].random() == generators[1].random()
 
 
 def test_a_users_error_stays_what_it_is():
