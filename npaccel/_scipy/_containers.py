@@ -133,7 +133,7 @@ class Width:
     default : torch.dtype
         For calls without any float among them; float64 also where NumPy adds in 64 bits.
     asked : dict
-        Keyword arguments: `dtype` and `output` may name a width.
+        Keyword arguments, for `heed`.
 
     Attributes
     ----------
@@ -154,7 +154,11 @@ class Width:
             self.narrow = default is torch.float32
         elif default is torch.float64:  # NumPy adds integers and floats of 32 bits in 64.
             self.narrow = self.narrow and not any(map(_is_long, given))
-        if self.narrow and any(_is_wide(asked.get(name)) for name in ("dtype", "output")):
+        self.heed(asked)
+
+    def heed(self, asked: Mapping[str, Any]) -> None:
+        """Be wide where arguments ask for it: `dtype` and `output` may name a dtype."""
+        if any(_is_wide(asked.get(name)) for name in ("dtype", "output")):
             self.narrow = False
 
     def stand_in(self, device: torch.device) -> torch.Tensor:

@@ -118,6 +118,7 @@ def _native(
     except TypeError as error:
         return _as_scipy_would(row, args, kwargs, device, width, str(error), error)
     bound.apply_defaults()
+    width.heed(bound.arguments)
     why = _not_native(row, bound)
     if why:
         return through_host(row, args, kwargs, device, width, why)

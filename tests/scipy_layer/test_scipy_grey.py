@@ -132,7 +132,7 @@ def test_a_named_dtype_is_the_results():
     x = torch.rand(6, 5)
     for dtype in ("float64", np.float64, np.dtype("float64"), float):
         assert nsp.ndimage.gaussian_filter(x, 1.0, output=dtype).dtype is torch.float64
-        assert nsp.ndimage.sobel(x, output=dtype).dtype is torch.float64
+        assert nsp.ndimage.sobel(x, -1, dtype).dtype is torch.float64
     assert nsp.ndimage.gaussian_filter(x, 1.0).dtype is torch.float32
 
 
