@@ -51,6 +51,11 @@ class Replaced:
         self._original = original
         self._place = module, name
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """It passes for SciPy's."""
+        return type(self._original)
+
     @property
     def _npaccel_original(self) -> Any:
         return self._original

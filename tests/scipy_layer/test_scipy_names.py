@@ -1,12 +1,15 @@
 """Every public name of SciPy's modules is there, and takes tensors as SciPy's takes arrays."""
 
 import contextlib
+import functools
 import importlib
 import pickle
+import types
 
 import numpy as np
 import pytest
 import scipy
+import scipy.stats
 import torch
 from scipy.special import expit
 from scipy_running import differences
@@ -140,6 +143,24 @@ def test_classes_can_be_derived_from(in_block):
         found = Own(X, Y)(X)
     assert Own.__mro__[1] is scipy.interpolate.CubicSpline
     np.testing.assert_array_equal(found, scipy.interpolate.CubicSpline(X, Y)(X, 1))
+
+
+def test_names_pass_for_scipys():
+    kinds = {
+        "linalg.inv": types.FunctionType,
+        "special.gamma": np.ufunc,
+        "stats.norm": scipy.stats.rv_continuous,
+        "stats.poisson": scipy.stats.rv_discrete,
+        "interpolate.CubicSpline": type,
+        "stats.multivariate_normal": type(scipy.stats.multivariate_normal),
+    }
+    with npaccel.array_api():
+        for name, kind in kinds.items():
+            found = functools.reduce(getattr, name.split("."), scipy)
+            assert isinstance(found, kind)
+            assert _listing.own(found) is _listing.find(name)
+            assert pickle.loads(pickle.dumps(found)) is found
+        assert issubclass(scipy.interpolate.CubicSpline, scipy.interpolate.PPoly)
 
 
 def test_tables_by_function_know_both():
