@@ -36,8 +36,10 @@ class Distribution:
     """
 
     def __init__(self, original: Any, name: str) -> None:
-        self._original = original
-        self._public = name
+        self.__dict__.update(_original=original, _public=name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._original, name, value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -97,14 +99,6 @@ class _OfFrozen(Distribution):
 
         row = dataclasses.replace(_row(self._public, name), scipy=self._original.rvs)
         return _routes.routed(row)
-
-    @property
-    def _random_state(self) -> Any:
-        return self._original._random_state
-
-    @_random_state.setter
-    def _random_state(self, state: Any) -> None:
-        self._original._random_state = state
 
 
 def _frozen(original: Any, name: str, args: Any, kwargs: Any) -> Any:

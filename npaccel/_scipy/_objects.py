@@ -62,7 +62,7 @@ def offered(original: Any, full: str) -> Any:
 class Offered:
     """An object of SciPy's whose methods take tensors.
 
-    What else is asked of it is asked of SciPy's.
+    What else is asked of it is asked of SciPy's, and what is set is set there.
 
     Parameters
     ----------
@@ -72,13 +72,14 @@ class Offered:
     """
 
     def __init__(self, original: Any, full: str) -> None:
-        self._original = original
-        self._full = full
-        self.__doc__ = original.__doc__
+        self.__dict__.update(_original=original, _full=full, __doc__=original.__doc__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it, as SciPy's own where no tensor is given."""
         return _called(self._full, self._original, args, kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._original, name, value)
 
     def __getattr__(self, name: str) -> Any:
         original = self.__dict__["_original"]

@@ -36,7 +36,8 @@ _everywhere = False
 class Replaced:
     """A public name of SciPy that takes tensors where that was asked for.
 
-    What else is asked of it is asked of SciPy's object, to which it's equal.
+    What else is asked of it is asked of SciPy's object, to which it's equal, and what is set is set
+    there.
 
     Parameters
     ----------
@@ -47,9 +48,9 @@ class Replaced:
     """
 
     def __init__(self, original: Any, module: str, name: str) -> None:
-        functools.update_wrapper(self, original, updated=())
-        self._original = original
-        self._place = module, name
+        names = (n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(original, n))
+        self.__dict__.update({n: getattr(original, n) for n in names}, __wrapped__=original)
+        self.__dict__.update(_original=original, _place=(module, name))
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -69,6 +70,12 @@ class Replaced:
 
     def __hash__(self) -> int:
         return hash(self._original)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._original, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._original, name)
 
     def __getattr__(self, name: str) -> Any:
         original = self.__dict__["_original"]

@@ -163,6 +163,24 @@ def test_names_pass_for_scipys():
         assert issubclass(scipy.interpolate.CubicSpline, scipy.interpolate.PPoly)
 
 
+@pytest.mark.parametrize("in_block", [False, True], ids=["npaccel.scipy", "array_api"])
+@pytest.mark.parametrize("name", ["norm", "poisson", "multivariate_normal", "wishart"])
+def test_what_is_set_is_set_on_scipys_object(name, in_block):
+    theirs = getattr(scipy.stats, name)
+    arguments = {"poisson": (3.5,), "wishart": (3, np.eye(2))}.get(name, ())
+    with npaccel.array_api() if in_block else contextlib.nullcontext():
+        ours = getattr(scipy.stats if in_block else nsp.stats, name)
+        before = theirs.random_state
+        try:
+            ours.random_state = np.random.RandomState(4)
+            found = ours.rvs(*arguments, size=3)
+            ours.random_state = np.random.RandomState(4)
+            wanted = theirs.rvs(*arguments, size=3)
+        finally:
+            theirs.random_state = before
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_tables_by_function_know_both():
     before = {scipy.linalg.inv: 1}
     with npaccel.array_api():
