@@ -220,15 +220,19 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     reasons = excused()
     bad = 0
+    unused = set(reasons)
     for module in modules(options.only, options.everything):
         way = APART if options.apart else ACCELERATED
         paths = [kept(options.folder, module, one, options.everything) for one in (BARE, way)]
         for one, path in zip((BARE, way), paths, strict=True):
             if not path.exists() or (options.again and one != BARE):
                 run(module, one, options.everything, path, options.limit)
-        line, wrong, _ = compare(*paths, reasons)
+        line, wrong, used = compare(*paths, reasons)
         bad += len(wrong)
+        unused -= used
         print(f"{module}: {line}", *(f"  {text}" for text in wrong), sep="\n", flush=True)
+    if not options.only:
+        print(*(f"no longer needed: {pattern}" for pattern in sorted(unused)), sep="\n")
     print(f"{bad} tests to mend")
     return bool(bad)
 

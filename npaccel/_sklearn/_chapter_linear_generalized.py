@@ -77,15 +77,16 @@ class _Generalized(_parts.HostOnCpu):
         count = X.shape[1]
 
         def objective(vector: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            w, b = vector[:count], vector[count:]
-            offset = b if len(b) else vector.new_zeros(1)
-            value, by_w, by_b = _loss(
-                X, y, weights, w.to(X.dtype), offset.to(X.dtype), power=power, log=log
-            )
+            # In the width of X, the penalty too: what moves by less than a unit mustn't seem to.
+            narrow = vector.to(X.dtype)
+            w, b = narrow[:count], narrow[count:]
+            offset = b if len(b) else narrow.new_zeros(1)
+            value, by_w, by_b = _loss(X, y, weights, w, offset, power=power, log=log)
             gradient = by_w.to(vector.dtype) / total + l2 * w
             if len(b):
                 gradient = torch.cat([gradient, by_b.reshape(1).to(vector.dtype) / total])
-            return value / total + 0.5 * l2 * torch.dot(w, w), gradient
+            value = value / total + 0.5 * l2 * torch.dot(w, w)
+            return value.to(X.dtype).to(vector.dtype), gradient
 
         found = _parts_lbfgs.minimized(
             objective,

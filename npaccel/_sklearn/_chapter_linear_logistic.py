@@ -25,11 +25,13 @@ _PENALTY = inspect.signature(linear_model.LogisticRegression).parameters["penalt
 @kernel
 def _binary(X: Any, y: Any, weights: Any, w: Any, b: Any) -> Any:
     """Return the summed loss, and its gradients by the coefficients and the intercept."""
-    raw = X @ w + b
+    # Towards the other class, so that small errors aren't differences from 1.
+    away = 1.0 - 2.0 * y
+    raw = (X @ w + b) * away
     # The logistic function and its logarithm, of numbers that can't overflow.
     small = np.exp(-np.abs(raw))
-    losses = np.maximum(raw, 0.0) - raw * y + np.log1p(small)
-    errors = np.where(raw >= 0.0, 1.0 / (1.0 + small), small / (1.0 + small)) - y
+    losses = np.maximum(raw, 0.0) + np.log1p(small)
+    errors = away * np.where(raw >= 0.0, 1.0, small) / (1.0 + small)
     if weights is not None:
         losses = losses * weights
         errors = errors * weights
@@ -46,7 +48,9 @@ def _multinomial(X: Any, y: Any, weights: Any, w: Any, b: Any) -> Any:
     sums = np.sum(exponentials, axis=1)
     own = y[:, None] == np.arange(w.shape[0])[None, :]
     losses = np.log(sums) - np.sum(np.where(own, raw, 0.0), axis=1)
-    errors = exponentials / sums[:, None] - own
+    # Of the own class what the others have, not a difference from 1.
+    others = np.sum(np.where(own, 0.0, exponentials), axis=1)
+    errors = np.where(own, -others[:, None], exponentials) / sums[:, None]
     if weights is not None:
         losses = losses * weights
         errors = errors * weights[:, None]
@@ -72,14 +76,16 @@ def objective(
     size = math.prod(shape)
 
     def both(vector: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        w, b = vector[:size], vector[size:]
-        offset = b if len(b) else vector.new_zeros(1)
-        narrow = w.reshape(shape).to(X.dtype), offset.to(X.dtype)
-        value, by_w, by_b = loss(X, y, weights, *narrow)
+        # In the width of X, the penalty too: what moves by less than a unit of it must not seem to.
+        narrow = vector.to(X.dtype)
+        w, b = narrow[:size], narrow[size:]
+        offset = b if len(b) else narrow.new_zeros(1)
+        value, by_w, by_b = loss(X, y, weights, w.reshape(shape), offset)
         gradient = by_w.reshape(-1).to(vector.dtype) / total + l2 * w
         if len(b):
             gradient = torch.cat([gradient, by_b.reshape(-1).to(vector.dtype) / total])
-        return value / total + 0.5 * l2 * torch.dot(w, w), gradient
+        value = value / total + 0.5 * l2 * torch.dot(w, w)
+        return value.to(X.dtype).to(vector.dtype), gradient
 
     return both
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -16,6 +16,13 @@ from npaccel._sklearn import _crossings
 
 #: "tensor": results are tensors, on their device. "array": NumPy's arrays.
 Container = Literal["tensor", "array"]
+
+
+def _config() -> dict[str, Any]:
+    """Return scikit-learn's configuration of this thread, to read and to change."""
+    from sklearn import _config as known
+
+    return known._get_threadlocal_config()  # type: ignore[no-any-return]
 
 
 @dataclasses.dataclass(eq=False)
@@ -41,6 +48,11 @@ class Frame:
         In which container its own result leaves.
     foreign : bool
         Whether scikit-learn's own code runs on what it was given, as the user has configured it.
+    configured : bool
+        Whether scikit-learn's dispatch was on where it was called.
+    before : callable, optional
+        Of a fit by npaccel's code: puts the estimator and the random numbers back to where they
+        were, for scikit-learn's own code to begin there.
     parent : Frame, optional
         The frame that this one was called in.
     count : Count
@@ -59,9 +71,23 @@ class Frame:
     wants: Container | None = None
     gives: Container = "tensor"
     foreign: bool = False
+    configured: bool = dataclasses.field(default_factory=lambda: _config()["array_api_dispatch"])
+    before: Callable[[str], None] | None = None
     parent: Frame | None = None
     count: _crossings.Count = dataclasses.field(default_factory=_crossings.Count)
     moved: dict[int, tuple[Any, dict[Any, torch.Tensor]]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_of_composite(self) -> bool:
+        """Whether the estimator's own code only carries data between others."""
+        return bool(type(self.estimator)._npaccel_route == "composite")
+
+    def users_dispatch(self) -> bool:
+        """Return whether scikit-learn's dispatch is on where the outermost call was made."""
+        frame = self
+        while frame.parent is not None:
+            frame = frame.parent
+        return frame.configured
 
     def outermost_of_estimator(self) -> Frame:
         """Return the first of the frames of this estimator that follow on each other."""
@@ -80,11 +106,8 @@ def entered(frame: Frame) -> Iterator[None]:
     """Run what is in the block as a frame, with scikit-learn's dispatch to suit it."""
     token, counted = _running.set(frame), _crossings.counting.set(frame.count)
     try:
-        if frame.foreign:
+        with dispatching(frame.users_dispatch() if frame.foreign else frame.on_device):
             yield
-        else:
-            with dispatching(frame.on_device):
-                yield
     finally:
         _crossings.counting.reset(counted)
         _running.reset(token)
@@ -130,10 +153,8 @@ def _install() -> None:
 @contextlib.contextmanager
 def dispatching(on: bool) -> Iterator[None]:
     """Switch scikit-learn's array API on or off in this thread until the block ends."""
-    from sklearn import _config
-
     _install()
-    config = _config._get_threadlocal_config()
+    config = _config()
     before = config["array_api_dispatch"]
     config["array_api_dispatch"] = on
     try:

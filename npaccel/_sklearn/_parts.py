@@ -63,7 +63,13 @@ def on_host(self: Any, keeps: bool = False) -> Iterator[None]:
 
 
 def by_scikit_learn(self: Any, name: str, *data: Any, **more: Any) -> Any:
-    """Call scikit-learn's own method on host arrays: for its errors, and what is rare."""
+    """Call scikit-learn's own method on host arrays: for its errors, and what is rare.
+
+    A fit that has begun leaves no trace: attributes and random numbers are as they were before.
+    """
+    frame = _frames.current()
+    if frame is not None and frame.before is not None and "fit" in name:
+        frame.before(name)
     arrays = [_running._array(part) for part in data]
     with on_host(self, keeps=True):
         return _running._sklearns(self, name)(self, *arrays, **more)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from types import TracebackType
@@ -60,13 +61,22 @@ def _hooked(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         wanted = _wanted()
         plain = wanted is not None and not isinstance(self, Accelerated)
-        if not plain or _table.row_of(type(self)) is None:
+        if not plain or _table.row_of(type(self)) is None or _is_metrics_own():
             return function(self, *args, **kwargs)
         assert wanted is not None
         _become(self, wanted)
         return getattr(self, name)(*args, **kwargs)
 
     return method
+
+
+def _is_metrics_own() -> bool:
+    """Whether a metric calls the method of an estimator that it made: of a binarizer of labels.
+
+    Without scikit-learn's dispatch it wants arrays, whatever it was given. Scorers call users'.
+    """
+    caller = sys._getframe(2).f_globals.get("__name__", "")
+    return caller.startswith("sklearn.metrics.") and not caller.endswith("._scorer")
 
 
 def _replace() -> None:

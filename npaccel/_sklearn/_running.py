@@ -120,6 +120,8 @@ def _run(
     """Run a call as planned, and note what it took."""
     self = frame.estimator
     start = time.perf_counter()
+    if plan.on_device and plan.own and name in _FITS and not frame.is_of_composite:
+        frame.before = _state.remembered(self, name)
     try:
         with _frames.entered(frame), _joblib_in_this_thread(plan.on_device):
             if plan.foreign:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -115,6 +116,40 @@ def device_for_arrays(state: State) -> torch.device:
     return torch.device("cuda" if wanted == "auto" else wanted)
 
 
+def remembered(estimator: Any, method: str) -> Callable[[str], None]:
+    """Return a function that undoes what a fit has done, where another one is to take its place.
+
+    Parameters
+    ----------
+    estimator : Accelerated
+    method : str
+        The fit that begins.
+
+    Returns
+    -------
+    callable
+        It's given the method that takes the place: a step of a fit doesn't undo the others.
+    """
+    attributes = dict(vars(estimator))
+    draws = getattr(estimator, "random_state", 0)
+    source = np.random.mtrand._rand if draws is None else draws
+    state = source.get_state() if isinstance(source, np.random.RandomState) else None
+
+    def undo(other: str) -> None:
+        if (other == "partial_fit") != (method == "partial_fit"):
+            return
+        known = vars(estimator)
+        mine = known.get(KEY)
+        known.clear()
+        known.update(attributes)
+        if mine is not None:
+            known[KEY] = mine
+        if state is not None:
+            source.set_state(state)
+
+    return undo
+
+
 # -- Attributes ---------------------------------------------------------------------------------
 
 
@@ -128,7 +163,8 @@ def read(estimator: Any, name: str, value: Any) -> Any:
         if frame is None or frame.on_device or not _holds_tensors(value):
             return value
         return _copy(estimator, name, value, "array", host_value)
-    if frame is not None and frame.on_device and not _is_composite(frame.estimator):
+    # A composite's code only carries data: of its parts it reads what isn't computed with.
+    if frame is not None and frame.on_device and not frame.is_of_composite:
         if name in kind._on_host:
             return value
         return _on_device(estimator, name, value, frame.device)
@@ -137,11 +173,6 @@ def read(estimator: Any, name: str, value: Any) -> Any:
     if frame is not None and not frame.own:
         return _for_scikit_learn(estimator, name, value)
     return _copy(estimator, name, value, "array", host_value) if _holds_tensors(value) else value
-
-
-def _is_composite(estimator: Any) -> bool:
-    """Whether its own code only carries data, and reads of its parts what isn't computed with."""
-    return bool(type(estimator)._npaccel_route == "composite")
 
 
 def _for_scikit_learn(estimator: Any, name: str, value: Any) -> Any:
