@@ -100,10 +100,6 @@ class KNNImputer(_parts.HostOnCpu, Accelerated, impute.KNNImputer):  # type: ign
     def _npaccel_missing(self, X: torch.Tensor) -> torch.Tensor:
         return torch.isnan(X) if np.isnan(self.missing_values) else self.missing_values == X
 
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        with _parts.on_host(self):
-            return super().get_feature_names_out(input_features)
-
     def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         why = super()._unsupported(method, X, y, **more)
         if why:

@@ -80,10 +80,6 @@ class SimpleImputer(_parts.HostOnCpu, Accelerated, impute.SimpleImputer):  # typ
         found = torch.where(known, statistics.to(X.dtype), kept)
         return with_indicators(self, found, missing)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        with _parts.on_host(self):
-            return super().get_feature_names_out(input_features)
-
     def _npaccel_checked(self, X: Any, reset: bool) -> Any:
         finite = "allow-nan" if np.isnan(self.missing_values) else True
         try:

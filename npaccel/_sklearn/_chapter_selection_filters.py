@@ -22,15 +22,9 @@ class _Selects(_parts.HostOnCpu):
 
     _npaccel_finite: Any = True
 
-    def get_support(self, indices: bool = False) -> Any:
-        with _parts.on_host(self):
-            return super().get_support(indices=indices)  # type: ignore[misc]
-
-    def transform(self, X: Any) -> Any:
+    def transform(self: Any, X: Any) -> Any:
         check_is_fitted(self)
-        X = self._validated(  # type: ignore[attr-defined]
-            X, reset=False, dtype=None, ensure_all_finite=self._npaccel_finite
-        )
+        X = self._validated(X, reset=False, dtype=None, ensure_all_finite=self._npaccel_finite)
         kept = self.get_support(indices=True)
         if not len(kept):
             warnings.warn(
@@ -39,15 +33,15 @@ class _Selects(_parts.HostOnCpu):
                 UserWarning,
                 stacklevel=2,
             )
-        return X[:, self._moved(kept)]  # type: ignore[attr-defined]
+        return X[:, self._moved(kept)]
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self: Any, X: Any) -> Any:
         kept = self.get_support()
         X = _parts.checked(self, X, dtype=None)
         if kept.sum() != X.shape[1]:
             raise ValueError("X has a different shape than during fitting.")
         found = torch.zeros((len(X), len(kept)), dtype=X.dtype, device=X.device)
-        found[:, self._moved(np.flatnonzero(kept))] = X  # type: ignore[attr-defined]
+        found[:, self._moved(np.flatnonzero(kept))] = X
         return found
 
     def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:

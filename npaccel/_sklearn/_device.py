@@ -54,7 +54,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from npaccel._sklearn import _frames, _running, _state
+from npaccel._sklearn import _frames, _parts, _running, _state
 from npaccel._sklearn._frames import Container
 from npaccel._sklearn._report import EstimatorReport
 
@@ -91,6 +91,9 @@ METHODS = (
     "bic",
     "aic",
 )
+
+#: Methods of scikit-learn's that take no data, and compute with attributes in NumPy.
+READERS = ("get_feature_names_out", "get_support")
 
 _ABSENT: Any = object()
 #: Up to how many numbers scikit-learn's own code is as fast on a CPU: calls take all of the time.
@@ -132,7 +135,11 @@ class Accelerated:
         for name in METHODS:
             found = inspect.getattr_static(cls, name, None)
             if found is not None and (name in cls.__dict__ or not _is_wrapped(found)):
-                setattr(cls, name, _wrapped(name, found))
+                setattr(cls, name, _wrapped(found, functools.partial(_method, name)))
+        for name in READERS:
+            found = inspect.getattr_static(cls, name, None)
+            if found is not None and not _is_wrapped(found):
+                setattr(cls, name, _wrapped(found, _reader))
         # scikit-learn wraps `transform` for `set_output`: around what stands there now.
         super().__init_subclass__(**kwargs)
 
@@ -264,14 +271,26 @@ def _is_wrapped(found: Any) -> bool:
     return False
 
 
-def _wrapped(name: str, found: Any) -> Any:
-    """Return a method whose calls take their route; one that is there sometimes, as such a one."""
+def _wrapped(found: Any, wrapper: Callable[[Any], Any]) -> Any:
+    """Return a method with a wrapper; one that is there sometimes, as such a one."""
     from sklearn.utils._available_if import _AvailableIfDescriptor
 
     if isinstance(found, _AvailableIfDescriptor):
-        method = _method(name, found.fn)
+        method = wrapper(found.fn)
         return _AvailableIfDescriptor(method, found.check, found.attribute_name)
-    return _method(name, found) if inspect.isfunction(found) else found
+    return wrapper(found) if inspect.isfunction(found) else found
+
+
+def _reader(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that reads its estimator's attributes, and those of its parts, as arrays."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _parts.on_host(self):
+            return function(self, *args, **kwargs)
+
+    vars(method)["_npaccel_wrapper"] = True
+    return method
 
 
 def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

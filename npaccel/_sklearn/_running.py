@@ -265,7 +265,7 @@ def _foreign(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Return the library of an array that is neither NumPy's nor torch's, if there is one."""
     for value in (*args, *kwargs.values(), *vars(self).values()):
         if hasattr(value, "__array_namespace__") and not isinstance(
-            value, np.ndarray | np.generic | torch.Tensor
+            value, np.ndarray | np.generic | torch.Tensor | type
         ):
             return type(value).__module__.partition(".")[0]
     return ""

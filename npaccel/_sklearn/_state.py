@@ -132,7 +132,7 @@ def remembered(estimator: Any, method: str) -> Callable[[str], None]:
     """
     attributes = dict(vars(estimator))
     draws = getattr(estimator, "random_state", 0)
-    source = np.random.mtrand._rand if draws is None else draws
+    source: Any = np.random.mtrand._rand if draws is None else draws
     state = source.get_state() if isinstance(source, np.random.RandomState) else None
 
     def undo(other: str) -> None:

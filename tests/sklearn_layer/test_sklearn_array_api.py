@@ -14,11 +14,14 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectFromModel, SelectKBest
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KernelDensity
-from sklearn.preprocessing import scale
+from sklearn.pipeline import make_union
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, scale
 from sklearn_data import data
 
 import npaccel
@@ -119,3 +122,43 @@ def test_minimisers_end_in_float32(make, name):
             mine = npaccel.sklearn.accelerate(model)
             mine.fit(torch.from_numpy(X[rows]), torch.from_numpy(y[rows]))
             np.testing.assert_allclose(mine.coef_.numpy(), model.coef_, rtol=5e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("as_table", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [
+        SelectFromModel(Ridge()),
+        SelectKBest(k=2),
+        MissingIndicator(features="missing-only"),
+        SimpleImputer(add_indicator=True),
+        KNNImputer(add_indicator=True),
+        OneHotEncoder(sparse_output=False),
+        KBinsDiscretizer(2, strategy="uniform"),
+        PCA(2),
+        make_union(PCA(2), SelectKBest(k=2)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_names_of_features_fitted_with_tensors(as_device, model, as_table):
+    """scikit-learn's own code makes names of what was learnt, in NumPy."""
+    X, y = data("wine")
+    X = np.round(X[::4, :4])
+    y = y[::4]
+    if "Imputer" in type(model).__name__ or "Missing" in type(model).__name__:
+        X[3, 1] = np.nan
+    theirs = clone(model).fit(X, y)
+    mine = npaccel.sklearn.accelerate(model)
+    if as_table:
+        mine.set_output(transform="pandas")
+    mine.fit(torch.from_numpy(X), torch.from_numpy(y))
+    np.testing.assert_array_equal(mine.get_feature_names_out(), theirs.get_feature_names_out())
+    if hasattr(theirs, "get_support"):
+        np.testing.assert_array_equal(mine.get_support(), theirs.get_support())
+
+
+def test_types_among_parameters_are_no_arrays(as_device):
+    """`dtype=np.float64` is a class of NumPy's: the encoder's route is its own."""
+    X = np.arange(12.0).reshape(6, 2)
+    mine = npaccel.sklearn.accelerate(OrdinalEncoder()).fit(torch.from_numpy(X))
+    assert {step.route for step in mine.report_.steps} == {"device"}
