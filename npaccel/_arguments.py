@@ -11,16 +11,13 @@ from __future__ import annotations
 import enum
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
-from npaccel.errors import (
-    MixedDevicesError,
-    UnsupportedArrayError,
-    UnsupportedDtypeError,
-)
+from npaccel._opaque import is_opaque
+from npaccel.errors import MixedDevicesError, UnsupportedArrayError
 
 #: Flags of an array that compiled code depends on: ALIGNED and WRITEABLE.
 _FLAGS = 0x100 | 0x400
@@ -63,8 +60,7 @@ def token(value: Any) -> Token:
     Raises
     ------
     UnsupportedArrayError
-        For an ndarray subclass other than `numpy.memmap`, and for a tensor
-        that isn't a plain strided one.
+        For a tensor that isn't a plain strided one.
     """
     kind = type(value)
     make = _TOKENS.get(kind)
@@ -76,6 +72,24 @@ def token(value: Any) -> Token:
 def array_token(value: np.ndarray[Any, Any]) -> Token:
     """Return the part of the key for an array."""
     return (value.dtype, value.shape, value.strides, value.flags.num & _FLAGS)
+
+
+def _any_array_token(value: np.ndarray[Any, Any]) -> Token:
+    return _type_token(value) if is_opaque(value) else array_token(value)
+
+
+def _scalar_token(value: np.generic) -> Token:
+    return _type_token(value) if is_opaque(value) else ("scalar", value.dtype)
+
+
+def usual_key(values: Sequence[Any], key: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Return a signature key without the layouts of arrays that are only handed on."""
+    if not any(map(is_opaque, values)):
+        return key
+    return tuple(
+        _type_token(value) if is_opaque(value) else part
+        for value, part in zip(values, key, strict=True)
+    )
 
 
 def _tensor_token(value: torch.Tensor) -> Token:
@@ -157,12 +171,7 @@ def _slice_token(value: slice) -> Token:
 def _make_token(kind: type) -> Callable[[Any], Token]:
     """Choose how values of a type enter the key."""
     if issubclass(kind, np.ndarray):
-        if kind is np.memmap:
-            return array_token
-        raise UnsupportedArrayError(
-            f"jit: an argument is a {kind.__module__}.{kind.__qualname__}, whose operations may "
-            "differ from ndarray's; pass np.asarray(a) if plain ndarray operations are meant"
-        )
+        return _any_array_token
     if issubclass(kind, torch.Tensor):
         if kind in (torch.Tensor, torch.nn.Parameter):
             return _tensor_token
@@ -171,7 +180,7 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
             "pass a plain torch.Tensor"
         )
     if issubclass(kind, np.generic):
-        return lambda value: ("scalar", value.dtype)
+        return _scalar_token
     if kind in _BY_VALUE or issubclass(kind, enum.Enum | np.dtype):
         return _value_token
     if issubclass(kind, tuple) and (kind is tuple or hasattr(kind, "_fields")):
@@ -180,7 +189,7 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
 
 
 _TOKENS: dict[type, Callable[[Any], Token]] = {
-    np.ndarray: array_token,
+    np.ndarray: _any_array_token,
     float: _float_token,
     complex: lambda value: (complex, repr(value)),
     list: _tuple_token,
@@ -198,7 +207,7 @@ def is_container(value: Any) -> bool:
 
 def is_array(value: Any) -> bool:
     """Whether an argument is computed with: an array, NumPy scalar or tensor."""
-    return isinstance(value, np.ndarray | np.generic | torch.Tensor)
+    return isinstance(value, np.ndarray | np.generic | torch.Tensor) and not is_opaque(value)
 
 
 def parts(value: Any, expression: str) -> Iterator[tuple[str, Any]]:
@@ -254,6 +263,8 @@ def coarse_key(
 
 
 def _coarse(value: Any) -> Token:
+    if is_opaque(value):
+        return _type_token(value)
     if isinstance(value, np.ndarray):
         return (value.dtype, _pattern(value.shape), _layout(value), value.flags.num & _FLAGS)
     if isinstance(value, torch.Tensor):
@@ -270,6 +281,26 @@ def _coarse(value: Any) -> Token:
     return token(value)
 
 
+#: A number, or the shape and strides of an array, in elements.
+Sizes = int | float | tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def sizes(names: Sequence[str], values: Sequence[Any]) -> dict[str, Sizes]:
+    """Return the sizes of arrays and the numbers of a call, by what Dynamo calls them."""
+    found: dict[str, Sizes] = {}
+    for name, value in zip(names, values, strict=True):
+        for expression, part in parts(value, f"L[{name!r}]"):
+            if type(part) in (int, float):
+                found[expression] = part
+            elif isinstance(part, torch.Tensor):
+                found[expression] = tuple(part.shape), part.stride()
+            elif isinstance(part, np.ndarray) and is_array(part) and part.itemsize:
+                strides = tuple(stride // part.itemsize for stride in part.strides)
+                if min(strides, default=0) >= 0:
+                    found[expression] = part.shape, strides
+    return found
+
+
 def _pattern(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(min(n, 2) for n in shape)
 
@@ -277,43 +308,19 @@ def _pattern(shape: Sequence[int]) -> tuple[int, ...]:
 def _layout(value: np.ndarray[Any, Any]) -> Token:
     if value.flags.c_contiguous:
         return "C"
-    return tuple((stride > 0) - (stride < 0) for stride in value.strides)
+    signs = ((stride > 0) - (stride < 0) for stride in value.strides)
+    return (*signs, distinct(value) is not value)
 
 
 # ---------------------------------------------------------------------------
 # Arrays as tensors
 
-#: What compiled code computes with.
-TORCH_DTYPES = frozenset(
-    np.dtype(name)
-    for name in (
-        *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
-        *("float16", "float32", "float64", "complex64", "complex128"),
-    )
-)
-
-
-def check_dtype(value: np.ndarray[Any, Any] | np.generic) -> None:
-    """Refuse an array whose elements torch can't compute with.
-
-    Raises
-    ------
-    UnsupportedDtypeError
-    """
-    dtype = value.dtype
-    if dtype in TORCH_DTYPES or dtype.newbyteorder("=") in TORCH_DTYPES:
-        return
-    raise UnsupportedDtypeError(
-        f"jit: an argument has dtype {dtype}, which can't be compiled (bool, integers, and floats "
-        "and complex numbers of up to 64 bit a part can); convert it before the call, "
-        f"as in a.astype(np.float64), or call the plain function: fn.__wrapped__"
-    )
-
 
 def readonly(value: np.ndarray[Any, Any]) -> torch.Tensor:
     """The memory of a read-only array as a tensor, which nothing writes to.
 
-    `torch.from_numpy` warns about such arrays; a writeable alias avoids that.
+    `torch.from_numpy` warns about such arrays; a writeable alias avoids that. It has the dtype's
+    usual name, see `renamed`.
     """
     memory = value.__array_interface__ | {"data": (value.__array_interface__["data"][0], False)}
     return torch.from_numpy(np.asarray(Alias(memory, value)))
@@ -330,11 +337,65 @@ class Alias:
 def copied(value: np.ndarray[Any, Any]) -> torch.Tensor:
     """A copy of the array that torch can take: native, aligned, strides >= 0.
 
-    One that repeats elements is in C order, as its flags don't say otherwise.
+    Elements that are one in memory are one in the copy.
     """
     native = value.dtype.newbyteorder("=")
-    order: Literal["C", "K"] = "C" if 0 in value.strides else "K"
-    return torch.from_numpy(np.array(value, dtype=native, order=order, subok=False))
+    once = distinct(value)
+    made = renamed(np.array(once, dtype=native, order="K", subok=False))
+    if once.ndim == value.ndim:
+        return made.expand(value.shape)
+    return made.as_strided(value.shape, [stride // value.itemsize for stride in value.strides])
+
+
+def distinct(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The elements in memory that an array has, each once, if strides say that it repeats some.
+
+    Of stretched arrays, and as a vector of windows over an array; other arrays as they are.
+    """
+    if value.size < 2:
+        return value
+    first: Any = tuple(slice(0, 1 if stride == 0 else None) for stride in value.strides)
+    once = value[first] if 0 in value.strides else value
+    steps = [stride // value.itemsize for stride in once.strides]
+    count = 1 + sum((n - 1) * step for n, step in zip(once.shape, steps, strict=True))
+    is_plain = all(stride >= 0 and stride % value.itemsize == 0 for stride in once.strides)
+    if not is_plain or count >= once.size:
+        return once
+    return np.lib.stride_tricks.as_strided(once, (count,), (value.itemsize,))
+
+
+def copy_of(value: Any) -> Any:
+    """A copy of an argument that is an array, scalar or tensor, for NumPy to write to."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if not isinstance(value, np.ndarray) or not value.flags.writeable:
+        return value
+    once = distinct(value)
+    if once is value:
+        return value.copy()
+    made = once.copy()
+    strides = value.strides if once.ndim != value.ndim else _stretched(made, value)
+    return np.lib.stride_tricks.as_strided(made, value.shape, strides)
+
+
+def _stretched(made: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> list[int]:
+    """The strides of a copy, 0 where those of an array are."""
+    pairs = zip(made.strides, value.strides, strict=True)
+    return [0 if stride == 0 else own for own, stride in pairs]
+
+
+def has_other_name(value: np.ndarray[Any, Any]) -> bool:
+    """Whether the dtype of an array isn't the usual one of its kind and size."""
+    usual = np.dtype(value.dtype.str)
+    return bool(value.dtype.isnative and value.dtype.num != usual.num)
+
+
+def renamed(value: np.ndarray[Any, Any]) -> torch.Tensor:
+    """The memory of an array whose dtype may have another name than torch knows it by.
+
+    C has two types of the same size, and NumPy a dtype for each, such as `numpy.ulonglong`.
+    """
+    return torch.from_numpy(value.view(value.dtype.str))
 
 
 def has_strides_of(made: torch.Tensor, value: np.ndarray[Any, Any]) -> bool:
@@ -351,7 +412,7 @@ def has_strides_of(made: torch.Tensor, value: np.ndarray[Any, Any]) -> bool:
 
 def scalar(value: np.generic) -> torch.Tensor:
     """A NumPy scalar as a tensor without dimensions."""
-    return torch.from_numpy(np.array(value))
+    return renamed(np.array(value))
 
 
 def number(value: float) -> torch.Tensor:
@@ -376,7 +437,7 @@ def tensor(value: torch.Tensor) -> torch.Tensor:
 
 def plain(value: np.ndarray[Any, Any]) -> torch.Tensor:
     """The memory of a `numpy.memmap` as a tensor."""
-    return torch.from_numpy(value.view(np.ndarray))
+    return renamed(value.view(np.ndarray))
 
 
 def to_tensor(value: Any) -> torch.Tensor:
@@ -392,6 +453,7 @@ CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "number": number,
     "plain": plain,
     "readonly": readonly,
+    "renamed": renamed,
     "resolved": resolved,
     "scalar": scalar,
     "tensor": tensor,
@@ -402,15 +464,9 @@ COPYING = frozenset({"copied", "resolved"})
 
 
 def how_converted(value: Any) -> str:
-    """Choose how arrays like this one become tensors: a key of `CONVERTERS`.
-
-    Raises
-    ------
-    UnsupportedDtypeError
-    """
+    """Choose how arrays like this one become tensors: a key of `CONVERTERS`."""
     if isinstance(value, torch.Tensor):
         return "resolved" if is_lazy(value) else "tensor"
-    check_dtype(value)
     if isinstance(value, np.generic):
         return "scalar"
     if not value.dtype.isnative or not value.flags.aligned:
@@ -419,8 +475,22 @@ def how_converted(value: Any) -> str:
         return "copied"
     if not value.flags.writeable:
         return "readonly"
-    return "direct" if type(value) is np.ndarray else "plain"
+    if type(value) is not np.ndarray:
+        return "plain"
+    return "renamed" if value.dtype in _WITH_OTHER_NAMES else "direct"
 
+
+def _is_unknown(name: str) -> bool:
+    """Whether torch doesn't take arrays of a dtype under a name."""
+    try:
+        torch.from_numpy(np.empty(0, name))
+    except TypeError:
+        return True
+    return False
+
+
+#: Dtypes that have another name, under which torch doesn't take them.
+_WITH_OTHER_NAMES = frozenset(np.dtype(name) for name in "iIlLqQ" if _is_unknown(name))
 
 #: The most frequent types that neither are tensors nor hold any.
 _WITHOUT_PARTS = frozenset([np.ndarray, np.float64, np.int64, np.bool_, float, int, bool])

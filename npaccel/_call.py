@@ -129,5 +129,5 @@ class Call:
             return False
         if isinstance(part, types.FunctionType):
             return kind in ("TYPE_MATCH", "CLOSURE_MATCH")
-        is_opaque = _arguments.token(part)[:1] == ("object",)
-        return kind == "TYPE_MATCH" or not is_opaque
+        by_type = _arguments.token(part)[:1] == ("object",)
+        return kind == "TYPE_MATCH" or not by_type

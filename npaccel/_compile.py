@@ -5,6 +5,7 @@ Imported when something is compiled: it brings in dynamo and inductor.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,19 +20,32 @@ from npaccel._call import Call
 from npaccel._failures import assumption_and_advice, is_assumption
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._opaque import Kind
 from npaccel._pieces import in_pieces
 from npaccel._progress import notice
 from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import inductor
-from npaccel._torch_internals.capture import Capture, CaptureError
+from npaccel._torch_internals import inductor, opaque_objects
+from npaccel._torch_internals.break_texts import UNKNOWN, in_our_words
+from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.capture_errors import CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
 from npaccel._wide import reaches_wide
-from npaccel.errors import CompilerNotFoundError, NotOnDeviceError
+from npaccel.errors import (
+    CompilerNotFoundError,
+    NotCompiledError,
+    NotOnDeviceError,
+    UnsupportedArrayError,
+    UnsupportedDtypeError,
+)
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
     from npaccel._runner import Runner
+
+#: Functions that Python runs bit by bit, whenever their caller asks for more.
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_YIELDS = "generators and coroutines aren't compiled: Python runs them when their caller asks"
 
 
 def new_history(engine: Engine) -> Any:
@@ -56,6 +70,8 @@ def compile_call(
     -------
     Outcome or Uncompiled
     """
+    if engine.function.__code__.co_flags & _GENERATORS:
+        return _uncompiled(engine, _YIELDS, "return arrays instead of yielding them")
     with (
         dynamo.lock,
         notice(f"{engine.function.__qualname__}({engine.describe(values)})"),
@@ -162,29 +178,51 @@ def _captured_and_compiled(
 
 
 def _uncaptured(engine: Engine, error: CaptureError, has_wide: bool) -> Uncompiled:
-    if error.is_break:
+    # An array that a piece hands on doesn't own its memory, so that it can't be resized.
+    if error.is_break and "resize" not in engine.function.__code__.co_names:
         return Uncompiled(in_pieces(engine, error, has_wide))
     frame = error.stack[-1]
+    kind = opaque_objects.kind_of(error.category)
 
     def note() -> None:
         engine.fall_back(
-            f"the function can't be captured: {error.reason}",
+            f"the function can't be captured: {error.reason}"
+            if kind is None
+            else f"{error.reason}, so NumPy runs this call",
+            error.advice,
             file=frame.filename,
             line=frame.lineno or 0,
             text=frame.line or "",
+            error=_error_for(kind),
         )
 
+    if kind is not None and engine.options.strict:
+        note()
+    engine.log.calls.clear()  # An array that is remembered can't be resized.
     return Uncompiled(_in_numpy(engine, note))
+
+
+def _error_for(kind: Kind | None) -> type[NotCompiledError]:
+    """What ``strict=True`` raises for arrays that NumPy alone computes with."""
+    if kind is Kind.DTYPE:
+        return UnsupportedDtypeError
+    return UnsupportedArrayError if kind is Kind.SUBCLASS else NotCompiledError
 
 
 def _not_compiled(engine: Engine, error: Exception) -> Uncompiled:
     if is_assumption(error):  # It's known now: sizes that depend on the data were taken for equal.
         cause, advice = assumption_and_advice(error)
     else:
-        cause = f"the compiler failed on it: {type(error).__name__}: {inductor.first_line(error)}"
+        said = in_our_words(inductor.first_line(error))
+        cause = f"the compiler failed on it: {type(error).__name__}"
+        cause += f": {said}" if said != UNKNOWN else ""
         advice = (
             "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
         )
+    return _uncompiled(engine, cause, advice)
+
+
+def _uncompiled(engine: Engine, cause: str, advice: str) -> Uncompiled:
     if engine.options.strict:
         engine.fall_back(cause, advice)
 

@@ -23,6 +23,7 @@ import torch
 from npaccel import _arguments, _artifact, _binding, _fork, _wide
 from npaccel._artifact import Kept
 from npaccel._conditions_on_disk import NotKeepableError
+from npaccel._described import describe
 from npaccel._failures import CompiledCodeError
 from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._options import Options
@@ -115,6 +116,8 @@ class Engine:
         self._captures: dict[Key, int] = {}
         self._conditions: dict[Key, Sequence[Condition]] = {}
         self._last_keys: dict[Key, Key] = {}
+        #: What artifacts from disk were first called with, until something else is compiled.
+        self._loaded: dict[Key, dict[str, _arguments.Sizes]] = {}
         self._lock = threading.RLock()
         _fork.renew(self)
 
@@ -224,12 +227,19 @@ class Engine:
         return _arguments.device_of(values) is not None
 
     def _overlapping(self, values: Sequence[Any]) -> Any:
-        self.fall_back(
-            "arrays that the function writes to share memory with other arguments, so this call "
-            "runs in NumPy",
-            "pass copies of the arrays that overlap",
+        repeats = any(
+            isinstance(part, np.ndarray) and _arguments.distinct(part) is not part
+            for value in values
+            for _, part in _arguments.parts(value, "")
         )
-        return self.plain(values)
+        what = "have elements that share memory" if repeats else "share memory with other arguments"
+        cause = f"arrays that the function writes to {what}, so this call runs in NumPy"
+        advice = "pass copies of the arrays that overlap"
+        if self.options.strict:
+            self.fall_back(cause, advice)
+        result = self.plain(values)  # NumPy's own error, if it is one, comes first.
+        self.fall_back(cause, advice)
+        return result
 
     def fall_back(
         self,
@@ -240,10 +250,13 @@ class Engine:
         line: int = 0,
         text: str = "",
         kind: str = "function",
+        once: bool = False,
+        error: type[NotCompiledError] = NotCompiledError,
     ) -> None:
         """Note that something runs uncompiled: warn once per cause, or raise.
 
-        `kind` says whether what is around it is compiled, see `Fallback`.
+        `kind` says whether what is around it is compiled, see `Fallback`; `once` whether the cause
+        is one for all lines, and `error` is what is raised.
 
         Raises
         ------
@@ -261,8 +274,8 @@ class Engine:
         )
         message = f"{self.function.__qualname__}: {fallback}"
         if self.options.strict:
-            raise NotCompiledError(message)
-        if self.log.add_fallback(fallback):
+            raise error(message)
+        if self.log.add_fallback(fallback, once):
             warnings.warn_explicit(
                 message, PerformanceWarning, fallback.file, fallback.line, registry={}
             )
@@ -272,6 +285,13 @@ class Engine:
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
         if not self.label:
             self.log.note_call(values)
+        usual = _arguments.usual_key(values, key)
+        if usual is not key:
+            result = self._known(values, usual)
+            if result is not MISS:
+                self.runners[key] = self.runners[usual]
+                return result
+            key = usual
         if not self.options.verify:
             return self._find_or_compile(values, key)
         from npaccel._check import _checking
@@ -280,12 +300,17 @@ class Engine:
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, whatever ``verify`` says."""
-        key = self._key(values)
+        key = _arguments.usual_key(values, self._key(values))
+        result = self._known(values, key)
+        return self._find_or_compile(values, key) if result is MISS else result
+
+    def _known(self, values: Sequence[Any], key: Key) -> Any:
+        """Answer a call with what was made for its signature, `MISS` if that isn't the one."""
         for runner in self.runners.get(key, ()):
             result = self._run(runner, values)
             if result is not MISS:
                 return result
-        return self._find_or_compile(values, key)
+        return MISS
 
     def refuse(self, key: Key, values: Sequence[Any], why: str) -> Any:
         """Raise for a signature that isn't as in NumPy, at every call, or let NumPy answer.
@@ -317,10 +342,9 @@ class Engine:
         if self.on_wide is not None and self.has_wide(values):
             self.on_wide()
         with self._lock:
-            for runner in self.runners.get(key, ()):  # Another thread may have been faster.
-                result = self._run(runner, values)
-                if result is not MISS:
-                    return result
+            result = self._known(values, key)  # Another thread may have been faster.
+            if result is not MISS:
+                return result
             coarse = _arguments.coarse_key(values, self.static, self.varying)
             result = self._generic_runner(values, key, coarse)
             if result is not MISS:
@@ -447,6 +471,8 @@ class Engine:
         self.compilations += 1
         if not self.has_wide(values):
             self.note_width(values, kept.plan.has_wide_data)
+        self._last_keys[coarse] = key
+        self._loaded.setdefault(coarse, _arguments.sizes(self.binding.names, values))
         if kept.plan.is_generic:
             self._generic.setdefault(coarse, []).append(kept)
         self.log.add_graph(
@@ -515,6 +541,7 @@ class Engine:
         history = self._histories.get(coarse)
         if history is None:
             history = self._histories[coarse] = _compile.new_history(self)
+            history.note(self.function.__code__, self._loaded.pop(coarse, {}))
         self._captures[coarse] = count + 1
         self.compilations += 1
         self._last_keys[coarse] = key
@@ -609,22 +636,3 @@ def device_named(name: str | None) -> torch.device:
         + (f" ({seen})" if count else "")
         + f"; {advice}"
     )
-
-
-def describe(values: Sequence[Any], names: Sequence[str]) -> str:
-    """Return a call's arguments as text for reports."""
-    return ", ".join(
-        f"{name}: {_describe(value)}" for name, value in zip(names, values, strict=True)
-    )
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
-    if isinstance(value, torch.Tensor):
-        dtype = str(value.dtype).removeprefix("torch.")
-        return f"{value.device.type} {dtype}[{', '.join(map(str, value.shape))}]"
-    if isinstance(value, bool | int | float | complex | str) or value is None:
-        text = repr(value)
-        return text if len(text) <= 24 else text[:21] + "..."
-    return type(value).__name__

@@ -340,7 +340,7 @@ class Frame:
         for value, plan in zip(inputs, self.inputs, strict=False):
             if plan.how == "symbol" and type(value) is int and not -(2**63) <= value < 2**63:
                 self.engine.fall_back(
-                    "a number has more than 64 bits, so this call runs in NumPy",
+                    "a number is an int that int64 can't hold, so this call runs in NumPy",
                     "keep such numbers out of the function",
                 )
                 raise NumPysCallError

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,9 @@ from npaccel._report._details import Details
 from npaccel._runner import Runner, copy_back
 from npaccel._snapshot import Snapshot
 from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import failed_pieces, inductor, pieces
-from npaccel._torch_internals.capture import Capture, CaptureError
+from npaccel._torch_internals import failed_pieces, inductor, opaque_objects, pieces
+from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.capture_errors import CaptureError
 from npaccel._wide import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:
@@ -51,36 +53,46 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     NotCompiledError
         With ``strict=True``.
     """
-    _note(engine, error)
+    breaks = _Breaks(engine)
+    breaks.add(error)
     runners: dict[bool, Runner] = {}
     narrows = engine.options.default_float == "float32" and not engine.options.narrow_inputs
 
     def run(values: Sequence[Any]) -> Any:
+        try:
+            result = run_once(values)
+        except BaseException as raised:
+            breaks.tell(raised)
+            raise
+        breaks.tell()
+        return result
+
+    def run_once(values: Sequence[Any]) -> Any:
         nonlocal has_wide
         width = has_wide or (narrows and any(map(holds_wide, values)))
         engine.note_width(values, width)
         runner = runners.get(width)
         if runner is None:
-            runner = runners.setdefault(width, _runner(engine, width))
+            runner = runners.setdefault(width, _runner(engine, breaks, width))
         try:
             return runner(values)
         except WideDataError:
             if engine.on_wide is not None:  # The function that this is part of begins anew.
                 raise
             has_wide = True
-            return run(values)
+            return run_once(values)
 
     return run
 
 
-def _runner(engine: Engine, has_wide: bool) -> Runner:
+def _runner(engine: Engine, breaks: _Breaks, has_wide: bool) -> Runner:
     width = "float64" if has_wide else engine.options.default_float
     settings = TraceSettings(width, torch.device("cpu"), engine.options.rng)
     compile_piece = _PieceCompiler(engine, settings)
     run = pieces.compiled_in_pieces(
         engine.function,
         compile_piece,
-        lambda later: _note(engine, later),
+        breaks.add,
         _LIMIT_IN_LOOPS if engine.varying else pieces.LIMIT,
     )
     #: Whether the next call can begin anew, if 64-bit floats turn up on its way.
@@ -116,17 +128,51 @@ def _runner(engine: Engine, has_wide: bool) -> Runner:
     return runner
 
 
-def _note(engine: Engine, error: CaptureError) -> None:
-    if not error.stack:  # It isn't known at which line.
-        engine.fall_back(error.reason, kind="break")
-        return
-    frame = error.stack[-1]
+class _Breaks:
+    """The breaks of a function that are to be told.
+
+    That is done behind the call: where a line raises the user's own error, that is enough.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.waiting: list[CaptureError] = []
+
+    def add(self, error: CaptureError) -> None:
+        """Note a break; with ``strict=True`` it's an error at once."""
+        self.waiting.append(error)
+        if self.engine.options.strict:
+            self.tell()
+
+    def tell(self, raised: BaseException | None = None) -> None:
+        """Tell of what waits, without what an error came from: that waits for another call."""
+        if not self.waiting:
+            return
+        lines = pieces.lines_of(raised) if raised is not None else set()
+        waiting, self.waiting = self.waiting, []
+        for error in waiting:
+            frame = error.stack[-1] if error.stack else None
+            if frame is not None and _lines(frame) & lines:
+                self.waiting.append(error)
+            else:
+                _note(self.engine, error, frame)
+
+
+def _lines(frame: traceback.FrameSummary) -> set[tuple[str, int]]:
+    first = frame.lineno or 0
+    last = getattr(frame, "end_lineno", None) or first
+    return {(frame.filename, line) for line in range(first, last + 1)}
+
+
+def _note(engine: Engine, error: CaptureError, frame: traceback.FrameSummary | None) -> None:
     engine.fall_back(
         error.reason,
-        file=frame.filename,
-        line=frame.lineno or 0,
-        text=frame.line or "",
+        error.advice,
+        file=frame.filename if frame else "",
+        line=(frame.lineno or 0) if frame else 0,
+        text=(frame.line or "") if frame else "",
         kind="break",
+        once=opaque_objects.kind_of(error.category) is not None,
     )
 
 

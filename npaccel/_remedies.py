@@ -6,30 +6,30 @@ import re
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
     (
-        r"`_?npaccel\._forms`|module: npaccel\._forms|\b(fori_loop|while_loop)\(",
+        r"\bnpaccel\._forms\b|\b(fori_loop|while_loop)\(",
         "import npaccel at the top of the module, and keep `yield`, `eval` and the like out of "
         "the function: then it's split here, and the body is compiled",
     ),
-    (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
+    (r"\bprint\b|\blogging\b|\bwarnings\.warn\b", "move the output behind the call"),
     (
-        r"class `(Generator|RandomState)`",
+        r"numpy\.random\.|of `(Generator|RandomState|PCG64\w*|MT19937|Philox|SFC64)`",
         "NumPy draws random numbers itself: draw before the call and pass the numbers",
     ),
     (
-        r"GeneratorVariable\(\)",
+        r"a generator of random numbers that is made here",
         "make the generator outside of the function and pass it as an argument",
     ),
     (
-        r"[Dd]ata.dependent (branching|jump)|jump.*data|dynamic control flow",
+        r"the way from here depends on values",
         "write a branch on array values as np.where(condition, a, b), or take it out of the "
         "function",
     ),
+    (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
     (
         r"[Tt]ensor\.item|\.item\(\)|to a (Python )?scalar|Python scalar|data.dependent",
         "keep the value an array (x.sum() instead of float(x.sum())), or take it out of the "
         "function",
     ),
-    (r"print|logging|warnings\.warn", "move the output behind the call"),
     (r"generator|yield", "return arrays instead of yielding them"),
     (r"raise|[Ee]xception|assert", "check the arguments before the call"),
     (r"import", "import at the top of the module"),

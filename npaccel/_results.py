@@ -470,13 +470,16 @@ def _output_code(part: Output, tensors: bool, names: dict[str, Any], arrays: boo
 def has_overlap(values: Sequence[Any], written: Sequence[int]) -> bool:
     """Whether an array or tensor that is written shares memory with another one.
 
-    Compares the ranges of memory, so that interleaved views count as well.
+    Compares the ranges of memory, so that interleaved views count as well. So does one that
+    repeats its own elements.
     """
     spans = [_span(value) for value in values]
     for i in written:
         own = spans[i]
         if own is None:
             continue
+        if own[1] - own[0] < values[i].nbytes:
+            return True
         for j, other in enumerate(spans):
             if j != i and other is not None and own[0] < other[1] and other[0] < own[1]:
                 return True
@@ -527,7 +530,11 @@ def apart(outputs: Sequence[Any], indices: Sequence[int]) -> list[Any]:
 
 def cloned(value: Any) -> Any:
     """Return a copy of a tensor that is written to in its place."""
-    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+    if not isinstance(value, torch.Tensor):
+        return value
+    if _device_copies.extent(value) < value.numel():
+        return _device_copies.moved(value.detach(), value.device)
+    return value.detach().clone()
 
 
 def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:

@@ -34,7 +34,12 @@ OVERLAP = object()
 FAILED = object()
 
 #: How an array becomes a tensor that is its memory, and what the array itself is for the code.
-_AS_THEY_ARE = {"direct": "{}", "plain": "{}.view(ndarray)", "readonly": "{}"}
+_AS_THEY_ARE = {
+    "direct": "{}",
+    "plain": "{}.view(ndarray)",
+    "readonly": "{}",
+    "renamed": "{}",
+}
 #: What is asked of tensors that arrays don't answer in the same words.
 _OF_TENSORS = re.compile(r"\.(?!size\(\)|shape\b|strides\b|itemsize\b)[a-z]\w*\(|\bL\[")
 

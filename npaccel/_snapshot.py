@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from npaccel import _random_host
-from npaccel._arguments import resolved
+from npaccel._arguments import distinct, resolved
 from npaccel._loops._find import LIBRARIES, is_users
 
 _MISSING = object()
@@ -86,15 +86,16 @@ class Snapshot:
             self._todo += array.reshape(-1).tolist()
         if not array.flags.writeable:
             return
-        old = array.copy()
+        own = distinct(array)
+        old = own.copy()
 
         def changed() -> bool:
             if has_objects:
-                return not _are_identical(array.reshape(-1).tolist(), old.reshape(-1).tolist())
-            return array.tobytes() != old.tobytes()  # The sign of a zero counts.
+                return not _are_identical(own.reshape(-1).tolist(), old.reshape(-1).tolist())
+            return own.tobytes() != old.tobytes()  # The sign of a zero counts.
 
         def restore() -> None:
-            array[...] = old
+            own[...] = old
 
         self._note(changed, restore)
 

@@ -71,12 +71,16 @@ class TransferError(NpaccelError, RuntimeError):
     """A copy between host and device that `npaccel.transfers` doesn't allow."""
 
 
-class UnsupportedArrayError(NpaccelError, TypeError):
-    """An ndarray subclass whose operations differ from ndarray's."""
+class UnsupportedArrayError(NotCompiledError, TypeError):
+    """An ndarray subclass whose operations differ from ndarray's, with ``strict=True``.
+
+    Without it NumPy runs the call. A sparse tensor, or a subclass of tensors, which NumPy can't
+    compute with, raises in any case.
+    """
 
 
-class UnsupportedDtypeError(NpaccelError, TypeError):
-    """An array has a dtype that torch has no counterpart for."""
+class UnsupportedDtypeError(NotCompiledError, TypeError):
+    """With ``strict=True``: an array has a dtype that torch has no counterpart for."""
 
 
 class UnsupportedTorchError(NpaccelError, RuntimeError):

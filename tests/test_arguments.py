@@ -439,27 +439,6 @@ class TestMutation:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        "x",
-        [
-            np.array([1, "a"], object),
-            np.array(["a"]),
-            np.array(["2024-01-01"], "M8[D]"),
-            np.zeros(2, "f4,i4"),
-            np.zeros(2, np.longdouble),
-        ],
-        ids=lambda x: str(x.dtype),
-    )
-    def test_dtypes(self, x):
-        with pytest.raises(errors.UnsupportedDtypeError, match="which can't be compiled"):
-            npaccel.jit(lambda x: x, backend="eager")(x)
-
-    @pytest.mark.parametrize("kind", [np.ma.MaskedArray, np.matrix, np.recarray])
-    def test_subclasses(self, kind):
-        x = np.ones((2, 2)).view(kind)
-        with pytest.raises(errors.UnsupportedArrayError, match="np.asarray"):
-            npaccel.jit(add_one, backend="eager")(x)
-
     def test_static_argument_unhashable(self):
         f = npaccel.jit(lambda x, n: x + len(n), static_argnames="n", backend="eager")
         with pytest.raises(errors.StaticArgumentError, match="'n' is static"):

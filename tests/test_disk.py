@@ -492,3 +492,36 @@ def test_the_scratch_folder_is_cleaned_meanwhile(own_cache):
     """What the compiler has made once for all kernels is made again."""
     found = children.run_prepared(SUBJECT + CLEANED, NPACCEL_CACHE_DIR=str(own_cache))
     assert found == {"before": [1, 4, 7, 10, 13], "after": [1, 5, 9, 13, 17]}
+
+
+def test_what_comes_from_disk_counts_as_the_first(tmp_path):
+    """As in the process that made it, the second value and shape compile for any."""
+    (tmp_path / "values.py").write_text(
+        "import numpy as np, npaccel\n"
+        "def of_int(x, n):\n    return x * n + 1\n"
+        "def of_float(x, r):\n    return x * r - 1\n"
+        "def of_shape(x):\n    return np.sin(x) * 3\n"
+        "def of_parts(x, part):\n    return x * part['k'] + part['l'][0]\n"
+    )
+    source = """
+        import npaccel, values
+        x = np.arange(5.0)
+        def calls(n):
+            return {"of_int": (x, n), "of_float": (x, n + 0.5), "of_shape": (np.arange(n + 2.0),),
+                    "of_parts": (x, {"k": n, "l": [n + 1, x]})}
+        jitted = {name: npaccel.jit(getattr(values, name)) for name in calls(3)}
+        for n in map(int, sys.argv[1:]):
+            for name, args in calls(n).items():
+                wanted = getattr(values, name)(*args)
+                np.testing.assert_allclose(jitted[name](*args), wanted, rtol=1e-6)
+        answer(**{name: [[g.loaded, g.generic] for g in f.report().graphs]
+                  for name, f in jitted.items()})
+    """
+    for numbers, graphs in (
+        ([3], [[False, False]]),
+        ([3, 4, 5], [[True, False], [False, True]]),
+        ([3, 6, 7], [[True, False], [True, True]]),
+        ([8, 9], [[True, True]]),
+    ):
+        found = children.run_prepared(source, *numbers, path=tmp_path)
+        assert found == dict.fromkeys(found, graphs), numbers

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import to_array
+from npaccel._arguments import distinct, to_array
 from npaccel._check._copies import _GENERATORS, random_state
 
 #: How far floats may be apart, relative to NumPy's, by the bytes of a real part:
@@ -224,6 +224,8 @@ def _compare_arrays(
     if a.shape != b.shape:
         yield Mismatch("shape", where, str(a.shape), str(b.shape))
         return
+    if a.strides == b.strides and np.array_equal(distinct(a), distinct(b)):
+        return  # They may have more elements than there is memory for.
     yield from _compare_values(a, b, where, slack)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._arguments import distinct
 from npaccel._snapshot import Snapshot
 
 _ATOMS = (
@@ -126,7 +127,7 @@ def _copy_family(family: list[np.ndarray[Any, Any]], memo: dict[int, Any]) -> No
             array.shape, array.dtype, memory, offset, array.strides
         )
         if array.size:
-            new[...] = array
+            distinct(new)[...] = distinct(array)
         memo[id(array)] = _flagged(new, array)
 
 
@@ -218,6 +219,7 @@ class Surroundings:
     def _contents(self, name: str, part: Any) -> Any:
         if not isinstance(part, np.ndarray):
             return random_state(part)
+        part = distinct(part)
         start = getattr(self, "_start", {}).get(name)
         if start is not None and _same_bytes(part, start):
             return start  # Most arrays are only read.

@@ -17,7 +17,8 @@ from npaccel._frame import Frame
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import pieces
-from npaccel._torch_internals.capture import Capture, CaptureError
+from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.capture_errors import CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
 from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar

@@ -56,7 +56,7 @@ def measured(engine: Engine | Driver, values: Sequence[Any]) -> Timing:
 
 def described(engine: Engine | Driver, values: Sequence[Any]) -> str:
     """Return the arguments of a call as text."""
-    from npaccel._engine import describe
+    from npaccel._described import describe
 
     return describe(values, engine.binding.names)
 

@@ -333,10 +333,10 @@ class Program:
         self._regions: list[Region] = []
         self._turn_runners: list[TurnRunner] = []
         self._has_nests = False
+        self._report()
         self._emit(definition)
         place = f"{self.filename}: {self.function.__qualname__}"
         self._calls = Calls(self, functools.partial(driver.log.set_choice, place))
-        self._report()
 
     def _callee_loops(self, callee: ast.expr) -> bool:
         """Whether an expression that is called leads to a function of the user's that loops."""
@@ -472,8 +472,12 @@ class Program:
         log = self.driver.log
         for loop in self.split.loops:
             text = _source.line(self.filename, loop.lineno)
-            engine = "Python" if self.options.loops == "python" else "compiled body"
-            log.add_loop(Loop(self.filename, loop.lineno, text, engine))
+            engine, detail = "compiled body", ""
+            if self.options.loops == "python":
+                engine = "Python"
+            elif not any(map(_nodes.is_compiled, ast.walk(loop))):
+                engine, detail = "Python", "nothing in it is compiled"
+            log.add_loop(Loop(self.filename, loop.lineno, text, engine, detail))
         for line, reason in self.split.native:
             log.add_native(Native(self.filename, line, reason))
 

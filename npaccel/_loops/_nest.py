@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel import _arguments, _floating_errors, _wide
+from npaccel import _arguments, _floating_errors, _opaque, _wide
 from npaccel._loops import _elementwise, _numba, _slice_made, _slices, _source
 from npaccel._loops._nodes import Nest
 from npaccel._loops._scalar_draws import is_generator
@@ -117,6 +117,11 @@ class NestRunner:
             if reason:  # Asked for by loops="numba", but it isn't about single elements.
                 self._in_python(f"Numba can't compile it: {error}", "pass loops='auto'")
                 return None
+            name = next((n for n in values if _opaque.kind_of(values[n]) is not None), None)
+            if name is not None:
+                said = f"`{name}` is {_opaque.described(values[name])}"
+                self._in_python(said, _opaque.advice(values[name], name))
+                return self.function
             self._in_python(
                 f"it works on single elements, and Numba can't compile it: {error}",
                 _advice(values),

@@ -115,6 +115,12 @@ class Nest(ast.stmt):
         return _names.of_statements(self.loops)
 
 
+def is_compiled(node: ast.AST) -> bool:
+    """Whether a node of a split function is compiled, or calls what may be."""
+    calls = isinstance(node, ast.Name) and node.id == INNER
+    return calls or isinstance(node, Region | Inline | Nest)
+
+
 def name(identifier: str, context: ast.expr_context | None = None) -> ast.Name:
     """Return a node for a name; read, unless said otherwise."""
     return ast.Name(id=identifier, ctx=context or ast.Load())

@@ -25,6 +25,7 @@ from npaccel._loops._scalar_types import (
     DTYPES,
     MAX,
     PY_BOOL,
+    TOO_LONG,
     Array,
     Draws,
     Items,
@@ -243,7 +244,7 @@ class Expressions(Code):
         try:
             return constant(number)
         except OverflowError:
-            raise NotSupportedError("an int of more than 64 bits", node.lineno) from None
+            raise NotSupportedError(TOO_LONG, node.lineno) from None
 
     def _name(self, node: ast.Name) -> Result:
         if node.id in self.tuples:
@@ -475,6 +476,9 @@ class Expressions(Code):
             return self._user(target.value, node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise NotSupportedError(f"keywords of `{shortened(node.func)}`", node.lineno)
+        long = _scalar_functions.of_long_int(target.value, node.args)
+        if long is not None:
+            return long
         operands = [self.number(argument) for argument in node.args]
         try:
             return self.apply(function, node, *operands)

@@ -5,9 +5,10 @@ Each takes single types and writes code; `FUNCTIONS` says which object is which.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,13 +32,16 @@ from npaccel._loops._scalar_types import (
     DTYPES,
     FLOAT32,
     FLOAT64,
+    MAX,
     NP_BOOL,
     PY_BOOL,
     NotSupportedError,
     Np,
     One,
     Py,
+    Value,
     cast,
+    constant,
     integer,
 )
 
@@ -55,6 +59,23 @@ def find(target: Any) -> Function | None:
     try:
         return FUNCTIONS.get(target)
     except TypeError:  # not hashable
+        return None
+
+
+def of_long_int(target: Any, arguments: Sequence[ast.expr]) -> Value | None:
+    """Return what ``np.uint64(2**63)`` makes, of an int that compiled code has no type of.
+
+    None if a call isn't of that kind.
+    """
+    is_type = isinstance(target, type) and issubclass(target, np.generic)
+    if not is_type or len(arguments) != 1 or np.dtype(target) not in DTYPES:
+        return None
+    number = getattr(arguments[0], "value", None)
+    if type(number) is not int or number <= MAX:
+        return None
+    try:
+        return constant(target(number))
+    except OverflowError:  # NumPy raises as well.
         return None
 
 

@@ -15,6 +15,7 @@ from npaccel._loops._scalar_types import (
     FLOAT64,
     MAX,
     MIN,
+    TOO_LONG,
     NotSupportedError,
     One,
     Py,
@@ -22,7 +23,6 @@ from npaccel._loops._scalar_types import (
     integer,
 )
 
-_TOO_LONG = "an int of more than 64 bits"
 #: Counting by steps of this size takes hours to leave 64 bits.
 _SMALL = 2**20
 #: Floats hold all ints up to here.
@@ -49,7 +49,7 @@ def unary(code: Code, ufunc: np.ufunc, x: One, line: int) -> One:
     if ufunc is np.invert:
         return code.one(integer(~high, ~low), f"~{x.code}", exact=True)
     if low == MIN:
-        code.bail_if(f"{x.code} == {MIN + 1} - 1", line, _TOO_LONG, rare=True)
+        code.bail_if(f"{x.code} == {MIN + 1} - 1", line, TOO_LONG, rare=True)
     return code.one(integer(-high, -low), f"-{x.code}", exact=True)
 
 
@@ -59,7 +59,7 @@ def absolute(code: Code, x: One, line: int) -> One:
     if low >= 0:
         return x
     if low == MIN:
-        code.bail_if(f"{x.code} == {MIN + 1} - 1", line, _TOO_LONG, rare=True)
+        code.bail_if(f"{x.code} == {MIN + 1} - 1", line, TOO_LONG, rare=True)
     return code.one(integer(max(0, -high), max(-low, high)), f"abs({x.code})", exact=True)
 
 
@@ -78,7 +78,7 @@ def binary(code: Code, symbol: str, x: One, y: One, line: int) -> One:
     if not _fits(results):
         rare = symbol != "*" and (_is_small(x) or _is_small(y))
         test = f"_{names[symbol]}_overflows({x.code}, {y.code})"
-        code.bail_if(test, line, _TOO_LONG, rare=rare)
+        code.bail_if(test, line, TOO_LONG, rare=rare)
     return code.one(integer(min(results), max(results)), f"{x.code} {symbol} {y.code}", exact=True)
 
 
@@ -120,7 +120,7 @@ def _floor(code: Code, symbol: str, x: One, y: One, line: int) -> One:
     if symbol == "//":
         if low == MIN and least <= -1 <= most:
             test = f"{x.code} == {MIN + 1} - 1 and {y.code} == -1"
-            code.bail_if(test, line, _TOO_LONG, rare=True)
+            code.bail_if(test, line, TOO_LONG, rare=True)
         largest = max(-low, high)
         result = integer(0 if low >= 0 and least > 0 else -largest - 1, largest)
         return code.one(result, f"_floor_divide_int({x.code}, {y.code})", exact=True)
@@ -173,7 +173,7 @@ def _growing(code: Code, symbol: str, x: One, y: One, line: int) -> One:
         if proven:
             kind = integer(0 if low >= 0 else -largest, largest)
     if not proven:
-        code.bail_if(f"_{name}_overflows({x.code}, {y.code})", line, _TOO_LONG)
+        code.bail_if(f"_{name}_overflows({x.code}, {y.code})", line, TOO_LONG)
     return code.one(kind, text.format(x.code, y.code), exact=True)
 
 

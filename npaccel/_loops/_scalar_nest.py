@@ -19,6 +19,7 @@ from npaccel._loops._scalar_statements import Statements
 from npaccel._loops._scalar_types import (
     DTYPES,
     MAX,
+    TOO_LONG,
     Array,
     Draws,
     Items,
@@ -124,7 +125,7 @@ def type_of(name: str, value: Any, limit: int) -> Type:
     """
     if type(value) is int:
         if limit > MAX:
-            raise NotSupportedError(f"`{name}` is an int of more than 64 bits", 0)
+            raise NotSupportedError(f"`{name}` is {TOO_LONG}", 0)
         return integer(-limit, limit)
     if type(value) in (bool, float, complex):
         return Py(type(value))

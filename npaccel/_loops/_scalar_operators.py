@@ -28,6 +28,7 @@ from npaccel._loops._scalar_types import (
     MIN,
     NP_BOOL,
     PY_BOOL,
+    TOO_LONG,
     DType,
     NotSupportedError,
     Np,
@@ -516,11 +517,11 @@ def to_int(code: Code, one: One, line: int, rounding: str = "{}") -> One:
     if kind.storage.kind == "f":
         value = code.temporary(rounding.format(cast(one.code, FLOAT64)))
         code.fail_if(f"not abs({value}) < _inf", line, "math", "int", One(Py(float), value))
-        code.bail_if(f"not -2.0**63 <= {value} < 2.0**63", line, "an int of more than 64 bits")
+        code.bail_if(f"not -2.0**63 <= {value} < 2.0**63", line, TOO_LONG)
         return code.one(Py(int), value)
     if isinstance(kind, Np):
         if kind.dtype == np.uint64:
-            code.bail_if(f"{one.code} > {MAX}", line, "an int of more than 64 bits")
+            code.bail_if(f"{one.code} > {MAX}", line, TOO_LONG)
         return code.one(integer(*int_bounds(kind)), one.code)
     return as_int(one)
 

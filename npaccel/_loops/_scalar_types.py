@@ -16,6 +16,8 @@ import numpy as np
 DType: TypeAlias = np.dtype[Any]
 
 MIN, MAX = -(2**63), 2**63 - 1
+#: Why code with an int beyond them isn't compiled.
+TOO_LONG = "an int that int64 can't hold"
 BOOL = np.dtype(np.bool_)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -201,7 +203,7 @@ def constant(number: Any) -> Value:
     Raises
     ------
     OverflowError
-        For an int of more than 64 bits.
+        For an int that int64 can't hold.
     """
     if isinstance(number, np.generic):
         return Value((One(Np(number.dtype), cast(f"{_literal(number.item())}", number.dtype)),))

@@ -280,7 +280,6 @@ class _Builder(Lifting):
         self.out.append(made)
 
     def _driven(self, statement: ast.For | ast.While) -> None:
-        self.facts.loops.append(statement)
         self.original = copy.deepcopy(statement), self.bound
         if isinstance(statement, ast.While):
             self._while(statement)
@@ -296,6 +295,7 @@ class _Builder(Lifting):
         orelse = self._else(statement)
         new = ast.For(target=statement.target, iter=iterable, body=body, orelse=orelse)
         new.__dict__["npaccel_original"] = original
+        self.facts.loops.append(new)
         self.out.append(ast.copy_location(new, statement))
 
     def _else(self, statement: ast.For | ast.While) -> list[ast.stmt]:
@@ -321,6 +321,7 @@ class _Builder(Lifting):
         inner = block(self.facts, body, self.bound, self.depth + 1)
         new = ast.While(test=test, body=inner, orelse=self._else(statement))
         new.__dict__["npaccel_original"] = original
+        self.facts.loops.append(new)
         self.out.append(ast.copy_location(new, statement))
 
 

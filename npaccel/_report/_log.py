@@ -158,11 +158,13 @@ class Log:
         with self.lock:
             self.graphs.append(graph)
 
-    def add_fallback(self, fallback: Fallback) -> bool:
-        """Note something uncompiled; says whether it's new."""
+    def add_fallback(self, fallback: Fallback, once: bool = False) -> bool:
+        """Note something uncompiled; says whether it's new: its line, or its cause if `once`."""
         key = (fallback.file, fallback.line, fallback.text or fallback.cause)
         with self.lock:
             is_new = key not in self.fallbacks
+            if is_new and once:
+                is_new = all(one.cause != fallback.cause for one in self.fallbacks.values())
             self.fallbacks.setdefault(key, fallback)
         return is_new
 

@@ -22,6 +22,7 @@ import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
 import torch._dynamo.pgo as dynamo_pgo
+import torch._dynamo.variables.builder as dynamo_builder
 from torch._dynamo import convert_frame
 from torch._dynamo.exc import (
     TensorifyScalarRestartAnalysis,
@@ -38,13 +39,14 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel import _fork
-from npaccel._arguments import is_lazy, resolved
+from npaccel._arguments import Sizes, is_lazy, resolved
 from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
 from npaccel._results import IsScalar
+from npaccel._torch_internals.capture_errors import CaptureError, error_of
 from npaccel._torch_internals.device_guard import keep_device_guard
-from npaccel._torch_internals.lines import is_internal, narrowings_noted
+from npaccel._torch_internals.lines import narrowings_noted
 from npaccel._torch_internals.lost_views import (
     LEAVES,
     REASON,
@@ -60,7 +62,6 @@ from npaccel._torch_internals.lost_views import (
 from npaccel._torch_internals.masked_graphs import without_masked_sizes
 from npaccel._torch_internals.numpy_calls import wide_nodes
 from npaccel._torch_internals.numpy_operations import scalar_results
-from npaccel._torch_internals.numpy_slots import IDENTITY
 from npaccel._torch_internals.numpy_state import active, as_traced
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
@@ -82,45 +83,8 @@ _TORCH_STATE_GUARDS = frozenset(
     }
 )
 
-
 #: Conditions on sizes, and what some of the names in them stand for.
 ShapeGuard = tuple[str, dict[str, str]]
-
-
-class CaptureError(Exception):
-    """Dynamo couldn't make one graph of the function.
-
-    Parameters
-    ----------
-    reason : str
-        What stopped it, in one line.
-    category : str
-        Dynamo's own name of the cause.
-    stack : list of traceback.FrameSummary
-        The user's frames, innermost last.
-    is_break : bool
-        Whether the parts around the cause can be captured by themselves.
-
-    Attributes
-    ----------
-    has_wide_data : bool
-        Whether 64-bit floats were met before.
-    """
-
-    has_wide_data = False
-
-    def __init__(
-        self,
-        reason: str,
-        category: str,
-        stack: list[traceback.FrameSummary],
-        is_break: bool,
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.category = category
-        self.stack = stack
-        self.is_break = is_break
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,6 +239,18 @@ class SizeHistory:
         for source, entry in self._state.automatic_dynamic.items():
             made._state.automatic_dynamic[source].scalar = entry.scalar
         return made
+
+    def note(self, code: types.CodeType, found: Mapping[str, Sizes]) -> None:
+        """Note the sizes and numbers of a call as if it had been captured."""
+        frame: Any = types.SimpleNamespace(f_code=code, closure=(), distributed_state=None)
+        with self.used():
+            for source, sizes in found.items():
+                if isinstance(sizes, tuple):
+                    like = torch.empty_strided(*sizes, device="meta")
+                    dynamo_builder.record_automatic_dynamic(frame, source, like)
+                else:
+                    entry = dynamo_pgo.FrameStateSizeEntry.make_scalar(sizes)  # type: ignore[arg-type]
+                    dynamo_pgo.process_automatic_dynamic(frame, source, entry)
 
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
@@ -495,35 +471,7 @@ def _compile_frame(
             restart_reasons=set(),
         )
     except (TorchDynamoException, UncapturedHigherOrderOpError) as error:
-        raise _capture_error(error, function) from error
-
-
-def _capture_error(error: Exception, function: types.FunctionType) -> CaptureError:
-    stack = list(getattr(error, "real_stack", None) or [])
-    user = [frame for frame in stack if not is_internal(frame.filename)]
-    if not user:
-        code = function.__code__
-        user = [traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name)]
-    category = getattr(error, "gb_type", None) or type(error).__name__
-    text = str(getattr(error, "msg", None) or error)
-    return CaptureError(first_lines(text), category, user, _is_break(error))
-
-
-def _is_break(error: Exception) -> bool:
-    # Where the user's code raises, it does so in NumPy as well.
-    if getattr(error, "gb_type", None) in ("Observed exception", IDENTITY):
-        return False
-    names = {"Unsupported", "UserError", "SkipFrame", "UncapturedHigherOrderOpError"}
-    return bool(names & {kind.__name__ for kind in type(error).__mro__})
-
-
-def first_lines(text: str) -> str:
-    """The headline and the explanation of a message of Dynamo."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    explanation = [line for line in lines if line.startswith("Explanation:")]
-    if explanation:
-        return explanation[0].removeprefix("Explanation:").strip()
-    return lines[0] if lines else text
+        raise error_of(error, function) from error
 
 
 def _graph_input(node: torch.fx.Node) -> GraphInput:

@@ -31,6 +31,8 @@ from npaccel._torch_internals.numpy_calls import (
     is_flat,
     is_scalar_variable,
     refuse,
+    refuse_missing,
+    refuse_owner,
 )
 from npaccel._torch_internals.numpy_operations import FLAT_OF, VALUE, is_scalar, method_operation
 from npaccel._torch_internals.numpy_state import active
@@ -39,7 +41,8 @@ from npaccel._torch_internals.numpy_state import active
 _CONSTANT_ATTRIBUTES = frozenset(
     {"device", "dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"}
 )
-_MISSING = "such scalars have no such thing"
+#: What tells arrays that own their memory from others.
+_OF_OWNERS = frozenset({"base", "flags", "resize"})
 _DUNDERS: dict[str, Callable[..., Any]] = {
     "__getitem__": operator.getitem,
     "__setitem__": operator.setitem,
@@ -74,8 +77,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             name = "round"  # With a number of digits, the method of NumPy's scalars.
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
-        if _is_missing(self, name):
-            return refuse(f"`{name}` of a {self.python_type().__name__}", "", _MISSING)
+        _check_name(self, name)
         row = _table.row_named(f"numpy.ndarray.{name}")
         if name == "item" and row is not None:
             element = emit(tx, method_operation(row, name), [self, *args], kwargs)
@@ -89,10 +91,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
     def var_getattr(self: Any, tx: Any, name: str) -> Any:
         if not active.depth:
             return original_getattr(self, tx, name)
-        if is_flat(self) and not hasattr(np.flatiter, name):
-            return refuse(f"`{name}` of `flat`", "", "NumPy's iterators have no such thing")
-        if _is_missing(self, name):
-            return refuse(f"`{name}` of a {self.python_type().__name__}", "", _MISSING)
+        _check_name(self, name)
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
         if name == "__round__":
@@ -125,9 +124,14 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
     NumpyNdarrayVariable.var_getattr = var_getattr
 
 
-def _is_missing(self: Any, name: str) -> bool:
-    """Whether a variable stands for a scalar whose type has no such attribute."""
-    return is_scalar(self.as_proxy().node) and not hasattr(self.python_type(), name)
+def _check_name(self: Any, name: str) -> None:
+    """Leave calls to NumPy that ask for what arrays don't have, or for what only NumPy's have."""
+    if not hasattr(self.python_type(), name):
+        refuse_missing(self.python_type().__name__, name)
+    if name in _OF_OWNERS:
+        row = _table.row_named(f"numpy.ndarray.{name}")
+        assert row is not None
+        refuse_owner(name, row.reason)
 
 
 def _rounded(self: Any, tx: Any) -> Any:

@@ -31,10 +31,15 @@ from npaccel._torch_internals.numpy_operations import (
     stored_to,
 )
 from npaccel._torch_internals.numpy_state import active
+from npaccel._torch_internals.opaque_objects import OpaqueVariable
 from npaccel._torch_internals.read_only_views import is_read_only
 from npaccel._torch_internals.remade_views import note_view
 from npaccel._wide import DTYPES, TENSOR_DTYPES
 
+#: Dynamo's name of an attribute that isn't there: NumPy raises.
+MISSING = "attribute that NumPy's arrays don't have"
+#: Dynamo's name of a question that pieces of a function answer otherwise than NumPy.
+OWNER = "whose memory an array's is"
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(
     f"numpy.{name}"
@@ -65,6 +70,24 @@ def refuse(what: str, detail: str, reason: str = "") -> None:
         gb_type="NumPy call without a compiled form",
         context=detail,
         explanation=f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}",
+        hints=[],
+    )
+
+
+def refuse_missing(owner: str, name: str) -> None:
+    unimplemented(
+        gb_type=MISSING,
+        context="",
+        explanation=f"{owner} has no attribute `{name}`",
+        hints=[],
+    )
+
+
+def refuse_owner(name: str, reason: str) -> None:
+    unimplemented(
+        gb_type=OWNER,
+        context="",
+        explanation=f"ndarray.{name} has no compiled form in npaccel: {reason}",
         hints=[],
     )
 
@@ -278,6 +301,8 @@ def example_of(variable: Any) -> Any:
         return variable.as_proxy().node.meta["example_value"]
     if isinstance(variable, ListVariable | TupleVariable):
         return variable.python_type()(example_of(item.realize()) for item in variable.items)
+    if isinstance(variable, OpaqueVariable):
+        variable.as_proxy()  # Says what it is.
     return variable.as_python_constant()
 
 

@@ -31,10 +31,10 @@ from torch._dynamo.variables.misc import GetAttrVariable, NumpyDTypeVariable, Nu
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
 from npaccel import _results
-from npaccel._arguments import COPYING, how_converted, to_tensor
+from npaccel._arguments import COPYING, has_other_name, how_converted, to_tensor
 from npaccel._numpy import _table
 from npaccel._numpy._context import settings
-from npaccel._torch_internals import vectorized_calls
+from npaccel._torch_internals import opaque_objects, vectorized_calls
 from npaccel._torch_internals.jitted_calls import is_jitted
 from npaccel._torch_internals.numpy_calls import refuse
 from npaccel._torch_internals.numpy_operations import FLAT_OF, RELAID, SCALAR
@@ -69,17 +69,21 @@ def patch_inputs() -> None:
     def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
         if not active.depth:
             return original_ndarray(self, value)
-        return _wrapped(self, value, original_ndarray)
+        opaque = opaque_objects.variable_for(self, value)
+        return _wrapped(self, value, original_ndarray) if opaque is None else opaque
 
     def wrap(self: Any, value: Any) -> Any:
         if active.depth and is_jitted(value):
             self.install_guards(dynamo_builder.GuardBuilder.ID_MATCH)
             source = AttrSource(self.source, "__wrapped__")
             return VariableBuilder(self.tx, source)(value.__wrapped__)
-        function = _function(self, value) if active.depth else None
-        if function is not None:
-            return function
+        if active.depth:
+            found = opaque_objects.variable_for(self, value) or _function(self, value)
+            if found is not None:
+                return found
         variable = original_wrap(self, value)
+        if active.depth:
+            variable = opaque_objects.noticed(variable)
         if active.depth and isinstance(value, np.generic):
             _note_wide(value)
             variable.as_proxy().node.meta[SCALAR] = True
@@ -98,8 +102,7 @@ def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> A
     if active.pieces and how_converted(value) in COPYING and not _is_reversed(value):
         refuse("an array that NumPy hands on", "", _NOT_SHARED)
     strides = value.strides
-    if not value.flags.writeable or any(stride < 0 for stride in strides):
-        value = to_tensor(value).numpy()  # Dynamo would change the caller's flags.
+    value = _looked_at(value)
     variable = original(builder, value)
     if value.strides != strides:
         variable.as_proxy().node.meta[RELAID] = True
@@ -116,6 +119,14 @@ def _note_wide(value: Any) -> None:
     """Note that 64-bit floats enter a frame, from an argument or from elsewhere."""
     if is_wide(value) and (value.ndim or not active.weak_scalars):
         active.has_wide_data = True
+
+
+def _looked_at(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array that Dynamo looks at: it would change the caller's flags, or refuse it."""
+    is_kept = value.flags.writeable and all(stride >= 0 for stride in value.strides)
+    if is_kept and not has_other_name(value):
+        return value
+    return to_tensor(value).numpy()
 
 
 def _function(builder: Any, value: Any) -> Any:
@@ -174,13 +185,13 @@ def _is_reversed(value: np.ndarray[Any, Any]) -> bool:
 
 
 def patch_guards() -> None:
-    """Check scalars of uint64 and reversed arrays, which torch.as_tensor refuses: guards.py."""
+    """Check arrays as they were captured, and scalars of uint64: guards.py."""
     original = dynamo_guards.from_numpy
 
     @functools.wraps(original)
     def from_numpy(a: Any) -> Any:
-        if active.depth and type(a) is np.ndarray and _is_reversed(a):
-            return to_tensor(a)
+        if active.depth and type(a) is np.ndarray:
+            a = _looked_at(a)
         return original(np.asarray(a) if active.depth and type(a) is np.uint64 else a)
 
     dynamo_guards.from_numpy = from_numpy

@@ -28,6 +28,7 @@ from npaccel._torch_internals import (
     numpy_assignments,
     numpy_objects,
     numpy_slots,
+    opaque_objects,
     python_calls,
     python_numbers,
     random_tracing,
@@ -122,12 +123,18 @@ def install() -> None:
         numpy_objects.patch_polynomials(active)
         random_tracing.patch_generators(active, refuse, emit, Operation)
         patch_inputs()
+        opaque_objects.patch_methods()
         patch_captured()
         patch_specialized()
         patch_guards()
         patch_outputs()
         remade_views.patch_outputs()
-        for module in ("_forms", "_carry", "_arguments"):  # Python runs them if nothing is split.
+        for module in (
+            "_forms",
+            "_carry",
+            "_arguments",
+            "_opaque",
+        ):  # Python runs them if nothing is split.
             trace_rules.add(f"npaccel.{module}")
         python_numbers.patch_outputs(active)
         python_numbers.patch_formatting(active)

@@ -1,7 +1,7 @@
 """Compile a function around its graph breaks with Dynamo's frame hook.
 
-Read from torch/_dynamo/{eval_frame,symbolic_convert,output_graph,guards}.py of 2.11
-and 2.13.
+Read from torch/_dynamo/{eval_frame,guards,output_graph,resume_execution,symbolic_convert}.py of
+2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
 from torch._dynamo import guards
+from torch._dynamo.resume_execution import TORCH_DYNAMO_RESUME_IN_PREFIX
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
 
@@ -27,13 +28,13 @@ from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
 from npaccel._torch_internals import jitted_calls
+from npaccel._torch_internals.break_texts import reason_in
 from npaccel._torch_internals.capture import (
     Capture,
-    CaptureError,
     check_views,
-    first_lines,
     rewritten,
 )
+from npaccel._torch_internals.capture_errors import CaptureError, described
 from npaccel._torch_internals.failed_pieces import answer_failed_pieces
 from npaccel._torch_internals.lines import is_internal, narrowings_noted
 from npaccel._torch_internals.lost_views import (
@@ -133,6 +134,17 @@ def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
     )  # fmt: skip
 
 
+def lines_of(raised: BaseException) -> set[tuple[str, int]]:
+    """Return the lines that an error came through, without those where Dynamo left off."""
+    walked = list(traceback.walk_tb(raised.__traceback__))
+    followers = [frame.f_code.co_name for frame, _ in walked[1:]] + [""]
+    return {
+        (frame.f_code.co_filename, line)
+        for (frame, line), follower in zip(walked, followers, strict=True)
+        if not follower.startswith(TORCH_DYNAMO_RESUME_IN_PREFIX)
+    }
+
+
 def is_generic(piece: Capture) -> bool:
     """Whether a size is an input of a piece."""
     return any(not isinstance(value, torch.Tensor) for value in piece.example_inputs)
@@ -182,7 +194,7 @@ class _Suppressed(logging.Filter):
             getattr(error, "real_stack", None) or traceback.extract_tb(error.__traceback__)
         )
         user = [frame for frame in stack if not is_internal(frame.filename)]
-        text = f"a piece can't be compiled: {type(error).__name__}: {first_lines(str(error))}"
+        text = f"the code after this line can't be compiled: {reason_in(str(error))}"
         active.on_break(CaptureError(text, "error", user, True))
         return False
 
@@ -223,12 +235,10 @@ def _timed_for_others(original: Any) -> Any:
 
 
 def _tell(translator: Any, reason: str, rest: list[Any]) -> None:
-    error = next((value for value in rest if isinstance(value, BaseException)), None)
+    error = next((value for value in rest if isinstance(value, Exception)), None)
     stacks = [value for value in rest if isinstance(value, traceback.StackSummary)]
     stack = list(getattr(error, "real_stack", None) or (stacks[0] if stacks else []))
     user = [frame for frame in stack if not is_internal(frame.filename)]
     user = user or [translator.frame_summary()]
     assert active.on_break is not None
-    category = getattr(error, "gb_type", None) or "graph break"
-    text = first_lines(str(getattr(error, "msg", None) or reason))
-    active.on_break(CaptureError(text, category, user, True))
+    active.on_break(described(error or Exception(reason), user, True, reason))

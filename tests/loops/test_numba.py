@@ -188,7 +188,7 @@ def test_fibonacci_outgrows_64_bits():
     nest = compiled(function, np.zeros(10), 5, 0, 1, on_python=lambda *why: told.append(why))
     for n in (5, 90, 91, 92, 93, 200):  # beyond 91 in Python, from the arrays as they were
         check(function, np.zeros(10), n, 0, 1, nest=nest)
-    assert told == [("an int of more than 64 bits", 4)]
+    assert told == [("an int that int64 can't hold", 4)]
     check(function, np.zeros(10), 95, np.int64(0), np.int64(1))  # NumPy's wrap
 
 
@@ -205,13 +205,25 @@ def test_growing_ints(line):
         check(function, np.zeros(1), 3, n, nest=nest)
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 0x9E3779B97F4A7C15, 2**63 - 1])
+def test_unsigned_numbers_of_64_bits(number):
+    function = function_of(
+        "def mix(v, n):\n"
+        "    for i in range(n):\n"
+        f"        h = v[i] ^ np.uint64({number})\n"
+        "        v[i] = h * np.uint64(0xBF58476D1CE4E5B9) ^ (h >> np.uint64(30))\n"
+        "    return ()\n"
+    )
+    check(function, np.array([1, 5, 2**63, 2**64 - 1], np.uint64), 4)
+
+
 def test_ints_beyond_64_bits_are_left_to_python():
     function = function_of(
         "def f(v, x):\n    for i in range(3):\n        v[i] = x\n    return ()\n"
     )
     nest = check(function, np.zeros(3), 5)
     check(function, np.zeros(3), 2**70, nest=nest)
-    with pytest.raises(_numba.NotSupportedError, match="64 bits"):
+    with pytest.raises(_numba.NotSupportedError, match="int64"):
         compiled(function, np.zeros(3), 2**70)
 
 
@@ -527,7 +539,7 @@ def test_cache():
         ("v[i] = words[i]", "words"),
         ("v[i] = x ** -n", "exponent that may be negative"),
         ("v[i] = np.sqrt(small[i])", "float16"),
-        ("v[i] = v[i] + 1180591620717411303424", "64 bits"),
+        ("v[i] = v[i] + 1180591620717411303424", "int64"),
         ("v[i] = undefined", "undefined"),
         ("v[i] = sum(range(i))", "sum"),
     ],

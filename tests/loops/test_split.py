@@ -254,6 +254,24 @@ def test_ways_out(limit):
     check(early, X, int(limit))
 
 
+def of_numbers(n, x):
+    total = 0
+    for i in range(n):
+        total += i
+    a, b = 0, 1
+    while b < n:
+        a, b = b, a + b
+    for i in range(n):
+        x = x + i
+    return x * total, a
+
+
+def test_a_loop_of_numbers_alone_is_pythons():
+    jitted = check(of_numbers, 7, X, loops="compile")
+    engines = [loop.engine for loop in jitted.report().loops]
+    assert engines == ["Python", "Python", "compiled body"]
+
+
 def test_conditions_on_arrays():
     a = np.array([[0.2, 0.1], [0.3, 0.4]])
     jitted = check(until_converged, a, 1e-9)
