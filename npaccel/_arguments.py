@@ -171,6 +171,8 @@ def _slice_token(value: slice) -> Token:
 def _make_token(kind: type) -> Callable[[Any], Token]:
     """Choose how values of a type enter the key."""
     if issubclass(kind, np.ndarray):
+        if kind is np.memmap:  # Views of it are others than those of an array.
+            return lambda value: (np.memmap, *_any_array_token(value))
         return _any_array_token
     if issubclass(kind, torch.Tensor):
         if kind in (torch.Tensor, torch.nn.Parameter):
@@ -266,7 +268,8 @@ def _coarse(value: Any) -> Token:
     if is_opaque(value):
         return _type_token(value)
     if isinstance(value, np.ndarray):
-        return (value.dtype, _pattern(value.shape), _layout(value), value.flags.num & _FLAGS)
+        flags = value.flags.num & _FLAGS
+        return (type(value), value.dtype, _pattern(value.shape), _layout(value), flags)
     if isinstance(value, torch.Tensor):
         layout = (value.is_contiguous(), value.device)
         return (torch.Tensor, value.dtype, _pattern(value.shape), layout, *tensor_state(value))

@@ -313,6 +313,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "returned": [list(pair) for pair in plan.returned],
         "has_wide_data": plan.has_wide_data,
         "undoes": plan.undoes,
+        "mapped": [list(pair) for pair in plan.mapped],
     }
 
 
@@ -332,6 +333,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         returned=tuple((i, j) for i, j in item["returned"]),
         has_wide_data=bool(item["has_wide_data"]),
         undoes=item["undoes"],
+        mapped=tuple((i, j) for i, j in item["mapped"]),
     )
 
 

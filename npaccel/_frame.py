@@ -318,6 +318,11 @@ class Frame:
             if _is_read_only(original)
         ]
         run.inputs = tensors
+        run.mapped = {
+            output: originals[i]
+            for output, i in enumerate(self.capture.viewed_inputs)
+            if i is not None and isinstance(originals[i], np.memmap)
+        }
         if not (self.call.tensors or _device_copies.is_host(self.call.device)):
             run.uploaded = self._uploaded(tensors, originals)
         return outputs
@@ -490,6 +495,11 @@ class Frame:
             returned=tuple(pair for pair in compiled.returned if boxed and pair[0] in used),
             has_wide_data=not self.settings.narrow,
             undoes=compiled.undoes and boxed,
+            mapped=tuple(
+                (output, i)
+                for output, i in enumerate(capture.viewed_inputs)
+                if i is not None and output in run.mapped and output in used
+            ),
         )
         not_kept = self._why_not_kept(compiled, boxed)
         files: list[list[Any]] = []
@@ -539,7 +549,7 @@ class Frame:
         again = self._new_run()
         again.replays = True
         again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
-        again.read_only, again.uploaded = run.read_only, run.uploaded
+        again.read_only, again.uploaded, again.mapped = run.read_only, run.uploaded, run.mapped
         return self.run_frame(values, again), again
 
     def _shape_guard(self) -> str | None:

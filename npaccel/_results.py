@@ -46,6 +46,8 @@ class Run:
         self.replays = False
         self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
         self.read_only: list[torch.Tensor] = []
+        #: Of outputs, by number: the memory maps that they are views of.
+        self.mapped: dict[int, np.memmap[Any, Any]] = {}
         self.values: Sequence[Any] = ()
         self.remade: dict[str, Any] = {}
         self.views: dict[int, tuple[Any, str]] = {}
@@ -76,6 +78,8 @@ class Run:
                     result = _Place()  # Equal numbers may be one object, equal np.bool_ are.
                 if isinstance(result, np.ndarray) and self._is_read_only(i, value):
                     result.flags.writeable = False
+                if isinstance(result, np.ndarray) and i in self.mapped:
+                    result = as_memmap(result, self.mapped[i])
                 self.left[id(result)] = (i, result)
                 if isinstance(result, np.ndarray) and sum(o is value for o in self.outputs) == 1:
                     self.arrays[id(value)] = result
@@ -267,6 +271,16 @@ def restore(value: Any, *, scalar: IsScalar, tensors: bool) -> Any:
     if array.ndim or not scalar:
         return array
     return array.item() if scalar == "python" else array[()]
+
+
+def as_memmap(
+    array: np.ndarray[Any, Any], owner: np.memmap[Any, Any]
+) -> np.ndarray[Any, Any] | np.memmap[Any, Any]:
+    """Give a view of a memory map its class, file and mode."""
+    made = array.view(np.memmap)
+    made.__array_finalize__(owner)
+    is_mapped = made._mmap is not None  # type: ignore[attr-defined]
+    return made if is_mapped else array  # Without elements, or a copy.
 
 
 @dataclasses.dataclass(frozen=True)

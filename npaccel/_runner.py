@@ -23,7 +23,7 @@ from npaccel._arguments import CONVERTERS, COPYING, to_array, to_tensor
 from npaccel._failures import FAILURES, CompiledCodeError
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
-from npaccel._results import Template, apart, has_overlap, outputs_of, template_code
+from npaccel._results import Template, apart, as_memmap, has_overlap, outputs_of, template_code
 from npaccel._torch_internals.loader import Code
 
 #: What a runner returns when it isn't the one for a call.
@@ -101,6 +101,8 @@ class Plan:
     undoes : bool
         Whether the compiled code may raise an error after it has written to an input, which has to
         be undone then.
+    mapped : tuple of (int, int)
+        The outputs that are views of memory maps, and of which inputs.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -117,6 +119,7 @@ class Plan:
     returned: tuple[tuple[int, int], ...] = ()
     has_wide_data: bool = False
     undoes: bool = False
+    mapped: tuple[tuple[int, int], ...] = ()
 
     @property
     def given(self) -> int:
@@ -152,7 +155,7 @@ def make_runner(
     names |= {"moved": _device_copies.moved, "fetched": _device_copies.fetched}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
     names |= shape_functions() | write_functions() | error_classes()
-    names |= {"FAILED": FAILED, "restore": restore}
+    names |= {"FAILED": FAILED, "restore": restore, "as_memmap": as_memmap}
     if plan.draws.lines:
         names["draw"], names["save"] = draw_functions(plan.draws, scope, plan.given, plan.device)
     lines = [*_unpack(scope), *_guard(check)]
@@ -437,9 +440,12 @@ def _result(plan: Plan, names: dict[str, Any], *, arrays: bool = False) -> list[
     code = template_code(plan.result, plan.tensors, constants, arrays=arrays)
     names.update(constants)
     lines = []
-    for i in [] if plan.tensors else sorted(plan.read_only | _repeated(plan.result)):
+    mapped = {output: plan.inputs[i].expression for output, i in plan.mapped}
+    alone = plan.read_only | _repeated(plan.result) | mapped.keys()
+    for i in [] if plan.tensors else sorted(alone):
         array = f"o[{i}]" if arrays else f"o[{i}].numpy()"
-        lines.append(f"r{i} = read_only({array})" if i in plan.read_only else f"r{i} = {array}")
+        made = f"read_only({array})" if i in plan.read_only else array
+        lines.append(f"r{i} = as_memmap({made}, {mapped[i]})" if i in mapped else f"r{i} = {made}")
         code = code.replace(array, f"r{i}")
     lines.append(f"return {code}")
     if plan.tensors or _device_copies.is_host(plan.device):

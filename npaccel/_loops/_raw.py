@@ -174,7 +174,7 @@ def _check(plan: Plan, values: Sequence[Any]) -> None:
         raise CannotStayError("it doesn't compute on arrays of the host")
     if plan.draws.lines:
         raise CannotStayError("it draws random numbers")
-    if plan.read_only or any(type(value) is np.ndarray for value in values):
+    if plan.read_only or plan.mapped or any(type(value) is np.ndarray for value in values):
         raise CannotStayError("an array is read-only or laid out so that it is copied")
     if any(item.narrow or item.how in COPYING for item in plan.inputs):
         raise CannotStayError("an array is copied at every call")

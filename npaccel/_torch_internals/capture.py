@@ -65,7 +65,7 @@ from npaccel._torch_internals.numpy_operations import scalar_results
 from npaccel._torch_internals.numpy_state import active, as_traced
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
-from npaccel._torch_internals.read_only_views import read_only_outputs
+from npaccel._torch_internals.read_only_views import read_only_outputs, viewed_inputs
 from npaccel._torch_internals.shared_rolls import with_shared_rolls
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -196,6 +196,7 @@ class Capture:
     build_check: Callable[[], Callable[[dict[str, Any]], bool]] | None
     output_memory: list[int | None] = dataclasses.field(default_factory=list)
     read_only_outputs: list[bool] = dataclasses.field(default_factory=list)
+    viewed_inputs: list[int | None] = dataclasses.field(default_factory=list)
     narrowed: tuple[Narrowed, ...] = ()
     has_wide_data: bool = False
 
@@ -545,6 +546,7 @@ def _describe(
         scalar_outputs=scalar_results(graph.graph),
         output_memory=output_memory(graph.graph),
         read_only_outputs=read_only_outputs(graph.graph),
+        viewed_inputs=viewed_inputs(graph.graph),
         has_symbols=is_generic,
         has_sizes=_has_sizes(found.fakes) or _reads_sizes(shape_env),
         **common,

@@ -14,6 +14,15 @@ import torch
 from npaccel._torch_internals.lost_views import is_view_in_numpy, memory_of, name_of, written
 
 _DIAGONALS = ("numpy.diagonal", "numpy.ndarray.diagonal", "numpy.linalg.diagonal")
+#: What gives a plain array for one of a subclass.
+_OF_NO_CLASS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("array", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray"),
+        *("broadcast_arrays", "broadcast_to", "lib.stride_tricks.as_strided"),
+        *("lib.stride_tricks.sliding_window_view", "require"),
+    )
+)
 #: Read-only for real numbers.
 _IMAGINARY = ("numpy.imag", "numpy.ndarray.imag")
 #: The position of `writeable`, and its default.
@@ -39,6 +48,19 @@ def read_only_outputs(graph: torch.fx.Graph) -> list[bool]:
     """Return for each output of a graph whether it's read-only in NumPy, as `is_read_only` says."""
     outputs = next(node for node in graph.nodes if node.op == "output").args[0]
     return [isinstance(out, torch.fx.Node) and is_read_only(out) for out in outputs]
+
+
+def viewed_inputs(graph: torch.fx.Graph) -> list[int | None]:
+    """Return for each output of a graph the input that NumPy has a view of the same class of."""
+    inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
+    outputs = next(node for node in graph.nodes if node.op == "output").args[0]
+    found: list[int | None] = []
+    for out in outputs:
+        node = out if isinstance(out, torch.fx.Node) else None
+        while node is not None and node.op == "call_function":
+            node = None if name_of(node) in _OF_NO_CLASS else _base_of(node)
+        found.append(None if node is None else inputs.get(node))
+    return found
 
 
 def _makes_read_only(node: torch.fx.Node) -> bool:
@@ -83,4 +105,4 @@ def _base_of(node: torch.fx.Node) -> torch.fx.Node | None:
     return next(same, None)
 
 
-__all__ = ["is_read_only", "read_only_outputs"]
+__all__ = ["is_read_only", "read_only_outputs", "viewed_inputs"]
