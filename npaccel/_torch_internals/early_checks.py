@@ -129,15 +129,15 @@ def raises_after_writing(source: str) -> bool:
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "call"
     ]
-    kernels = {
-        target.id: [ast.literal_eval(arg) for arg in node.value.args]
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and ast.unparse(node.value.func) == "async_compile.cpp_pybinding"
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    made = [n for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
+    kernels: dict[str, list[Any]] = {}
+    for node in made:
+        maker, target = ast.unparse(node.value.func), node.targets[0]  # type: ignore[attr-defined]
+        if maker == "async_compile.cpp_pybinding" and isinstance(target, ast.Name):
+            given = node.value.args  # type: ignore[attr-defined]
+            kernels[target.id] = [ast.literal_eval(arg) for arg in given]
+        elif maker.startswith("async_compile.") and RAISING.search(ast.unparse(node)):
+            return True  # Its arguments are of another form.
     return len(calls) != 1 or _stops_late(calls[0].body, kernels)
 
 

@@ -177,7 +177,7 @@ NESTED = {
     "choices": lambda s, v, k, m: (
         *(np.select([v > 3, v > 1], [s(3), s(4)]), np.choose(k % 2, [s(1), s(2)])),
         *(np.piecewise(v, [v > 3, v <= 3], [s(1), s(2)]), np.where(v > 2, [s(1)] * 6, s(2))),
-        *(np.block([[m, [[s(1)], [s(2)], [s(3)]]]]), np.insert(v, [0, 1], [s(1), s(2)])),
+        *(np.block([[s(1), s(2)], [s(3), s(4)]]), np.insert(v, [0, 1], [s(1), s(2)])),
         *(np.concatenate([[s(1)], [2]]), np.stack([[s(1), 2], [3, 4]]), np.append(k, [s(1)])),
     ),
     "weights": lambda s, v, k, m: (
