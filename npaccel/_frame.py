@@ -318,11 +318,9 @@ class Frame:
             if _is_read_only(original)
         ]
         run.inputs = tensors
-        run.mapped = {
-            output: originals[i]
-            for output, i in enumerate(self.capture.viewed_inputs)
-            if i is not None and isinstance(originals[i], np.memmap)
-        }
+        maps = {i: one for i, one in enumerate(originals) if isinstance(one, np.memmap)}
+        viewed = enumerate(self.capture.viewed_inputs)
+        run.mapped = {output: maps[i] for output, i in viewed if i in maps}
         if not (self.call.tensors or _device_copies.is_host(self.call.device)):
             run.uploaded = self._uploaded(tensors, originals)
         return outputs
