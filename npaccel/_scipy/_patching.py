@@ -91,9 +91,11 @@ class Replaced:
         return _namespace._public(*self._place)
 
     def __reduce__(self) -> Any:
-        """Pickle by name: what SciPy has there when it's loaded."""
+        """Pickle by name: what SciPy has there when it's loaded; objects by value, as SciPy's."""
         module, name = self._place
-        return _loaded, (module, name)
+        if _listing.is_function(self._original) or isinstance(self._original, type):
+            return _loaded, (module, name)
+        return _as_it_is, (self._original,)
 
     def __repr__(self) -> str:
         return repr(self._original)
@@ -101,6 +103,10 @@ class Replaced:
 
 class ReplacedClass(ClassStandIn, Replaced):
     """The same of a class."""
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _loaded(module: str, name: str) -> Any:
