@@ -100,6 +100,10 @@ class _OfFrozen(Distribution):
         row = dataclasses.replace(_row(self._public, name), scipy=self._original.rvs)
         return _routes.routed(row)
 
+    def __reduce__(self) -> Any:
+        """Pickle by value: it has random numbers of its own."""
+        return _OfFrozen, (self._original, self._public)
+
 
 def _frozen(original: Any, name: str, args: Any, kwargs: Any) -> Any:
     """Return SciPy's frozen distribution, whose methods take npaccel's routes."""

@@ -182,6 +182,14 @@ def test_what_is_set_is_set_on_scipys_object(name, in_block):
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_frozen_distributions_are_pickled_with_their_state():
+    for frozen in (nsp.stats.norm(1, 2), nsp.stats.poisson(torch.tensor(3.5))):
+        frozen.random_state = np.random.RandomState(4)
+        frozen.rvs(3)
+        again = pickle.loads(pickle.dumps(frozen))
+        np.testing.assert_array_equal(again.rvs(3), frozen.rvs(3))
+
+
 def test_tables_by_function_know_both():
     before = {scipy.linalg.inv: 1}
     with npaccel.array_api():
