@@ -243,6 +243,8 @@ def _plan_of_composite(
     why = why or _plain_part(self)
     if why or not self._npaccel_carries or not (tensor or _crossings.is_apart(device)):
         return _Plan(False, False, reason=why)
+    if name in (*_FITS, *_TRANSFORMS) and gives_table(self):
+        return _Plan(False, False)  # its parts give tables, also those that pass on what they get
     is_table = not tensor and not isinstance(X, np.ndarray)
     in_fit = name in _FITS or name == "score"
     return _Plan(True, moves=not is_table, wants=self._npaccel_wants[0 if in_fit else 1])

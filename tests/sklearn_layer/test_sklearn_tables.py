@@ -380,6 +380,37 @@ def test_predictors(name, table, apart, monkeypatch):
             same(found[call], value)
 
 
+@pytest.mark.parametrize("method", ["fit_transform", "fit"])
+@pytest.mark.parametrize("output", ["pandas", "polars", "pandas everywhere"])
+@pytest.mark.parametrize("give", [np.asarray, torch.from_numpy], ids=["arrays", "tensors"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ColumnTransformer([("a", StandardScaler(), [0, 1])], remainder="passthrough"),
+        make_union("passthrough", PCA(1, svd_solver="full")),
+        make_pipeline(
+            ColumnTransformer([("a", StandardScaler(), [0])], remainder=MinMaxScaler()),
+            make_union(PCA(1, svd_solver="full"), "passthrough"),
+        ),
+    ],
+    ids=["columns", "union", "pipeline"],
+)
+def test_tables_of_arrays_and_tensors(as_device, estimator, give, output, method):
+    """Also parts that pass on what they get, which scikit-learn makes itself."""
+    X = np.random.default_rng(0).normal(size=(ROWS, 4))
+    kind, everywhere = OUTPUTS[output]
+
+    def ask(one, X):
+        if not everywhere:
+            one.set_output(transform=kind)
+        with config_context(transform_output=kind if everywhere else None):
+            fitted = getattr(one, method)(X)
+            return one.transform(X) if fitted is one else fitted
+
+    wanted = ask(clone(estimator), X)
+    same(ask(npaccel.sklearn.accelerate(estimator), give(X)), wanted)
+
+
 def test_what_was_carried_has_numpys_dtype_or_torchs(as_device):
     """float32 beside int64 is float64 for arrays; tensors are put together as torch does."""
     X = np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32)
