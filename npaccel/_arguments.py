@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._opaque import is_opaque
+from npaccel._opaque import PLAIN, TAKEN, TAKEN_CHARS, is_opaque
 from npaccel.errors import MixedDevicesError, UnsupportedArrayError
 
 #: Flags of an array that compiled code depends on: ALIGNED and WRITEABLE.
@@ -74,12 +74,17 @@ def array_token(value: np.ndarray[Any, Any]) -> Token:
     return (value.dtype, value.shape, value.strides, value.flags.num & _FLAGS)
 
 
-def _any_array_token(value: np.ndarray[Any, Any]) -> Token:
-    return _type_token(value) if is_opaque(value) else array_token(value)
+def _part_token(value: np.ndarray[Any, Any]) -> Token:
+    """Return the part of the key for an array in a container."""
+    dtype = value.dtype
+    if dtype.char in TAKEN_CHARS:
+        return (dtype, value.shape, value.strides, value.flags.num & _FLAGS)
+    return _type_token(value)
 
 
 def _scalar_token(value: np.generic) -> Token:
-    return _type_token(value) if is_opaque(value) else ("scalar", value.dtype)
+    dtype = value.dtype
+    return ("scalar", dtype) if dtype in TAKEN else _type_token(value)
 
 
 def usual_key(values: Sequence[Any], key: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -172,8 +177,8 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
     """Choose how values of a type enter the key."""
     if issubclass(kind, np.ndarray):
         if kind is np.memmap:  # Views of it are others than those of an array.
-            return lambda value: (np.memmap, *_any_array_token(value))
-        return _any_array_token
+            return lambda value: (np.memmap, *_part_token(value))
+        return _part_token if kind in PLAIN else _type_token
     if issubclass(kind, torch.Tensor):
         if kind in (torch.Tensor, torch.nn.Parameter):
             return _tensor_token
@@ -182,6 +187,8 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
             "pass a plain torch.Tensor"
         )
     if issubclass(kind, np.generic):
+        if kind.__module__ == "numpy" and np.dtype(kind) in TAKEN:
+            return lambda value: ("scalar", value.dtype)
         return _scalar_token
     if kind in _BY_VALUE or issubclass(kind, enum.Enum | np.dtype):
         return _value_token
@@ -191,7 +198,7 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
 
 
 _TOKENS: dict[type, Callable[[Any], Token]] = {
-    np.ndarray: _any_array_token,
+    np.ndarray: _part_token,
     float: _float_token,
     complex: lambda value: (complex, repr(value)),
     list: _tuple_token,

@@ -22,8 +22,11 @@ TORCH_DTYPES = frozenset(
     )
 )
 #: The same, in the byte order of other machines too.
-_TAKEN = TORCH_DTYPES | {dtype.newbyteorder("S") for dtype in TORCH_DTYPES}
-_PLAIN = (np.ndarray, np.memmap)
+TAKEN = TORCH_DTYPES | {dtype.newbyteorder("S") for dtype in TORCH_DTYPES}
+#: What NumPy calls them, whatever their byte order; more than one name where C has two types.
+TAKEN_CHARS = frozenset(char for char in np.typecodes["All"] if np.dtype(char) in TAKEN)
+#: Classes of arrays whose operations are ndarray's.
+PLAIN = (np.ndarray, np.memmap)
 _ARRAYS = np.ndarray | np.generic
 
 
@@ -39,7 +42,7 @@ def is_opaque(value: Any) -> bool:
     """Whether a value is an array, or a scalar, of NumPy's that torch has no counterpart of."""
     if not isinstance(value, _ARRAYS):
         return False
-    return value.dtype not in _TAKEN or not (type(value) in _PLAIN or isinstance(value, np.generic))
+    return value.dtype not in TAKEN or not (type(value) in PLAIN or isinstance(value, np.generic))
 
 
 def kind_of(value: Any) -> Kind | None:
@@ -47,7 +50,7 @@ def kind_of(value: Any) -> Kind | None:
     if isinstance(value, _ARRAYS):
         if not is_opaque(value):
             return None
-        is_plain = type(value) in _PLAIN or isinstance(value, np.generic)
+        is_plain = type(value) in PLAIN or isinstance(value, np.generic)
         return Kind.DTYPE if is_plain else Kind.SUBCLASS
     return Kind.LIBRARY if _is_librarys(type(value)) else None
 
@@ -130,4 +133,15 @@ def _converted(value: Any, name: str) -> str:
     return f"{name}.astype(np.{'complex128' if dtype.kind == 'c' else 'float64'})"
 
 
-__all__ = ["LIBRARIES", "TORCH_DTYPES", "Kind", "advice", "described", "is_opaque", "kind_of"]
+__all__ = [
+    "LIBRARIES",
+    "PLAIN",
+    "TAKEN",
+    "TAKEN_CHARS",
+    "TORCH_DTYPES",
+    "Kind",
+    "advice",
+    "described",
+    "is_opaque",
+    "kind_of",
+]
