@@ -232,7 +232,8 @@ def main() -> int:
         unused -= used
         print(f"{module}: {line}", *(f"  {text}" for text in wrong), sep="\n", flush=True)
     if not options.only:
-        print(*(f"no longer needed: {pattern}" for pattern in sorted(unused)), sep="\n")
+        for pattern in sorted(unused):
+            print(f"no longer needed: {pattern}")
     print(f"{bad} tests to mend")
     return bool(bad)
 
