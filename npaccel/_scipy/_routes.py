@@ -117,8 +117,8 @@ def _native(
         bound = _signature(row).bind(*args, **kwargs)
     except TypeError as error:
         return _as_scipy_would(row, args, kwargs, device, width, str(error), error)
-    bound.apply_defaults()
     width.heed(bound.arguments)
+    bound.apply_defaults()
     why = _not_native(row, bound)
     if why:
         return through_host(row, args, kwargs, device, width, why)
