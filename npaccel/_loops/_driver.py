@@ -117,7 +117,11 @@ class Driver:
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the function with bound values; only regions heed ``verify``."""
-        return self._variant(tuple(map(self._kind_of, values)), values)(values)
+        return self.variant_for(values)(values)
+
+    def variant_for(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return what runs calls with arguments like these."""
+        return self._variant(tuple(map(self._kind_of, values)), values)
 
     def _variant(self, kind: Kind, values: Sequence[Any]) -> Callable[..., Any]:
         with self._lock:
@@ -133,7 +137,7 @@ class Driver:
 
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         if self._narrows and self._has_wide(values):
-            return functools.partial(_run, self._exact)
+            return self._exact.variant_for(values)
         if self.definition is None:
             self.log.note_call(values)
         arguments = dict(zip(self.binding.names, values, strict=True))
@@ -196,10 +200,13 @@ class Driver:
             except _wide.WideDataError:
                 saved.restore()
                 self._variants.clear()
-                return _run(self._exact, values)
+                return self._exact.run_unverified(values)
             finally:
                 self._calls.is_saved = False
             is_known = True
+            for kind, variant in list(self._variants.items()):
+                if variant is call:
+                    self._variants[kind] = run
             return result
 
         return call
@@ -271,10 +278,6 @@ class _Calls(threading.local):
 
     #: Whether it's known what everything was before the one that runs.
     is_saved = False
-
-
-def _run(driver: Driver, values: Sequence[Any]) -> Any:
-    return driver.run_unverified(values)
 
 
 _CONTAINERS = (list, dict, set, collections.deque, collections.defaultdict)
