@@ -82,7 +82,8 @@ class Jitted(Generic[P, R]):
     # What isn't here is in the function's own ``__dict__``.
     __slots__ = (
         *("__wrapped__", "__dict__", "__weakref__", "_npaccel_explicit", "_npaccel_target"),
-        *("_npaccel_prefix", "_npaccel_keywords", "_npaccel_log", "_npaccel_engines"),
+        *("_npaccel_prefix", "_npaccel_keywords", "_npaccel_binds", "_npaccel_log"),
+        "_npaccel_engines",
     )
 
     _npaccel_jitted = True
@@ -94,6 +95,7 @@ class Jitted(Generic[P, R]):
             self.__dict__ = own
         self._npaccel_explicit = explicit
         self._npaccel_target, self._npaccel_prefix, self._npaccel_keywords = _unwrap(function)
+        self._npaccel_binds = bool(self._npaccel_prefix or self._npaccel_keywords)
         self._npaccel_log = Log()
         self._npaccel_engines: dict[Scope, Engine | Driver | None] = {}
         if "static_argnames" in explicit:
@@ -109,7 +111,7 @@ class Jitted(Generic[P, R]):
                 return self.__wrapped__(*args, **kwargs)
         if _floating_errors.have_effect():
             return self._npaccel_under_errstate(engine, args, kwargs)  # type: ignore[no-any-return]
-        if self._npaccel_prefix or self._npaccel_keywords:
+        if self._npaccel_binds:
             return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})  # type: ignore[no-any-return]
         return engine(args, kwargs)  # type: ignore[no-any-return]
 
