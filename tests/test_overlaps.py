@@ -123,3 +123,25 @@ def test_results_are_apart_from_arguments(statements):
     arrays = [*own, *(one for one in results if isinstance(one, np.ndarray))]
     for i, one in enumerate(arrays):
         assert not any(np.shares_memory(one, other) for other in arrays[:i])
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "c *= 1; c[0] = k; c[c % 6] = 1",
+        "c -= c; c[0] = c[0] * 0 + k; c[c % 6] = 1",
+        "v = c[...]; c *= 1; c[1] = k; v[v % 6] = 1",
+        "c *= 1; c[0] = k; c[c[:, 0] % 6] = 1",
+        "c *= 1; c[0] = k; c[c % 6, c % 5] += c",
+        "c *= 1; c[0] = k; c[[3, 4]] = c[[0, 1]] + c[[1, 3]]",
+        "c[...] = c + 1; c[2] = k; c[(c - 1) % 6] = c[0] * 2",
+    ],
+)
+def test_indices_of_a_computed_array_are_read_before_it_is_written(statements):
+    space = {"np": np}
+    exec(f"def f(c, k):\n    {statements}\n    return c", space)
+    given = np.where(np.arange(6)[:, None] < 3, 3, np.zeros((6, 5), np.int64))
+    wanted, got = given.copy(), given.copy()
+    space["f"](wanted, 3)
+    npaccel.jit(space["f"], default_float="float64", cache=False)(got, 3)
+    np.testing.assert_array_equal(got, wanted)

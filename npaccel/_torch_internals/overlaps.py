@@ -152,7 +152,8 @@ def _reading_first(original: Any) -> Any:
 
     def index_put_impl_(self: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
         self.realize()
-        names = self.get_read_names()
+        # A buffer that is computed has the names of what it's computed from besides its own.
+        names = {self.get_name(), *self.get_read_names()}
         for one in (*indices, values):
             if one is not None and names & one.get_read_names():
                 one.realize()
