@@ -52,3 +52,30 @@ def test_extremes_of_a_python_bool_and_another_are_numpys():
     jitted = npaccel.jit(lambda a: max(np.allclose(a, a), a.max() > 3), backend="eager")
     with pytest.warns(npaccel.errors.PerformanceWarning, match="its type varies"):
         assert jitted(np.arange(3.0)) is True
+
+
+def stored_count(c):
+    count = int((c > 0).sum())
+    found = np.isfinite(c)
+    found[None] = count
+    return np.append(found, count)
+
+
+def stored_sum(c):
+    found = np.zeros(c.size, bool)
+    found[1:] = float(c.sum())
+    return found * 3
+
+
+def filled(c):
+    count = int((c > 0).sum())
+    return np.full(3, count, dtype=bool) * 2, np.full(3, count, dtype=np.float32) / 3
+
+
+@pytest.mark.parametrize("function", [stored_count, stored_sum, filled])
+def test_numbers_of_the_data_become_true_or_false(function):
+    """Compiled code went on with the number itself."""
+    jitted = npaccel.jit(function, default_float="float64", cache=False)
+    values = np.array([1.3, 2.2, -0.5, 3.3, 0.2])
+    for given in (values, values[:4].copy(), np.zeros(3)):
+        np.testing.assert_equal(jitted(given), function(given))

@@ -294,6 +294,8 @@ def full_scalar(
     x = fitting(x, dtype)
     if not _is_symbolic(x):
         x = np.asarray(x, dtype=dtype).item()
+    if _is_symbolic(x) and dtype == BOOL:  # Inductor would go on with the number itself.
+        return torch.full(shape, x, dtype=to_torch(_python_dtype(x)), device=device) != 0
     if isinstance(x, int) and x >= 2**63:  # more than torch.full takes
         return torch.tensor(x, dtype=torch.uint64, device=device).expand(shape)
     return torch.full(shape, x, dtype=to_torch(dtype), device=device)

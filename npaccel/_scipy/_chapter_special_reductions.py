@@ -30,6 +30,14 @@ def _axes(x: Tensor, axis: Any) -> tuple[int, ...]:
     return found
 
 
+def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return tensors in torch's common dtype, as SciPy does here: integers widen no floats."""
+    if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
+        return a, b
+    dtype = torch.promote_types(a.dtype, b.dtype)
+    return (a.to(dtype), b.to(dtype)) if dtype.is_floating_point or dtype.is_complex else (a, b)
+
+
 @on_tensors("special.logsumexp", arrays=("a", "b"))
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
@@ -38,7 +46,7 @@ def logsumexp(
     if b is None:
         (value,), weight = floats(a), None
     else:
-        value, weight = torch.broadcast_tensors(*floats(a, b))
+        value, weight = torch.broadcast_tensors(*floats(*_promoted(a, b)))
     shape = value.shape
     value = value.reshape(shape or (1,))
     weight = weight.reshape(value.shape) if weight is not None else None
