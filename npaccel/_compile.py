@@ -21,7 +21,7 @@ from npaccel._failures import assumption_and_advice, is_assumption
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._opaque import Kind
-from npaccel._pieces import in_pieces
+from npaccel._pieces import in_pieces, trace_settings
 from npaccel._progress import notice
 from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import capture as dynamo
@@ -95,13 +95,6 @@ def compile_call(
         if isinstance(outcome, Outcome):
             outcome.stages = stages | (compiled.stages if compiled else {})
         return outcome
-
-
-def trace_settings(engine: Engine, device: torch.device, has_wide: bool) -> TraceSettings:
-    """Return how calls are traced, in which there are 64-bit floats or aren't."""
-    options = engine.options
-    width = "float64" if has_wide else options.default_float
-    return TraceSettings(width, device, options.rng)
 
 
 def breaks_wide(engine: Engine, error: CaptureError, values: Sequence[Any]) -> bool:

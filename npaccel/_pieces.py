@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 _LIMIT_IN_LOOPS = 4
 
 
+def trace_settings(engine: Engine, device: torch.device, has_wide: bool) -> TraceSettings:
+    """Return how calls are traced, in which there are 64-bit floats or aren't."""
+    options = engine.options
+    width = "float64" if has_wide else options.default_float
+    return TraceSettings(width, device, options.rng)
+
+
 def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     """Return a runner that compiles the parts around graph breaks.
 
@@ -86,8 +93,7 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
 
 
 def _runner(engine: Engine, breaks: _Breaks, has_wide: bool) -> Runner:
-    width = "float64" if has_wide else engine.options.default_float
-    settings = TraceSettings(width, torch.device("cpu"), engine.options.rng)
+    settings = trace_settings(engine, torch.device("cpu"), has_wide)
     compile_piece = _PieceCompiler(engine, settings)
     run = pieces.compiled_in_pieces(
         engine.function,

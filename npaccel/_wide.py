@@ -89,7 +89,7 @@ def has_wide(values: Iterable[Any], *, scalars: bool = True) -> bool:
 
 
 def holds_wide(value: Any) -> bool:
-    """Whether an argument holds arrays of 64-bit floats: a cheap look, for every call.
+    """Whether an argument holds arrays of 64-bit floats, looked for one level deep.
 
     It goes into containers, and into the attributes of the user's objects.
     """

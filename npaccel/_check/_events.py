@@ -15,6 +15,7 @@ from npaccel._check._instrument import Site
 from npaccel._check._observers import is_value, name_of, rebuilt
 from npaccel._frame import Frame
 from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._pieces import trace_settings
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import pieces
 from npaccel._torch_internals.capture import Capture
@@ -237,7 +238,7 @@ def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:
     except CaptureError as error:
         if error.is_break:
             has_wide = _compile.breaks_wide(engine, error, values)
-            settings = _compile.trace_settings(engine, device, has_wide)
+            settings = trace_settings(engine, device, has_wide)
             _run_pieces(run, engine, values, settings)
     except Exception as error:  # noqa: BLE001 (the step that raised is what is asked for)
         run.result = error

@@ -266,7 +266,12 @@ class Driver:
         def call(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             narrow = _NARROW.get(getattr(result, "dtype", None))  # type: ignore[arg-type]
-            if narrow is None or not result.ndim or "dtype" in kwargs or any(map(_has_wide, args)):
+            if (
+                narrow is None
+                or not result.ndim
+                or "dtype" in kwargs
+                or _wide.has_wide(args, scalars=False)
+            ):
                 return result
             return result.astype(narrow)
 
@@ -282,13 +287,6 @@ class _Calls(threading.local):
 
 _CONTAINERS = (list, dict, set, collections.deque, collections.defaultdict)
 _NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
-
-
-def _has_wide(value: Any) -> bool:
-    """Whether a value has arrays of 64-bit floats in it; scalars were computed of numbers."""
-    if isinstance(value, list | tuple):
-        return any(map(_has_wide, value))
-    return isinstance(value, np.ndarray) and value.dtype in _NARROW
 
 
 def _kind_and_width(value: Any) -> Any:

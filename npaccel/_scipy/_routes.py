@@ -142,7 +142,7 @@ def _native(
 
 
 def _apart(bound: inspect.BoundArguments, names: tuple[str, ...]) -> torch.Tensor | None:
-    """Let a result that would be written over an argument be a new array; return its target."""
+    """Replace an output array that is also an input by a new array; return the output array."""
     for name in _OUTPUTS:
         target = bound.arguments.get(name) if name in names else None
         if not isinstance(target, torch.Tensor):

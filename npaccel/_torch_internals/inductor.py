@@ -239,7 +239,7 @@ def _label_assertions(graph: torch.fx.GraphModule) -> None:
 
 
 def undoing(full: Callable[..., Any], written: Sequence[int]) -> Callable[..., Any]:
-    """Let a graph give arrays their old values again where it raises an error.
+    """Wrap a graph so that it restores the arrays it writes to when it raises an error.
 
     NumPy answers such a call, and writes to them itself.
 

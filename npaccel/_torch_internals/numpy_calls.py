@@ -66,30 +66,20 @@ _OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
 
 
 def refuse(what: str, detail: str, reason: str = "") -> None:
-    unimplemented(
-        gb_type="NumPy call without a compiled form",
-        context=detail,
-        explanation=f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}",
-        hints=[],
-    )
+    said = f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}"
+    _break("NumPy call without a compiled form", said, detail)
 
 
 def refuse_missing(owner: str, name: str) -> None:
-    unimplemented(
-        gb_type=MISSING,
-        context="",
-        explanation=f"{owner} has no attribute `{name}`",
-        hints=[],
-    )
+    _break(MISSING, f"{owner} has no attribute `{name}`")
 
 
 def refuse_owner(name: str, reason: str) -> None:
-    unimplemented(
-        gb_type=OWNER,
-        context="",
-        explanation=f"ndarray.{name} has no compiled form in npaccel: {reason}",
-        hints=[],
-    )
+    _break(OWNER, f"ndarray.{name} has no compiled form in npaccel: {reason}")
+
+
+def _break(category: str, explanation: str, context: str = "") -> None:
+    unimplemented(gb_type=category, context=context, explanation=explanation, hints=[])
 
 
 def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
