@@ -30,6 +30,7 @@ from npaccel._torch_internals.break_texts import UNKNOWN, in_our_words
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.capture_errors import CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
+from npaccel._torch_internals.reads import ATTEMPTS, MovedError
 from npaccel._wide import reaches_wide
 from npaccel.errors import (
     CompilerNotFoundError,
@@ -78,23 +79,32 @@ def compile_call(
     ):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
         # first call, and a child that is forked in the middle of that can never call them.
-        call = Call(engine, values, device)
-        stages: dict[str, float] = {}
-        try:
-            capture, compiled, settings = _captured_and_compiled(call, history, stages)
-        except CaptureError as error:
-            return _uncaptured(engine, error, breaks_wide(engine, error, values))
-        except (CompilerNotFoundError, NotOnDeviceError):
-            raise
-        except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
-            return _not_compiled(engine, error)
-        # The first run too: a child that is forked while another thread starts OpenMP's threads
-        # may never get its own.
-        with tracing(settings):
-            outcome = Frame(call, capture, compiled, settings).first_run()
-        if isinstance(outcome, Outcome):
-            outcome.stages = stages | (compiled.stages if compiled else {})
-        return outcome
+        for _ in range(ATTEMPTS):
+            try:
+                return _compiled_and_run(Call(engine, values, device), history)
+            except MovedError:  # The code would be for what was there before.
+                continue
+        return Uncompiled(engine.once(engine.plain))
+
+
+def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
+    engine = call.engine
+    stages: dict[str, float] = {}
+    try:
+        capture, compiled, settings = _captured_and_compiled(call, history, stages)
+    except CaptureError as error:
+        return _uncaptured(engine, error, breaks_wide(engine, error, call.values))
+    except (CompilerNotFoundError, NotOnDeviceError, MovedError):
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
+        return _not_compiled(engine, error)
+    # The first run too: a child that is forked while another thread starts OpenMP's threads
+    # may never get its own.
+    with tracing(settings):
+        outcome = Frame(call, capture, compiled, settings).first_run()
+    if isinstance(outcome, Outcome):
+        outcome.stages = stages | (compiled.stages if compiled else {})
+    return outcome
 
 
 def breaks_wide(engine: Engine, error: CaptureError, values: Sequence[Any]) -> bool:

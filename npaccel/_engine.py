@@ -395,6 +395,15 @@ class Engine:
             if runner in runners:
                 runners.remove(runner)
 
+    def once(self, run: Runner) -> Runner:
+        """Return what makes one call, and has the next one compiled anew."""
+
+        def runner(values: Sequence[Any]) -> Any:
+            self.forget(runner)
+            return run(values)
+
+        return runner
+
     def _bind(self, found: Compiled | Kept) -> Runner:
         return make_runner(found.plan, found.code, found.conditions, self.scope)
 

@@ -25,7 +25,7 @@ from npaccel import (
 from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._failures import FAILURES, CompiledCodeError
-from npaccel._guards import Condition, UnknownGuardError
+from npaccel._guards import Condition, UnknownGuardError, array_like
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._random_host import restore
 from npaccel._report._details import Details
@@ -43,6 +43,7 @@ from npaccel._runner import (
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.inductor import CompiledGraph
 from npaccel._torch_internals.loader import Code
+from npaccel._torch_internals.reads import MovedError
 
 
 @dataclasses.dataclass
@@ -180,6 +181,9 @@ class Frame:
         if any(self.inputs[i].how == "readonly" for i in written):
             return Uncompiled(self.engine.plain)  # NumPy raises its error at the user's line.
         self.conditions = self._make_conditions()
+        self.layouts = {
+            c.expression: c.expected for c in self.conditions or () if c.kind == "array"
+        }
         # Other signatures come here too: what the key of this one holds isn't theirs.
         has_guard = self.capture.has_symbols or self.capture.shape_guard is not None
         is_checked = self.conditions is None or (has_guard and self.capture.has_side_effects)
@@ -188,6 +192,8 @@ class Frame:
         elif not has_guard:
             assert self.conditions is not None
             self.check = make_check(self.conditions, self.engine.scope)
+        if self.capture.has_moved():
+            raise MovedError
         outcome = self._run_and_plan()
         unplanned = isinstance(outcome, Outcome) and outcome.compiled is None
         if unplanned and has_guard and not is_checked:
@@ -212,6 +218,8 @@ class Frame:
         compiled, why = self._plan(result, run)
         if compiled is not None:
             self.engine.function.__globals__.pop(self.capture.backend_name, None)
+            if self.capture.has_moved():  # What the result is made of may be from after that.
+                return Uncompiled(self.engine.once(lambda _: result))
         return Outcome(
             result=result,
             compiled=compiled,
@@ -255,6 +263,8 @@ class Frame:
             return self.engine.plain(values)
         except NumPysCallError:
             return FAILED
+        except MovedError:
+            return MISS
 
     def _new_run(self) -> _results.Run:
         capture = self.capture
@@ -294,6 +304,10 @@ class Frame:
             for value, plan in zip(inputs, given, strict=True)
         ]
         originals = [run.wrapped.get(id(value), value) for value in inputs]
+        for original, plan in zip(originals, given, strict=True):
+            layout = self.layouts.get(plan.expression)
+            if layout is not None and not array_like(original, layout):
+                raise MovedError  # The code would read past its end.
         if self.backend != "inductor" and _results.has_overlap(originals, range(len(originals))):
             self._find_written(compiled, tensors)
         if self._written() and _results.has_overlap(originals, self._written()):

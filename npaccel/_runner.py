@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import math
 import re
 import types
@@ -144,6 +145,7 @@ def make_runner(
     scope : Scope
     """
     check, names = check_code(conditions)
+    check, read = _read_once(check, plan)
     names |= scope.names() | {"MISS": MISS, "OVERLAP": OVERLAP, "call": code.call}
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {
@@ -166,6 +168,8 @@ def make_runner(
     else:
         lines += [*_inputs(plan), *_shape(plan), *_overlap(plan), *_draws(plan), *_call(plan)]
         lines += [*_write_back(plan), *_result(plan, names)]
+    first = len(_unpack(scope)) + len(_guard(check))
+    lines[first:] = [functools.reduce(_replaced, read.items(), line) for line in lines[first:]]
     source = "def run(args, fits=False):\n" + "\n".join("    " + line for line in lines)
     exec(compile(source, f"<npaccel runner of {scope.function.__qualname__}>", "exec"), names)
     run = names["run"]
@@ -175,6 +179,38 @@ def make_runner(
         run.for_key.made_of = run.made_of
     runner: Runner = run
     return runner
+
+
+def _read_once(check: str, plan: Plan) -> tuple[str, dict[str, str]]:
+    """Have arrays that aren't arguments read by the check alone.
+
+    Another thread may rebind them behind it, and the code would read past the new one's end.
+
+    Returns
+    -------
+    check : str
+    read : dict
+        The names that hold the arrays, by expression.
+    """
+    read: dict[str, str] = {}
+    for item in plan.inputs:
+        if item.how != "any" or item.expression in read:
+            continue
+        found = re.search(_alone(item.expression), check)
+        if found:
+            name = read[item.expression] = f"g{len(read)}"
+            after = _replaced(check[found.end() :], (item.expression, name))
+            check = f"{check[: found.start()]}({name} := {item.expression}){after}"
+    return check, read
+
+
+def _replaced(text: str, pair: tuple[str, str]) -> str:
+    return re.sub(_alone(pair[0]), pair[1], text)
+
+
+def _alone(expression: str) -> str:
+    """A pattern for an expression that isn't the begin or the end of a longer name."""
+    return rf"(?<![\w.]){re.escape(expression)}(?!\w)"
 
 
 def for_key(runner: Runner) -> Runner:

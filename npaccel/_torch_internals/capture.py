@@ -66,6 +66,7 @@ from npaccel._torch_internals.numpy_state import active, as_traced
 from npaccel._torch_internals.numpy_tracing import numpy_traced
 from npaccel._torch_internals.random_graph import UnknownValueError, extract
 from npaccel._torch_internals.read_only_views import read_only_outputs, viewed_inputs
+from npaccel._torch_internals.reads import MovedError, Reads, noted
 from npaccel._torch_internals.shared_rolls import with_shared_rolls
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -174,6 +175,8 @@ class Capture:
         The lines at which floats become 32 bit.
     has_wide_data : bool
         Whether it meets 64-bit floats that nothing invented, so that none may be narrowed.
+    reads : Reads or None
+        The values that it has read.
     """
 
     code: types.CodeType
@@ -199,10 +202,16 @@ class Capture:
     viewed_inputs: list[int | None] = dataclasses.field(default_factory=list)
     narrowed: tuple[Narrowed, ...] = ()
     has_wide_data: bool = False
+    reads: Reads | None = None
+
+    def has_moved(self) -> bool:
+        """Whether something that it has read is another than it was."""
+        return self.reads is not None and self.reads.have_moved()
 
     def forget(self) -> None:
         """Let go of the graph and of the arrays that it was captured with."""
         self.example_inputs = []
+        self.reads = None
         self.fake_mode = self.tensor_to_context = None
         self.build_check = self.shape_guard = None
 
@@ -322,6 +331,8 @@ def capture(
     ------
     CaptureError
         If it doesn't fit into one graph.
+    MovedError
+        If another thread has rebound something that it reads, meanwhile.
     """
     found: list[_Found] = []
     narrowed: dict[Narrowed, None] = {}
@@ -335,7 +346,9 @@ def capture(
         found.append(_Found(graph, plain, context, inputs, fakes))
         return graph
 
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     with (
+        noted(function.__globals__, local_values, cells) as reads,
         numpy_traced(
             scalars, relaid, draws=True, remakes_views=remakes_views, weak_scalars=weak_scalars
         ),
@@ -347,8 +360,11 @@ def capture(
     ):
         try:
             output = _compile_frame(function, local_values, backend)
-        except CaptureError as error:
-            error.has_wide_data = active.has_wide_data
+        except Exception as error:  # Such as that of a dict that grows while Dynamo reads it.
+            if reads.have_moved():
+                raise MovedError from error
+            if isinstance(error, CaptureError):
+                error.has_wide_data = active.has_wide_data
             raise
         has_wide_data = active.has_wide_data
     if found:
@@ -358,6 +374,7 @@ def capture(
     described = _describe(function.__code__, output, found[0] if found else None)
     described.narrowed = tuple(narrowed)
     described.has_wide_data = has_wide_data
+    described.reads = reads
     return described
 
 

@@ -19,6 +19,7 @@ class _Active(threading.local):
     remakes_views = False
     has_wide_data = False
     weak_scalars = False
+    reads: Any = None
 
 
 active = _Active()

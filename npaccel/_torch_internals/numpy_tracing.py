@@ -57,6 +57,7 @@ from npaccel._torch_internals.numpy_frames import (
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar
 from npaccel._torch_internals.numpy_state import active, as_traced
 from npaccel._torch_internals.quiet_logs import keep_quiet
+from npaccel._torch_internals.reads import note_reads
 from npaccel._torch_internals.size_equations import patch_equations
 
 _RANDOM = "numpy.random."
@@ -123,6 +124,7 @@ def install() -> None:
         numpy_objects.patch_polynomials(active)
         random_tracing.patch_generators(active, refuse, emit, Operation)
         patch_inputs()
+        note_reads()
         opaque_objects.patch_methods()
         patch_captured()
         patch_specialized()
