@@ -64,6 +64,25 @@ PROGRAMS = {
             global model
             model = Minus() if new else Plus()
         """,
+    "argument's attribute": """
+        class Model:
+            def __init__(self): self.k = 4.0
+        model = Model()
+        def f(a, model=model): return a * 0 + model.k
+        def rebind(new): model.k = 0.5 if new else 4.0
+        """,
+    "argument's items": """
+        weights = [1.0, 2.0]
+        def f(a, weights=weights): return a * 0 + weights[-1]
+        def rebind(new): weights[:] = [1.0, 2.0, 3.0] if new else [1.0, 2.0]
+        """,
+    "argument's array": """
+        class Model:
+            def __init__(self): self.k = np.arange(3.0)
+        model = Model()
+        def f(a, model=model): return a + model.k
+        def rebind(new): model.k = np.full((2, 3), 9.0) if new else np.arange(3.0)
+        """,
     "dict value": """
         SETTINGS = {"k": 4.0, "other": 1}
         def f(a): return a * 0 + SETTINGS["k"]
