@@ -133,6 +133,8 @@ class Frame:
         )
         self.function = self._make_function()
         self.shared: tuple[int, ...] = ()
+        #: What the code assumes of arrays that aren't arguments, by expression.
+        self.layouts: dict[str, Any] = {}
 
     def _expression(self, text: str) -> str:
         return self.engine.scope.expression(text, self.capture.imports)
