@@ -320,7 +320,7 @@ class DiskCache:
     def _make_scratch(self, name: str) -> str:
         root = secure.resolve_folder(os.fspath(self.root), create=True)
         folder = secure.make_folder(os.path.join(root, SCRATCH))
-        return secure.make_folder(os.path.join(folder, name))
+        return secure.close_folder(os.path.join(folder, name))
 
 
 def _size(source: bytes | os.PathLike[str]) -> int:

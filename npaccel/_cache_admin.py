@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import NamedTuple
 
+from npaccel import _cache_security as secure
 from npaccel._cache_entry import Entry
 from npaccel._cache_tree import SCRATCH, TRASH, discard, iter_entries, sweep, usage
 from npaccel._cache_warnings import describe
+from npaccel._sealed import SUFFIX, damaged
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # npaccel._cache imports this module
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from npaccel._cache import DiskCache
 
 __all__ = ["CacheInfo", "Problem", "clear", "info", "verify"]
@@ -61,9 +66,10 @@ def info(cache: DiskCache) -> CacheInfo:
     path, problem, entries, scratch = "", None, [], 0
     try:
         path = os.fspath(cache.root)
+        with contextlib.suppress(FileNotFoundError):
+            scratch = _tree_bytes(_scratch(cache))
         base = cache.base(create=False)
         entries = [(group, usage(folder)[1]) for group, _, folder in iter_entries(base)]
-        scratch = _tree_bytes(os.path.join(os.path.dirname(base), SCRATCH))
     except FileNotFoundError:  # nothing was stored yet
         pass
     except (CacheError, OSError) as error:
@@ -92,37 +98,57 @@ def _tree_bytes(folder: str) -> int:
     return total
 
 
+def _scratch(cache: DiskCache) -> str:
+    """Return the checked folder of the compiler's own files; ``FileNotFoundError`` if none."""
+    root = secure.resolve_folder(os.fspath(cache.root), create=False)
+    folder = os.path.join(root, SCRATCH)
+    secure.check_folder(folder)
+    return folder
+
+
 def clear(cache: DiskCache, *, scratch: bool) -> int:
     """Remove all entries and, if asked, the compiler's own files; return how many entries."""
-    try:
+    count = 0
+    with contextlib.suppress(FileNotFoundError):  # nothing was stored yet
         base = cache.base(create=False)
-    except FileNotFoundError:
-        return 0
-    sweep(base)
-    count = sum(1 for _ in iter_entries(base))
-    for name in os.listdir(base):
-        if name != TRASH:  # where other processes are writing
-            discard(base, os.path.join(base, name))
+        sweep(base)
+        count = sum(1 for _ in iter_entries(base))
+        for name in os.listdir(base):
+            if name != TRASH:  # where other processes are writing
+                discard(base, os.path.join(base, name))
     if scratch:
-        discard(base, os.path.join(os.path.dirname(base), SCRATCH))
+        with contextlib.suppress(FileNotFoundError):
+            discard(cache.base(create=True), _scratch(cache))
     return count
 
 
 def verify(cache: DiskCache) -> list[Problem]:
-    """Hash everything that is stored; remove what is damaged and list it."""
-    try:
-        base = cache.base(create=False)
-        sweep(base)
-    except FileNotFoundError:
-        return []
-    except (CacheError, OSError) as error:
-        return [Problem(os.fspath(cache.root), describe(error), removed=False)]
-    problems = []
+    """Hash everything that is stored or built upon; remove what is damaged and list it."""
+    problems: list[Problem] = []
+    for check in (_damaged_entries, _damaged_files):
+        try:
+            problems += check(cache)
+        except FileNotFoundError:
+            continue
+        except (CacheError, OSError) as error:
+            return [*problems, Problem(os.fspath(cache.root), describe(error), removed=False)]
+    return problems
+
+
+def _damaged_entries(cache: DiskCache) -> Iterator[Problem]:
+    base = cache.base(create=False)
+    sweep(base)
     for group, key, path in iter_entries(base):
         cause = _damage(path, group, key)
         if cause is not None:
-            problems.append(Problem(path, cause, discard(base, path)))
-    return problems
+            yield Problem(path, cause, discard(base, path))
+
+
+def _damaged_files(cache: DiskCache) -> Iterator[Problem]:
+    """The compiler's own files, which are built again when they are needed."""
+    for path, cause in damaged(_scratch(cache)):
+        secure.remove_tree(path + SUFFIX)
+        yield Problem(path, cause, secure.remove_tree(path))
 
 
 def _damage(path: str, group: str, key: str) -> str | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_folder",
+    "close_folder",
     "hash_file",
     "make_folder",
     "open_file",
@@ -202,6 +203,17 @@ def make_folder(path: str) -> str:
     return path
 
 
+def close_folder(path: str) -> str:
+    """Make a folder, or check the one that is there, and keep others from what is in it.
+
+    Folders that a compiler makes inside may be open to all: nobody else gets to them.
+    """
+    make_folder(path)
+    if _POSIX and os.lstat(path).st_mode & 0o077:
+        os.chmod(path, 0o700)
+    return path
+
+
 def open_file(path: str) -> int:
     """Open a file of the cache and check through its descriptor that it's this user's alone.
 
@@ -245,8 +257,10 @@ def read_file(path: str, limit: int) -> bytes:
     return data
 
 
-def write_file(path: str, source: bytes | os.PathLike[str]) -> tuple[int, str]:
-    """Write a new file, mode 0600, through to the disk; return its size and SHA-256 in hex."""
+def write_file(
+    path: str, source: bytes | os.PathLike[str], *, through: bool = True
+) -> tuple[int, str]:
+    """Write a new file, mode 0600, `through` to the disk; return its size and SHA-256 in hex."""
     import hashlib
 
     digest, size = hashlib.sha256(), 0
@@ -258,7 +272,8 @@ def write_file(path: str, source: bytes | os.PathLike[str]) -> tuple[int, str]:
             view = memoryview(block)
             while view:
                 view = view[os.write(fd, view) :]
-        os.fsync(fd)
+        if through:
+            os.fsync(fd)
     finally:
         os.close(fd)
     return size, digest.hexdigest()

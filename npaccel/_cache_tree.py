@@ -128,16 +128,21 @@ def usage(path: str) -> tuple[int, int]:
 
 
 def sweep(base: str) -> None:
-    """Remove what killed processes left behind: drafts older than an hour."""
+    """Remove what killed processes left behind: drafts older than an hour.
+
+    One that is dated in the future, by a clock that was wrong, is as old as it's first seen here.
+    """
     trash = os.path.join(base, TRASH)
-    limit = time.time() - _STALE_SECONDS
+    now = time.time()
     for name in _names(trash):
         path = os.path.join(trash, name)
         try:
-            stale = os.lstat(path).st_mtime < limit
-        except FileNotFoundError:  # another process was faster
+            age = now - os.lstat(path).st_mtime
+            if age < -_STALE_SECONDS:
+                os.utime(path, follow_symlinks=False)
+        except OSError:  # another process was faster, or it's another user's
             continue
-        if stale:
+        if age > _STALE_SECONDS:
             secure.remove_tree(path)
 
 

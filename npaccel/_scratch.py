@@ -10,30 +10,38 @@ from pathlib import Path
 
 from npaccel import _fork
 from npaccel._cache import default_cache
-from npaccel._cache_security import resolve_folder
+from npaccel._cache_security import close_folder, resolve_folder
+from npaccel._cache_tree import sweep
 from npaccel._torch_internals import headers
 from npaccel.errors import CacheError
 
 
 @functools.cache
 def scratch_folder() -> Path:
-    """Return the folder for the compiler's files, which nobody else can write to.
+    """Return the folder for the compiler's files, which nobody else can get to.
 
-    It's in the cache. Where there is none, torch's own folder will do, if it's safe: what the
-    compiler finds out about the machine costs tens of seconds and is kept there.
+    It's in the cache. Where there is none, one inside of torch's folder will do, if that is safe:
+    the header of all kernels takes some seconds and is kept there.
     """
     kept = default_cache().scratch_dir("inductor")
     if kept is not None and os.access(kept, os.W_OK):
-        return kept
+        return _swept(kept)
     try:
-        folder = resolve_folder(headers.default_folder(), create=True)
+        folder = close_folder(
+            os.path.join(resolve_folder(headers.default_folder(), create=True), "npaccel")
+        )
     except (CacheError, OSError):
         folder = ""
     if folder and os.access(folder, os.W_OK):
-        return Path(folder)
+        return _swept(Path(folder))
     own = tempfile.mkdtemp(prefix="npaccel-")
     _fork.at_exit(shutil.rmtree, own, True)
     return Path(own)
+
+
+def _swept(folder: Path) -> Path:
+    sweep(str(folder))
+    return folder
 
 
 @functools.cache

@@ -295,22 +295,26 @@ def test_the_compilers_folder(monkeypatch, tmp_path):
     torchs = tmp_path / "torch"
     monkeypatch.setattr(headers, "default_folder", lambda: str(torchs))
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != in_cache)
-    assert choose() == torchs
-    assert torchs.stat().st_mode & 0o777 == 0o700
+    inside = choose()
+    assert inside == torchs / "npaccel"
+    inside.chmod(0o755)
+    assert choose() == inside
+    assert inside.stat().st_mode & 0o777 == 0o700  # Folders inside may be open to all.
     removed = []
     monkeypatch.setattr(_fork, "at_exit", lambda action, *args: removed.append(args[0]))
     torchs.chmod(0o777)
     own = choose()
-    assert own not in (in_cache, torchs)
+    assert own not in (in_cache, inside)
     assert removed == [str(own)]
     own.rmdir()
 
 
 def test_compiled_files_are_whole_or_not_there(tmp_path):
     """The compiler is killed in the middle of its output."""
-    from torch._inductor.cpp_builder import BuildOptionsBase, CppBuilder
+    from torch._inductor.cpp_builder import BuildOptionsBase
 
-    from npaccel._torch_internals import inductor
+    from npaccel._sealed import SUFFIX
+    from npaccel._torch_internals.builder import Builder
 
     compiler = tmp_path / "compiler"
     compiler.write_text(
@@ -318,16 +322,18 @@ def test_compiled_files_are_whole_or_not_there(tmp_path):
         'echo half > "$2"\n[ -e "$0.works" ] || kill -9 $$\n'
     )
     compiler.chmod(0o700)
-    builder = CppBuilder("name", "source.cpp", BuildOptionsBase(str(compiler)), str(tmp_path))
+    out = tmp_path / "out"
+    options = BuildOptionsBase(str(compiler))
+    builder = Builder("name", "source.cpp", options, str(out), scratch=tmp_path)
     target = Path(builder.get_target_file_path())
-    with inductor._whole_files(), pytest.raises(Exception, match="half|compiler|Compile"):
+    with pytest.raises(Exception, match="half|compiler|Compile"):
         builder.build()
     assert not target.exists()
     (tmp_path / "compiler.works").touch()
-    with inductor._whole_files():
-        builder.build()
+    builder.build()
     assert target.read_text() == "half\n"
-    assert not list(tmp_path.glob(f"{target.name}.*"))
+    assert sorted(out.iterdir()) == [target, out / f"{target.name}{SUFFIX}"]
+    assert not list((tmp_path / "tmp").iterdir())
 
 
 # ---------------------------------------------------------------------------

@@ -59,4 +59,7 @@ def quietly_imported(module: str) -> Any:
 @functools.cache
 def load_compiler() -> None:
     """Import Inductor."""
+    # It reads its templates while it's imported, which aren't ASCII: utils.py (load_template).
+    utils = quietly_imported("torch._inductor.utils")
+    utils.open = functools.partial(open, encoding="utf-8")
     quietly_imported("torch._inductor.compile_fx")

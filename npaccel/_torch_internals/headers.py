@@ -13,14 +13,11 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
-import fcntl
 import functools
 import hashlib
 import os
 import shlex
-import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -33,6 +30,8 @@ from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel import _fork
+from npaccel._sealed import is_whole, sealed_file, temporary_folder
+from npaccel._torch_internals.builder import Builder, alone, run, stop_compilers
 from npaccel._torch_internals.patching import patched
 
 _HEADER = "torch/csrc/inductor/cpp_prefix.h"
@@ -163,7 +162,7 @@ _MARK = "NPACCEL_HEADER"
 @functools.cache
 def _parts(header: str) -> tuple[str, str]:
     """Return a header's text, and what was taken out of it."""
-    text = (Path(torch.__file__).parent / "include" / header).read_text()
+    text = (Path(torch.__file__).parent / "include" / header).read_text(encoding="utf-8")
     text = text.replace("#pragma once", "", 1)
     first, end = (text.find(mark) for mark in _PRODUCTS)
     if not 0 <= first < end:
@@ -199,8 +198,8 @@ class _Request:
 
     Parameters
     ----------
-    folder : Path
-        The precompiled header's.
+    scratch : Path
+        The folder for the compiler's files.
     header : str
     command : str
         Of the kernels that include it.
@@ -208,7 +207,7 @@ class _Request:
         Inductor's options for both steps.
     """
 
-    folder: Path
+    scratch: Path
     header: str
     command: str
     preprocessing: cpp_builder.BuildOptionsBase
@@ -218,20 +217,25 @@ class _Request:
     thread: threading.Thread | None = None
 
     @classmethod
-    def of(cls, folder: Path, header: str, command: str, options: Mapping[str, Any]) -> _Request:
+    def of(cls, scratch: Path, header: str, command: str, options: Mapping[str, Any]) -> _Request:
         """Take what Inductor gives its own function for this."""
         options = {name: value for name, value in options.items() if name != "extra_flags"}
         return cls(
-            folder,
+            scratch,
             header,
             command,
             cpp_builder.CppTorchDeviceOptions(**options, preprocessing=True),
             cpp_builder.CppTorchDeviceOptions(**options, precompiling=True),
         )
 
+    @property
+    def folder(self) -> Path:
+        """The precompiled header's."""
+        return self.scratch / "precompiled_headers"
+
     def is_there(self) -> bool:
-        """Whether the header was made, and not removed since."""
-        return os.path.exists(self.path) and os.path.exists(self.compiled)
+        """Whether the header was made, and neither removed nor changed since."""
+        return is_whole(self.path) and is_whole(self.compiled)
 
     def make(self) -> None:
         """Compile the header, unless it's in the folder for all that it includes."""
@@ -239,79 +243,44 @@ class _Request:
             if self.is_there():
                 return
             name = self._name()
-            self.folder.mkdir(parents=True, exist_ok=True)
             path = self.folder / f"{name}.h"
-            with _alone(self.folder / f"{name}.lock"):
-                if not path.exists():
-                    with whole_file(str(path)) as draft:
-                        Path(draft).write_text(_parts(self.header)[0])
-                builder = cpp_builder.CppBuilder(str(path), str(path), self.compiling)
-                if not os.path.exists(builder.get_target_file_path()):
-                    for draft in self.folder.glob(f"{name}.*.*.*"):
-                        draft.unlink()  # Of a process that was killed: nobody else has the lock.
-                    with whole_output(builder):
-                        _run(builder)
-            self.path, self.compiled = str(path), builder.get_target_file_path()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with alone(self.folder / f"{name}.lock"):
+                builder = self._builder(str(path), str(path), self.compiling)
+                compiled = builder.get_target_file_path()
+                if not is_whole(str(path)):
+                    Path(compiled).unlink(missing_ok=True)  # clang compares times.
+                    with sealed_file(str(path), str(self.scratch)) as draft:
+                        Path(draft).write_text(_parts(self.header)[0], encoding="utf-8")
+                if not is_whole(compiled):
+                    with builder.to_draft() as folder:
+                        run(shlex.split(builder.get_command_line()), folder)
+            self.path, self.compiled = str(path), compiled
+
+    def _builder(self, name: str, source: str, options: cpp_builder.BuildOptionsBase) -> Builder:
+        return Builder(name, source, options, scratch=self.scratch)
 
     def _name(self) -> str:
         """Return a name that changes with the compiler and with any file that is included."""
         compiler = cpp_builder.get_compiler_version_info(self.compiling.get_compiler())
         found = hashlib.sha256(f"{self.command}\n{compiler}\n".encode())
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder(str(self.scratch)) as folder:
             source = Path(folder) / "header.hpp"
-            source.write_text(_parts(self.header)[0])
-            builder = cpp_builder.CppBuilder(f"{folder}/header", str(source), self.preprocessing)
+            source.write_text(_parts(self.header)[0], encoding="utf-8")
+            builder = self._builder(f"{folder}/header", str(source), self.preprocessing)
             # Files as they are, with what macros are defined as: that takes g++ half the time.
-            _run(builder, *(["-fdirectives-only"] if "gcc version" in compiler else []))
+            flags = ["-fdirectives-only"] if "gcc version" in compiler else []
+            run([*shlex.split(builder.get_command_line()), *flags], folder)
             found.update(Path(builder.get_target_file_path()).read_bytes())
         return found.hexdigest()
 
 
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait until no other process is at it.
-
-    A lock of the filelock package is no good in a thread: its own hook holds forks up, which wait
-    for this module's `lock`.
-    """
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def whole_file(target: str) -> Iterator[str]:
-    """Let a file appear whole or not at all: yield the name of its draft."""
-    draft = f"{target}.{os.getpid()}.{threading.get_ident()}"
-    try:
-        yield draft
-        os.replace(draft, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
-
-
-@contextlib.contextmanager
-def whole_output(builder: cpp_builder.CppBuilder) -> Iterator[None]:
-    """Have a compiler write to a draft, which gets its name when it's whole."""
-    target, output = builder._target_file, builder._output
-    with whole_file(target) as draft:
-        builder._output = output.removesuffix(target) + draft
-        try:
-            yield
-        finally:
-            builder._output = output
-
-
-_running: set[subprocess.Popen[str]] = set()
 _requests: dict[tuple[Any, ...], _Request] = {}
 
 
 def _stop() -> None:
     """Don't leave a compiler behind whose work nobody waits for."""
-    for process in list(_running):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # The compiler is a child of what is called so.
+    stop_compilers()
     for request in _requests.values():
         if request.thread is not None:
             request.thread.join(timeout=1)
@@ -320,25 +289,10 @@ def _stop() -> None:
 _fork.at_exit(_stop)
 
 
-def _run(builder: cpp_builder.CppBuilder, *flags: str) -> None:
-    command = [*shlex.split(builder.get_command_line()), *flags]
-    with subprocess.Popen(  # noqa: S603 (the compiler that Inductor runs)
-        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
-    ) as process:
-        _running.add(process)
-        try:
-            told, _ = process.communicate()
-        finally:
-            _running.discard(process)
-    if process.returncode:
-        raise exc.CppCompileError(command, told)
-
-
 def _request(scratch: Path, header: str, command: str, options: Mapping[str, Any]) -> _Request:
     key = (str(scratch), header, command, *sorted(map(repr, options.items())))
     if key not in _requests:
-        folder = scratch / "precompiled_headers"
-        _requests[key] = _Request.of(folder, header, command, options)
+        _requests[key] = _Request.of(scratch, header, command, options)
     return _requests[key]
 
 
@@ -359,7 +313,7 @@ def begin(scratch: Path) -> None:
         with flags_of_kernels():
             options = {**_USUAL, "vec_isa": pick_vec_isa()}
             kernel = cpp_builder.CppTorchDeviceOptions(compile_only=False, **options)
-            command = cpp_builder.CppBuilder("o", "i", kernel).get_command_line()
+            command = Builder("o", "i", kernel, scratch=scratch).get_command_line()
             request = _request(scratch, _HEADER, command, options)
     except exc.InvalidCxxCompiler:  # which is said when something is compiled
         return

@@ -22,7 +22,7 @@ import torch
 import torch._guards
 import torch._inductor.config as inductor_config
 from torch._functorch._aot_autograd.schemas import OutputType
-from torch._inductor import codecache, compile_fx, cpp_builder, pattern_matcher
+from torch._inductor import codecache, compile_fx, pattern_matcher
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
@@ -36,6 +36,7 @@ from npaccel._torch_internals.array_code import compiled_on_arrays, on_arrays
 from npaccel._torch_internals.attention_patterns import no_attention_looked_for
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
+from npaccel._torch_internals.checked_files import files_checked
 from npaccel._torch_internals.complex_copies import complex_copies_by_torch
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
@@ -430,7 +431,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         headers.flags_of_kernels(),
         _headers_in(scratch),
         linked_by_name(scratch),
-        _whole_files(),
+        files_checked(scratch),
         _writes_in_place(),
         _writing_operators_of_complex_numbers(),
         computed_once(),
@@ -492,29 +493,6 @@ def _headers_in(scratch: Path) -> Iterator[None]:
         yield
     finally:
         codecache._precompile_header = before
-
-
-@contextlib.contextmanager
-def _whole_files() -> Iterator[None]:
-    """Let the compiler's files appear whole or not at all.
-
-    Inductor takes a file that exists for a finished one, while the compiler
-    writes to the final name and may be killed meanwhile.
-    """
-    original = cpp_builder.CppBuilder.build
-
-    def build(self: Any) -> None:
-        if self._use_relative_path or not self._output.endswith(self._target_file):
-            original(self)  # Windows, remote builds
-            return
-        with headers.whole_output(self):
-            original(self)
-
-    cpp_builder.CppBuilder.build = build  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        cpp_builder.CppBuilder.build = original  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

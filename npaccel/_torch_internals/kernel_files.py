@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from torch._inductor.async_compile import AsyncCompile, get_compile_threads
 from torch._inductor.codecache import CppPythonBindingsCodeCache
 from torch._inductor.codegen.common import KernelArgs
 
+from npaccel._torch_internals.checked_files import loaded
 from npaccel._torch_internals.headers import including
 from npaccel._torch_internals.kernel_checks import CAUGHT, throwing_outside_of_threads
 from npaccel._torch_internals.loader import kernels_of
@@ -136,11 +138,11 @@ def _waiting(original: Callable[[AsyncCompile, dict[str, Any]], None]) -> Any:
         asked = {name: value for name, value in scope.items() if isinstance(value, _Kernel)}
         files = _shared_out(list(asked.values()))
         submit = self.submit if len(files) > 1 else None
-        begun = [
-            CppPythonBindingsCodeCache.load_async(_file_of(kernels), "cpu", submit_fn=submit)
-            for kernels in files
-        ]
-        built = [function for library in begun for function in kernels_of(library())]
+        load = functools.partial(CppPythonBindingsCodeCache.load_async, submit_fn=submit)
+        begins = [functools.partial(load, _file_of(kernels), "cpu") for kernels in files]
+        begun = [begin() for begin in begins]
+        libraries = [loaded(wait, begin) for wait, begin in zip(begun, begins, strict=True)]
+        built = [function for library in libraries for function in kernels_of(library)]
         scope.update(zip(asked, built, strict=True))
         original(self, scope)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from torch._inductor import cpp_builder
 
-from npaccel._torch_internals.headers import whole_file
+from npaccel._sealed import is_whole, sealed_file
 from npaccel._torch_internals.patching import patched
 
 _PREFIX = "-ltorch"
@@ -48,7 +48,7 @@ def _linking(scratch: Path, original: Any) -> Any:
         names = [f"lib{word[2:]}.so" for word in libraries.split() if word.startswith(_PREFIX)]
         names = [name for name in names if _is_loaded(name)]
         if names:
-            folder = _made(self._compiler, scratch / "empty_libraries", names)
+            folder = _made(self._compiler, scratch, names)
             self._libraries_args = f"{_ALL} {libraries}"
             self._libraries_dirs_args = f"-L{shlex.quote(str(folder))} {folders}"
         try:
@@ -71,14 +71,16 @@ def _is_loaded(name: str) -> bool:
     return True
 
 
-def _made(compiler: str, folder: Path, names: list[str]) -> Path:
+def _made(compiler: str, scratch: Path, names: list[str]) -> Path:
     """Make the libraries that aren't there. The linker takes torch's own where that fails."""
+    folder = scratch / "empty_libraries"
     for name in names:
         path = folder / name
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
+        if not is_whole(str(path)):
+            path.unlink(missing_ok=True)
             options = ["-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", os.devnull]
-            with contextlib.suppress(subprocess.CalledProcessError), whole_file(str(path)) as draft:
+            failing = contextlib.suppress(subprocess.CalledProcessError)
+            with failing, sealed_file(str(path), str(scratch)) as draft:
                 command = [compiler, *options, "-o", draft]
                 subprocess.run(command, capture_output=True, check=True)  # noqa: S603 (the compiler that Inductor runs)
     return folder

@@ -1,0 +1,146 @@
+"""Run the C++ compiler as Inductor does: in any folder, for files that appear whole.
+
+Inductor writes its commands as lines for a shell without quoting paths, lets the compiler write to
+a file's final name, and leaves the compiler's own temporary files to the system's folder.
+
+Read from torch/_inductor/cpp_builder.py (CppBuilder, run_compile_cmd) of 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch._inductor import cpp_builder, exc
+
+from npaccel._sealed import sealed_file
+
+
+class Builder(cpp_builder.CppBuilder):
+    """A command of the C++ compiler, with paths quoted, whose output is sealed.
+
+    Parameters
+    ----------
+    name, sources, BuildOption, output_dir
+        As in Inductor's own class.
+    scratch : Path
+        The folder for the compiler's files.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sources: str | list[str],
+        BuildOption: Any,  # noqa: N803 (Inductor's name)
+        output_dir: str = "",
+        *,
+        scratch: Path,
+    ) -> None:
+        super().__init__(name, sources, BuildOption, output_dir)
+        self._scratch = str(scratch)
+        self._writes_anew = not self._use_relative_path and os.name != "nt"
+        if not self._writes_anew:  # builds elsewhere, Windows
+            return
+        names = [sources] if isinstance(sources, str) else sources
+        quoted = " ".join(map(shlex.quote, names))
+        self._sources_args = self._sources_args.replace(" ".join(names), quoted)
+        header = BuildOption.precompiled_header
+        if header:
+            including = f"-include {shlex.quote(header)} "
+            self._include_dirs_args = self._include_dirs_args.replace(
+                f"-include {header} ", including
+            )
+        folders = BuildOption.get_libraries_dirs()
+        self._libraries_dirs_args = "".join(f"-L{shlex.quote(folder)} " for folder in folders)
+        self._flags_of_output = self._output.removesuffix(self._target_file)
+        self._set_output(self._target_file)
+
+    def _set_output(self, path: str) -> None:
+        self._output = self._flags_of_output + shlex.quote(path)
+
+    @contextlib.contextmanager
+    def to_draft(self) -> Iterator[str]:
+        """Have the command write to a draft, named when it's whole; yield the draft's folder."""
+        output, folder = self._output, self._output_dir
+        with sealed_file(self._target_file, self._scratch) as draft:
+            self._output_dir = os.path.dirname(draft)
+            self._set_output(draft)
+            try:
+                yield self._output_dir
+            finally:
+                self._output, self._output_dir = output, folder
+
+    def build(self) -> None:
+        """Run the compiler."""
+        if not self._writes_anew:
+            super().build()
+            return
+        with self.to_draft():
+            super().build()
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Wait until no other process is at it.
+
+    A lock of the filelock package is no good in a thread: its own hook holds forks up, which wait
+    for locks of npaccel's.
+    """
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# -- The compiler's processes ---------------------------------------------------------------
+
+_running: set[subprocess.Popen[str]] = set()
+
+
+def run(command: Sequence[str], folder: str) -> None:
+    """Run the C++ compiler in a folder, which its temporary files go to.
+
+    Raises
+    ------
+    CppCompileError
+    """
+    with subprocess.Popen(  # noqa: S603 (the compiler that Inductor runs)
+        command,
+        cwd=folder,
+        env={**os.environ, "TMPDIR": folder},
+        text=True,
+        errors="replace",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        process_group=0,
+    ) as process:
+        _running.add(process)
+        try:
+            told, _ = process.communicate()
+        except BaseException:
+            _kill(process)
+            raise
+        finally:
+            _running.discard(process)
+    if process.returncode:
+        raise exc.CppCompileError(list(command), told)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # The compiler is a child of what is called so.
+
+
+def stop_compilers() -> None:
+    """Don't leave a compiler behind whose work nobody waits for."""
+    for process in list(_running):
+        _kill(process)
+
+
+__all__ = ["Builder", "alone", "run", "stop_compilers"]
