@@ -26,6 +26,7 @@ import torch
 from npaccel import _conditions_on_disk, _fork, _guards, _results
 from npaccel._arguments import FunctionKey
 from npaccel._cache import DiskCache, Entry, cache_key
+from npaccel._cache_entry import bound
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope
 from npaccel._options import Options
@@ -191,12 +192,11 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled, details: A
         "kernels": len(compiled.kernels),
         "details": details,
     }
-    payload: dict[str, bytes | os.PathLike[str]] = {
-        _CODE: portable_source(compiled.source).encode()
-    }
+    code = portable_source(compiled.source).encode()
+    payload: dict[str, bytes | os.PathLike[str]] = {_CODE: code}
     payload |= {f"kernel{i}.so": path for i, path in enumerate(compiled.kernels)}
     variant = cache_key(key, repr(encoded), compiled.plan.shape_guard or "")
-    return cache.store(variant, payload, metadata, group=group)
+    return cache.store(variant, payload, bound(metadata, code), group=group)
 
 
 def find(
@@ -214,6 +214,9 @@ def find(
     arguments : mapping
     """
     for entry in entries:
+        if not entry.binds(_CODE):
+            entry.drop("its metadata isn't what was written for its code")
+            continue
         try:
             decoded = _decode(entry.metadata, key, scope, arguments)
             details = decode_details(entry.metadata["details"], scope.function.__code__)

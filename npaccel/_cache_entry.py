@@ -11,7 +11,7 @@ import os
 import time
 
 from npaccel import _cache_security as secure
-from npaccel._cache_tree import INDEX, check_name, discard
+from npaccel._cache_tree import INDEX, cache_key, check_name, discard
 from npaccel._cache_warnings import warn, warn_failure
 from npaccel.errors import CacheError
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-__all__ = ["Entry", "encode_metadata", "open_entry", "write_index"]
+__all__ = ["Entry", "bound", "encode_metadata", "open_entry", "write_index"]
 
 _SCHEMA = 1
+_BOND = "bond"
 _ATTEMPTS = 8
 _MAX_INDEX = 64 << 20
 _HEAD, _MIDDLE, _TAIL = b'{"sha256":"', b'","index":', b"}\n"
@@ -35,6 +36,22 @@ def encode_metadata(metadata: Mapping[str, Any]) -> str:
     import json
 
     return json.dumps(dict(metadata), separators=(",", ":"))
+
+
+def bound(metadata: Mapping[str, Any], data: bytes) -> dict[str, Any]:
+    """Return metadata that says for which data it was written.
+
+    It describes code: with other code, or without one of its fields, a call would go wrong.
+    """
+    import hashlib
+
+    return {**metadata, _BOND: _bond(metadata, hashlib.sha256(data).hexdigest())}
+
+
+def _bond(metadata: Mapping[str, Any], digest: str) -> str:
+    import json
+
+    return cache_key(json.dumps(metadata, sort_keys=True), digest)
 
 
 class Entry:
@@ -81,7 +98,7 @@ class Entry:
         self.folder, self.group, self.key = folder, group, key
         try:
             self._take(body)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise CacheError(f"{INDEX} is not one that this version of npaccel wrote") from error
 
     def _take(self, body: dict[str, Any]) -> None:
@@ -109,6 +126,13 @@ class Entry:
     def nbytes(self) -> int:
         """The size of the payload in bytes."""
         return sum(size for size, _ in self._files.values())
+
+    def binds(self, name: str) -> bool:
+        """Whether the metadata is as `bound` made it for what a file holds."""
+        if name not in self._files:
+            return False
+        rest = {field: value for field, value in self.metadata.items() if field != _BOND}
+        return self.metadata.get(_BOND) == _bond(rest, self._files[name][1])
 
     def check(self) -> None:
         """Hash every payload file.
@@ -264,6 +288,6 @@ def _read_index(folder: str) -> tuple[str, dict[str, Any]]:
         raise CacheError(f"{INDEX} is damaged")
     try:
         index: dict[str, Any] = json.loads(body)
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise CacheError(f"{INDEX} is not JSON") from error
     return digest.decode("ascii"), index

@@ -18,6 +18,7 @@ import numba
 
 from npaccel import _artifact
 from npaccel._cache import Entry, cache_key, default_cache
+from npaccel._cache_entry import bound
 from npaccel._cache_warnings import warn_once
 from npaccel._loops import _numba_runtime
 from npaccel.errors import CacheError
@@ -119,13 +120,13 @@ class _NestCache(_Cache):  # type: ignore[misc]
         try:
             if not _is_portable(data):
                 return
-            files = {_CODE: _dumps(data._reduce())}
-            metadata = {"symbols": _symbols(data.library)}
+            code = _dumps(data._reduce())
+            metadata = bound({"symbols": _symbols(data.library)}, code)
         except _UNKNOWN as error:
             what = f"npaccel can't keep what Numba {numba.__version__} compiles"
             warn_once("Numba", f"{what} ({type(error).__name__}: {error}); please report it")
             return
-        default_cache().store(self._key, files, metadata, group=self._group)
+        default_cache().store(self._key, {_CODE: code}, metadata, group=self._group)
 
 
 def _is_portable(data: Any) -> bool:
@@ -150,6 +151,9 @@ def _symbols(library: Any) -> list[str]:
 
 def _load(entry: Entry, target_context: Any) -> Any:
     """Load an entry's code; one that can't be loaded is dropped with a warning."""
+    if not entry.binds(_CODE):
+        entry.drop("its metadata isn't what was written for its code")
+        return None
     try:
         reduced = entry.read(_CODE)
         if not _links(entry.metadata["symbols"], target_context):

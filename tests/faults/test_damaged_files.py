@@ -114,7 +114,7 @@ def wrong_with(found, state, *, in_store):
     told = [text for text in found["said"] if "built again" in text]
     if told != found["said"] or len(told) != (1 if in_store else 0):
         return "other warnings"
-    if state == "warm" and not in_store and not found["found"]["wave"][2] == [True]:
+    if state == "warm" and not in_store and found["found"]["wave"][2] != [True]:
         return "compiled, though it's in the store"
     # A file that wasn't needed is found by looking for it.
     allowed = 0 if in_store else 1
