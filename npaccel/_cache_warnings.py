@@ -9,7 +9,7 @@ import warnings
 
 from npaccel.errors import CacheError, CacheWarning
 
-__all__ = ["describe", "warn", "warn_failure", "warn_once"]
+__all__ = ["describe", "remedy_of", "warn", "warn_compiler", "warn_failure", "warn_once"]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _said: dict[str, object] = {}
@@ -42,13 +42,24 @@ def describe(error: CacheError | OSError) -> str:
     """Say what failed and what to do about it."""
     if isinstance(error, CacheError):
         return str(error)
-    remedy = _REMEDIES.get(error.errno or 0, _REMEDY)
     where = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror or error}{where}; {remedy}"
+    return f"{error.strerror or error}{where}; {remedy_of(error)}"
+
+
+def remedy_of(error: OSError) -> str:
+    """Say what to do about a disk that fails."""
+    return _REMEDIES.get(error.errno or 0, _REMEDY)
 
 
 def warn_failure(error: CacheError | OSError) -> None:
     """Warn that compiled artifacts aren't kept or used; once per cause."""
-    text = describe(error)
-    cause = text if isinstance(error, CacheError) else f"errno {error.errno}"
-    warn_once(cause, f"npaccel's cache is not used: {text}")
+    _warn_once_of(error, f"npaccel's cache is not used: {describe(error)}")
+
+
+def warn_compiler(error: OSError, then: str) -> None:
+    """Warn that the compiler can't keep its files, and of what is done; once per cause."""
+    _warn_once_of(error, f"the compiler can't keep its files: {describe(error)}; {then}")
+
+
+def _warn_once_of(error: CacheError | OSError, text: str) -> None:
+    warn_once(text if isinstance(error, CacheError) else f"errno {error.errno}", text)

@@ -16,6 +16,7 @@ from npaccel._torch_internals import load_compiler
 
 load_compiler()
 
+from npaccel._cache_warnings import remedy_of
 from npaccel._call import Call
 from npaccel._failures import assumption_and_advice, is_assumption
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
@@ -222,6 +223,8 @@ def _not_compiled(engine: Engine, error: Exception) -> Uncompiled:
         advice = (
             "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
         )
+        if isinstance(error, OSError):
+            advice = remedy_of(error)
     return _uncompiled(engine, cause, advice)
 
 

@@ -102,13 +102,22 @@ def cache_dir():
     return CACHE_DIR
 
 
-@pytest.fixture
-def own_cache(tmp_path):
-    """Return a folder for a cache that holds no artifact, but the header of all kernels, if made.
+@pytest.fixture(scope="session")
+def header_folder():
+    """Return the folder of the header of all kernels, which a process makes in eight seconds."""
+    import children  # It imports npaccel.
 
-    A process makes that in eight seconds.
-    """
+    script = "import npaccel\nnpaccel.jit(lambda x: x + 1)(np.ones(3))\nanswer()"
     made = CACHE_DIR / "scratch" / "inductor" / "precompiled_headers"
+    if not list(made.glob("*.gch")):
+        children.run_prepared(script)
+    return made
+
+
+@pytest.fixture
+def own_cache(tmp_path, header_folder):
+    """Return a folder for a cache that holds no artifact, but the header of all kernels."""
+    made = header_folder
     folder = tmp_path / "cache"
     for part in (folder, folder / "scratch", folder / "scratch" / "inductor"):
         part.mkdir(mode=0o700)

@@ -30,6 +30,7 @@ from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel import _fork
+from npaccel._room import HEADER, fault
 from npaccel._sealed import is_whole, sealed_file, temporary_folder
 from npaccel._torch_internals.builder import Builder, alone, run, stop_compilers
 from npaccel._torch_internals.patching import patched
@@ -157,6 +158,8 @@ _NO_SPECIAL_FUNCTIONS = """#include <cstddef>
 #endif
 """
 _MARK = "NPACCEL_HEADER"
+#: Bytes that are enough for the header and all that it includes.
+_PREPROCESSED = 16 << 20
 
 
 @functools.cache
@@ -212,6 +215,7 @@ class _Request:
     command: str
     preprocessing: cpp_builder.BuildOptionsBase
     compiling: cpp_builder.BuildOptionsBase
+    #: The header, and what was compiled of it: nothing where that has no room.
     path: str = ""
     compiled: str = ""
     thread: threading.Thread | None = None
@@ -235,27 +239,41 @@ class _Request:
 
     def is_there(self) -> bool:
         """Whether the header was made, and neither removed nor changed since."""
-        return is_whole(self.path) and is_whole(self.compiled)
+        return is_whole(self.path) and (not self.compiled or is_whole(self.compiled))
 
     def make(self) -> None:
         """Compile the header, unless it's in the folder for all that it includes."""
         with lock:
             if self.is_there():
                 return
-            name = self._name()
-            path = self.folder / f"{name}.h"
             self.folder.mkdir(parents=True, exist_ok=True)
-            with alone(self.folder / f"{name}.lock"):
-                builder = self._builder(str(path), str(path), self.compiling)
-                compiled = builder.get_target_file_path()
-                if not is_whole(str(path)):
-                    Path(compiled).unlink(missing_ok=True)  # clang compares times.
-                    with sealed_file(str(path), str(self.scratch)) as draft:
-                        Path(draft).write_text(_parts(self.header)[0], encoding="utf-8")
-                if not is_whole(compiled):
-                    with builder.to_draft() as folder:
-                        run(shlex.split(builder.get_command_line()), folder)
+            if fault(self.scratch, _PREPROCESSED) is not None:  # Each kernel takes longer then.
+                name = hashlib.sha256(_parts(self.header)[0].encode()).hexdigest()
+                path, compiled = self.folder / f"plain-{name}.h", ""
+                self._write(path)
+            else:
+                path = self.folder / f"{self._name()}.h"
+                with alone(path.with_suffix(".lock")):
+                    compiled = self._compiled(path)
             self.path, self.compiled = str(path), compiled
+
+    def _write(self, path: Path) -> None:
+        if not is_whole(str(path)):
+            with sealed_file(str(path), str(self.scratch)) as draft:
+                Path(draft).write_text(_parts(self.header)[0], encoding="utf-8")
+
+    def _compiled(self, path: Path) -> str:
+        """Write a header, and return what is compiled of it: nothing where that has no room."""
+        builder = self._builder(str(path), str(path), self.compiling)
+        compiled = builder.get_target_file_path()
+        if not (is_whole(str(path)) and is_whole(compiled)):
+            Path(compiled).unlink(missing_ok=True)
+            self._write(path)
+            if fault(self.scratch, HEADER) is not None:
+                return ""
+            with builder.to_draft() as folder:
+                run(shlex.split(builder.get_command_line()), folder)
+        return compiled
 
     def _builder(self, name: str, source: str, options: cpp_builder.BuildOptionsBase) -> Builder:
         return Builder(name, source, options, scratch=self.scratch)
