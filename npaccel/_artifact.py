@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _conditions_on_disk, _fork, _guards, _results
+from npaccel import _conditions_on_disk, _guards, _results
 from npaccel._arguments import FunctionKey
 from npaccel._cache import DiskCache, Entry, cache_key
 from npaccel._cache_entry import bound
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._guards import Condition, Scope
+from npaccel._imports import load
 from npaccel._options import Options
 from npaccel._random_host import Draws, Line
 from npaccel._runner import InputPlan, Plan
@@ -286,8 +287,8 @@ def encode_details(details: Details, code: types.CodeType) -> list[Any]:
 
 def decode_details(item: Any, code: types.CodeType) -> Details:
     """Read details that `encode_details` made."""
-    with _fork.importing:
-        from npaccel._report._details import Details, LineCode, Narrowed
+    load("npaccel._report._details")
+    from npaccel._report._details import Details, LineCode, Narrowed
 
     def place(file: str, line: int) -> tuple[str, int]:
         return (file, line) if file else (code.co_filename, code.co_firstlineno + line)

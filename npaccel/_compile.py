@@ -16,6 +16,7 @@ from npaccel._torch_internals import load_compiler
 
 load_compiler()
 
+from npaccel import _signals
 from npaccel._cache_warnings import remedy_of
 from npaccel._call import Call
 from npaccel._failures import assumption_and_advice, is_assumption
@@ -89,16 +90,11 @@ def compile_call(
 
 
 def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
-    engine = call.engine
     stages: dict[str, float] = {}
-    try:
-        capture, compiled, settings = _captured_and_compiled(call, history, stages)
-    except CaptureError as error:
-        return _uncaptured(engine, error, breaks_wide(engine, error, call.values))
-    except (CompilerNotFoundError, NotOnDeviceError, MovedError):
-        raise
-    except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
-        return _not_compiled(engine, error)
+    made = _signals.passing(lambda: _made(call, history, stages))
+    if isinstance(made, Uncompiled):
+        return made
+    capture, compiled, settings = made
     # The first run too: a child that is forked while another thread starts OpenMP's threads
     # may never get its own.
     with tracing(settings):
@@ -106,6 +102,20 @@ def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
     if isinstance(outcome, Outcome):
         outcome.stages = stages | (compiled.stages if compiled else {})
     return outcome
+
+
+def _made(
+    call: Call, history: Any, stages: dict[str, float]
+) -> tuple[Capture, CompiledGraph | None, TraceSettings] | Uncompiled:
+    """Capture and compile a call, or say how it runs uncompiled."""
+    try:
+        return _captured_and_compiled(call, history, stages)
+    except CaptureError as error:
+        return _uncaptured(call.engine, error, breaks_wide(call.engine, error, call.values))
+    except (CompilerNotFoundError, NotOnDeviceError, MovedError):
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
+        return _not_compiled(call.engine, error)
 
 
 def breaks_wide(engine: Engine, error: CaptureError, values: Sequence[Any]) -> bool:

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _artifact, _binding, _fork, _wide
+from npaccel import _arguments, _artifact, _binding, _fork, _signals, _wide
 from npaccel._artifact import Kept
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._described import describe
 from npaccel._failures import CompiledCodeError
 from npaccel._guards import Condition, Scope, failed, readable
+from npaccel._imports import load, uncut
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
@@ -540,21 +541,31 @@ class Engine:
                 "or keep it in static_argnames only if it has few values",
             )
             return self.plain(values)
-        with _fork.importing:
-            if self.options.backend == "inductor" and device.type == "cpu":
-                quietly_imported("npaccel._scratch").begin_header()
-            from npaccel import _compile
+        if self.options.backend == "inductor" and device.type == "cpu":
+            quietly_imported("npaccel._scratch")
+            from npaccel import _scratch
+
+            uncut(_scratch.begin_header)
+        quietly_imported("npaccel._compile")
+        from npaccel import _compile
 
         start = time.perf_counter()
         cause, condition = self._cause(key, coarse, values)
         history = self._histories.get(coarse)
         if history is None:
-            history = self._histories[coarse] = _compile.new_history(self)
+            history = _compile.new_history(self)
             history.note(self.function.__code__, self._loaded.pop(coarse, {}))
+            self._histories[coarse] = history
         self._captures[coarse] = count + 1
         self.compilations += 1
         self._last_keys[coarse] = key
-        outcome = _compile.compile_call(self, values, history, device)
+        try:
+            outcome = _compile.compile_call(self, values, history, device)
+        except BaseException as error:
+            if not isinstance(error, Exception) or _signals.from_handler(error):
+                # The next call tries again.
+                self._captures[coarse] = count
+            raise
         if isinstance(outcome, _compile.Uncompiled):
             self._remember(key, outcome.runner)
             return outcome.runner(values)
@@ -597,8 +608,8 @@ class Engine:
         cause, condition : str
             In words, and the condition that doesn't hold any more.
         """
-        with _fork.importing:
-            from npaccel._causes import differing, failed_condition
+        load("npaccel._causes")
+        from npaccel._causes import differing, failed_condition
 
         names = self.binding.names
         if key in self.runners:

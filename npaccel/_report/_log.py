@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from npaccel import _arguments, _fork
+from npaccel import _arguments
+from npaccel._imports import load
 
 if TYPE_CHECKING:
     from npaccel._report._details import Details, Narrowed, Native, Timing
@@ -19,8 +20,8 @@ Place = tuple[str, int]
 
 
 def _no_details() -> Details:
-    with _fork.importing:
-        from npaccel._report._details import Details
+    load("npaccel._report._details")
+    from npaccel._report._details import Details
 
     return Details()
 

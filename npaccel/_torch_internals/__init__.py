@@ -9,13 +9,13 @@ gets there, and a patch per part of Dynamo), `inductor` (the compiler), `loader`
 from __future__ import annotations
 
 import functools
-import importlib
 import re
 import warnings
 from typing import Any
 
 import torch
 
+from npaccel._imports import load
 from npaccel.errors import UnsupportedTorchError
 
 #: First supported release of torch, and the first one that isn't.
@@ -53,7 +53,7 @@ def quietly_imported(module: str) -> Any:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return importlib.import_module(module)
+        return load(module)
 
 
 @functools.cache
