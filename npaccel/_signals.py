@@ -36,18 +36,21 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _INTERVAL = 0.01  # seconds until a signal that came at a bad instant is sent again
+_PATIENCE = 0.25  # seconds in which `_Interrupted` should have arrived, if nothing has caught it
 
 _depth = 0
 #: What handlers have raised in the work of `passing`.
 _raised: list[BaseException] = []
 #: Signals whose handlers are to be called yet.
 _late: set[int] = set()
+#: Signals that are sent since what their handlers have raised hasn't arrived.
+_again: set[int] = set()
 _whole: set[CodeType] = set()
 #: What changes the state of modules and classes, and puts it back.
-_STARTS_AND_ENDS = ("__enter__", "__exit__", "lazy_init")
+_STARTS_AND_ENDS = ("__enter__", "__exit__", "__del__", "lazy_init")
 
 
-class Interrupted(BaseException):
+class _Interrupted(BaseException):
     """A handler has raised something, which `passing` raises in place of this."""
 
 
@@ -158,22 +161,32 @@ class _StandIn:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         is_inside, is_good = _place(frame)
-        if not is_good:
+        if number in _again:
+            _again.discard(number)
+            if is_inside and _raised:  # It hasn't arrived since.
+                _interrupt(number, now=is_good)
+        elif not is_good or _raised:
             _call_later(number)
-            return
-        _late.discard(number)
-        if not is_inside:
+        elif not is_inside:
             self.handler(number, frame)
         else:
+            _late.discard(number)
             try:
                 self.handler(number, frame)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 (`passing` raises it)
                 _raised.append(error)
-                raise Interrupted from None
+            if _raised:
+                _interrupt(number)
+
+
+def _interrupt(number: int, *, now: bool = True) -> None:
+    _in_thread(_remind, number)
+    if now:
+        raise _Interrupted
 
 
 def _place(frame: FrameType | None) -> tuple[bool, bool]:
-    """Return whether `held` or `passing` has called what runs, and whether it may be interrupted."""
+    """Return whether `held` or `passing` called what runs, and whether it may be interrupted."""
     is_inside, is_good = False, True
     while frame is not None:
         code = frame.f_code
@@ -198,10 +211,14 @@ def _call_later(number: int) -> None:
     if number in _late:
         return
     _late.add(number)
+    _in_thread(_send_again, number)
+
+
+def _in_thread(work: Callable[[int, Any], None], number: int) -> None:
     # Not `threading.Thread`, of whose lock the main thread may be in the middle. Where there can be
-    # no more threads, the handler is called at the end.
+    # no more threads, what they do is done at the end.
     with contextlib.suppress(RuntimeError):
-        _thread.start_new_thread(_send_again, (number, threading.main_thread().ident))
+        _thread.start_new_thread(work, (number, threading.main_thread().ident))
 
 
 def _send_again(number: int, main_thread: int) -> None:
@@ -213,7 +230,24 @@ def _send_again(number: int, main_thread: int) -> None:
             return
         _, is_good = _place(sys._current_frames().get(main_thread))
     _late.discard(number)
-    if not callable(signal.getsignal(number)):  # The user has none any more.
+    _send(number, main_thread)
+
+
+def _remind(number: int, main_thread: int) -> None:
+    """Have `_Interrupted` raised again where something has caught it; a thread's work."""
+    time.sleep(_PATIENCE)
+    while _raised:
+        _, is_good = _place(sys._current_frames().get(main_thread))
+        if is_good:
+            if isinstance(signal.getsignal(number), _StandIn):
+                _again.add(number)
+                _send(number, main_thread)
+            return
+        time.sleep(_INTERVAL)
+
+
+def _send(number: int, main_thread: int) -> None:
+    if not callable(signal.getsignal(number)):  # The user has no handler any more.
         return
     if sys.platform == "win32":
         _thread.interrupt_main(number)

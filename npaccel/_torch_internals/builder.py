@@ -12,13 +12,11 @@ import contextlib
 import fcntl
 import os
 import shlex
-import signal
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from torch._inductor import cpp_builder, exc
+from torch._inductor import cpp_builder
 
 from npaccel._sealed import sealed_file
 
@@ -98,49 +96,4 @@ def alone(path: Path) -> Iterator[None]:
         yield
 
 
-# -- The compiler's processes ---------------------------------------------------------------
-
-_running: set[subprocess.Popen[str]] = set()
-
-
-def run(command: Sequence[str], folder: str) -> None:
-    """Run the C++ compiler in a folder, which its temporary files go to.
-
-    Raises
-    ------
-    CppCompileError
-    """
-    with subprocess.Popen(  # noqa: S603 (the compiler that Inductor runs)
-        command,
-        cwd=folder,
-        env={**os.environ, "TMPDIR": folder},
-        text=True,
-        errors="replace",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        process_group=0,
-    ) as process:
-        _running.add(process)
-        try:
-            told, _ = process.communicate()
-        except BaseException:
-            _kill(process)
-            raise
-        finally:
-            _running.discard(process)
-    if process.returncode:
-        raise exc.CppCompileError(list(command), told)
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # The compiler is a child of what is called so.
-
-
-def stop_compilers() -> None:
-    """Don't leave a compiler behind whose work nobody waits for."""
-    for process in list(_running):
-        _kill(process)
-
-
-__all__ = ["Builder", "alone", "run", "stop_compilers"]
+__all__ = ["Builder", "alone"]

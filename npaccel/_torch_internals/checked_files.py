@@ -12,16 +12,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch._inductor import codecache, cpp_builder
+from torch._inductor import codecache
 from torch._inductor.runtime import compile_tasks
 
 from npaccel._sealed import is_whole, sealed_file
-from npaccel._torch_internals.builder import Builder, alone, run
+from npaccel._torch_internals.builder import Builder, alone
 from npaccel._torch_internals.patching import patched
 
 # Generated code has the user's names and strings, whatever the locale's encoding is.
@@ -63,18 +62,9 @@ def files_checked(scratch: Path) -> Iterator[None]:
         (codecache, "_worker_compile_cpp", _compiling),
         (codecache, "write", functools.partial(_writing, str(scratch))),
         (codecache, "write_atomic", functools.partial(_writing_whole, str(scratch))),
-        (
-            cpp_builder,
-            "run_compile_cmd",
-            lambda original: lambda line, cwd: run(shlex.split(line), cwd),
-        ),
     ]
     with patched(patches):
         yield
-
-
-def _run_line(cmd_line: str, cwd: str) -> None:
-    run(shlex.split(cmd_line), cwd)
 
 
 def _compiling(original: Any) -> Any:

@@ -32,7 +32,8 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 from npaccel import _fork
 from npaccel._room import HEADER, fault
 from npaccel._sealed import is_whole, sealed_file, temporary_folder
-from npaccel._torch_internals.builder import Builder, alone, run, stop_compilers
+from npaccel._torch_internals import compilers
+from npaccel._torch_internals.builder import Builder, alone
 from npaccel._torch_internals.patching import patched
 
 _HEADER = "torch/csrc/inductor/cpp_prefix.h"
@@ -272,7 +273,7 @@ class _Request:
             if fault(self.scratch, HEADER) is not None:
                 return ""
             with builder.to_draft() as folder:
-                run(shlex.split(builder.get_command_line()), folder)
+                compilers.run(shlex.split(builder.get_command_line()), folder, awaited=False)
         return compiled
 
     def _builder(self, name: str, source: str, options: cpp_builder.BuildOptionsBase) -> Builder:
@@ -288,7 +289,7 @@ class _Request:
             builder = self._builder(f"{folder}/header", str(source), self.preprocessing)
             # Files as they are, with what macros are defined as: that takes g++ half the time.
             flags = ["-fdirectives-only"] if "gcc version" in compiler else []
-            run([*shlex.split(builder.get_command_line()), *flags], folder)
+            compilers.run([*shlex.split(builder.get_command_line()), *flags], folder, awaited=False)
             found.update(Path(builder.get_target_file_path()).read_bytes())
         return found.hexdigest()
 
@@ -298,7 +299,7 @@ _requests: dict[tuple[Any, ...], _Request] = {}
 
 def _stop() -> None:
     """Don't leave a compiler behind whose work nobody waits for."""
-    stop_compilers()
+    compilers.stop(everything=True)
     for request in _requests.values():
         if request.thread is not None:
             request.thread.join(timeout=1)

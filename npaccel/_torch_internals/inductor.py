@@ -37,6 +37,7 @@ from npaccel._torch_internals.attention_patterns import no_attention_looked_for
 from npaccel._torch_internals.byte_loops import vectorized_by_gcc
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.checked_files import files_checked
+from npaccel._torch_internals.compilers import kernels_compiled_here
 from npaccel._torch_internals.complex_copies import complex_copies_by_torch
 from npaccel._torch_internals.complex_loads import loads_of_pairs
 from npaccel._torch_internals.complex_views import known_as_views, seen_as_real, viewed_late
@@ -432,6 +433,7 @@ def _configured(scratch: Path) -> Iterator[None]:
         _headers_in(scratch),
         linked_by_name(scratch),
         files_checked(scratch),
+        kernels_compiled_here(),
         _writes_in_place(),
         _writing_operators_of_complex_numbers(),
         computed_once(),
