@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import threading
 
-_lock = threading.RLock()
+from npaccel._imports import uncut
+
 _loaded: set[str] = set()
 
 
@@ -17,11 +17,14 @@ def load_chapters(package: str) -> None:
     ----------
     package : str
     """
-    with _lock:
-        if package in _loaded:
-            return
-        folder = importlib.import_module(package).__path__
-        for module in sorted(pkgutil.iter_modules(folder), key=lambda m: m.name):
-            if module.name.startswith("_chapter_"):
-                importlib.import_module(f"{package}.{module.name}")
-        _loaded.add(package)
+    uncut(lambda: _load(package))
+
+
+def _load(package: str) -> None:
+    if package in _loaded:
+        return
+    folder = importlib.import_module(package).__path__
+    for module in sorted(pkgutil.iter_modules(folder), key=lambda m: m.name):
+        if module.name.startswith("_chapter_"):
+            importlib.import_module(f"{package}.{module.name}")
+    _loaded.add(package)

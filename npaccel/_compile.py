@@ -91,7 +91,7 @@ def compile_call(
 
 def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
     stages: dict[str, float] = {}
-    made = _signals.passing(lambda: _made(call, history, stages))
+    made = _signals.passing(_made, call, history, stages)
     if isinstance(made, Uncompiled):
         return made
     capture, compiled, settings = made

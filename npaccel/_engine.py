@@ -9,7 +9,6 @@ the log says so.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import threading
 import time
 import warnings
@@ -119,6 +118,8 @@ class Engine:
         self._last_keys: dict[Key, Key] = {}
         #: What artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, _arguments.Sizes]] = {}
+        self._made_interpreter: Engine | None = None
+        self._known_group = ""
         self._lock = threading.RLock()
         _fork.renew(self)
 
@@ -187,6 +188,7 @@ class Engine:
         return self._in_numpy(result, values) if result is OVERLAP or result is FAILED else result
 
     def _after_error(self, error: Exception, values: Sequence[Any]) -> Any:
+        load("npaccel._recovery")
         from npaccel import _recovery
 
         return _recovery.after_error(self, error, values)
@@ -220,6 +222,7 @@ class Engine:
         """Run the function itself, in NumPy; tensors go through the host."""
         if not self._has_tensors(values):
             return self.binding.call(values)
+        load("npaccel._host")
         from npaccel import _host
 
         return _host.through_host(self.binding.call, values, self.log)
@@ -295,6 +298,7 @@ class Engine:
             key = usual
         if not self.options.verify:
             return self._find_or_compile(values, key)
+        load("npaccel._check._checking")
         from npaccel._check import _checking
 
         return _checking.verified_call(self, values, key)
@@ -356,7 +360,7 @@ class Engine:
             if self._is_special(values, coarse):
                 self._interpreted += 1
                 self.compilations += 1
-                return self._interpreter(tuple(values), NO_KEYWORDS)
+                return self._interpreter()(tuple(values), NO_KEYWORDS)
             return self._compile_and_run(values, key, coarse, device)
 
     def _device(self, values: Sequence[Any]) -> torch.device:
@@ -417,23 +421,27 @@ class Engine:
         first = any(type(values[i]) is int and values[i] in (0, 1) for i in self.indexing)
         return (first or coarse in self._generic) and self._interpreted < MAX_INTERPRETED
 
-    @functools.cached_property
+    # Under this engine's lock, as below: that of `functools.cached_property` is one for all
+    # objects in Python 3.11, and a child that is forked meanwhile waits for it for ever.
     def _interpreter(self) -> Engine:
-        options = dataclasses.replace(self.options, backend="eager", cache=False)
-        return Engine(
-            self.function,
-            options,
-            self.log,
-            varying=self.varying,
-            label=f"{self.label}, few calls",
-            on_wide=self.on_wide,
-        )
+        if self._made_interpreter is None:
+            options = dataclasses.replace(self.options, backend="eager", cache=False)
+            self._made_interpreter = Engine(
+                self.function,
+                options,
+                self.log,
+                varying=self.varying,
+                label=f"{self.label}, few calls",
+                on_wide=self.on_wide,
+            )
+        return self._made_interpreter
 
     # -- Disk -----------------------------------------------------------------
 
-    @functools.cached_property
     def _group(self) -> str:
-        return _artifact.group_key(self.scope, self.options)
+        if not self._known_group:
+            self._known_group = _artifact.group_key(self.scope, self.options)
+        return self._known_group
 
     def _texts(self, key: Key, coarse: Key) -> list[str]:
         grad = torch.is_grad_enabled()
@@ -455,13 +463,14 @@ class Engine:
         start = time.perf_counter()
         try:
             texts = self._texts(key, coarse)
-            entries = default_cache().load_group(self._group)
+            entries = _signals.held(default_cache().load_group, self._group())
         except NotKeepableError:
             return MISS
         arguments = dict(zip(self.binding.names, values, strict=True))
         for text in texts:
             try:
-                for kept in _artifact.find(entries, text, self.scope, arguments):
+                found = _artifact.find(entries, text, self.scope, arguments)
+                while (kept := _signals.held(next, found, None)) is not None:
                     result = self._first_of_kept(kept, values, key, coarse, start)
                     if result is not MISS:
                         return result
@@ -520,7 +529,7 @@ class Engine:
             generic = compiled.plan.is_generic
             kept = _artifact.encode_details(details, self.function.__code__)
             entry = _artifact.store(
-                default_cache(), self._group, texts[-1] if generic else texts[0], compiled, kept
+                default_cache(), self._group(), texts[-1] if generic else texts[0], compiled, kept
             )
         except (NotKeepableError, NotPortableError) as error:
             return None, str(error)
@@ -578,7 +587,9 @@ class Engine:
             self._remember(key, runner)
             if outcome.compiled.plan.is_generic:
                 self._generic.setdefault(coarse, []).append(outcome.compiled)
-            artifact, not_kept = self._store(outcome.compiled, outcome.details, key, coarse)
+            artifact, not_kept = _signals.held(
+                self._store, outcome.compiled, outcome.details, key, coarse
+            )
         else:
             self._remember(key, outcome.runner)
             if outcome.generic:

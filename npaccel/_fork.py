@@ -11,7 +11,8 @@ Three things of a process that is forked don't survive in the child.
   thread. The OpenMP libraries of LLVM and Intel look after forks themselves.
 * Locks that other threads hold. Those around imports, captures and loads are taken
   before the fork, so that the child isn't born in the middle of one; those
-  that belong to an object are new in the child.
+  that belong to an object are new in the child. Who has one may wait for another: a fork has
+  all of them at once, or waits with none.
 * What a child removes at its exit is the parent's: see `at_exit`.
 """
 
@@ -21,13 +22,14 @@ import atexit
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 _ACTS = hasattr(os, "register_at_fork") and sys.platform == "linux"
 _HARD_PAUSE = 2  # omp_pause_hard: free the threads and all else
-_PATIENCE = 60.0  # seconds to wait for another thread's compilation
+_PATIENCE = 60.0  # seconds to wait for other threads' compilations
 
 #: Held while the compiler is imported: a child that is forked in the middle of an import can
 #: never finish it.
@@ -83,11 +85,32 @@ def _before() -> None:
     if threading.get_ident() in _forking:  # registered more than once
         return
     stuck = [library for library in _libraries() if not _dissolve(library)]
-    taken: list[Any] = []
+    _forking[threading.get_ident()] = (*_taken(), stuck)
+
+
+def _taken() -> tuple[list[Any], list[Any]]:
+    """Take all locks; return those, and those that couldn't be had in time."""
+    deadline = time.monotonic() + _PATIENCE
+    first: Any = None
     missed: list[Any] = []
-    for lock in _held:
-        (taken if lock.acquire(timeout=_PATIENCE) else missed).append(lock)
-    _forking[threading.get_ident()] = taken, missed, stuck
+    while True:
+        taken: list[Any] = []
+        if first is not None:
+            if first.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                taken.append(first)
+            else:
+                missed.append(first)
+        for lock in _held:
+            if lock is first or lock in missed:
+                continue
+            if not lock.acquire(blocking=False):
+                first = lock
+                break
+            taken.append(lock)
+        else:
+            return taken, missed
+        for lock in taken:
+            lock.release()
 
 
 def go_first() -> None:

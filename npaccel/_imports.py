@@ -31,7 +31,7 @@ def load(name: str) -> Any:
 
 def uncut(work: Callable[[], T]) -> T:
     """Call something that is short; forks and handlers of signals wait for it."""
-    return _signals.held(lambda: _alone(work))
+    return _signals.held(_alone, work)
 
 
 def _alone(work: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments
+from npaccel import _arguments, _signals
 from npaccel._failures import as_numpy_error, assumption_and_advice, is_assumption
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def after_error(engine: Engine, error: Exception, values: Sequence[Any]) -> Any:
     values : sequence
         The caller's own arguments.
     """
+    if _signals.from_handler(error):
+        raise error
     translated = as_numpy_error(error)
     if translated is None and not is_assumption(error):
         raise error

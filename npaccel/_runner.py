@@ -25,6 +25,7 @@ from npaccel._failures import FAILURES, CompiledCodeError
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
 from npaccel._results import Template, apart, as_memmap, has_overlap, outputs_of, template_code
+from npaccel._signals import from_handler
 from npaccel._torch_internals.loader import Code
 
 #: What a runner returns when it isn't the one for a call.
@@ -158,6 +159,7 @@ def make_runner(
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
     names |= shape_functions() | write_functions() | error_classes()
     names |= {"FAILED": FAILED, "restore": restore, "as_memmap": as_memmap}
+    names["from_handler"] = from_handler
     if plan.draws.lines:
         names["draw"], names["save"] = draw_functions(plan.draws, scope, plan.given, plan.device)
     lines = [*_unpack(scope), *_guard(check)]
@@ -411,7 +413,8 @@ def _draws(plan: Plan) -> list[str]:
     draw = f"{drawn}= draw(args, ({given}))" if drawn else f"draw(args, ({given}))"
     if not plan.draws.may_fail:
         return [draw]
-    failed = ["except Exception:", "    restore(before)", "    return FAILED"]
+    failed = ["except Exception as error:", "    restore(before)"]
+    failed += ["    if from_handler(error):", "        raise", "    return FAILED"]
     return ["before = save(args)", "try:", f"    {draw}", *failed]
 
 

@@ -20,6 +20,7 @@ left behind calls the handler.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found] # What `signal` has, without enumerations.
 import _thread
 import contextlib
 import inspect
@@ -30,8 +31,9 @@ import threading
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,31 +48,32 @@ _late: set[int] = set()
 #: Signals that are sent since what their handlers have raised hasn't arrived.
 _again: set[int] = set()
 _whole: set[CodeType] = set()
-#: What changes the state of modules and classes, and puts it back.
-_STARTS_AND_ENDS = ("__enter__", "__exit__", "__del__", "lazy_init")
+#: What changes the state of modules and classes, or puts it back; two of them are what Inductor and
+#: Numba do at their first compilation.
+_STARTS_AND_ENDS = ("__enter__", "__exit__", "__del__", "lazy_init", "refresh")
 
 
 class _Interrupted(BaseException):
     """A handler has raised something, which `passing` raises in place of this."""
 
 
-def held(work: Callable[[], T]) -> T:
+def held(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call something; handlers of signals that come meanwhile are called after it."""
     if not _in_main_thread():
-        return work()
+        return work(*args, **kwargs)
     try:
-        return _with_stand_ins(work)
+        return _with_stand_ins(work, *args, **kwargs)
     finally:
         _call_late_handlers()
 
 
-def passing(work: Callable[[], T]) -> T:
+def passing(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call something, and let what handlers of signals raise meanwhile through all that it does."""
     if not _in_main_thread():
-        return work()
+        return work(*args, **kwargs)
     outermost = not _depth
     try:
-        result = _with_stand_ins(work)
+        result = _with_stand_ins(work, *args, **kwargs)
     except BaseException:
         if not (outermost and _raised):
             raise
@@ -124,13 +127,13 @@ def _in_main_thread() -> bool:
     return threading.get_ident() == threading.main_thread().ident
 
 
-def _with_stand_ins(work: Callable[[], T]) -> T:
+def _with_stand_ins(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     global _depth
     _depth += 1
     try:
         if _depth == 1:
             _stand_in()
-        return work()
+        return work(*args, **kwargs)
     finally:
         _depth -= 1
         if not _depth:
@@ -139,18 +142,18 @@ def _with_stand_ins(work: Callable[[], T]) -> T:
 
 @whole
 def _stand_in() -> None:
-    for number in signal.valid_signals():
-        handler = signal.getsignal(number)
+    for number in range(1, signal.NSIG):
+        handler = _signal.getsignal(number)
         if callable(handler) and not isinstance(handler, _StandIn):
-            signal.signal(number, _StandIn(handler))
+            _signal.signal(number, _StandIn(handler))
 
 
 @whole
 def _step_back() -> None:
-    for number in signal.valid_signals():
-        handler = signal.getsignal(number)  # The user's handler may have set another one.
+    for number in range(1, signal.NSIG):
+        handler = _signal.getsignal(number)  # The user's handler may have set another one.
         if isinstance(handler, _StandIn):
-            signal.signal(number, handler.handler)
+            _signal.signal(number, handler.handler)
 
 
 class _StandIn:

@@ -6,6 +6,7 @@ import types
 from typing import TYPE_CHECKING
 
 from npaccel._engine import Engine
+from npaccel._imports import load
 from npaccel._loops import _find
 from npaccel._options import Options
 from npaccel._report import Log
@@ -31,6 +32,7 @@ def make_engine(function: types.FunctionType, options: Options, log: Log) -> Eng
     unrolls = options.loops == "unroll" and not _find.calls_form(function)
     if unrolls or not _find.loops(function):
         return Engine(function, options, log)
+    load("npaccel._loops._driver")
     from npaccel._loops._driver import Driver
 
     return Driver(function, options, log)

@@ -99,6 +99,7 @@ class Driver:
         self._inner: dict[Any, Callable[..., Any]] = {}
         self._methods: dict[Any, Engine] = {}
         self._forms = Forms(self)
+        self._made_exact: Driver | None = None
         self._lock = threading.RLock()
         _fork.renew(self)
 
@@ -137,7 +138,7 @@ class Driver:
 
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         if self._narrows and self._has_wide(values):
-            return self._exact.variant_for(values)
+            return self._exact().variant_for(values)
         if self.definition is None:
             self.log.note_call(values)
         arguments = dict(zip(self.binding.names, values, strict=True))
@@ -154,11 +155,15 @@ class Driver:
 
     # -- The width of floats --------------------------------------------------
 
-    @functools.cached_property
     def _exact(self) -> Driver:
-        """What runs calls in which there are 64-bit floats: it narrows none."""
-        options = dataclasses.replace(self.options, default_float="float64")
-        return Driver(self.function, options, self.log, self.definition, self.varying)
+        """Return what runs calls in which there are 64-bit floats: it narrows none."""
+        with self._lock:
+            if self._made_exact is None:
+                options = dataclasses.replace(self.options, default_float="float64")
+                self._made_exact = Driver(
+                    self.function, options, self.log, self.definition, self.varying
+                )
+            return self._made_exact
 
     def _has_wide(self, values: Sequence[Any]) -> bool:
         """Whether a call has 64-bit floats among its arguments, or may meet others."""
@@ -200,7 +205,7 @@ class Driver:
             except _wide.WideDataError:
                 saved.restore()
                 self._variants.clear()
-                return self._exact.run_unverified(values)
+                return self._exact().run_unverified(values)
             finally:
                 self._calls.is_saved = False
             is_known = True

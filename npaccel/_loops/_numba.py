@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from npaccel import _fork, _signals
+from npaccel._imports import load
 from npaccel._loops import _captured, _numba_errors, _scalar_nest, _turn_parts
 from npaccel._loops._scalar_draws import drawing, is_generator
 from npaccel._loops._scalar_expressions import MISSING
@@ -35,6 +37,7 @@ _KEPT, _VERSIONS = 256, 4
 _PATIENCE = 2
 _compiled: dict[tuple[Any, ...], list[_Version]] = {}
 _lock = threading.Lock()
+_fork.hold(_lock)
 
 
 class NotInstalledError(Exception):
@@ -234,7 +237,8 @@ class CompiledNest:
                 lowered = _scalar_nest.lower(nest, values, self.namespace, self.narrow)
             every = _with_memory(lowered, values)
             assert every is not None  # Or it wouldn't be fit.
-            versions.append(_Version(lowered, _compile(lowered, every, nest, self.cache)))
+            made = _signals.passing(_compile, lowered, every, nest, self.cache)
+            versions.append(_Version(lowered, made))
             _compiled[place] = versions
             while len(_compiled) > _KEPT:
                 del _compiled[next(iter(_compiled))]
@@ -341,8 +345,10 @@ def _compile(
         If Numba refuses the code.
     """
     try:
+        load("numba")
         import numba
 
+        load("npaccel._loops._numba_disk")
         from npaccel._loops import _numba_disk, _numba_runtime
     except ImportError as error:
         raise NotInstalledError(

@@ -20,10 +20,13 @@ import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
 from torch._dynamo import guards
+from torch._dynamo.convert_frame import CatchErrorsWrapper
 from torch._dynamo.resume_execution import TORCH_DYNAMO_RESUME_IN_PREFIX
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
 
+from npaccel import _fork, _signals
+from npaccel._imports import uncut
 from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
@@ -54,6 +57,7 @@ LIMIT = 64
 
 
 _patch_lock = threading.Lock()
+_fork.hold(_patch_lock)
 
 
 def compiled_in_pieces(
@@ -74,10 +78,7 @@ def compiled_in_pieces(
     limit : int
         So often a piece is compiled; for other values it runs in NumPy.
     """
-    _listen_to_breaks()
-    answer_failed_pieces()
-    jitted_calls.leave_alone()
-
+    uncut(_patch)
     narrowed: dict[Narrowed, None] = {}
 
     def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
@@ -89,7 +90,7 @@ def compiled_in_pieces(
             piece.has_wide_data |= wide_nodes(graph.graph)
         return compile_piece(piece)
 
-    compiled = torch._dynamo.optimize(backend=backend)(function)
+    compiled = uncut(lambda: torch._dynamo.optimize(backend=backend)(function))
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -105,6 +106,29 @@ def compiled_in_pieces(
             return compiled(*args, **kwargs)
 
     return run
+
+
+def _patch() -> None:
+    _listen_to_breaks()
+    _let_interrupts_through()
+    answer_failed_pieces()
+    jitted_calls.leave_alone()
+
+
+def _let_interrupts_through() -> None:
+    """Keep what handlers of signals raise from being suppressed: convert_frame.py."""
+    original = CatchErrorsWrapper.__call__
+    if getattr(original, "_npaccel", False):
+        return
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any) -> Any:
+        if not active.pieces:
+            return original(self, *args)
+        return _signals.passing(original, self, *args)
+
+    call._npaccel = True  # type: ignore[attr-defined]
+    CatchErrorsWrapper.__call__ = call  # type: ignore[method-assign]
 
 
 def _configured(limit: int) -> Any:
