@@ -19,6 +19,7 @@ Three things of a process that is forked don't survive in the child.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -39,6 +40,9 @@ _renewed: weakref.WeakSet[Any] = weakref.WeakSet()
 # By the forking thread: the locks that it took, those that it couldn't take, and the libraries
 # whose pool it couldn't dissolve.
 _forking: dict[int, tuple[list[Any], list[Any], list[Any]]] = {}
+# By the forking thread that waits for locks: what others have registered since, to be called before
+# a fork.
+_registered: dict[int, list[Callable[[], object]]] = {}
 
 
 def hold(lock: Any, *, around_others: bool = False) -> None:
@@ -85,7 +89,11 @@ def _before() -> None:
     if threading.get_ident() in _forking:  # registered more than once
         return
     stuck = [library for library in _libraries() if not _dissolve(library)]
+    registered = _registered[threading.get_ident()] = []
     _forking[threading.get_ident()] = (*_taken(), stuck)
+    del _registered[threading.get_ident()]
+    for action in reversed(registered):
+        action()
 
 
 def _taken() -> tuple[list[Any], list[Any]]:
@@ -111,6 +119,31 @@ def _taken() -> tuple[list[Any], list[Any]]:
             return taken, missed
         for lock in taken:
             lock.release()
+
+
+@contextlib.contextmanager
+def registrations_noted() -> Iterator[None]:
+    """Let forks that wait for the end of a block do what is registered in it, too.
+
+    Python calls after such a fork what was registered meanwhile to be called after forks, but not
+    what was to be called before: the filelock package, which the compiler imports, counts on both.
+    """
+    original = getattr(os, "register_at_fork", None)
+    if original is None:
+        yield
+        return
+
+    def register(**actions: Any) -> None:
+        original(**actions)
+        if "before" in actions:
+            for registered in list(_registered.values()):
+                registered.append(actions["before"])
+
+    os.register_at_fork = register
+    try:
+        yield
+    finally:
+        os.register_at_fork = original
 
 
 def go_first() -> None:

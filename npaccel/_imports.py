@@ -42,7 +42,8 @@ def _alone(work: Callable[[], T]) -> T:
 def _imported(name: str) -> Any:
     before = set(sys.modules)
     try:
-        return importlib.import_module(name)
+        with _fork.registrations_noted():
+            return importlib.import_module(name)
     except BaseException:
         _forget_parts(before)
         raise
