@@ -28,6 +28,7 @@ from npaccel._arguments import FunctionKey
 from npaccel._cache import DiskCache, Entry, cache_key
 from npaccel._cache_entry import bound
 from npaccel._conditions_on_disk import NotKeepableError
+from npaccel._failures import UncompiledForMemoryError, before_a_call
 from npaccel._guards import Condition, Scope
 from npaccel._imports import load
 from npaccel._options import Options
@@ -244,16 +245,17 @@ def _decode(
 
 def _load(entry: Entry) -> tuple[Code, str] | None:
     """Load an entry's code; one that can't be loaded is dropped with a warning."""
-    if not entry.verify():
-        return None
     try:
-        source = entry.read(_CODE).decode()
-        paths = [entry.path(f"kernel{i}.so") for i in range(entry.metadata["kernels"])]
-        return load_module(source, paths), source
+        with before_a_call():
+            if not entry.verify():
+                return None
+            source = entry.read(_CODE).decode()
+            paths = [entry.path(f"kernel{i}.so") for i in range(entry.metadata["kernels"])]
+            return load_module(source, paths), source
     except CacheError:  # Another process has removed it.
         return None
-    except OSError:  # Too many open files, a failing disk: not the entry's fault.
-        raise
+    except (OSError, UncompiledForMemoryError):  # Too many open files, a failing disk.
+        raise  # That isn't the entry's fault.
     except Exception as error:  # noqa: BLE001 -- code that isn't ours may raise anything
         entry.drop(f"it can't be loaded ({type(error).__name__}: {error})")
         return None
@@ -317,6 +319,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "returned": [list(pair) for pair in plan.returned],
         "has_wide_data": plan.has_wide_data,
         "undoes": plan.undoes,
+        "leaves": plan.leaves,
         "mapped": [list(pair) for pair in plan.mapped],
     }
 
@@ -337,6 +340,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         returned=tuple((i, j) for i, j in item["returned"]),
         has_wide_data=bool(item["has_wide_data"]),
         undoes=item["undoes"],
+        leaves=bool(item["leaves"]),
         mapped=tuple((i, j) for i, j in item["mapped"]),
     )
 

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from npaccel import _arguments, _device_copies
-from npaccel._runner import (
-    narrowed,
-)
+from npaccel._failures import FAILURES, CompiledCodeError, is_out_of_memory
+from npaccel._runner import narrowed
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.dtype_views import without_other_base
@@ -39,7 +38,7 @@ class Call:
             for expression, part in _arguments.parts(value, f"a_{name}"):
                 self.known[expression] = part
                 if _arguments.is_array(part):
-                    self.hows[expression] = self.how(part)
+                    self.hows[expression] = _arguments.how_converted(part)
         self._alone: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.converted = {
             name: _arguments.map_arrays(value, self._converted)
@@ -67,13 +66,6 @@ class Call:
         self.scalars, self.relaid = [], []
         self.arguments, self.converted, self.known, self._alone = {}, {}, {}, {}
 
-    def how(self, value: Any) -> str:
-        """How an argument becomes a tensor; a backend that interprets gets copies."""
-        how = _arguments.how_converted(value)
-        if how == "readonly" and self.engine.options.backend != "inductor":
-            return "copied"
-        return how
-
     def narrows(self, value: Any) -> bool:
         """Whether an argument is cast to 32 bit a part."""
         if not self.engine.options.narrow_inputs:
@@ -84,7 +76,15 @@ class Call:
 
     def convert(self, value: Any) -> torch.Tensor:
         """An argument as a tensor on the device of the call."""
-        result = _arguments.CONVERTERS[self.how(value)](value)
+        try:
+            return self._as_tensor(value)
+        except FAILURES as error:
+            if is_out_of_memory(error):
+                raise CompiledCodeError(error) from error
+            raise
+
+    def _as_tensor(self, value: Any) -> torch.Tensor:
+        result = _arguments.to_tensor(value)
         if self.narrows(value):
             self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
             result = narrowed(result)

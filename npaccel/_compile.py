@@ -19,7 +19,12 @@ load_compiler()
 from npaccel import _signals
 from npaccel._cache_warnings import remedy_of
 from npaccel._call import Call
-from npaccel._failures import assumption_and_advice, is_assumption
+from npaccel._failures import (
+    UncompiledForMemoryError,
+    assumption_and_advice,
+    before_a_call,
+    is_assumption,
+)
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._opaque import Kind
@@ -82,8 +87,10 @@ def compile_call(
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
         # first call, and a child that is forked in the middle of that can never call them.
         for _ in range(ATTEMPTS):
+            with before_a_call():
+                call = Call(engine, values, device)
             try:
-                return _compiled_and_run(Call(engine, values, device), history)
+                return _compiled_and_run(call, history)
             except MovedError:  # The code would be for what was there before.
                 continue
         return Uncompiled(engine.once(engine.plain))
@@ -98,7 +105,9 @@ def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
     # The first run too: a child that is forked while another thread starts OpenMP's threads
     # may never get its own.
     with tracing(settings):
-        outcome = Frame(call, capture, compiled, settings).first_run()
+        with before_a_call():
+            frame = Frame(call, capture, compiled, settings)
+        outcome = frame.first_run()
     if isinstance(outcome, Outcome):
         outcome.stages = stages | (compiled.stages if compiled else {})
     return outcome
@@ -109,10 +118,11 @@ def _made(
 ) -> tuple[Capture, CompiledGraph | None, TraceSettings] | Uncompiled:
     """Capture and compile a call, or say how it runs uncompiled."""
     try:
-        return _captured_and_compiled(call, history, stages)
+        with before_a_call():
+            return _captured_and_compiled(call, history, stages)
     except CaptureError as error:
         return _uncaptured(call.engine, error, breaks_wide(call.engine, error, call.values))
-    except (CompilerNotFoundError, NotOnDeviceError, MovedError):
+    except (CompilerNotFoundError, NotOnDeviceError, MovedError, UncompiledForMemoryError):
         raise
     except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
         return _not_compiled(call.engine, error)

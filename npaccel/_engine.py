@@ -19,11 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _artifact, _binding, _fork, _signals, _wide
+from npaccel import _arguments, _artifact, _binding, _failures, _fork, _signals, _wide
 from npaccel._artifact import Kept
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._described import describe
-from npaccel._failures import CompiledCodeError
+from npaccel._failures import (
+    CompiledCodeError,
+    Patience,
+    UncompiledForMemoryError,
+    before_a_call,
+)
 from npaccel._guards import Condition, Scope, failed, readable
 from npaccel._imports import load, uncut
 from npaccel._options import Options
@@ -99,6 +104,7 @@ class Engine:
         self.captures_wide = False
         self._widths: dict[Key, bool] = {}
         self._interpreted = 0
+        self._patience = Patience()
         #: What made the last call, None if that was none of a known signature.
         self.last: Runner | None = None
         #: How often a call had to be captured, compiled or looked up on disk.
@@ -148,7 +154,10 @@ class Engine:
             try:  # As `_run` does, without a frame of its own: most calls end here.
                 result = runner(values)
             except CompiledCodeError as failure:
-                result = self._after_error(failure.error, values)
+                result = self._after_error(failure, values)
+            except RuntimeError as error:
+                _failures.raise_without_memory(error)
+                raise
             if result is not MISS:
                 self.last = runner
                 if result is OVERLAP or result is FAILED:
@@ -184,14 +193,17 @@ class Engine:
         try:
             result = runner(values)
         except CompiledCodeError as failure:
-            return self._after_error(failure.error, values)
+            return self._after_error(failure, values)
+        except RuntimeError as error:
+            _failures.raise_without_memory(error)
+            raise
         return self._in_numpy(result, values) if result is OVERLAP or result is FAILED else result
 
-    def _after_error(self, error: Exception, values: Sequence[Any]) -> Any:
+    def _after_error(self, failure: CompiledCodeError, values: Sequence[Any]) -> Any:
         load("npaccel._recovery")
         from npaccel import _recovery
 
-        return _recovery.after_error(self, error, values)
+        return _recovery.after_error(self, failure, values)
 
     def _in_numpy(self, result: object, values: Sequence[Any]) -> Any:
         """Answer a call that compiled code has left to NumPy."""
@@ -354,14 +366,37 @@ class Engine:
             result = self._generic_runner(values, key, coarse)
             if result is not MISS:
                 return result
-            kept = self._from_disk(values, key, coarse)
-            if kept is not MISS:
-                return kept
-            if self._is_special(values, coarse):
-                self._interpreted += 1
-                self.compilations += 1
-                return self._interpreter()(tuple(values), NO_KEYWORDS)
-            return self._compile_and_run(values, key, coarse, device)
+            if self._patience.calls:
+                return self._without_memory(values)
+            try:
+                kept = self._from_disk(values, key, coarse)
+                if kept is not MISS:
+                    return kept
+                if self._is_special(values, coarse):
+                    self._interpreted += 1
+                    self.compilations += 1
+                    return self._interpreter()(tuple(values), NO_KEYWORDS)
+                return self._compile_and_run(values, key, coarse, device)
+            except UncompiledForMemoryError as error:
+                self._patience.begin()
+                shortage = error
+            return self._without_memory(values, shortage)
+
+    def _without_memory(self, values: Sequence[Any], error: Exception | None = None) -> Any:
+        """Let NumPy make a call that there is no memory to compile for.
+
+        Raises
+        ------
+        MemoryError
+            With ``strict=True``, or NumPy's own.
+        """
+        self._patience.calls -= 1
+        if self.options.strict:
+            why = "it isn't compiled, because memory has run out; give the process more"
+            raise MemoryError(f"{self.function.__qualname__}: {why}") from error
+        result = self.plain(values)  # NumPy's own error, if it is one, comes first.
+        self.fall_back(*_failures.NO_MEMORY_TO_COMPILE)
+        return result
 
     def _device(self, values: Sequence[Any]) -> torch.device:
         """Return where a call is computed.
@@ -463,7 +498,8 @@ class Engine:
         start = time.perf_counter()
         try:
             texts = self._texts(key, coarse)
-            entries = _signals.held(default_cache().load_group, self._group())
+            with before_a_call():
+                entries = _signals.held(default_cache().load_group, self._group())
         except NotKeepableError:
             return MISS
         arguments = dict(zip(self.binding.names, values, strict=True))
@@ -533,6 +569,8 @@ class Engine:
             )
         except (NotKeepableError, NotPortableError) as error:
             return None, str(error)
+        except MemoryError:  # The call is made, and its result known.
+            return None, "memory has run out"
         return (
             (None, "the cache folder can't be used") if entry is None else (str(entry.folder), "")
         )
@@ -550,13 +588,14 @@ class Engine:
                 "or keep it in static_argnames only if it has few values",
             )
             return self.plain(values)
-        if self.options.backend == "inductor" and device.type == "cpu":
-            quietly_imported("npaccel._scratch")
-            from npaccel import _scratch
+        with before_a_call():
+            if self.options.backend == "inductor" and device.type == "cpu":
+                quietly_imported("npaccel._scratch")
+                from npaccel import _scratch
 
-            uncut(_scratch.begin_header)
-        quietly_imported("npaccel._compile")
-        from npaccel import _compile
+                uncut(_scratch.begin_header)
+            quietly_imported("npaccel._compile")
+            from npaccel import _compile
 
         start = time.perf_counter()
         cause, condition = self._cause(key, coarse, values)
@@ -571,10 +610,12 @@ class Engine:
         try:
             outcome = _compile.compile_call(self, values, history, device)
         except BaseException as error:
-            if not isinstance(error, Exception) or _signals.from_handler(error):
+            is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
+            if is_no_failure or not isinstance(error, Exception) or _signals.from_handler(error):
                 # The next call tries again.
                 self._captures[coarse] = count
             raise
+        self._patience.end()
         if isinstance(outcome, _compile.Uncompiled):
             self._remember(key, outcome.runner)
             return outcome.runner(values)

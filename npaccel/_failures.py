@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 from collections.abc import Iterator
 
@@ -33,10 +34,19 @@ def refusing(kind: type[Exception]) -> Iterator[None]:
         raise RuntimeError(refusal(error)) from error
 
 
+#: What is said where NumPy answers a call for which compiled code has too little memory.
+NO_MEMORY_IN_A_CALL = (
+    "memory has run out in compiled code, so this call runs in NumPy",
+    "give the process more memory, or pass smaller arrays",
+)
+NO_MEMORY_TO_COMPILE = (
+    "memory has run out before it was compiled, so this call runs in NumPy",
+    "give the process more memory; later calls try again",
+)
 #: How the user's own assertions begin in compiled code.
 ASSERTION = "assertion in compiled code: "
 #: What compiled code raises where it can't do what NumPy does.
-FAILURES = (RuntimeError, IndexError)
+FAILURES = (RuntimeError, IndexError, MemoryError)
 
 
 class CompiledCodeError(Exception):
@@ -48,11 +58,99 @@ class CompiledCodeError(Exception):
     ----------
     error : Exception
         What it raised.
+    undone : bool
+        Whether that holds where memory has run out too, which may be at any line of the code.
     """
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception, undone: bool = True) -> None:
         super().__init__(str(error))
         self.error = error
+        self.undone = undone
+
+
+class UncompiledForMemoryError(Exception):
+    """Memory has run out before there was compiled code. It's raised from what said so."""
+
+
+#: How libraries say it that compiled code calls, and C++ itself.
+_ALLOCATION_FAILS = re.compile(r"DefaultCPUAllocator: can't allocate|\bbad_alloc\b|bad allocation")
+#: How the C++ compiler and the loader do.
+_NO_MEMORY = re.compile(
+    r"out of memory\b|\bmemory exhausted|[Cc]annot allocate memory(?! in static)"
+    r"|failed to map segment from shared object(?!: (?:Operation|Permission))"
+    r"|can't start new thread|Killed signal terminated"
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of compiled code says that memory has run out."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and bool(_ALLOCATION_FAILS.search(str(error)))
+
+
+def comes_of_memory(error: BaseException) -> bool:
+    """Whether an error of the compiler, or one on its way, says that memory has run out."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        is_systems = isinstance(found, OSError) and found.errno == errno.ENOMEM
+        said = f"{found}\n{getattr(found, 'output', '')}"  # A program's complaints are apart.
+        if is_out_of_memory(found) or is_systems or _NO_MEMORY.search(said):
+            return True
+        found = getattr(found, "inner_exception", None) or found.__cause__ or found.__context__
+    return False
+
+
+def as_memory_error(error: Exception) -> MemoryError | None:
+    """Return what NumPy raises where memory has run out, None for another error."""
+    if isinstance(error, MemoryError):
+        return error
+    return MemoryError(str(error)) if is_out_of_memory(error) else None
+
+
+def raise_without_memory(error: Exception) -> None:
+    """Raise MemoryError for an error that says that memory has run out, whatever its class."""
+    translated = as_memory_error(error)
+    if translated is error:
+        raise error
+    if translated is not None:
+        raise translated from error
+
+
+class Patience:
+    """When to compile again after memory has run out: after 1 call, 2 further ones, 4 and so on."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self._shortages = 0
+
+    def begin(self) -> None:
+        """Note that memory has run out."""
+        if not self.calls:
+            self.calls = min(2**self._shortages, 1024)
+            self._shortages += 1
+
+    def end(self) -> None:
+        """Note that it hasn't."""
+        self._shortages = 0
+
+
+@contextlib.contextmanager
+def before_a_call() -> Iterator[None]:
+    """Have it known that nothing of a call has been made yet where memory runs out.
+
+    Raises
+    ------
+    UncompiledForMemoryError
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, UncompiledForMemoryError) or not comes_of_memory(error):
+            raise
+        raise UncompiledForMemoryError(str(error)) from error
 
 
 def is_assumption(error: Exception) -> bool:
@@ -72,6 +170,8 @@ def assumption_and_advice(error: Exception) -> tuple[str, str]:
     """Return what isn't as the code was compiled for, and what to write instead."""
     if str(error) == _floating_errors.CAUSE:
         return _floating_errors.CAUSE, _floating_errors.ADVICE
+    if is_out_of_memory(error):
+        return NO_MEMORY_IN_A_CALL
     if str(error) == SHARED:
         return f"{SHARED}, so this call runs in NumPy", "copy one of them before it's written to"
     if _lacks_kernel(error):
@@ -111,6 +211,8 @@ def assumption_and_advice(error: Exception) -> tuple[str, str]:
 
 def as_numpy_error(error: BaseException) -> Exception | None:
     """Translate an error of a compiled kernel into the one NumPy raises."""
+    if isinstance(error, Exception) and is_out_of_memory(error):
+        return as_memory_error(error)
     if isinstance(error, torch.linalg.LinAlgError):  # type: ignore[attr-defined]
         text = "Singular matrix" if "singular" in str(error) else str(error)
         return np.linalg.LinAlgError(text)

@@ -24,7 +24,12 @@ from npaccel import (
 )
 from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
-from npaccel._failures import FAILURES, CompiledCodeError
+from npaccel._failures import (
+    FAILURES,
+    CompiledCodeError,
+    UncompiledForMemoryError,
+    is_out_of_memory,
+)
 from npaccel._guards import Condition, UnknownGuardError, array_like
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._random_host import restore
@@ -215,7 +220,9 @@ class Frame:
             result = self.engine.plain(self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
         except CompiledCodeError as failure:
-            result = _recovery.after_error(self.engine, failure.error, self.call.values)
+            if failure.undone and is_out_of_memory(failure.error):
+                raise UncompiledForMemoryError(str(failure)) from failure
+            result = _recovery.after_error(self.engine, failure, self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
         compiled, why = self._plan(result, run)
         if compiled is not None:
@@ -310,8 +317,6 @@ class Frame:
             layout = self.layouts.get(plan.expression)
             if layout is not None and not array_like(original, layout):
                 raise MovedError  # The code would read past its end.
-        if self.backend != "inductor" and _results.has_overlap(originals, range(len(originals))):
-            self._find_written(compiled, tensors)
         if self._written() and _results.has_overlap(originals, self._written()):
             raise OverlapError
         if any(_is_read_only(inputs[i]) for i in self._written()):
@@ -324,7 +329,8 @@ class Frame:
         except Exception as error:
             restore(before)
             if isinstance(error, FAILURES):
-                raise CompiledCodeError(error) from error
+                undone = not (compiled.leaves and self._written())
+                raise CompiledCodeError(error, undone) from error
             raise
         self.shared = _results.falsely_shared(outputs, self.capture.output_memory)
         run.outputs = outputs = _results.apart(outputs, self.shared)
@@ -350,7 +356,7 @@ class Frame:
             for i, original in enumerate(originals)
             if isinstance(original, np.ndarray)
             and isinstance(tensors[i], torch.Tensor)
-            and self.call.how(original) not in _arguments.COPYING
+            and _arguments.how_converted(original) not in _arguments.COPYING
             and not self.call.narrows(original)
         ]
         return [tensors[i] for i in kept], [_arguments.to_tensor(originals[i]) for i in kept]
@@ -363,13 +369,6 @@ class Frame:
                     "keep such numbers out of the function",
                 )
                 raise NumPysCallError
-
-    def _find_written(self, compiled: CompiledGraph, tensors: Sequence[Any]) -> None:
-        """Run the graph on copies, to see which inputs it writes to."""
-        try:
-            self._compute(compiled, [_results.cloned(t) for t in tensors])
-        except Exception as error:
-            raise OverlapError from error  # Maybe since the copies share nothing: NumPy decides.
 
     def _written(self) -> list[int]:
         """The inputs that the graph writes to, without those that nobody else has."""
@@ -391,13 +390,8 @@ class Frame:
     def _compute(self, compiled: CompiledGraph, tensors: list[Any]) -> Any:
         if self.backend == "inductor":
             return compiled.full(*tensors)
-        before = [getattr(t, "_version", 0) for t in tensors]
         with tracing(self.settings):
-            outputs = compiled.full(*tensors)
-        compiled.mutated = tuple(
-            i for i, t in enumerate(tensors) if getattr(t, "_version", 0) != before[i]
-        )
-        return outputs
+            return compiled.full(*tensors)
 
     def _write_back(self, inputs: Sequence[Any], tensors: Sequence[Any]) -> None:
         for i in self._written():
@@ -508,12 +502,13 @@ class Frame:
             draws=dataclasses.replace(self.draws, may_fail=self._may_fail()),
             returned=tuple(pair for pair in compiled.returned if boxed and pair[0] in used),
             has_wide_data=not self.settings.narrow,
-            undoes=compiled.undoes and boxed,
+            undoes=compiled.undoes,
             mapped=tuple(
                 (output, i)
                 for output, i in enumerate(capture.viewed_inputs)
                 if i is not None and output in run.mapped and output in used
             ),
+            leaves=compiled.leaves,
         )
         not_kept = self._why_not_kept(compiled, boxed)
         files: list[list[Any]] = []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npaccel import _arguments, _failures, _floating_errors, _results
-from npaccel._failures import CompiledCodeError
+from npaccel._failures import CompiledCodeError, Patience
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._progress import notice
 from npaccel._report import Graph
@@ -63,6 +63,7 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     breaks = _Breaks(engine)
     breaks.add(error)
     runners: dict[bool, Runner] = {}
+    patience = Patience()
     narrows = engine.options.default_float == "float32" and not engine.options.narrow_inputs
 
     def run(values: Sequence[Any]) -> Any:
@@ -80,21 +81,27 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
         engine.note_width(values, width)
         runner = runners.get(width)
         if runner is None:
-            runner = runners.setdefault(width, _runner(engine, breaks, width))
+            runner = runners.setdefault(width, _runner(engine, breaks, width, patience))
         try:
-            return runner(values)
+            result = runner(values)
         except WideDataError:
             if engine.on_wide is not None:  # The function that this is part of begins anew.
                 raise
             has_wide = True
             return run_once(values)
+        if patience.calls:
+            engine.fall_back(*_failures.NO_MEMORY_TO_COMPILE)
+            patience.calls -= 1
+            if not patience.calls:  # Compile anew.
+                runners.pop(width, None)
+        return result
 
     return run
 
 
-def _runner(engine: Engine, breaks: _Breaks, has_wide: bool) -> Runner:
+def _runner(engine: Engine, breaks: _Breaks, has_wide: bool, patience: Patience) -> Runner:
     settings = trace_settings(engine, torch.device("cpu"), has_wide)
-    compile_piece = _PieceCompiler(engine, settings)
+    compile_piece = _PieceCompiler(engine, settings, patience)
     run = pieces.compiled_in_pieces(
         engine.function,
         compile_piece,
@@ -185,9 +192,10 @@ def _note(engine: Engine, error: CaptureError, frame: traceback.FrameSummary | N
 class _PieceCompiler:
     """The backend that compiles each piece."""
 
-    def __init__(self, engine: Engine, settings: TraceSettings) -> None:
+    def __init__(self, engine: Engine, settings: TraceSettings, patience: Patience) -> None:
         self.engine = engine
         self.settings = settings
+        self.patience = patience
         self.count = 0
         self.current = _Current()
 
@@ -229,11 +237,16 @@ class _PieceCompiler:
         interpreted = inductor.undoing(pieces.copy_of(piece), written_inputs)
         wholes, parts = pieces.shared_with_inputs(piece)
         what = f"piece {self.count} of {self.engine.function.__qualname__}"
-        with dynamo.lock, tracing(self.settings), notice(what):
-            compiled = inductor.compile_graph(piece, self.engine.options.backend, scratch_folder())
-        if self.engine.options.backend != "inductor":  # What interprets learns of it too late.
-            compiled.mutated = written_inputs
-
+        try:
+            with dynamo.lock, tracing(self.settings), notice(what):
+                compiled = inductor.compile_graph(
+                    piece, self.engine.options.backend, scratch_folder()
+                )
+        except Exception as error:
+            if not _failures.comes_of_memory(error):
+                raise
+            self.patience.begin()
+            compiled = inductor.CompiledGraph(interpreted, mutated=written_inputs)
         self.engine.log.add_graph(
             Graph(
                 signature=f"piece {self.count}",
@@ -257,7 +270,11 @@ class _PieceCompiler:
             written = [positions.index(i) for i in compiled.mutated]
             overlap = bool(written) and _results.has_overlap(tensors, written)
             with tracing(self.settings):
-                outputs = _computed(interpreted if overlap else compiled.full, inputs)
+                if overlap:
+                    outputs = _computed(interpreted, inputs, undone=True)
+                else:
+                    undone = not (compiled.leaves and written)
+                    outputs = _computed(compiled.full, inputs, undone=undone)
             for i in set(compiled.mutated) & set(copied):
                 copy_back(copied[i], inputs[i])
             known = piece.scalar_outputs, piece.read_only_outputs
@@ -285,17 +302,21 @@ class _Current(threading.local):
     is_saved = False
 
 
-def _computed(compiled: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+def _computed(compiled: Callable[..., Any], inputs: Sequence[Any], *, undone: bool) -> Any:
     """Run a piece.
 
     Raises
     ------
     CompiledCodeError
         For an error that NumPy has too, or may not have.
+    MemoryError
+        If memory has run out, and not all that was written is undone.
     """
     try:
         return compiled(*inputs)
     except _failures.FAILURES as error:
+        if not undone:
+            _failures.raise_without_memory(error)
         if _failures.is_assumption(error) or _failures.as_numpy_error(error) is not None:
             raise CompiledCodeError(error) from error
         raise

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npaccel import _arguments, _signals
-from npaccel._failures import as_numpy_error, assumption_and_advice, is_assumption
+from npaccel._failures import (
+    CompiledCodeError,
+    as_memory_error,
+    as_numpy_error,
+    assumption_and_advice,
+    is_assumption,
+)
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
 
 
-def after_error(engine: Engine, error: Exception, values: Sequence[Any]) -> Any:
+def after_error(engine: Engine, failure: CompiledCodeError, values: Sequence[Any]) -> Any:
     """Let NumPy make a call whose compiled code has raised, and whose writes are undone.
 
     It raises its own error, at the user's line, and what it has written before that stays.
@@ -22,13 +28,17 @@ def after_error(engine: Engine, error: Exception, values: Sequence[Any]) -> Any:
     Parameters
     ----------
     engine : Engine
-    error : Exception
+    failure : CompiledCodeError
         What the compiled code raised.
     values : sequence
         The caller's own arguments.
     """
+    error = failure.error
     if _signals.from_handler(error):
         raise error
+    memory = None if failure.undone else as_memory_error(error)
+    if memory is not None:  # NumPy would write, or draw, a second time.
+        raise memory from (None if memory is error else error)
     translated = as_numpy_error(error)
     if translated is None and not is_assumption(error):
         raise error

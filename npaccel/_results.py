@@ -542,15 +542,6 @@ def apart(outputs: Sequence[Any], indices: Sequence[int]) -> list[Any]:
     return found
 
 
-def cloned(value: Any) -> Any:
-    """Return a copy of a tensor that is written to in its place."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    if _device_copies.extent(value) < value.numel():
-        return _device_copies.moved(value.detach(), value.device)
-    return value.detach().clone()
-
-
 def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
     """Return which input an output shares its memory with, None where none."""
     if not output.numel():

@@ -105,6 +105,8 @@ class Plan:
         be undone then.
     mapped : tuple of (int, int)
         The outputs that are views of memory maps, and of which inputs.
+    leaves : bool
+        Whether something written may be left where memory runs out in the compiled code.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -122,6 +124,7 @@ class Plan:
     has_wide_data: bool = False
     undoes: bool = False
     mapped: tuple[tuple[int, int], ...] = ()
+    leaves: bool = True
 
     @property
     def given(self) -> int:
@@ -168,8 +171,8 @@ def make_runner(
         names |= {"may_share": np.may_share_memory, "ndarray": np.ndarray}
         lines += _on_arrays(plan, names)
     else:
-        lines += [*_inputs(plan), *_shape(plan), *_overlap(plan), *_draws(plan), *_call(plan)]
-        lines += [*_write_back(plan), *_result(plan, names)]
+        lines += [*_inputs(plan), *_shape(plan), *_overlap(plan), *_saves(plan, "clone")]
+        lines += [*_draws(plan), *_call(plan), *_write_back(plan), *_result(plan, names)]
     first = len(_unpack(scope)) + len(_guard(check))
     lines[first:] = [functools.reduce(_replaced, read.items(), line) for line in lines[first:]]
     source = "def run(args, fits=False):\n" + "\n".join("    " + line for line in lines)
@@ -267,7 +270,7 @@ def _inputs(plan: Plan) -> list[str]:
             lines.append(f"h{i} = {value}")
             value = f"moved(h{i}, device)"
         lines.append(f"t{i} = {value}")
-    return [*lines, *_symbols(plan)]
+    return [*_told(lines), *_symbols(plan)]
 
 
 def _symbols(plan: Plan) -> list[str]:
@@ -330,6 +333,7 @@ def _on_arrays(plan: Plan, names: dict[str, Any]) -> list[str]:
         elif item.how != "symbol":
             made = f"as_{item.how}({item.expression})"
             lines.append(f"t{i} = {f'narrowed({made})' if item.narrow else made}.numpy()")
+    lines = _told(lines)
     lines += [line.replace(".size()", ".shape") for line in _symbols(plan)]
     if plan.shape_guard is not None:
         lines += [f"if not (fits or ({_of_arrays(plan)})):", "    return MISS"]
@@ -343,9 +347,9 @@ def _on_arrays(plan: Plan, names: dict[str, Any]) -> list[str]:
         shared = " or ".join(f"may_share(t{i}, t{j})" for i, j in pairs)
         lines += [f"if {shared}:", "    return OVERLAP"]
     given = ", ".join(f"t{i}" for i in range(len(plan.inputs)))
-    undone = _undone(plan)
-    lines += [f"u{i} = t{i}.copy()" for i in undone]
-    lines += _told(f"o = call({given})", [f"t{i}[...] = u{i}" for i in undone])
+    undoes = [f"t{i}[...] = u{i}" for i in _undone(plan)]
+    lines += _saves(plan, "copy")
+    lines += _told([f"o = call({given})"], undoes, undone=_is_undone(plan))
     if plan.returned or plan.shared:
         lines += ["o = [*o]", *(f"o[{i}] = t{j}.view()" for i, j in plan.returned)]
         lines += [f"o[{i}] = o[{i}].copy()" for i in plan.shared]
@@ -424,27 +428,40 @@ def _call(plan: Plan) -> list[str]:
     if plan.shared:
         call = call.replace("= ", "= apart(", 1) + f", {plan.shared})"
     inputs = ["o = [*o]", *(f"o[{i}] = t{j}" for i, j in plan.returned)] if plan.returned else []
-    undone = _undone(plan)
-    saves = [f"u{i} = t{i}.clone()" for i in undone]
-    undoes = [f"t{i}.copy_(u{i})" for i in undone]
+    undoes = [f"t{i}.copy_(u{i})" for i in _undone(plan)]
     if plan.draws.lines and plan.draws.may_fail:
         undoes.append("restore(before)")
-    return [*saves, *_told(call, undoes), *inputs]
+    return [*_told([call], undoes, undone=_is_undone(plan)), *inputs]
+
+
+def _saves(plan: Plan, copy: str) -> list[str]:
+    """Copy what may have to be undone."""
+    return _told([f"u{i} = t{i}.{copy}()" for i in _undone(plan)])
 
 
 def _undone(plan: Plan) -> list[int]:
     """The inputs that have their old values again after an error."""
-    return [i for i in plan.written if plan.undoes and not is_copied(plan.inputs[i], plan)]
+    if not (plan.undoes and plan.boxed):  # Else the code does it itself.
+        return []
+    return [i for i in plan.written if not is_copied(plan.inputs[i], plan)]
 
 
-def _told(call: str, undoes: Sequence[str]) -> list[str]:
-    """Make a call whose errors are known as those of compiled code."""
+def _is_undone(plan: Plan) -> bool:
+    """Whether nothing is left of a call that has ended anywhere in the compiled code."""
+    is_written = any(not is_copied(plan.inputs[i], plan) for i in plan.written)
+    return not (plan.leaves and is_written) and (plan.draws.may_fail or not plan.draws.lines)
+
+
+def _told(lines: Sequence[str], undoes: Sequence[str] = (), *, undone: bool = True) -> list[str]:
+    """Have errors of lines known as those of compiled code."""
+    if not lines:
+        return []
     return [
         "try:",
-        f"    {call}",
+        *(f"    {line}" for line in lines),
         "except FAILURES as error:",
         *(f"    {line}" for line in undoes),
-        "    raise CompiledCodeError(error) from error",
+        f"    raise CompiledCodeError(error, {undone}) from error",
     ]
 
 

@@ -145,9 +145,10 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
         varies = place in engine.varying
         lines += _same(f"a_{name}", call.values[place], varies, names, assumed.get(name, ""))
     lines += _conditions(conditions, raw, names)
-    lines += [*_runner._inputs(plan), *_runner._shape(plan), *_overlap(plan, raw)]
-    lines += ["try:", *(f"    {line}" for line in _runner._call(plan))]
-    lines += ["except CompiledCodeError as failure:", "    return failed(failure.error, args)"]
+    computed = [*_runner._inputs(plan), *_runner._shape(plan), *_overlap(plan, raw)]
+    computed += [*_runner._saves(plan, "clone"), *_runner._call(plan)]
+    lines += ["try:", *(f"    {line}" for line in computed)]
+    lines += ["except CompiledCodeError as failure:", "    return failed(failure, args)"]
     lines += _runner._write_back(plan)
     lines += _fresh(plan, outputs)
     constants: dict[str, Any] = {}
@@ -157,7 +158,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     text = "\n".join(f"        {line}" for line in lines)
     for marker in ("return MISS", "return OVERLAP"):
         text = text.replace(marker, "return slow(args)")
-    text = text.replace("(args)", f"(({given}))").replace("error, args)", f"error, ({given}))")
+    text = text.replace("(args)", f"(({given}))").replace("failure, args)", f"failure, ({given}))")
     start = " = ".join([*kept, "checked"])
     source = (
         f"def make(left, slow, failed):\n    {start} = None\n"

@@ -23,6 +23,7 @@ import torch
 
 from npaccel import _recovery
 from npaccel._arguments import how_converted, map_arrays
+from npaccel._failures import CompiledCodeError
 from npaccel._loops._nest import NestRunner
 from npaccel._loops._raw import CannotStayError, Factory, Seen, make_raw
 from npaccel._loops._region import MARGIN, Region
@@ -474,10 +475,10 @@ class Stay:
                 self.left.append("a value is of another kind")
             return tensors(result)
 
-        def failed(error: Exception, args: Sequence[Any]) -> Any:
+        def failed(failure: CompiledCodeError, args: Sequence[Any]) -> Any:
             self.left.append("an error")
             values = [self.array(value) for value in args]
-            return tensors(_recovery.after_error(region.engine, error, values))
+            return tensors(_recovery.after_error(region.engine, failure, values))
 
         return slow, failed
 

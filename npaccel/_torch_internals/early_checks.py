@@ -30,6 +30,9 @@ _TEXT = "Runtime assertion failed: an index is out of bounds"
 _INDICES = (torch.int64, torch.int32)
 #: What in generated code may raise an error for some values: in kernels, and around them.
 RAISING = re.compile(r"TORCH_CHECK|\bthrow\b|\braise\b|assert_async|linalg|cholesky|_assert")
+#: What may allocate memory: in kernels, and any call around them but one that makes a view.
+_ALLOCATING = re.compile(r"\bnew\b|alloc|make_unique|make_shared|std::vector")
+_CALL = re.compile(r"\b(?!reinterpret_tensor\b)\w+\(")
 #: What neither reads nor writes elements.
 _HARMLESS = re.compile(
     r"args\.clear\(\)|assert_(size_stride|alignment)\(.*|del .*|return .*", re.DOTALL
@@ -125,6 +128,16 @@ def raises_after_writing(source: str) -> bool:
     source : str
         The module.
     """
+    return _stops_late(source, RAISING, RAISING)
+
+
+def allocates_after_writing(source: str) -> bool:
+    """Whether memory may run out in generated code after it has written to an input."""
+    return _stops_late(source, _ALLOCATING, _CALL)
+
+
+def _stops_late(source: str, within: re.Pattern[str], around: re.Pattern[str]) -> bool:
+    """Whether something comes after a write, within kernels or around them."""
     tree = ast.parse(source)
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "call"
@@ -136,12 +149,17 @@ def raises_after_writing(source: str) -> bool:
         if maker == "async_compile.cpp_pybinding" and isinstance(target, ast.Name):
             given = node.value.args  # type: ignore[attr-defined]
             kernels[target.id] = [ast.literal_eval(arg) for arg in given]
-        elif maker.startswith("async_compile.") and RAISING.search(ast.unparse(node)):
+        elif maker.startswith("async_compile.") and within.search(ast.unparse(node)):
             return True  # Its arguments are of another form.
-    return len(calls) != 1 or _stops_late(calls[0].body, kernels)
+    return len(calls) != 1 or _is_late(calls[0].body, kernels, within, around)
 
 
-def _stops_late(body: Sequence[ast.stmt], kernels: dict[str, list[Any]]) -> bool:
+def _is_late(
+    body: Sequence[ast.stmt],
+    kernels: dict[str, list[Any]],
+    within: re.Pattern[str],
+    around: re.Pattern[str],
+) -> bool:
     inputs: set[str] = set()
     has_written = False
     for statement in body:
@@ -160,11 +178,11 @@ def _stops_late(body: Sequence[ast.stmt], kernels: dict[str, list[Any]]) -> bool
                 for place, (kind, arg) in enumerate(zip(types, call.args, strict=False))
                 if "*" in kind and "const" not in kind and _names_in(arg) & inputs
             ]
-            if RAISING.search(code) and (has_written or _throws_late(code, given)):
+            if within.search(code) and (has_written or _throws_late(code, given, within)):
                 return True
             has_written = has_written or bool(given)
             continue
-        if RAISING.search(text) and has_written:
+        if around.search(text) and has_written:
             return True
         if isinstance(statement, ast.Assign):
             inputs |= names if names & inputs else set()  # It may be a view.
@@ -182,7 +200,7 @@ def _names_in(node: ast.AST) -> set[str]:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
-def _throws_late(code: str, written: Sequence[int]) -> bool:
+def _throws_late(code: str, written: Sequence[int], within: re.Pattern[str]) -> bool:
     """Whether a kernel may throw after it has written by one of some pointers."""
     if not written:
         return False
@@ -190,7 +208,7 @@ def _throws_late(code: str, written: Sequence[int]) -> bool:
     parameters = code[code.index(" kernel(") : begin].split(",")
     names = "|".join(re.findall(r"\w+", parameters[place])[-1] for place in written)
     first = re.compile(rf"\b({names})\b").search(code, begin, end)
-    throws = [found.start() for found in RAISING.finditer(code, begin, end)]
+    throws = [found.start() for found in within.finditer(code, begin, end)]
     if first is None or not throws or throws[-1] > first.start():
         return first is not None and bool(throws)
     place = begin + 1
@@ -202,4 +220,4 @@ def _throws_late(code: str, written: Sequence[int]) -> bool:
     return False
 
 
-__all__ = ["RAISING", "indices_checked_first", "raises_after_writing"]
+__all__ = ["RAISING", "allocates_after_writing", "indices_checked_first", "raises_after_writing"]

@@ -49,6 +49,7 @@ from npaccel._torch_internals.dtype_views import without_other_base
 from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
 from npaccel._torch_internals.early_checks import (
     RAISING,
+    allocates_after_writing,
     indices_checked_first,
     raises_after_writing,
 )
@@ -132,6 +133,8 @@ class CompiledGraph:
         Whether it may raise an error for some values.
     undoes : bool
         Whether what it has written has to be undone then. `full` does so.
+    leaves : bool
+        Whether something written may be left where memory runs out.
     """
 
     full: Callable[..., Any]
@@ -147,6 +150,7 @@ class CompiledGraph:
     stages: dict[str, float] = dataclasses.field(default_factory=dict)
     raises: bool = True
     undoes: bool = True
+    leaves: bool = True
 
 
 def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGraph:
@@ -184,10 +188,13 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
             written = compiled.mutated
             compiled.raises = assumes or may_raise(compiled.source)
             compiled.undoes = bool(written) and raises_after_writing(compiled.source)
+            compiled.leaves = bool(written) and allocates_after_writing(compiled.source)
+            seen.add_library_calls(compiled.source)
+        else:
+            compiled.mutated, compiled.undoes = written, bool(written)
         if compiled.undoes:
             compiled.full = undoing(compiled.full, written)
-        if backend == "inductor":
-            seen.add_library_calls(compiled.source)
+            compiled.leaves = False
     compiled.lines, compiled.stages = seen.lines(), seen.stages
     return compiled
 
