@@ -27,27 +27,6 @@ from npaccel._torch_internals.patching import patched
 compile_tasks.open = functools.partial(open, encoding="utf-8")  # type: ignore[attr-defined]
 
 
-def loaded(wait: Callable[[], Any], begin: Callable[[], Callable[[], Any]]) -> Any:
-    """Load a library; anew if it was loaded before, and its file isn't as it was then.
-
-    The file may be copied into the cache.
-
-    Parameters
-    ----------
-    wait : callable
-        Waits for the library and loads it.
-    begin : callable
-        Begins to build it, and returns such a function, the same one as long as it's known.
-    """
-    library = wait()
-    if is_whole(library.__file__):
-        return library
-    known = codecache.CppPythonBindingsCodeCache.cache
-    for key in [key for key, value in known.items() if value is wait]:
-        del known[key]
-    return begin()()
-
-
 @contextlib.contextmanager
 def files_checked(scratch: Path) -> Iterator[None]:
     """Have what Inductor writes and builds meanwhile sealed, and made anew where it isn't whole.
@@ -110,4 +89,4 @@ def _write_sealed(path: str, content: str | bytes, scratch: str) -> None:
         Path(draft).write_bytes(data)
 
 
-__all__ = ["files_checked", "loaded"]
+__all__ = ["files_checked"]

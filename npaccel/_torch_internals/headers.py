@@ -57,7 +57,7 @@ _fork.hold(lock)
 @contextlib.contextmanager
 def flags_of_kernels() -> Iterator[None]:
     """Set up what becomes part of the compiler's command for each kernel."""
-    with _instruction_sets_known(), _integers_wrap(), _quick_standard():
+    with _instruction_sets_known(), _integers_wrap(), _can_be_unloaded(), _quick_standard():
         yield
 
 
@@ -120,6 +120,26 @@ def _integers_wrap() -> Iterator[None]:
         return flags
 
     with patched(((cpp_builder, "_get_optimization_cflags", wrapping),)):
+        yield
+
+
+@contextlib.contextmanager
+def _can_be_unloaded() -> Iterator[None]:
+    """Let kernels' libraries be unloaded: cpp_builder.py.
+
+    g++ marks variables of headers as the only ones of their name in a process, and the loader never
+    unloads a library that has such a one.
+    """
+
+    def unloadable(original: Any) -> Any:
+        def flags(cpp_compiler: str, *args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
+            cflags, ldflags = original(cpp_compiler, *args, **kwargs)
+            is_gcc = cpp_builder._is_gcc(cpp_compiler)
+            return [*cflags, *(["fno-gnu-unique"] if is_gcc else [])], ldflags
+
+        return flags
+
+    with patched(((cpp_builder, "_get_optimization_cflags", unloadable),)):
         yield
 
 

@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import re
+import types
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from torch._inductor.async_compile import AsyncCompile, get_compile_threads
 from torch._inductor.codecache import CppPythonBindingsCodeCache
 from torch._inductor.codegen.common import KernelArgs
 
-from npaccel._torch_internals.checked_files import loaded
 from npaccel._torch_internals.headers import including
 from npaccel._torch_internals.kernel_checks import CAUGHT, throwing_outside_of_threads
-from npaccel._torch_internals.loader import kernels_of
+from npaccel._torch_internals.libraries import MAKER, load_kernels
 from npaccel._torch_internals.patching import patched
 
 #: Characters of C++ for which g++ takes as long as for what the header brings along.
@@ -37,7 +37,7 @@ _DECLARED = 'extern "C"'
 _BINDING = """
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <cstdlib>
+#include <new>
 #include <stdexcept>
 #include <type_traits>
 
@@ -74,6 +74,8 @@ template <typename F> PyObject* called(Py_ssize_t given, Py_ssize_t wanted, F ke
         return PyErr_Format(PyExc_TypeError, "%zd arguments for a kernel of %zd", given, wanted);
     try {
         kernel();
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
     } catch (const std::exception& error) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, error.what());
         return nullptr;
@@ -84,27 +86,30 @@ template <typename F> PyObject* called(Py_ssize_t given, Py_ssize_t wanted, F ke
     Py_RETURN_NONE;
 }
 METHODS
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "kernel", nullptr, -1, methods};
 }
 
-PyMODINIT_FUNC PyInit_kernel(void)
+extern "C" __attribute__((visibility("default")))
+PyObject* MAKER(PyObject* owner, void* address)
 {
-    const char* address = std::getenv("_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR");
-    if (address == nullptr) {
-        PyErr_SetString(PyExc_ImportError, "nothing says how kernels find a tensor's data");
-        return nullptr;
-    }
-    data_of_tensor = reinterpret_cast<void* (*)(PyObject*)>(std::strtoull(address, nullptr, 10));
+    data_of_tensor = reinterpret_cast<void* (*)(PyObject*)>(address);
     PyObject* numpy = PyImport_ImportModule("numpy");
     if (numpy == nullptr) return nullptr;
-    array_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(numpy, "ndarray"));
+    PyObject* type = PyObject_GetAttrString(numpy, "ndarray");
     Py_DECREF(numpy);
-    if (array_type == nullptr) return nullptr;
-    PyObject* module = PyModule_Create(&definition);
-#ifdef Py_GIL_DISABLED
-    if (module != nullptr) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
-#endif
-    return module;
+    if (type == nullptr) return nullptr;
+    array_type = reinterpret_cast<PyTypeObject*>(type);
+    Py_DECREF(type);  // NumPy is never unloaded.
+    PyObject* made = PyTuple_New(sizeof(methods) / sizeof(*methods));
+    if (made == nullptr) return nullptr;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(made); i++) {
+        PyObject* kernel = PyCFunction_NewEx(&methods[i], owner, nullptr);
+        if (kernel == nullptr) {
+            Py_DECREF(made);
+            return nullptr;
+        }
+        PyTuple_SET_ITEM(made, i, kernel);
+    }
+    return made;
 }
 """
 
@@ -115,6 +120,16 @@ class _Kernel:
 
     types: Sequence[str]
     source: str
+
+
+class _Libraries(CppPythonBindingsCodeCache):
+    """Builds libraries as its base does, and loads them as those that are kept on disk."""
+
+    cache: dict[str, Callable[[], Any]] = {}  # noqa: RUF012 (the base's, of this class)
+
+    @classmethod
+    def _load_library_inner(cls, path: str, key: str) -> Any:
+        return types.SimpleNamespace(kernels=load_kernels(Path(path)))
 
 
 @contextlib.contextmanager
@@ -138,11 +153,14 @@ def _waiting(original: Callable[[AsyncCompile, dict[str, Any]], None]) -> Any:
         asked = {name: value for name, value in scope.items() if isinstance(value, _Kernel)}
         files = _shared_out(list(asked.values()))
         submit = self.submit if len(files) > 1 else None
-        load = functools.partial(CppPythonBindingsCodeCache.load_async, submit_fn=submit)
-        begins = [functools.partial(load, _file_of(kernels), "cpu") for kernels in files]
-        begun = [begin() for begin in begins]
-        libraries = [loaded(wait, begin) for wait, begin in zip(begun, begins, strict=True)]
-        built = [function for library in libraries for function in kernels_of(library)]
+        try:
+            begun = [
+                _Libraries.load_async(_file_of(kernels), "cpu", submit_fn=submit)
+                for kernels in files
+            ]
+            built = [function for library in begun for function in library().kernels]
+        finally:
+            _Libraries.cache.clear()  # It would keep all kernels for ever.
         scope.update(zip(asked, built, strict=True))
         original(self, scope)
 
@@ -179,8 +197,8 @@ def _file_of(kernels: Sequence[_Kernel]) -> str:
         )
         function = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_{i}))"
         methods.append(f'    {{"kernel_{i}", {function}, METH_FASTCALL, ""}},')
-    table = [*calls, "PyMethodDef methods[] = {", *methods, "    {nullptr, nullptr, 0, nullptr}};"]
-    return "\n".join([*text, _BINDING.replace("METHODS", "\n".join(table))])
+    table = "\n".join([*calls, "PyMethodDef methods[] = {", *methods, "};"])
+    return "\n".join([*text, _BINDING.replace("MAKER", MAKER).replace("METHODS", table)])
 
 
 def _in_full(original: Any) -> Any:

@@ -4,8 +4,7 @@ Inductor writes a Python module that allocates buffers and calls the kernels.
 Its imports of dynamo and inductor serve the compiler only. Here the module is
 run without them: kernels come from shared libraries that are compiled already.
 
-Read from torch/_inductor/codegen/wrapper.py and torch/_inductor/codecache.py
-(CppPythonBindingsCodeCache) of 2.11 and 2.13.
+Read from torch/_inductor/codegen/wrapper.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -13,20 +12,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
-import importlib.machinery
-import importlib.util
-import os
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from npaccel import _fork
 from npaccel._torch_internals import array_code
 from npaccel._torch_internals.huge_pages import use_huge_pages
+from npaccel._torch_internals.libraries import load_kernels, path_of
 
 #: Names that the generated module imports from dynamo and inductor, and what
 #: stands for them here.
@@ -34,8 +29,6 @@ _COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
 #: What the code has where it calls an operator of npaccel's.
 _OPERATOR = "torch.ops.npaccel."
 _HOST_MODULE = "npaccel._host_kernels"
-_init_lock = threading.Lock()
-_fork.hold(_init_lock)
 
 
 class NotPortableError(Exception):
@@ -80,34 +73,6 @@ class Code:
 
     call: Callable[[list[Any]], Any]
     on_arrays: Callable[..., Any] | None = None
-
-
-def load_kernels(path: Path) -> list[Callable[..., None]]:
-    """Load the kernels of one shared library.
-
-    Parameters
-    ----------
-    path : Path
-        The library. It is native code: the caller has checked where it's from.
-    """
-    with _init_lock:
-        os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(
-            torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
-        )
-        name = f"npaccel_kernel_{path.parent.name}_{path.stem}.kernel"
-        loader = importlib.machinery.ExtensionFileLoader(name, str(path))
-        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-        if spec is None:
-            raise NotPortableError(f"{path.name} isn't an extension module")
-        module = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
-    return kernels_of(module)
-
-
-def kernels_of(library: ModuleType) -> list[Callable[..., None]]:
-    """Return the kernels of a library, in the order of the generated module that asks for them."""
-    count = sum(name.startswith("kernel_") for name in vars(library))
-    return [getattr(library, f"kernel_{i}") for i in range(count)]
 
 
 class _Kernels:
@@ -240,9 +205,8 @@ def kernel_paths(scope: SimpleNamespace | dict[str, Any], source: str) -> list[P
         if call != "async_compile.cpp_pybinding" or not isinstance(node.targets[0], ast.Name):
             raise NotPortableError(f"a kernel is made by {call}")
         kernel = names.get(node.targets[0].id)  # None where the call is one of torch's, on a GPU
-        library = getattr(kernel, "__self__", None)
-        file = getattr(library, "__file__", None)
-        if file is None:
+        path = path_of(kernel)
+        if path is None:
             raise NotPortableError(f"{node.targets[0].id} has no library file")
-        paths[Path(file)] = None
+        paths[path] = None
     return list(paths)
