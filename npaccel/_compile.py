@@ -37,6 +37,7 @@ from npaccel._torch_internals.break_texts import UNKNOWN, in_our_words
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.capture_errors import CaptureError
 from npaccel._torch_internals.inductor import CompiledGraph
+from npaccel._torch_internals.leftovers import forgotten
 from npaccel._torch_internals.reads import ATTEMPTS, MovedError
 from npaccel._wide import reaches_wide
 from npaccel.errors import (
@@ -82,6 +83,7 @@ def compile_call(
         return _uncompiled(engine, _YIELDS, "return arrays instead of yielding them")
     with (
         dynamo.lock,
+        forgotten(),
         notice(f"{engine.function.__qualname__}({engine.describe(values)})"),
     ):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their

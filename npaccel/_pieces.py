@@ -28,6 +28,7 @@ from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import failed_pieces, inductor, opaque_objects, pieces
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.capture_errors import CaptureError
+from npaccel._torch_internals.leftovers import forgotten
 from npaccel._wide import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class _PieceCompiler:
         wholes, parts = pieces.shared_with_inputs(piece)
         what = f"piece {self.count} of {self.engine.function.__qualname__}"
         try:
-            with dynamo.lock, tracing(self.settings), notice(what):
+            with dynamo.lock, forgotten(), tracing(self.settings), notice(what):
                 compiled = inductor.compile_graph(
                     piece, self.engine.options.backend, scratch_folder()
                 )

@@ -60,6 +60,7 @@ from npaccel._torch_internals.huge_pages import use_huge_pages
 from npaccel._torch_internals.kernel_checks import checks_ahead_of_loads
 from npaccel._torch_internals.kernel_files import kernels_in_few_files
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
+from npaccel._torch_internals.leftovers import forget_module
 from npaccel._torch_internals.linking import linked_by_name
 from npaccel._torch_internals.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.lost_views import name_of, written_inputs
@@ -388,6 +389,7 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     call = code.current_callable
     compiled.inner = call
     scope = getattr(getattr(call, "__func__", call), "__globals__", {})
+    forget_module(scope)
     use_huge_pages(scope, compiled.source)
     compiled.on_arrays = compiled_on_arrays(on_arrays(compiled.source), scope)
     try:
