@@ -12,6 +12,8 @@ __all__ = ["HEADER", "KERNEL", "fault"]
 #: Bytes that the precompiled header of all kernels needs (125 MB with AVX2), and a kernel's files.
 HEADER = 160 << 20
 KERNEL = 1 << 20
+#: What file systems answer that can't tell.
+_NOT_SAID = (errno.EINVAL, errno.ENODEV, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def fault(folder: Path, nbytes: int) -> OSError | None:
@@ -29,6 +31,8 @@ def fault(folder: Path, nbytes: int) -> OSError | None:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, KERNEL)
     except OSError as error:
+        if error.errno in _NOT_SAID:
+            return None
         return OSError(error.errno, error.strerror, str(folder))
     return None
 

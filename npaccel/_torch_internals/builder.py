@@ -3,7 +3,7 @@
 Inductor writes its commands as lines for a shell without quoting paths, lets the compiler write to
 a file's final name, and leaves the compiler's own temporary files to the system's folder.
 
-Read from torch/_inductor/cpp_builder.py (CppBuilder, run_compile_cmd) of 2.13.
+Read from torch/_inductor/cpp_builder.py (CppBuilder, run_compile_cmd) of 2.11 and 2.13.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Inductor takes a file that exists for what it would have made: one that is damag
 stops every compilation that builds upon it.
 
 Read from torch/_inductor/codecache.py (write, write_atomic, _worker_compile_cpp) and
-torch/_inductor/runtime/compile_tasks.py of 2.13.
+torch/_inductor/runtime/compile_tasks.py of 2.11 and 2.13.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel import _fork
+from npaccel._cache_tree import TRASH
 from npaccel._room import HEADER, fault
 from npaccel._sealed import is_whole, sealed_file, temporary_folder
 from npaccel._torch_internals import compilers
@@ -292,6 +293,8 @@ class _Request:
             self._write(path)
             if fault(self.scratch, HEADER) is not None:
                 return ""
+            for draft in self.scratch.glob(f"{TRASH}/*/{Path(compiled).name}"):
+                draft.unlink()  # Of a process that was killed: nobody else has the lock.
             with builder.to_draft() as folder:
                 compilers.run(shlex.split(builder.get_command_line()), folder, awaited=False)
         return compiled

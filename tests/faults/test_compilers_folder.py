@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -74,8 +75,7 @@ def test_a_library_that_was_planted_is_not_loaded(own_cache, tmp_path, cache):
         "#include <stdio.h>\n__attribute__((constructor)) static void begin(void)\n"
         f'{{ fclose(fopen("{marker}", "w")); }}\n'
     )
-    command = f"{shutil.which('gcc')} -shared -fPIC -o '{library}' '{source}'"
-    assert os.system(command) == 0
+    subprocess.run(["g++", "-shared", "-fPIC", "-x", "c", "-o", library, source], check=True)
     found = children.run_prepared(PROGRAM, **own)
     assert (found["equal"], found["graphs"], found["said"]) == (True, [False], [])
     assert not marker.exists()
@@ -160,6 +160,29 @@ def test_the_compilers_files_are_removed_without_a_store(cache):
     assert cache.clear(scratch=True) == 0
     assert not (cache.root / "scratch").exists()
     assert cache.info().scratch_bytes == 0
+
+
+def test_folders_in_memory_of_killed_processes_are_removed(tmp_path):
+    """Of others that run, or have just begun, they aren't."""
+    from npaccel import _scratch
+
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folders = {
+        "ended": tmp_path / f"npaccel-{ended.pid}-{'0' * 16}",
+        "young": tmp_path / f"npaccel-{ended.pid}-{'1' * 16}",
+        "running": tmp_path / f"npaccel-{os.getpid()}-{'2' * 16}",
+        "another's": tmp_path / "npaccel-other",
+    }
+    for name, folder in folders.items():
+        folder.mkdir()
+        if name != "young":
+            os.utime(folder, (0, 0))
+    own = _scratch._own_folder(str(tmp_path))
+    assert sorted(tmp_path.iterdir()) == sorted(
+        [own, folders["young"], folders["running"], folders["another's"]]
+    )
+    assert own.stat().st_mode & 0o777 == 0o700
 
 
 def test_what_killed_processes_leave_is_removed_whatever_its_date(tmp_path):
