@@ -51,6 +51,7 @@ CASES = {
     "memory has room": ("mounted('8m', *ALL[:2]); filled(*ALL[:2])", True),
     "no room for the header": ("mounted('8m', *ALL)", True),
     "no room anywhere": ("mounted('4m', *ALL); filled(*ALL)", False),
+    "no code may run there": ("mounted('256m,noexec', *ALL[:2]); filled()", True),
     "files of 2 MB": ("limited(2 << 20)", True),
     "files of 10 kB": ("limited(10_000)", False),
 }
@@ -64,7 +65,7 @@ def may_mount():
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize(("case", "state"), PAIRS if FULL else PAIRS[2::5])
+@pytest.mark.parametrize(("case", "state"), PAIRS if FULL else PAIRS[2::7])
 def test_a_disk_without_room(tmp_path, case, state):
     happens, is_compiled = CASES[case]
     if "mounted" in happens and not may_mount():
@@ -86,5 +87,6 @@ def test_a_disk_without_room(tmp_path, case, state):
     assert kinds.count("CacheWarning") <= 1
     texts = [text for *_, texts in found.values() for text in texts]
     if state == "cold":
-        assert any("No space left" in text or "File too large" in text for text in texts)
+        causes = ("No space left", "File too large", "noexec")
+        assert any(cause in text for cause in causes for text in texts)
         assert not any("backend=" in text for text in texts)
