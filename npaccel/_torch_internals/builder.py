@@ -3,7 +3,7 @@
 Inductor writes its commands as lines for a shell without quoting paths, lets the compiler write to
 a file's final name, and leaves the compiler's own temporary files to the system's folder.
 
-Read from torch/_inductor/cpp_builder.py (CppBuilder, run_compile_cmd) of 2.11 and 2.13.
+Read from torch/_inductor/cpp_builder.py (CppBuilder) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -64,16 +64,17 @@ class Builder(cpp_builder.CppBuilder):
         self._output = self._flags_of_output + shlex.quote(path)
 
     @contextlib.contextmanager
-    def to_draft(self) -> Iterator[str]:
-        """Have the command write to a draft, named when it's whole; yield the draft's folder."""
-        output, folder = self._output, self._output_dir
+    def to_draft(self) -> Iterator[None]:
+        """Have the command write to a draft, named when it's whole, and other files beside it."""
+        before = self._output, self._output_dir, self._compiler
         with sealed_file(self._target_file, self._scratch) as draft:
             self._output_dir = os.path.dirname(draft)
+            self._compiler = f"env TMPDIR={shlex.quote(self._output_dir)} {self._compiler}"
             self._set_output(draft)
             try:
-                yield self._output_dir
+                yield
             finally:
-                self._output, self._output_dir = output, folder
+                self._output, self._output_dir, self._compiler = before
 
     def build(self) -> None:
         """Run the compiler."""

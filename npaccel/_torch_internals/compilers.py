@@ -45,7 +45,7 @@ def run(command: Sequence[str], folder: str | None = None, *, awaited: bool = Tr
     ----------
     command : sequence of str
     folder : str, optional
-        Where it runs, and its temporary files go to.
+        Where it runs.
     awaited : bool
         Whether nobody needs its work any more once the compilation has ended that wants it.
 
@@ -70,7 +70,6 @@ def run(command: Sequence[str], folder: str | None = None, *, awaited: bool = Tr
 def _started(command: Sequence[str], folder: str | None) -> Iterator[subprocess.Popen[bytes]]:
     options: dict[str, Any] = {
         "cwd": folder,
-        "env": None if folder is None else {**os.environ, "TMPDIR": folder},
         "stdout": subprocess.PIPE,
         "stderr": subprocess.STDOUT,
     }

@@ -295,8 +295,8 @@ class _Request:
                 return ""
             for draft in self.scratch.glob(f"{TRASH}/*/{Path(compiled).name}"):
                 draft.unlink()  # Of a process that was killed: nobody else has the lock.
-            with builder.to_draft() as folder:
-                compilers.run(shlex.split(builder.get_command_line()), folder, awaited=False)
+            with builder.to_draft():
+                _run(builder)
         return compiled
 
     def _builder(self, name: str, source: str, options: cpp_builder.BuildOptionsBase) -> Builder:
@@ -311,8 +311,7 @@ class _Request:
             source.write_text(_parts(self.header)[0], encoding="utf-8")
             builder = self._builder(f"{folder}/header", str(source), self.preprocessing)
             # Files as they are, with what macros are defined as: that takes g++ half the time.
-            flags = ["-fdirectives-only"] if "gcc version" in compiler else []
-            compilers.run([*shlex.split(builder.get_command_line()), *flags], folder, awaited=False)
+            _run(builder, *(["-fdirectives-only"] if "gcc version" in compiler else []))
             found.update(Path(builder.get_target_file_path()).read_bytes())
         return found.hexdigest()
 
@@ -329,6 +328,10 @@ def _stop() -> None:
 
 
 _fork.at_exit(_stop)
+
+
+def _run(builder: cpp_builder.CppBuilder, *flags: str) -> None:
+    compilers.run([*shlex.split(builder.get_command_line()), *flags], awaited=False)
 
 
 def _request(scratch: Path, header: str, command: str, options: Mapping[str, Any]) -> _Request:

@@ -48,7 +48,7 @@ def _linking(scratch: Path, original: Any) -> Any:
         names = [f"lib{word[2:]}.so" for word in libraries.split() if word.startswith(_PREFIX)]
         names = [name for name in names if _is_loaded(name)]
         if names:
-            folder = _made(self._compiler, scratch, names)
+            folder = _made(self._build_option.get_compiler(), scratch, names)
             self._libraries_args = f"{_ALL} {libraries}"
             self._libraries_dirs_args = f"-L{shlex.quote(str(folder))} {folders}"
         try:

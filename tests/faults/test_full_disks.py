@@ -64,7 +64,7 @@ PAIRS = [(case, state) for case in CASES for state in ("cold", "warm")]
 def may_mount():
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return False
-    if any(path.startswith(("/tmp/", "/var/tmp/")) for path in (npaccel.__file__, sys.prefix)):  # noqa: S108
+    if any(path.startswith(("/tmp/", "/var/tmp/")) for path in (npaccel.__file__, sys.prefix)):
         return False  # They would be hidden.
     command = ["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
