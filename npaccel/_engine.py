@@ -588,14 +588,18 @@ class Engine:
                 "or keep it in static_argnames only if it has few values",
             )
             return self.plain(values)
-        with before_a_call():
-            if self.options.backend == "inductor" and device.type == "cpu":
-                quietly_imported("npaccel._scratch")
-                from npaccel import _scratch
-
-                uncut(_scratch.begin_header)
-            quietly_imported("npaccel._compile")
-            from npaccel import _compile
+        try:
+            with before_a_call():
+                if self.options.backend == "inductor" and device.type == "cpu":
+                    uncut(quietly_imported("npaccel._scratch").begin_header)
+                quietly_imported("npaccel._compile")
+        except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
+            raise
+        except Exception as error:
+            if _signals.from_handler(error):
+                raise
+            return self._without_compiler(error, values, key)
+        from npaccel import _compile
 
         start = time.perf_counter()
         cause, condition = self._cause(key, coarse, values)
@@ -650,6 +654,16 @@ class Engine:
                 details=outcome.details,
             )
         )
+        return result
+
+    def _without_compiler(self, error: Exception, values: Sequence[Any], key: Key) -> Any:
+        """Let NumPy answer where the compiler can't be imported, which nothing mends here."""
+        result = self.plain(values)
+        self.fall_back(
+            f"torch's compiler can't be imported: {type(error).__name__}: {error}",
+            "start Python anew; if it says so again, reinstall torch",
+        )
+        self._remember(key, self.plain)
         return result
 
     def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> tuple[str, str]:

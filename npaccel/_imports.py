@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from npaccel import _fork, _signals
@@ -23,10 +23,13 @@ def load(name: str) -> Any:
     name : str
         With its packages.
     """
+    return loaded(name) or uncut(lambda: _imported(name))
+
+
+def loaded(name: str) -> Any:
+    """Return a module that is imported already, or None."""
     module = sys.modules.get(name)
-    if module is None or getattr(module.__spec__, "_initializing", False):
-        module = uncut(lambda: _imported(name))
-    return module
+    return None if module is None or getattr(module.__spec__, "_initializing", False) else module
 
 
 def uncut(work: Callable[[], T]) -> T:
@@ -45,17 +48,18 @@ def _imported(name: str) -> Any:
         with _fork.registrations_noted():
             return importlib.import_module(name)
     except BaseException:
-        _forget_parts(before)
+        _forget(sys.modules.keys() - before)
         raise
 
 
-def _forget_parts(before: set[str]) -> None:
-    """Forget the parts of packages that couldn't be imported.
+def _forget(names: Iterable[str]) -> None:
+    """Forget modules that were imported for one that couldn't be.
 
-    Python itself forgets the package alone. It would take the parts for imported the next time, and
-    not make them attributes of the package.
+    Python itself forgets those alone that it was in the middle of. What was imported for them may
+    have parts of them, as modules of torch have of each other, and the parts of a package don't
+    become its attributes once more.
     """
-    for name in sorted(sys.modules.keys() - before):
+    for name in sorted(names):  # A package comes before its parts.
         package = name.rpartition(".")[0]
-        if package and package not in sys.modules:
-            del sys.modules[name]
+        if name.startswith(("torch.", "npaccel.")) or (package and package not in sys.modules):
+            sys.modules.pop(name, None)

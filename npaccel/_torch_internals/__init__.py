@@ -8,14 +8,17 @@ gets there, and a patch per part of Dynamo), `inductor` (the compiler), `loader`
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.compiler._cache import CacheArtifactFactory
 
-from npaccel._imports import load
+from npaccel._imports import load, loaded, uncut
 from npaccel.errors import UnsupportedTorchError
 
 #: First supported release of torch, and the first one that isn't.
@@ -51,9 +54,53 @@ def quietly_imported(module: str) -> Any:
 
     Where warnings are errors, the import would fail.
     """
-    with warnings.catch_warnings():
+    return loaded(module) or uncut(lambda: _quietly_imported(module))
+
+
+def _quietly_imported(module: str) -> Any:
+    with warnings.catch_warnings(), _registrations_undone():
         warnings.simplefilter("ignore")
         return load(module)
+
+
+@contextlib.contextmanager
+def _registrations_undone() -> Iterator[None]:
+    """Take back what modules tell torch itself where they can't be imported: it takes that once.
+
+    Types that are opaque to it stay so, and may be told again.
+
+    Read from torch/library.py (Library), torch/compiler/_cache.py and
+    torch/_library/opaque_object.py of 2.13.
+    """
+    made: list[Any] = []
+    original: Any = torch.library.Library.__init__
+    opaque: Any = getattr(torch._C, "_register_opaque_type", None)
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        made.append(self)
+
+    def register(name: str) -> None:
+        if not torch._C._is_opaque_type_registered(name):
+            opaque(name)
+
+    kinds: Any = CacheArtifactFactory._artifact_types
+    before = dict(kinds)
+    torch.library.Library.__init__ = init  # type: ignore[method-assign]
+    if opaque is not None:
+        torch._C._register_opaque_type = register
+    try:
+        yield
+    except BaseException:
+        for library in reversed(made):
+            library._destroy()
+        kinds.clear()
+        kinds.update(before)
+        raise
+    finally:
+        torch.library.Library.__init__ = original  # type: ignore[method-assign]
+        if opaque is not None:
+            torch._C._register_opaque_type = opaque
 
 
 @functools.cache
