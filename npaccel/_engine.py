@@ -588,17 +588,9 @@ class Engine:
                 "or keep it in static_argnames only if it has few values",
             )
             return self.plain(values)
-        try:
-            with before_a_call():
-                if self.options.backend == "inductor" and device.type == "cpu":
-                    uncut(quietly_imported("npaccel._scratch").begin_header)
-                quietly_imported("npaccel._compile")
-        except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
-            raise
-        except Exception as error:
-            if _signals.from_handler(error):
-                raise
-            return self._without_compiler(error, values, key)
+        failure = self._import_compiler(device)
+        if failure:
+            return self._without_compiler(failure, values, key)
         from npaccel import _compile
 
         start = time.perf_counter()
@@ -656,11 +648,26 @@ class Engine:
         )
         return result
 
-    def _without_compiler(self, error: Exception, values: Sequence[Any], key: Key) -> Any:
+    def _import_compiler(self, device: torch.device) -> str:
+        """Import what captures and compiles; return why that can't be."""
+        try:
+            with before_a_call():
+                if self.options.backend == "inductor" and device.type == "cpu":
+                    uncut(quietly_imported("npaccel._scratch").begin_header)
+                quietly_imported("npaccel._compile")
+        except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
+            raise
+        except Exception as error:
+            if _signals.from_handler(error):
+                raise
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _without_compiler(self, failure: str, values: Sequence[Any], key: Key) -> Any:
         """Let NumPy answer where the compiler can't be imported, which nothing mends here."""
         result = self.plain(values)
         self.fall_back(
-            f"torch's compiler can't be imported: {type(error).__name__}: {error}",
+            f"torch's compiler can't be imported: {failure}",
             "start Python anew; if it says so again, reinstall torch",
         )
         self._remember(key, self.plain)
