@@ -11,6 +11,9 @@ from npaccel import _fork, _signals
 
 T = TypeVar("T")
 
+#: What was there when an import had come to its end: one that it was a part of may fail yet.
+_whole: set[str] = set()
+
 
 def load(name: str) -> Any:
     """Import a module, all of it or nothing.
@@ -46,10 +49,12 @@ def _imported(name: str) -> Any:
     before = set(sys.modules)
     try:
         with _fork.registrations_noted():
-            return importlib.import_module(name)
+            module = importlib.import_module(name)
     except BaseException:
-        _forget(sys.modules.keys() - before)
+        _forget(sys.modules.keys() - before - _whole)
         raise
+    _whole.update(sys.modules)
+    return module
 
 
 def _forget(names: Iterable[str]) -> None:

@@ -111,9 +111,11 @@ def from_handler(error: BaseException) -> bool:
 
 def _is_of_handler(frame: FrameType) -> bool:
     code = frame.f_code
-    count = code.co_argcount + bool(code.co_flags & inspect.CO_VARARGS)
+    names = list(code.co_varnames[: code.co_argcount])
+    if code.co_flags & inspect.CO_VARARGS:
+        names.append(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
     given: list[Any] = []
-    for name in code.co_varnames[:count]:
+    for name in names:
         value = frame.f_locals.get(name)
         given += value if isinstance(value, tuple) else [value]
     signals = signal.valid_signals()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _fork, _forms, _wide
+from npaccel import _arguments, _fork, _forms, _signals, _wide
 from npaccel._binding import Binding
 from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
@@ -143,7 +143,7 @@ class Driver:
             self.log.note_call(values)
         arguments = dict(zip(self.binding.names, values, strict=True))
         try:
-            program = Program(self, arguments)
+            program = _signals.held(Program, self, arguments)
         except (CannotSplitError, NoSourceError) as error:
             line = getattr(error, "line", self.function.__code__.co_firstlineno)
             self.log.add_note(

@@ -63,6 +63,12 @@ def _quietly_imported(module: str) -> Any:
         return load(module)
 
 
+#: What was made since the last import came to its end: one that it was a part of may fail yet.
+_made: list[Any] = []
+#: Kinds of files whose modules are imported.
+_kinds: dict[str, Any] = {}
+
+
 @contextlib.contextmanager
 def _registrations_undone() -> Iterator[None]:
     """Take back what modules tell torch itself where they can't be imported: it takes that once.
@@ -72,32 +78,34 @@ def _registrations_undone() -> Iterator[None]:
     Read from torch/library.py (Library), torch/compiler/_cache.py and
     torch/_library/opaque_object.py of 2.13.
     """
-    made: list[Any] = []
     original: Any = torch.library.Library.__init__
     opaque: Any = getattr(torch._C, "_register_opaque_type", None)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        made.append(self)
+        _made.append(self)
 
     def register(name: str) -> None:
         if not torch._C._is_opaque_type_registered(name):
             opaque(name)
 
     kinds: Any = CacheArtifactFactory._artifact_types
-    before = dict(kinds)
+    _kinds.update(kinds)
     torch.library.Library.__init__ = init  # type: ignore[method-assign]
     if opaque is not None:
         torch._C._register_opaque_type = register
     try:
         yield
     except BaseException:
-        for library in reversed(made):
+        for library in reversed(_made):
             library._destroy()
-        kinds.clear()
-        kinds.update(before)
+        for name in kinds.keys() - _kinds.keys():
+            del kinds[name]
         raise
+    else:
+        _kinds.update(kinds)
     finally:
+        _made.clear()
         torch.library.Library.__init__ = original  # type: ignore[method-assign]
         if opaque is not None:
             torch._C._register_opaque_type = opaque

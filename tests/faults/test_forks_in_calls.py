@@ -44,7 +44,7 @@ def attempt(i, delay):
 @pytest.mark.parametrize("imports_compiler", [True, False])
 def test_forks_in_a_first_call_of_another_thread(tmp_path, imports_compiler):
     seed = 304 + imports_compiler
-    count = tries(4, 40) if imports_compiler else tries(2, 20)
+    count = tries(3, 40) if imports_compiler else tries(1, 20)
     given = interrupting.instants(count, 1.0 if imports_compiler else 4.0, seed)
     found = interrupting.answers(
         FORKED, given, tmp_path, seed=seed, imports_compiler=imports_compiler
