@@ -64,6 +64,8 @@ def in_forks(work, tries):
             answer(given=given, status=status, said=said[-2000:])
 """
 COMPILER = "torch._inductor.compile_fx"
+#: What a test of all instants may take.
+SECONDS = 3600
 
 
 def instants(count, longest, seed):

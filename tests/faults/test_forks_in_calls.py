@@ -42,6 +42,7 @@ def attempt(i, delay):
 
 @pytest.mark.inductor
 @pytest.mark.parametrize("imports_compiler", [True, False])
+@pytest.mark.timeout(interrupting.SECONDS)
 def test_forks_in_a_first_call_of_another_thread(tmp_path, imports_compiler):
     seed = 304 + imports_compiler
     count = tries(3, 40) if imports_compiler else tries(1, 20)

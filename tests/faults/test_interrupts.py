@@ -32,6 +32,7 @@ def attempt(i, delay):
 """
 
 
+@pytest.mark.timeout(interrupting.SECONDS)
 def test_interrupts_of_a_first_call(tmp_path):
     given = interrupting.instants(tries(3, 60), 5.0, seed=301)
     found = interrupting.answers(INTERRUPTED, given, tmp_path, seed=301)

@@ -43,6 +43,7 @@ def attempt(i, kind, delay):
 
 
 @pytest.mark.inductor
+@pytest.mark.timeout(interrupting.SECONDS)
 def test_alarms_in_compilations_and_calls(tmp_path):
     rng = random.Random(302)
     given = [[i % 4, rng.random() * (1.0 if i % 4 else 3.0)] for i in range(tries(5, 80))]
@@ -51,6 +52,7 @@ def test_alarms_in_compilations_and_calls(tmp_path):
     assert not [one for one in found if {key: one[key] for key in expected} != expected]
 
 
+@pytest.mark.timeout(interrupting.SECONDS)
 def test_alarms_in_imports_of_the_compiler(tmp_path):
     rng = random.Random(303)
     given = [[i % 4, rng.random() * 2.5] for i in range(tries(1, 20))]
