@@ -47,7 +47,8 @@ _raised: list[BaseException] = []
 _late: set[int] = set()
 #: Signals that are sent since what their handlers have raised hasn't arrived.
 _again: set[int] = set()
-_whole: set[CodeType] = set()
+#: By identity: Dynamo's code can't be hashed.
+_whole: set[int] = set()
 #: What changes the state of modules and classes, or puts it back; two of them are what Inductor and
 #: Numba do at their first compilation.
 _STARTS_AND_ENDS = ("__enter__", "__exit__", "__del__", "lazy_init", "refresh")
@@ -92,7 +93,7 @@ def passing(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def whole(function: F) -> F:
     """Let a function that changes others for good do so as a whole, in the work of `passing`."""
     assert isinstance(function, FunctionType)
-    _whole.add(function.__code__)
+    _whole.add(id(function.__code__))
     return function
 
 
@@ -207,7 +208,7 @@ def _place(frame: FrameType | None) -> tuple[bool, bool]:
 
 def _is_whole(code: CodeType) -> bool:
     name, file = code.co_name, code.co_filename
-    if name in _STARTS_AND_ENDS or code in _whole or file.startswith("<frozen importlib"):
+    if name in _STARTS_AND_ENDS or id(code) in _whole or file.startswith("<frozen importlib"):
         return True
     return file == contextlib.__file__ and name != "inner"  # which runs decorated functions
 
@@ -262,6 +263,8 @@ def _send(number: int, main_thread: int) -> None:
 
 def _call_late_handlers() -> None:
     """Call what is late, unless the caller's caller may not be interrupted either."""
+    if not _late:
+        return
     frame = sys._getframe(1).f_back
     _, is_good = _place(frame)
     for number in list(_late) if is_good else ():
