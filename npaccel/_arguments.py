@@ -9,6 +9,7 @@ type only; what the function reads of them is guarded.
 from __future__ import annotations
 
 import enum
+import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -65,6 +66,9 @@ def token(value: Any) -> Token:
     kind = type(value)
     make = _TOKENS.get(kind)
     if make is None:
+        if len(_TOKENS) >= _MANY:  # Of classes that are made again and again.
+            for other in list(_TOKENS)[_MANY // 2 :]:
+                del _TOKENS[other]
         make = _TOKENS[kind] = _make_token(kind)
     return make(value)
 
@@ -162,7 +166,17 @@ def _function_token(value: types.FunctionType) -> Token:
 
 
 def _new_function_key(ids: tuple[int, int], value: types.FunctionType) -> FunctionKey:
+    if len(_function_keys) >= _MANY:
+        for other, key in list(_function_keys.items()):
+            if sys.getrefcount(key) <= _UNUSED:
+                del _function_keys[other]
     return _function_keys.setdefault(ids, FunctionKey(value))
+
+
+#: From so many on those are dropped that nothing uses.
+_MANY = 1024
+#: References to a key that nothing uses: the dict's, the list's item, the name's and the call's.
+_UNUSED = 4
 
 
 def _type_token(value: Any) -> Token:

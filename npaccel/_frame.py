@@ -7,6 +7,7 @@ import dis
 import functools
 import re
 import types
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -141,13 +142,19 @@ class Frame:
         #: What the code assumes of arrays that aren't arguments, by expression.
         self.layouts: dict[str, Any] = {}
 
+    def __del__(self) -> None:
+        self._forget_graph()
+
+    def _forget_graph(self) -> None:
+        self.engine.function.__globals__.pop(self.capture.backend_name, None)
+
     def _expression(self, text: str) -> str:
         return self.engine.scope.expression(text, self.capture.imports)
 
     def _make_function(self) -> types.FunctionType:
         function = self.engine.function
         if self.capture.graph is not None:
-            function.__globals__[self.capture.backend_name] = self._graph
+            function.__globals__[self.capture.backend_name] = _weakly(self._graph)
         made = types.FunctionType(
             self.capture.bytecode,
             function.__globals__,
@@ -226,7 +233,7 @@ class Frame:
             return Outcome(result, None, self.runner, False, self._source(), "")
         compiled, why = self._plan(result, run)
         if compiled is not None:
-            self.engine.function.__globals__.pop(self.capture.backend_name, None)
+            self._forget_graph()
             if self.capture.has_moved():  # What the result is made of may be from after that.
                 return Uncompiled(self.engine.once(lambda _: result))
         return Outcome(
@@ -642,6 +649,21 @@ class Frame:
             if copies and not output.is_scalar:
                 return None
         return frozenset(found)
+
+
+def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what calls a method of an object that lives as long as it's needed.
+
+    Dynamo's code looks for its graph in the module, where nothing is ever dropped.
+    """
+    found = weakref.WeakMethod(method)
+
+    def call(*args: Any) -> Any:
+        bound = found()
+        assert bound is not None
+        return bound(*args)
+
+    return call
 
 
 def _host_bytes(values: Sequence[Any]) -> int:

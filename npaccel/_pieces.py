@@ -11,6 +11,7 @@ import functools
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -261,6 +262,9 @@ class _PieceCompiler:
             )
         )
 
+        settings = self.settings
+        this = weakref.proxy(self)  # Dynamo keeps what is returned with the function's code.
+
         def run(inputs: Sequence[Any]) -> Any:
             if _floating_errors.have_effect():
                 raise CompiledCodeError(RuntimeError(_floating_errors.CAUSE))
@@ -270,7 +274,7 @@ class _PieceCompiler:
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
             written = [positions.index(i) for i in compiled.mutated]
             overlap = bool(written) and _results.has_overlap(tensors, written)
-            with tracing(self.settings):
+            with tracing(settings):
                 if overlap:
                     outputs = _computed(interpreted, inputs, undone=True)
                 else:
@@ -283,15 +287,15 @@ class _PieceCompiler:
             _results.note_wholes(outputs, {o: copied[i] for o, i in wholes.items() if i in copied})
             return outputs
 
-        is_late = piece.has_wide_data and self.settings.narrow
+        is_late = piece.has_wide_data and settings.narrow
 
         def call(*inputs: Any) -> Any:
             if is_late:
-                self._on_wide()
+                this._on_wide()
             try:
                 return run(inputs)
             except CompiledCodeError as failure:
-                return failed_pieces.failed(functools.partial(self.note_error, failure.error))
+                return failed_pieces.failed(functools.partial(this.note_error, failure.error))
 
         return call
 

@@ -6,22 +6,28 @@ Read from torch/_dynamo/{eval_frame,guards,output_graph,resume_execution,symboli
 
 from __future__ import annotations
 
+import collections
 import copy
 import functools
 import logging
 import threading
 import traceback
 import warnings
+import weakref
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
-from torch._dynamo import guards
+from torch._C._dynamo.eval_frame import reset_code
+from torch._dynamo import eval_frame, guards
 from torch._dynamo.convert_frame import CatchErrorsWrapper
-from torch._dynamo.resume_execution import TORCH_DYNAMO_RESUME_IN_PREFIX
+from torch._dynamo.resume_execution import (
+    TORCH_DYNAMO_RESUME_IN_PREFIX,
+    ContinueExecutionCache,
+)
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
 
@@ -80,6 +86,8 @@ def compiled_in_pieces(
     """
     uncut(_patch)
     narrowed: dict[Narrowed, None] = {}
+    # What Dynamo keeps with a function's code mustn't keep what is compiled here: see `_forget`.
+    compiler = weakref.ref(compile_piece)
 
     def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
         piece = _piece(graph, example_inputs)
@@ -88,9 +96,13 @@ def compiled_in_pieces(
         piece.has_wide_data = active.has_wide_data
         if settings().narrow:
             piece.has_wide_data |= wide_nodes(graph.graph)
-        return compile_piece(piece)
+        found = compiler()
+        assert found is not None
+        return found(piece)
 
     compiled = uncut(lambda: torch._dynamo.optimize(backend=backend)(function))
+    # It would be kept for ever, for the case that Dynamo is reset: eval_frame.py.
+    eval_frame.cached_backends.pop(id(eval_frame.innermost_backend(backend)), None)
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -105,6 +117,9 @@ def compiled_in_pieces(
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             return compiled(*args, **kwargs)
 
+    run.compile_piece = compile_piece  # type: ignore[attr-defined]
+    _in_use[id(function.__code__)] += 1
+    weakref.finalize(run, _forget, function.__code__).atexit = False
     return run
 
 
@@ -129,6 +144,28 @@ def _let_interrupts_through() -> None:
 
     call._npaccel = True  # type: ignore[attr-defined]
     CatchErrorsWrapper.__call__ = call  # type: ignore[method-assign]
+
+
+#: How many functions that are compiled in pieces there are for each code.
+_in_use: collections.Counter[int] = collections.Counter()
+
+
+def _forget(code: CodeType) -> None:
+    """Drop what Dynamo has compiled of a code, if there is no other function with it.
+
+    Code leads to what was compiled of it where the garbage collector doesn't look, and that leads
+    back to it.
+    """
+    _in_use[id(code)] -= 1
+    if not _in_use[id(code)]:
+        del _in_use[id(code)]
+        todo = [code]
+        while todo:
+            code = todo.pop()
+            reset_code(code)
+            # What goes on behind its breaks.
+            found = ContinueExecutionCache.cache
+            todo += found[code].values() if code in found else ()
 
 
 def _configured(limit: int) -> Any:

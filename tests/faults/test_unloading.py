@@ -1,0 +1,258 @@
+"""What is compiled and dropped again is gone: libraries, modules, and what torch keeps."""
+
+import gc
+import threading
+import types
+import weakref
+
+import children
+import numpy as np
+import pytest
+import sweep
+
+import npaccel
+from npaccel._torch_internals import libraries
+
+pytestmark = pytest.mark.inductor
+
+HELPERS = """
+import gc, types
+import npaccel
+
+def mappings():
+    with open("/proc/self/maps") as file:
+        return sum(1 for _ in file)
+
+def megabytes():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) >> 10 for line in file if line.startswith("VmRSS"))
+
+def state():
+    gc.collect()
+    return [mappings(), megabytes()]
+
+def of_source(source, number, **options):
+    namespace = {"np": np}
+    exec(source.replace("NUMBER", str(number)), namespace)
+    return npaccel.jit(namespace["f"], **options)
+"""
+
+FROM_DISK = """
+def f(x):
+    return np.sin(x) + x[::2].sum()
+
+x = np.arange(6.0)
+wanted = f(x)
+npaccel.jit(f, default_float="float64")(x)
+for number in range(int(sys.argv[1])):
+    # Another function object each time; the artifact is there.
+    jitted = npaccel.jit(types.FunctionType(f.__code__, globals()), default_float="float64")
+    assert np.allclose(jitted(x), wanted)
+    if number == 40:
+        before = state()
+loaded = [graph.loaded for graph in jitted._npaccel_log.graphs]
+answer(before=before, after=state(), loaded=loaded)
+"""
+
+
+def test_functions_from_disk_leave_no_library(tmp_path):
+    count = sweep.tries(400, 20_000)
+    got = children.run(
+        HELPERS + FROM_DISK, count, NPACCEL_CACHE_DIR=str(tmp_path), OMP_NUM_THREADS="1"
+    )
+    assert got["loaded"] == [True]
+    assert got["after"][0] <= got["before"][0] + 10, got
+    assert got["after"][1] <= got["before"][1] + 30, got
+
+
+COMPILED = """
+SOURCE = '''
+def f(x):
+    return np.sin(x) * NUMBER + x[::2].sum()
+'''
+x = np.arange(6.0)
+for number in range(int(sys.argv[1])):
+    jitted = of_source(SOURCE, number + 2, default_float="float64", cache=False)
+    wanted = np.sin(x) * (number + 2) + x[::2].sum()
+    assert np.allclose(jitted(x), wanted)
+    del jitted
+    if number == int(sys.argv[1]) // 4:
+        before = state()
+answer(before=before, after=state())
+"""
+
+
+def test_functions_that_are_compiled_leave_no_library():
+    count = sweep.tries(8, 400)
+    got = children.run_prepared(HELPERS + COMPILED, count, timeout=1500)
+    assert got["after"][0] <= got["before"][0] + 10, got
+    assert got["after"][1] <= got["before"][1] + 30, got
+
+
+KINDS = {
+    "one_graph": "def f(x):\n    return np.sin(x) * NUMBER",
+    "side_effects": "found = []\ndef f(x):\n    found.append(NUMBER)\n    return x * NUMBER",
+    "uncaptured": "def f(x):\n    yield x * NUMBER",
+    "error": "def f(x):\n    return x[NUMBER + 100]",
+    "written": "def f(x):\n    x += NUMBER\n    return x",
+    "breaks": "def f(x):\n    y = np.sin(x) * NUMBER\n    print(end='')\n    return y + NUMBER",
+}
+
+
+def engines_of(jitted):
+    return [weakref.ref(engine) for engine in jitted._npaccel_engines.values()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dropped_function_leaves_no_engine(kind, backend):
+    gone = []
+    for number in range(2, sweep.tries(4, 40)):
+        namespace = {"np": np}
+        exec(KINDS[kind].replace("NUMBER", str(number)), namespace)
+        jitted = npaccel.jit(namespace["f"], backend=backend, cache=False)
+        with np.errstate(all="ignore"):
+            try:
+                jitted(np.arange(6.0))
+            except IndexError:
+                assert kind == "error"
+        gone += engines_of(jitted)
+        del jitted, namespace
+    gc.collect()
+    assert gone
+    assert [one for one in gone if one() is not None] == []
+
+
+def kernels_of(tmp_path, monkeypatch):
+    """Return what loads the kernels of a function that is on disk, and its argument."""
+    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path))
+    jitted = npaccel.jit(lambda x: np.sin(x) * 3, default_float="float64")
+    jitted(np.arange(6.0))
+    (path,) = tmp_path.rglob("kernel0.so")
+    return path
+
+
+def is_mapped(path):
+    with open("/proc/self/maps") as maps:
+        return any(str(path) in line for line in maps)
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    path = kernels_of(tmp_path, monkeypatch)
+    gc.collect()
+    assert not is_mapped(path)
+    return path
+
+
+def test_a_library_stays_as_long_as_one_of_its_kernels(library):
+    kernels = libraries.load_kernels(library)
+    again = libraries.load_kernels(library)
+    assert libraries.path_of(kernels[0]) == library
+    del kernels
+    assert is_mapped(library)
+    x, out = np.arange(6.0), np.empty(6)
+    again[0](x, out)
+    np.testing.assert_allclose(out, np.sin(x) * 3)
+    del again
+    assert not is_mapped(library)
+
+
+def test_kernels_in_a_cycle_of_garbage(library):
+    """Finalizers of garbage run while all of it is still there, and may even call kernels."""
+    called = []
+
+    class Last:
+        def __del__(self):
+            out = np.empty(6)
+            self.kernels[0](np.arange(6.0), out)
+            called.append(out)
+
+    for _ in range(20):
+        last = Last()
+        last.kernels = libraries.load_kernels(library)
+        last.scope = {"self": last, "kernel": last.kernels[0]}
+        del last
+        gc.collect()
+        np.testing.assert_allclose(called.pop(), np.sin(np.arange(6.0)) * 3)
+    assert not is_mapped(library)
+
+
+def test_arrays_hide_what_they_hold_from_the_garbage_collector(library):
+    """If they don't any more, no library is unloaded, and another way must be found."""
+    (kernel,) = libraries.load_kernels(library)
+    assert not gc.is_tracked(kernel.__self__)
+    assert libraries._never_unloaded == []
+
+
+def test_threads_that_load_run_and_drop(library):
+    errors = []
+
+    def work():
+        try:
+            for _ in range(sweep.tries(100, 3000)):
+                (kernel,) = libraries.load_kernels(library)
+                out = np.empty(6)
+                kernel(np.arange(6.0), out)
+                np.testing.assert_allclose(out, np.sin(np.arange(6.0)) * 3)
+        except Exception as error:  # noqa: BLE001 (looked at below)
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert not is_mapped(library)
+
+
+PARALLEL = """
+def f(x):
+    return np.sin(x) * 2
+
+x = np.ones(1 << 20)
+def runtimes():
+    return sum("gomp" in line or "libomp" in line for line in open("/proc/self/maps"))
+
+for number in range(5):
+    jitted = npaccel.jit(types.FunctionType(f.__code__, globals()), default_float="float64")
+    assert np.allclose(jitted(x), f(x))
+    del jitted
+    gc.collect()
+    before = before if number else runtimes()
+answer(before=before, after=runtimes())
+"""
+
+
+def test_the_runtime_of_threads_stays(tmp_path):
+    got = children.run(HELPERS + PARALLEL, OMP_NUM_THREADS="2", NPACCEL_CACHE_DIR=str(tmp_path))
+    assert got["before"] == got["after"] > 0
+
+
+def test_results_outlive_their_library(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path))
+    jitted = npaccel.jit(lambda x: (np.sin(x), x[::2] * 2), default_float="float64")
+    results = jitted(np.arange(6.0))
+    del jitted
+    gc.collect()
+    np.testing.assert_allclose(results[0], np.sin(np.arange(6.0)))
+    np.testing.assert_allclose(results[1], np.arange(6.0)[::2] * 2)
+
+
+def test_keys_of_functions_that_nobody_uses_are_dropped():
+    from npaccel import _arguments
+
+    start = len(_arguments._function_keys)
+    for number in range(3 * _arguments._MANY):
+        code = compile(f"lambda x: x + {number}", "<test>", "eval").co_consts[0]
+        _arguments.token(types.FunctionType(code, {}))
+    assert len(_arguments._function_keys) <= start + _arguments._MANY + 1
+
+
+def test_classes_that_are_made_again_and_again_are_dropped():
+    from npaccel import _arguments
+
+    for number in range(3 * _arguments._MANY):
+        _arguments.token(type(f"Made{number}", (), {})())
+    assert len(_arguments._TOKENS) <= _arguments._MANY
+    assert _arguments.token(1.5) == (float, 1.5)
