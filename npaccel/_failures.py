@@ -79,6 +79,7 @@ _NO_MEMORY = re.compile(
     r"out of memory\b|\bmemory exhausted|[Cc]annot allocate memory(?! in static)"
     r"|failed to map segment from shared object(?!: (?:Operation|Permission))"
     r"|can't start new thread|Killed signal terminated"
+    r"|returned NULL without setting an exception"  # Python itself, where it's short of memory.
 )
 
 
