@@ -376,7 +376,7 @@ def distinct(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
     Of stretched arrays, and as a vector of windows over an array; other arrays as they are.
     """
-    if value.size < 2:
+    if value.size < 2 or not value.itemsize:
         return value
     first: Any = tuple(slice(0, 1 if stride == 0 else None) for stride in value.strides)
     once = value[first] if 0 in value.strides else value

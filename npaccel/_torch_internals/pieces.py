@@ -6,7 +6,6 @@ Read from torch/_dynamo/{eval_frame,guards,output_graph,resume_execution,symboli
 
 from __future__ import annotations
 
-import collections
 import copy
 import functools
 import logging
@@ -100,7 +99,8 @@ def compiled_in_pieces(
         assert found is not None
         return found(piece)
 
-    compiled = uncut(lambda: torch._dynamo.optimize(backend=backend)(function))
+    own = _with_own_code(function)
+    compiled = uncut(lambda: torch._dynamo.optimize(backend=backend)(own))
     # It would be kept for ever, for the case that Dynamo is reset: eval_frame.py.
     eval_frame.cached_backends.pop(id(eval_frame.innermost_backend(backend)), None)
 
@@ -118,8 +118,7 @@ def compiled_in_pieces(
             return compiled(*args, **kwargs)
 
     run.compile_piece = compile_piece  # type: ignore[attr-defined]
-    _in_use[id(function.__code__)] += 1
-    weakref.finalize(run, _forget, function.__code__).atexit = False
+    weakref.finalize(run, _forget, own.__code__).atexit = False
     return run
 
 
@@ -146,26 +145,33 @@ def _let_interrupts_through() -> None:
     CatchErrorsWrapper.__call__ = call  # type: ignore[method-assign]
 
 
-#: How many functions that are compiled in pieces there are for each code.
-_in_use: collections.Counter[int] = collections.Counter()
+def _with_own_code(function: FunctionType) -> FunctionType:
+    """Return the same function with code that no other has.
+
+    Dynamo keeps what it compiles with the code, counts it, and stops at a limit; functions that are
+    made in the same place share theirs.
+    """
+    code = function.__code__.replace()
+    own = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    own.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(own, function)
+    return own
 
 
 def _forget(code: CodeType) -> None:
-    """Drop what Dynamo has compiled of a code, if there is no other function with it.
+    """Drop what Dynamo has compiled of a code.
 
-    Code leads to what was compiled of it where the garbage collector doesn't look, and that leads
-    back to it.
+    Code leads to that where the garbage collector doesn't look, and it may lead back.
     """
-    _in_use[id(code)] -= 1
-    if not _in_use[id(code)]:
-        del _in_use[id(code)]
-        todo = [code]
-        while todo:
-            code = todo.pop()
-            reset_code(code)
-            # What goes on behind its breaks.
-            found = ContinueExecutionCache.cache
-            todo += found[code].values() if code in found else ()
+    todo = [code]
+    while todo:
+        code = todo.pop()
+        reset_code(code)
+        # What goes on behind its breaks.
+        found = ContinueExecutionCache.cache
+        todo += found[code].values() if code in found else ()
 
 
 def _configured(limit: int) -> Any:

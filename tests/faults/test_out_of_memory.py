@@ -223,7 +223,7 @@ def limits(seed, sample, full, most):
 @pytest.mark.inductor
 @pytest.mark.parametrize("warm", [True, False])
 def test_first_calls_under_a_limit(tmp_path, warm):
-    env = {"NPACCEL_CACHE_DIR": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    env = {"OMP_NUM_THREADS": "1"}
     if warm:
         assert children.run(COLD, 1 << 40, **env)["compiled"]
     for number, more in enumerate(limits(7, 3 if warm else 1, 40, 100 if warm else 1500)):

@@ -83,7 +83,7 @@ answer(before=before, after=state())
 
 
 def test_functions_that_are_compiled_leave_no_library():
-    count = sweep.tries(5, 400)
+    count = sweep.tries(5, 200)
     got = children.run_prepared(HELPERS + COMPILED, count, timeout=1500)
     assert got["after"][0] <= got["before"][0] + 10, got
     assert got["after"][1] <= got["before"][1] + 30, got
