@@ -286,6 +286,36 @@ def _listen_to_breaks() -> None:
         log_graph_break._npaccel = True  # type: ignore[attr-defined]
         InstructionTranslatorBase.log_graph_break = log_graph_break
         guards.profile_guard_manager = _timed_for_others(guards.profile_guard_manager)
+        manager = guards.CheckFunctionManager
+        manager.id_ref = _not_kept(manager.id_ref)  # type: ignore[method-assign]
+
+
+def _not_kept(original: Any) -> Any:
+    """Let conditions that look at a class or module not live as long as that: guards.py.
+
+    Dynamo has them told when it's gone, and keeps them, with all that they know, until then.
+    """
+
+    @functools.wraps(original)
+    def id_ref(self: Any, value: object, text: str) -> int:
+        if active.on_break is None or id(value) in self._weakrefs:
+            found: int = original(self, value, text)
+            return found
+        try:
+            self._weakrefs[id(value)] = weakref.ref(value)
+        except TypeError:  # There are no weak references to such an object.
+            return id(value)
+        told = weakref.finalize(value, _invalidate, weakref.ref(self), text)
+        weakref.finalize(self, told.detach).atexit = told.atexit = False
+        return id(value)
+
+    return id_ref
+
+
+def _invalidate(manager: weakref.ref[Any], text: str) -> None:
+    found = manager()
+    if found is not None:
+        found.invalidate(obj_str=text)
 
 
 def _timed_for_others(original: Any) -> Any:
