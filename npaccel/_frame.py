@@ -22,6 +22,7 @@ from npaccel import (
     _guards,
     _recovery,
     _results,
+    _signals,
 )
 from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
@@ -386,6 +387,8 @@ class Frame:
         try:
             return self.draw(run.values, tensors)
         except Exception as error:
+            if _signals.from_handler(error):
+                raise
             raise NumPysCallError from error
 
     def _input(self, value: Any, run: _results.Run) -> torch.Tensor:
