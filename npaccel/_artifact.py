@@ -25,8 +25,8 @@ import torch
 
 from npaccel import _conditions_on_disk, _guards, _results
 from npaccel._arguments import FunctionKey
-from npaccel._cache import DiskCache, Entry, cache_key
-from npaccel._cache_entry import bound
+from npaccel._cache.store import DiskCache, Entry, cache_key
+from npaccel._cache.entry import bound
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._failures import UncompiledForMemoryError, before_a_call
 from npaccel._guards import Condition, Scope

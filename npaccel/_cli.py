@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from npaccel._cache import default_cache
+from npaccel._cache.store import default_cache
 from npaccel._scripts._commands import doctor, run
 from npaccel._version import __version__
 

@@ -17,7 +17,7 @@ from npaccel._torch_internals import load_compiler
 load_compiler()
 
 from npaccel import _signals
-from npaccel._cache_warnings import remedy_of
+from npaccel._cache.cache_warnings import remedy_of
 from npaccel._call import Call
 from npaccel._failures import (
     UncompiledForMemoryError,

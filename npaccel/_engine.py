@@ -493,7 +493,7 @@ class Engine:
     def _from_disk(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
         if not self._keeps():
             return MISS
-        from npaccel._cache import default_cache
+        from npaccel._cache.store import default_cache
 
         start = time.perf_counter()
         try:
@@ -558,7 +558,7 @@ class Engine:
             return None, ""
         if compiled.not_kept:
             return None, compiled.not_kept
-        from npaccel._cache import default_cache
+        from npaccel._cache.store import default_cache
 
         try:
             texts = self._texts(key, coarse)

@@ -17,12 +17,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from npaccel import _cache_security as secure
+from npaccel._cache import secure_files as secure
 from npaccel import _fork
-from npaccel._cache import default_cache
-from npaccel._cache_tree import sweep
-from npaccel._cache_warnings import warn_compiler
-from npaccel._room import HEADER, KERNEL, fault
+from npaccel._cache.store import default_cache
+from npaccel._cache.layout import sweep
+from npaccel._cache.cache_warnings import warn_compiler
+from npaccel._cache.room import HEADER, KERNEL, fault
 from npaccel._torch_internals import headers
 from npaccel.errors import CacheError
 

@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import npaccel
-from npaccel import _cache_warnings, _cli
-from npaccel._cache import DiskCache, cache_key
+from npaccel._cache import cache_warnings
+from npaccel import _cli
+from npaccel._cache.store import DiskCache, cache_key
 from npaccel._version import __version__
 
 KEY, OTHER = cache_key("key"), cache_key("other")
@@ -22,7 +23,7 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="owner and mode are POSIX's")
 def cache(tmp_path, monkeypatch):
     """Return the cache that the command finds."""
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path / "cache"))
-    _cache_warnings._said.clear()
+    cache_warnings._said.clear()
     return DiskCache(tmp_path / "cache")
 
 

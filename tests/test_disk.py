@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel import _cache_security, _cache_warnings, _fork
-from npaccel._cache import default_cache
+from npaccel._cache import secure_files, cache_warnings
+from npaccel import _fork
+from npaccel._cache.store import default_cache
 from npaccel.errors import CacheWarning, PerformanceWarning
 
 pytestmark = pytest.mark.inductor
@@ -26,7 +27,7 @@ X = np.linspace(0.0, 6.0, 1000)
 @pytest.fixture(autouse=True)
 def fresh_warnings():
     """Let each test hear the warnings that a process hears once."""
-    _cache_warnings._said.clear()
+    cache_warnings._said.clear()
 
 
 # ---------------------------------------------------------------------------
@@ -232,7 +233,7 @@ def test_a_full_disk(elsewhere, monkeypatch, where):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device", str(elsewhere))
 
-    monkeypatch.setattr(_cache_security, where, full)
+    monkeypatch.setattr(secure_files, where, full)
     graph, said = call()
     assert (graph.loaded, graph.artifact) == (False, None)
     assert len(said) == 1
@@ -272,7 +273,7 @@ def test_a_read_only_disk(elsewhere, monkeypatch):
         raise OSError(errno.EROFS, "Read-only file system", str(elsewhere))
 
     call()
-    monkeypatch.setattr(_cache_security, "write_file", refuse)
+    monkeypatch.setattr(secure_files, "write_file", refuse)
     monkeypatch.setattr(os, "utime", refuse)
     graph, said = call()
     assert (graph.loaded, said) == (True, [])  # What is there is of use.
@@ -313,7 +314,7 @@ def test_compiled_files_are_whole_or_not_there(tmp_path):
     """The compiler is killed in the middle of its output."""
     from torch._inductor.cpp_builder import BuildOptionsBase
 
-    from npaccel._sealed import SUFFIX
+    from npaccel._cache.sealed_files import SUFFIX
     from npaccel._torch_internals.builder import Builder
 
     compiler = tmp_path / "compiler"
@@ -361,7 +362,7 @@ FORKING = (
     SUBJECT
     + """
 import npaccel._artifact, npaccel._compile
-from npaccel._cache import default_cache
+from npaccel._cache.store import default_cache
 from npaccel._torch_internals import numpy_tracing
 numpy_tracing.install()
 warnings.simplefilter("error", npaccel.errors.CacheWarning)

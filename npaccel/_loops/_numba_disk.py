@@ -17,9 +17,9 @@ import llvmlite.binding
 import numba
 
 from npaccel import _artifact
-from npaccel._cache import Entry, cache_key, default_cache
-from npaccel._cache_entry import bound
-from npaccel._cache_warnings import warn_once
+from npaccel._cache.store import Entry, cache_key, default_cache
+from npaccel._cache.entry import bound
+from npaccel._cache.cache_warnings import warn_once
 from npaccel._loops import _numba_runtime
 from npaccel.errors import CacheError
 

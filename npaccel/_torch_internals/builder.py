@@ -18,7 +18,7 @@ from typing import Any
 
 from torch._inductor import cpp_builder
 
-from npaccel._sealed import sealed_file
+from npaccel._cache.sealed_files import sealed_file
 
 
 class Builder(cpp_builder.CppBuilder):

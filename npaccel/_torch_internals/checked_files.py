@@ -19,7 +19,7 @@ from typing import Any
 from torch._inductor import codecache
 from torch._inductor.runtime import compile_tasks
 
-from npaccel._sealed import is_whole, sealed_file
+from npaccel._cache.sealed_files import is_whole, sealed_file
 from npaccel._torch_internals.builder import Builder, alone
 from npaccel._torch_internals.patching import patched
 

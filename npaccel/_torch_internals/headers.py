@@ -30,9 +30,9 @@ from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from npaccel import _fork
-from npaccel._cache_tree import TRASH
-from npaccel._room import HEADER, fault
-from npaccel._sealed import is_whole, sealed_file, temporary_folder
+from npaccel._cache.layout import TRASH
+from npaccel._cache.room import HEADER, fault
+from npaccel._cache.sealed_files import is_whole, sealed_file, temporary_folder
 from npaccel._torch_internals import compilers
 from npaccel._torch_internals.builder import Builder, alone
 from npaccel._torch_internals.patching import patched

@@ -21,7 +21,7 @@ from typing import Any
 
 from torch._inductor import cpp_builder
 
-from npaccel._sealed import is_whole, sealed_file
+from npaccel._cache.sealed_files import is_whole, sealed_file
 from npaccel._torch_internals.patching import patched
 
 _PREFIX = "-ltorch"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import npaccel
-from npaccel import _cache_warnings
-from npaccel._cache import DiskCache, cache_key
+from npaccel._cache import cache_warnings
+from npaccel._cache.store import DiskCache, cache_key
 
 KEY, OTHER, GROUP = cache_key("key"), cache_key("other"), cache_key("group")
 FILES = {"kernel.so": b"\x7fELF" + bytes(range(256)), "extra.bin": b"x"}
@@ -26,7 +26,7 @@ NOBODY = 65534
 @pytest.fixture(autouse=True)
 def fresh_warnings():
     """Let each test hear the warnings that a process hears once."""
-    _cache_warnings._said.clear()
+    cache_warnings._said.clear()
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ import grp, pwd, types
 package = types.ModuleType("npaccel")
 package.__path__ = [os.environ["NPACCEL_SOURCE"]]
 sys.modules["npaccel"] = package
-from npaccel._cache import DiskCache, cache_key, default_cache
+from npaccel._cache.store import DiskCache, cache_key, default_cache
 KEYS = [cache_key(str(i)) for i in range(1000)]
 
 def content(key):

@@ -29,7 +29,7 @@ from cache_helpers import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npaccel._cache import DiskCache
+from npaccel._cache.store import DiskCache
 from npaccel.errors import CacheWarning
 
 # Damage

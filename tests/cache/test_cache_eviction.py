@@ -17,8 +17,8 @@ from cache_helpers import (
     silently,
 )
 
-from npaccel import _cache
-from npaccel._cache import DiskCache, cache_key
+from npaccel._cache import store
+from npaccel._cache.store import DiskCache, cache_key
 from npaccel.errors import CacheError, CacheWarning
 
 # Eviction
@@ -78,7 +78,7 @@ def test_what_other_processes_add_is_counted(root):
 
 def test_the_cache_is_not_counted_at_every_store(root, monkeypatch):
     scans = []
-    monkeypatch.setattr(_cache, "iter_entries", lambda base: scans.append(base) or iter(()))
+    monkeypatch.setattr(store, "iter_entries", lambda base: scans.append(base) or iter(()))
     cache = DiskCache(root)
     for key in numbered(10):
         cache.store(key, FILES)

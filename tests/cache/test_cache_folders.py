@@ -18,8 +18,8 @@ from cache_helpers import (
     silently,
 )
 
-from npaccel import _cache_security
-from npaccel._cache import DiskCache
+from npaccel._cache import secure_files
+from npaccel._cache.store import DiskCache
 from npaccel.errors import CacheWarning
 
 # Folders that others could change
@@ -108,7 +108,7 @@ def test_a_group_is_private_if_it_is_the_users_own(monkeypatch, name, members, p
     monkeypatch.setattr(grp, "getgrgid", lambda gid: grp.struct_group((name, "x", gid, members)))
     user = pwd.struct_passwd(("me", "x", 7, 7, "", "/", "/bin/sh"))
     monkeypatch.setattr(pwd, "getpwuid", lambda uid: user)
-    assert _cache_security._private_group(1234) is private
+    assert secure_files._private_group(1234) is private
 
 
 @POSIX
@@ -117,8 +117,8 @@ def test_a_group_without_a_name_is_private_by_its_number(monkeypatch):
 
     monkeypatch.setattr(grp, "getgrgid", lambda gid: {}[gid])
     monkeypatch.setattr(os, "geteuid", lambda: 4321)
-    assert _cache_security._private_group(4321)
-    assert not _cache_security._private_group(4322)
+    assert secure_files._private_group(4321)
+    assert not secure_files._private_group(4322)
 
 
 @POSIX

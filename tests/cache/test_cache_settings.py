@@ -23,8 +23,8 @@ from cache_helpers import (
 )
 
 import npaccel
-from npaccel import _cache_security
-from npaccel._cache import DiskCache, default_cache, scratch_dir
+from npaccel._cache import secure_files
+from npaccel._cache.store import DiskCache, default_cache, scratch_dir
 from npaccel.errors import CacheWarning
 
 # The default cache and its settings
@@ -154,7 +154,7 @@ def test_clear_removes_what_is_broken_but_follows_no_link(cache, root, tmp_path)
 
 
 def test_clear_leaves_a_store_that_is_under_way(cache, monkeypatch):
-    sync = _cache_security.sync_folder
+    sync = secure_files.sync_folder
     cleared = []
 
     def clear_first(folder):
@@ -162,7 +162,7 @@ def test_clear_leaves_a_store_that_is_under_way(cache, monkeypatch):
         cleared.append(DiskCache(cache.root).clear())
 
     cache.store(OTHER, FILES)
-    monkeypatch.setattr(_cache_security, "sync_folder", clear_first)
+    monkeypatch.setattr(secure_files, "sync_folder", clear_first)
     assert silently(cache.store, KEY, FILES).verify()
     assert cleared == [1]
 
@@ -210,7 +210,7 @@ def test_the_import_is_light():
         package.__path__ = [sys.argv[1]]
         sys.modules["npaccel"] = package
         before = set(sys.modules)
-        import npaccel._cache, npaccel.errors
+        import npaccel._cache.store, npaccel.errors
         print(*sorted(set(sys.modules) - before))
         '''.replace("        ", "")
         done = subprocess.run([sys.executable, "-S", "-c", code, sys.argv[1]],
@@ -219,7 +219,7 @@ def test_the_import_is_light():
         """,
         Path(npaccel.__file__).parent,
     )
-    assert "npaccel._cache" in loaded
+    assert "npaccel._cache.store" in loaded
     costly = {"collections", "contextlib", "hashlib", "json", "pathlib", "re", "shutil", "typing"}
     assert costly.isdisjoint(loaded)
     assert {"click", "numpy", "platformdirs", "torch"}.isdisjoint(loaded)

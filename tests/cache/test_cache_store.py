@@ -12,7 +12,7 @@ from cache_helpers import FILES, GROUP, KEY, OTHER, POSIX, drafts, folder_of, si
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from npaccel._cache import DiskCache, cache_key
+from npaccel._cache.store import DiskCache, cache_key
 from npaccel.errors import CacheError, CacheWarning
 
 # Keys

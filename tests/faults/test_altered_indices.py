@@ -10,9 +10,9 @@ import pytest
 from sweep import FULL
 
 import npaccel
-from npaccel import _cache_warnings
-from npaccel._cache_entry import _BODY, _HEAD, _MIDDLE, _TAIL
-from npaccel._cache_tree import INDEX
+from npaccel._cache import cache_warnings
+from npaccel._cache.entry import _BODY, _HEAD, _MIDDLE, _TAIL
+from npaccel._cache.layout import INDEX
 
 pytestmark = pytest.mark.inductor
 
@@ -60,7 +60,7 @@ def write(path, body):
 
 def called(function):
     """Call a function that knows nothing yet; return its graphs, and what was warned of."""
-    _cache_warnings._said.clear()
+    cache_warnings._said.clear()
     jitted = npaccel.jit(function, dynamic=False, default_float="float64")
     given, expected = X.copy(), X.copy()
     with warnings.catch_warnings(record=True) as said:

@@ -9,10 +9,10 @@ from pathlib import Path
 import children
 import pytest
 
-from npaccel import _cache_security as secure
-from npaccel._cache import DiskCache
-from npaccel._cache_tree import sweep
-from npaccel._sealed import SUFFIX, is_whole, sealed_file
+from npaccel._cache import secure_files as secure
+from npaccel._cache.store import DiskCache
+from npaccel._cache.layout import sweep
+from npaccel._cache.sealed_files import SUFFIX, is_whole, sealed_file
 
 PROGRAM = """
 import npaccel
@@ -104,7 +104,7 @@ jitted = npaccel.jit(wave_of(2))
 equal = bool(np.allclose(jitted(x), np.sin(x) * 2.5 + 1))
 (entry,) = folder.glob("v1/??/*/*/kernel0.so")
 (library,) = folder.glob("scratch/inductor/*/*.main.so")
-problems = [str(one) for one in npaccel._cache.default_cache().verify()]
+problems = [str(one) for one in npaccel._cache.store.default_cache().verify()]
 answer(equal=equal, same=entry.read_bytes() == library.read_bytes(), problems=problems)
 """
     found = children.run_prepared(script, NPACCEL_CACHE_DIR=str(own_cache))

@@ -39,7 +39,7 @@ with warnings.catch_warnings(record=True) as said:
         equal = bool(np.allclose(jitted(x), plain(x), rtol=1e-12, atol=0))
         report = jitted.report()
         found[name] = [equal, len(report.graphs), [graph.loaded for graph in report.graphs]]
-from npaccel._cache import default_cache
+from npaccel._cache.store import default_cache
 problems = [str(problem) for problem in default_cache().verify()]
 answer(found=found, said=[str(w.message) for w in said], problems=problems)
 """

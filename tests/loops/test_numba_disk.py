@@ -130,7 +130,7 @@ def test_damaged_code_is_replaced(in_child):
         assert count() == (0, [])
 
     # What is as it was written, but not what this Numba reads.
-    from npaccel._cache import default_cache
+    from npaccel._cache.store import default_cache
     [path] = payloads()
     group, key = path.parts[-3:-1]
     for files, metadata in (
@@ -209,7 +209,7 @@ def test_a_full_disk_and_a_small_limit(in_child):
 
 def test_processes_at_once(in_child):
     in_child("""
-    from npaccel._cache import default_cache
+    from npaccel._cache.store import default_cache
 
     names = ["scaled", "outputs", "growing"]
     waits = [begin(check_some, *names[i:], *names[:i]) for i in range(3)]

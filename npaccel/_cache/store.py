@@ -1,7 +1,7 @@
 """The store of compiled artifacts on disk.
 
-One folder per user, safe against other users (`_cache_security`), shared by all processes of the
-user; `_cache_tree` says what lies where. A *group* is one function; its entries are the function's
+One folder per user, safe against other users (`secure_files`), shared by all processes of the
+user; `layout` says what lies where. A *group* is one function; its entries are the function's
 variants, told apart by their metadata. An entry appears by one rename and disappears by one rename,
 so nobody ever sees half of one. What goes wrong with the disk means a warning and no cache, never
 an error.
@@ -12,22 +12,10 @@ from __future__ import annotations
 import errno
 import os
 
-from npaccel import _cache_security as secure
-from npaccel._cache_entry import Entry, encode_metadata, open_entry, write_index
-from npaccel._cache_tree import (
-    SCRATCH,
-    TRASH,
-    VERSION,
-    cache_key,
-    check_key,
-    check_name,
-    discard,
-    is_key,
-    iter_entries,
-    sweep,
-    usage,
-)
-from npaccel._cache_warnings import warn_failure, warn_once
+from npaccel._cache import secure_files as secure
+from npaccel._cache.entry import Entry, encode_metadata, open_entry, write_index
+from npaccel._cache.layout import (SCRATCH, TRASH, VERSION, cache_key, check_key, check_name, discard, is_key, iter_entries, sweep, usage)
+from npaccel._cache.cache_warnings import warn_failure, warn_once
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this
@@ -36,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TypeVar
 
-    from npaccel._cache_admin import CacheInfo, Problem
+    from npaccel._cache.admin import CacheInfo, Problem
 
     T = TypeVar("T")
 
@@ -193,21 +181,21 @@ class DiskCache:
 
     def info(self) -> CacheInfo:
         """Count what is stored."""
-        from npaccel import _cache_admin
+        from npaccel._cache import admin
 
-        return _cache_admin.info(self)
+        return admin.info(self)
 
     def clear(self, *, scratch: bool = False) -> int:
         """Remove all entries, and with `scratch` the compiler's own files; count the entries."""
-        from npaccel import _cache_admin
+        from npaccel._cache import admin
 
-        return self._attempt(lambda: _cache_admin.clear(self, scratch=scratch), always=True) or 0
+        return self._attempt(lambda: admin.clear(self, scratch=scratch), always=True) or 0
 
     def verify(self) -> list[Problem]:
         """Hash everything that is stored and remove what is damaged; list that."""
-        from npaccel import _cache_admin
+        from npaccel._cache import admin
 
-        return _cache_admin.verify(self)
+        return admin.verify(self)
 
     def _attempt(self, action: Callable[[], T], *, always: bool = False) -> T | None:
         """Run an action; None with one warning per cause if the folder or the disk fail."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import time
 
-from npaccel import _cache_security as secure
-from npaccel._cache_tree import INDEX, cache_key, check_name, discard
-from npaccel._cache_warnings import warn, warn_failure
+from npaccel._cache import secure_files as secure
+from npaccel._cache.layout import INDEX, cache_key, check_name, discard
+from npaccel._cache.cache_warnings import warn, warn_failure
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this

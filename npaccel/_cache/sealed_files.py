@@ -11,11 +11,11 @@ import contextlib
 import os
 import stat
 
-from npaccel import _cache_security as secure
-from npaccel._cache_tree import TRASH
+from npaccel._cache import secure_files as secure
+from npaccel._cache.layout import TRASH
 from npaccel.errors import CacheError
 
-TYPE_CHECKING = False  # npaccel._cache_admin imports this module
+TYPE_CHECKING = False  # npaccel._cache.admin imports this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -86,7 +86,7 @@ def sealed_file(target: str, scratch: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def temporary_folder(scratch: str) -> Iterator[str]:
-    """Make a folder for as long as a block runs; `_cache_tree.sweep` removes one left behind."""
+    """Make a folder for as long as a block runs; `layout.sweep` removes one left behind."""
     folder = os.path.join(scratch, TRASH, secure.unique_name())
     os.makedirs(folder, 0o700)
     try:

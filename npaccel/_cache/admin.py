@@ -6,18 +6,18 @@ import contextlib
 import os
 from typing import NamedTuple
 
-from npaccel import _cache_security as secure
-from npaccel._cache_entry import Entry
-from npaccel._cache_tree import SCRATCH, TRASH, discard, iter_entries, sweep, usage
-from npaccel._cache_warnings import describe
-from npaccel._sealed import SUFFIX, damaged
+from npaccel._cache import secure_files as secure
+from npaccel._cache.entry import Entry
+from npaccel._cache.layout import SCRATCH, TRASH, discard, iter_entries, sweep, usage
+from npaccel._cache.cache_warnings import describe
+from npaccel._cache.sealed_files import SUFFIX, damaged
 from npaccel.errors import CacheError
 
-TYPE_CHECKING = False  # npaccel._cache imports this module
+TYPE_CHECKING = False  # npaccel._cache.store imports this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npaccel._cache import DiskCache
+    from npaccel._cache.store import DiskCache
 
 __all__ = ["CacheInfo", "Problem", "clear", "info", "verify"]
 

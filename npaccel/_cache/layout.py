@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 
-from npaccel import _cache_security as secure
+from npaccel._cache import secure_files as secure
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this
