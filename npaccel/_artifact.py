@@ -30,7 +30,7 @@ from npaccel._cache.entry import bound
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._failures import UncompiledForMemoryError, before_a_call
 from npaccel._guards import Condition, Scope
-from npaccel._imports import load
+from npaccel._process.imports import load
 from npaccel._options import Options
 from npaccel._random_host import Draws, Line
 from npaccel._runner import InputPlan, Plan

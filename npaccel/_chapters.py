@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from npaccel._imports import uncut
+from npaccel._process.imports import uncut
 
 _loaded: set[str] = set()
 

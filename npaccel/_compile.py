@@ -16,7 +16,7 @@ from npaccel._torch_internals import load_compiler
 
 load_compiler()
 
-from npaccel import _signals
+from npaccel._process import signals
 from npaccel._cache.cache_warnings import remedy_of
 from npaccel._call import Call
 from npaccel._failures import (
@@ -29,7 +29,7 @@ from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._opaque import Kind
 from npaccel._pieces import in_pieces, trace_settings
-from npaccel._progress import notice
+from npaccel._process.progress import notice
 from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, opaque_objects
@@ -100,7 +100,7 @@ def compile_call(
 
 def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
     stages: dict[str, float] = {}
-    made = _signals.passing(_made, call, history, stages)
+    made = signals.passing(_made, call, history, stages)
     if isinstance(made, Uncompiled):
         return made
     capture, compiled, settings = made

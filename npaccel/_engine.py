@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _artifact, _binding, _failures, _fork, _signals, _wide
+from npaccel import _arguments, _artifact, _binding, _failures, _wide
+from npaccel._process import fork, signals
 from npaccel._artifact import Kept
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._described import describe
@@ -30,7 +31,7 @@ from npaccel._failures import (
     before_a_call,
 )
 from npaccel._guards import Condition, Scope, failed, readable
-from npaccel._imports import load, uncut
+from npaccel._process.imports import load, uncut
 from npaccel._options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
@@ -127,7 +128,7 @@ class Engine:
         self._made_interpreter: Engine | None = None
         self._known_group = ""
         self._lock = threading.RLock()
-        _fork.renew(self)
+        fork.renew(self)
 
     def renew_locks(self) -> None:
         """Free what another thread held when this process was forked."""
@@ -499,14 +500,14 @@ class Engine:
         try:
             texts = self._texts(key, coarse)
             with before_a_call():
-                entries = _signals.held(default_cache().load_group, self._group())
+                entries = signals.held(default_cache().load_group, self._group())
         except NotKeepableError:
             return MISS
         arguments = dict(zip(self.binding.names, values, strict=True))
         for text in texts:
             try:
                 found = _artifact.find(entries, text, self.scope, arguments)
-                while (kept := _signals.held(next, found, None)) is not None:
+                while (kept := signals.held(next, found, None)) is not None:
                     result = self._first_of_kept(kept, values, key, coarse, start)
                     if result is not MISS:
                         return result
@@ -607,7 +608,7 @@ class Engine:
             outcome = _compile.compile_call(self, values, history, device)
         except BaseException as error:
             is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
-            if is_no_failure or not isinstance(error, Exception) or _signals.from_handler(error):
+            if is_no_failure or not isinstance(error, Exception) or signals.from_handler(error):
                 # The next call tries again.
                 self._captures[coarse] = count
             raise
@@ -624,7 +625,7 @@ class Engine:
             self._remember(key, runner)
             if outcome.compiled.plan.is_generic:
                 self._generic.setdefault(coarse, []).append(outcome.compiled)
-            artifact, not_kept = _signals.held(
+            artifact, not_kept = signals.held(
                 self._store, outcome.compiled, outcome.details, key, coarse
             )
         else:
@@ -658,7 +659,7 @@ class Engine:
         except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
             raise
         except Exception as error:
-            if _signals.from_handler(error):
+            if signals.from_handler(error):
                 raise
             return f"{type(error).__name__}: {error}"
         return ""

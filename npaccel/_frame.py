@@ -15,15 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import (
-    _arguments,
-    _conditions_on_disk,
-    _device_copies,
-    _guards,
-    _recovery,
-    _results,
-    _signals,
-)
+from npaccel import (_arguments, _conditions_on_disk, _device_copies, _guards, _recovery, _results)
+from npaccel._process import signals
 from npaccel._call import Call
 from npaccel._conditions_on_disk import NotKeepableError
 from npaccel._failures import (
@@ -387,7 +380,7 @@ class Frame:
         try:
             return self.draw(run.values, tensors)
         except Exception as error:
-            if _signals.from_handler(error):
+            if signals.from_handler(error):
                 raise
             raise NumPysCallError from error
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from npaccel._host_operators import Array
-from npaccel._workers import in_threads
+from npaccel._process.thread_pool import in_threads
 
 #: With fewer elements waking the threads of compiled code takes longer than a kernel's work.
 MANY = 32768

@@ -20,7 +20,7 @@ import torch
 from npaccel import _arguments, _failures, _floating_errors, _results
 from npaccel._failures import CompiledCodeError, Patience
 from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._progress import notice
+from npaccel._process.progress import notice
 from npaccel._report import Graph
 from npaccel._report._details import Details
 from npaccel._runner import Runner, copy_back

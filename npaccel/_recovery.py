@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments, _signals
+from npaccel import _arguments
+from npaccel._process import signals
 from npaccel._failures import (
     CompiledCodeError,
     as_memory_error,
@@ -34,7 +35,7 @@ def after_error(engine: Engine, failure: CompiledCodeError, values: Sequence[Any
         The caller's own arguments.
     """
     error = failure.error
-    if _signals.from_handler(error):
+    if signals.from_handler(error):
         raise error
     memory = None if failure.undone else as_memory_error(error)
     if memory is not None:  # NumPy would write, or draw, a second time.

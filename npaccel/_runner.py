@@ -25,7 +25,7 @@ from npaccel._failures import FAILURES, CompiledCodeError
 from npaccel._guards import Condition, Scope, check_code
 from npaccel._random_host import Draw, Draws, Save, make_draw, restore
 from npaccel._results import Template, apart, as_memmap, has_overlap, outputs_of, template_code
-from npaccel._signals import from_handler
+from npaccel._process.signals import from_handler
 from npaccel._torch_internals.loader import Code
 
 #: What a runner returns when it isn't the one for a call.

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from npaccel._cache import secure_files as secure
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._cache.store import default_cache
 from npaccel._cache.layout import sweep
 from npaccel._cache.cache_warnings import warn_compiler
@@ -111,7 +111,7 @@ def _own_folder(parent: str) -> Path:
             secure.remove_tree(os.path.join(parent, name))
     path = os.path.join(os.path.abspath(parent), f"npaccel-{secure.unique_name()}")
     folder = secure.resolve_folder(path, create=True)
-    _fork.at_exit(secure.remove_tree, folder)
+    fork.at_exit(secure.remove_tree, folder)
     return Path(folder)
 
 

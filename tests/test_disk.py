@@ -14,7 +14,7 @@ import pytest
 
 import npaccel
 from npaccel._cache import secure_files, cache_warnings
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._cache.store import default_cache
 from npaccel.errors import CacheWarning, PerformanceWarning
 
@@ -302,7 +302,7 @@ def test_the_compilers_folder(monkeypatch, tmp_path):
     assert choose() == inside
     assert inside.stat().st_mode & 0o777 == 0o700  # Folders inside may be open to all.
     removed = []
-    monkeypatch.setattr(_fork, "at_exit", lambda action, *args: removed.append(args[0]))
+    monkeypatch.setattr(fork, "at_exit", lambda action, *args: removed.append(args[0]))
     torchs.chmod(0o777)
     own = choose()
     assert own not in (in_cache, inside)

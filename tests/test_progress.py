@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel import _progress
+from npaccel._process import progress
 
 
 class Terminal(io.StringIO):
@@ -30,8 +30,8 @@ def compile_one(stream):
 
 
 def test_a_line_with_the_time(terminal, monkeypatch):
-    monkeypatch.setattr(_progress, "DELAY", 0.05)
-    with redirect_stderr(terminal), _progress.notice("f(x: float64[3])"):
+    monkeypatch.setattr(progress, "DELAY", 0.05)
+    with redirect_stderr(terminal), progress.notice("f(x: float64[3])"):
         time.sleep(0.5)
     text = terminal.getvalue()
     assert "compiling f(x: float64[3])" in text
@@ -46,21 +46,21 @@ def test_nothing_for_what_is_quick(terminal):
 
 
 def test_compilations_are_shown(terminal, monkeypatch):
-    monkeypatch.setattr(_progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     compile_one(terminal)
     assert "<lambda>(x: float64[3])" in terminal.getvalue()
 
 
 @pytest.mark.parametrize("value", ["0", "off"])
 def test_the_environment_switches_it_off(terminal, monkeypatch, value):
-    monkeypatch.setattr(_progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     monkeypatch.setenv("NPACCEL_PROGRESS", value)
     compile_one(terminal)
     assert not terminal.getvalue()
 
 
 def test_not_without_a_terminal(monkeypatch):
-    monkeypatch.setattr(_progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     stream = io.StringIO()
     compile_one(stream)
     assert not stream.getvalue()
@@ -68,5 +68,5 @@ def test_not_without_a_terminal(monkeypatch):
 
 def test_a_bar_passes_everything_on(terminal):
     with redirect_stderr(terminal):
-        assert list(_progress.bar([1, 2, 3], "trying")) == [1, 2, 3]
+        assert list(progress.bar([1, 2, 3], "trying")) == [1, 2, 3]
     assert "trying" in terminal.getvalue()

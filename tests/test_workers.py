@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from npaccel import _workers
+from npaccel._process import thread_pool
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 asked = contextvars.ContextVar("asked", default=0)
@@ -22,7 +22,7 @@ def test_both_threads_take_parts(helps):
         return part * 10, asked.get(), threading.get_ident()
 
     asked.set(7)
-    found = _workers.in_threads(work, range(9), helps=helps)
+    found = thread_pool.in_threads(work, range(9), helps=helps)
     assert [(value, seen) for value, seen, _ in found] == [(part * 10, 7) for part in range(9)]
     assert len({thread for *_, thread in found}) == 2
 
@@ -38,11 +38,11 @@ def test_errors_are_raised_when_all_have_ended(helps):
         ended.append(part)
 
     with pytest.raises(KeyError, match="three"):
-        _workers.in_threads(work, range(6), helps=helps)
+        thread_pool.in_threads(work, range(6), helps=helps)
     assert sorted(begun) == sorted([*ended, 3])
 
 
-@pytest.mark.skipif(_workers._openmp() is None, reason="torch's threads aren't GNU OpenMP's")
+@pytest.mark.skipif(thread_pool._openmp() is None, reason="torch's threads aren't GNU OpenMP's")
 def test_threads_that_wait_for_compiled_code_take_parts():
     both = threading.Barrier(2, timeout=60)
 
@@ -50,17 +50,17 @@ def test_threads_that_wait_for_compiled_code_take_parts():
         both.wait()
         return threading.current_thread().name
 
-    found = _workers.in_threads(work, range(2), helps=True)
+    found = thread_pool.in_threads(work, range(2), helps=True)
     assert not any(name.startswith("npaccel") for name in found), found
 
 
 def test_one_thread_needs_no_other():
     torch.set_num_threads(1)
     own = threading.get_ident()
-    found = _workers.in_threads(lambda _: threading.get_ident(), range(3), helps=True)
+    found = thread_pool.in_threads(lambda _: threading.get_ident(), range(3), helps=True)
     assert found == [own] * 3
 
 
 def test_a_team_of_one_does_all(monkeypatch):
-    monkeypatch.setattr(_workers, "_openmp", lambda: lambda take, data, threads, flags: take(data))
-    assert _workers.in_threads(str, range(3), helps=True) == ["0", "1", "2"]
+    monkeypatch.setattr(thread_pool, "_openmp", lambda: lambda take, data, threads, flags: take(data))
+    assert thread_pool.in_threads(str, range(3), helps=True) == ["0", "1", "2"]

@@ -6,7 +6,7 @@ import types
 from typing import TYPE_CHECKING
 
 from npaccel._engine import Engine
-from npaccel._imports import load
+from npaccel._process.imports import load
 from npaccel._loops import _find
 from npaccel._options import Options
 from npaccel._report import Log

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _fork, _forms, _signals, _wide
+from npaccel import _arguments, _forms, _wide
+from npaccel._process import fork, signals
 from npaccel._binding import Binding
 from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
@@ -101,7 +102,7 @@ class Driver:
         self._forms = Forms(self)
         self._made_exact: Driver | None = None
         self._lock = threading.RLock()
-        _fork.renew(self)
+        fork.renew(self)
 
     def renew_locks(self) -> None:
         """Free what another thread held when this process was forked."""
@@ -143,7 +144,7 @@ class Driver:
             self.log.note_call(values)
         arguments = dict(zip(self.binding.names, values, strict=True))
         try:
-            program = _signals.held(Program, self, arguments)
+            program = signals.held(Program, self, arguments)
         except (CannotSplitError, NoSourceError) as error:
             line = getattr(error, "line", self.function.__code__.co_firstlineno)
             self.log.add_note(

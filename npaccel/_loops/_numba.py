@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from npaccel import _fork, _signals
-from npaccel._imports import load
+from npaccel._process import fork, signals
+from npaccel._process.imports import load
 from npaccel._loops import _captured, _numba_errors, _scalar_nest, _turn_parts
 from npaccel._loops._scalar_draws import drawing, is_generator
 from npaccel._loops._scalar_expressions import MISSING
@@ -37,7 +37,7 @@ _KEPT, _VERSIONS = 256, 4
 _PATIENCE = 2
 _compiled: dict[tuple[Any, ...], list[_Version]] = {}
 _lock = threading.Lock()
-_fork.hold(_lock)
+fork.hold(_lock)
 
 
 class NotInstalledError(Exception):
@@ -237,7 +237,7 @@ class CompiledNest:
                 lowered = _scalar_nest.lower(nest, values, self.namespace, self.narrow)
             every = _with_memory(lowered, values)
             assert every is not None  # Or it wouldn't be fit.
-            made = _signals.passing(_compile, lowered, every, nest, self.cache)
+            made = signals.passing(_compile, lowered, every, nest, self.cache)
             versions.append(_Version(lowered, made))
             _compiled[place] = versions
             while len(_compiled) > _KEPT:

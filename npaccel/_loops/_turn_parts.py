@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _workers
+from npaccel._process import thread_pool
 from npaccel._loops._scalar_nest import Lowered
 
 #: Work that takes as long, in seconds, is worth threads; so much longer for each byte copied.
@@ -207,7 +207,7 @@ class Runner:
             ran = self._run(inputs, _SOME, part, kept, time.thread_time)
             return dataclasses.replace(ran, in_thread=True)
 
-        return _workers.in_threads(work, parts, helps=True)
+        return thread_pool.in_threads(work, parts, helps=True)
 
     def _kept(self, values: Mapping[str, Any], turns: range, whole: Kept) -> Kept:
         """Copy what some turns may write, if there are no copies of the whole arrays."""

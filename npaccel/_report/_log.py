@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from npaccel import _arguments
-from npaccel._imports import load
+from npaccel._process.imports import load
 
 if TYPE_CHECKING:
     from npaccel._report._details import Details, Narrowed, Native, Timing

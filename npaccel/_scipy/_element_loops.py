@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from npaccel import _workers
+from npaccel._process import thread_pool
 from npaccel._scipy._listing import scipy_since
 from npaccel._scipy._table import Row
 
@@ -142,4 +142,4 @@ def _in_threads(work: Callable[[slice], Any], slices: list[slice]) -> list[Any]:
         with np.errstate(call=told, **how), special.errstate(**by_special):
             return work(rows)
 
-    return _workers.in_threads(with_errors, slices)
+    return thread_pool.in_threads(with_errors, slices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._report._text import table
 
 
@@ -45,7 +45,7 @@ class Report(tuple[Calls, ...]):
 _counts: dict[tuple[str, str, str], tuple[int, int]] = {}
 _told: set[tuple[str, str]] = set()
 _lock = threading.Lock()
-_fork.hold(_lock)
+fork.hold(_lock)
 
 
 def note(name: str, route: str, reason: str = "", nbytes: int = 0) -> None:

@@ -19,7 +19,7 @@ from contextvars import ContextVar, Token
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._loops._find import LIBRARIES
 from npaccel._scipy import _listing
 from npaccel._scipy._class_stand_in import ClassStandIn
@@ -27,7 +27,7 @@ from npaccel._scipy._while_used import WhileUsed
 
 _depth: ContextVar[int] = ContextVar("npaccel_array_api", default=0)
 _lock = threading.RLock()
-_fork.hold(_lock)
+fork.hold(_lock)
 #: Namespaces and names in which something is replaced, and what was there.
 _places: list[tuple[dict[str, Any], str, Any]] = []
 #: By the identity of what SciPy has what stands for it, for good: compiled code asks for it.

@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from npaccel import _fork
+from npaccel._process import fork
 
 _NAME = "SCIPY_ARRAY_API"
 _MODULES = ("scipy._lib._array_api_override", "scipy._lib._array_api")
 
 _on: ContextVar[bool] = ContextVar("npaccel_scipy_array_api", default=False)
 _lock = threading.Lock()
-_fork.hold(_lock)
+fork.hold(_lock)
 
 
 class _Switch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from npaccel import _fork
+from npaccel._process import fork
 
 
 class WhileUsed:
@@ -19,7 +19,7 @@ class WhileUsed:
     def __init__(self, put: Callable[[], None], take_away: Callable[[], None]) -> None:
         self._put, self._take_away = put, take_away
         self._lock = threading.RLock()
-        _fork.hold(self._lock)
+        fork.hold(self._lock)
         self._users = 0
 
     def enter(self) -> None:

@@ -212,7 +212,7 @@ def doctor(
     Exit codes: 0; 1 if the script itself fails; 2 for wrong usage; 3 if a compiled function
     differs from NumPy; 4 if --expect isn't met.
     """
-    from npaccel._progress import bar
+    from npaccel._process.progress import bar
     from npaccel._scripts._doctor import diagnose
 
     options = _given(device=device, default_float=default_float)

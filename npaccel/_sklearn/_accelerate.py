@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._sklearn import _state, _table
 from npaccel._sklearn._device import Accelerated
 
 _classes: dict[type, type] = {}
 _lock = threading.RLock()
-_fork.hold(_lock)
+fork.hold(_lock)
 
 
 def class_of(original: type) -> type:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._scipy import _switch
 from npaccel._sklearn import _crossings
 
@@ -127,7 +127,7 @@ def outside() -> Iterator[None]:
 # -- scikit-learn's array API -------------------------------------------------------------------
 
 _lock = threading.Lock()
-_fork.hold(_lock)
+fork.hold(_lock)
 
 
 def _install() -> None:

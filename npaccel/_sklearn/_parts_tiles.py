@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from npaccel import _workers
+from npaccel._process import thread_pool
 from npaccel._sklearn._kernels import kernel
 
 P = TypeVar("P")
@@ -101,5 +101,5 @@ def squared_distances(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
 def in_threads(work: Callable[[P], T], parts: Iterable[P], device: torch.device) -> list[T]:
     """Return what a function gives for each part; on a CPU with a thread for each core."""
     if device.type == "cpu":
-        return _workers.in_threads(work, parts)
+        return thread_pool.in_threads(work, parts)
     return [work(part) for part in parts]

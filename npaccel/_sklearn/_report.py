@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._report._text import table
 from npaccel._sklearn._crossings import Count
 
@@ -108,7 +108,7 @@ class Log:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._steps: dict[tuple[str, str, str, str, str], tuple[int, Count, float]] = {}
-        _fork.renew(self)
+        fork.renew(self)
 
     def renew_locks(self) -> None:
         """Free what another thread held when this process was forked."""

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.compiler._cache import CacheArtifactFactory
 
-from npaccel._imports import load, loaded, uncut
+from npaccel._process.imports import load, loaded, uncut
 from npaccel.errors import UnsupportedTorchError
 
 #: First supported release of torch, and the first one that isn't.

@@ -38,7 +38,7 @@ from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutatio
 from torch._guards import CompileContext, Source, TracingContext, compile_context
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._arguments import Sizes, is_lazy, resolved
 from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
@@ -288,7 +288,7 @@ class _OneState(dict[Any, Any]):
 
 #: Dynamo captures one function at a time in a process.
 lock = convert_frame.compile_lock
-_fork.hold(lock, around_others=True)
+fork.hold(lock, around_others=True)
 keep_device_guard()
 
 

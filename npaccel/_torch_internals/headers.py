@@ -29,7 +29,7 @@ from torch._inductor import cpp_builder, exc
 from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._cache.layout import TRASH
 from npaccel._cache.room import HEADER, fault
 from npaccel._cache.sealed_files import is_whole, sealed_file, temporary_folder
@@ -49,7 +49,7 @@ _USUAL: dict[str, Any] = {
 }
 #: Held while a header is made: a child that is forked then would wait for it for ever.
 lock = threading.RLock()
-_fork.hold(lock)
+fork.hold(lock)
 
 
 # -- Flags ----------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def _stop() -> None:
             request.thread.join(timeout=1)
 
 
-_fork.at_exit(_stop)
+fork.at_exit(_stop)
 
 
 def _run(builder: cpp_builder.CppBuilder, *flags: str) -> None:

@@ -27,7 +27,7 @@ from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 
-from npaccel import _fork
+from npaccel._process import fork
 from npaccel._failures import ASSERTION
 from npaccel._report._details import LineCode
 from npaccel._torch_internals import complex_pairs, headers
@@ -93,7 +93,7 @@ order_by_all_sizes()
 # async_compile.py resets its pool of processes alone.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=AsyncCompile.pool.cache_clear)
-_fork.go_first()  # codecache.py imports filelock.
+fork.go_first()  # codecache.py imports filelock.
 
 _VIEWS = (OutputType.alias_of_input, OutputType.is_input)
 

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _fork
+from npaccel._process import fork
 
 #: The function of a library that makes its kernels. It takes what is to own them, and the address
 #: of what finds the memory of a tensor.
 MAKER = "npaccel_kernels"
 _Maker = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
 _lock = threading.Lock()
-_fork.hold(_lock)
+fork.hold(_lock)
 
 
 class _Library:

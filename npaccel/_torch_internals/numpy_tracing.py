@@ -18,7 +18,8 @@ import torch
 from torch._dynamo import trace_rules
 from torch._dynamo.variables.misc import NumpyVariable
 
-from npaccel import _fork, _numpy
+from npaccel._process import fork
+from npaccel import _numpy
 from npaccel._numpy import _table
 from npaccel._torch_internals import (
     class_attributes,
@@ -62,7 +63,7 @@ from npaccel._torch_internals.size_equations import patch_equations
 
 _RANDOM = "numpy.random."
 _install_lock = threading.Lock()
-_fork.hold(_install_lock)
+fork.hold(_install_lock)
 _installed = False
 
 

@@ -30,8 +30,8 @@ from torch._dynamo.resume_execution import (
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
 
-from npaccel import _fork, _signals
-from npaccel._imports import uncut
+from npaccel._process import fork, signals
+from npaccel._process.imports import uncut
 from npaccel._numpy._context import settings
 from npaccel._random_host import Draws
 from npaccel._report._details import Narrowed
@@ -62,7 +62,7 @@ LIMIT = 64
 
 
 _patch_lock = threading.Lock()
-_fork.hold(_patch_lock)
+fork.hold(_patch_lock)
 
 
 def compiled_in_pieces(
@@ -139,7 +139,7 @@ def _let_interrupts_through() -> None:
     def call(self: Any, *args: Any) -> Any:
         if not active.pieces:
             return original(self, *args)
-        return _signals.passing(original, self, *args)
+        return signals.passing(original, self, *args)
 
     call._npaccel = True  # type: ignore[attr-defined]
     CatchErrorsWrapper.__call__ = call  # type: ignore[method-assign]

@@ -10,7 +10,7 @@ import interrupting
 import pytest
 from sweep import tries
 
-from npaccel import _signals
+from npaccel._process import signals
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
@@ -127,7 +127,7 @@ def test_what_a_handler_raises_passes_except_clauses(handlers):
             reached.append("swallowed")
 
     with pytest.raises(LateError):
-        _signals.passing(work)
+        signals.passing(work)
     assert not reached
     assert signal.getsignal(signal.SIGUSR1) is _raising
 
@@ -142,7 +142,7 @@ def test_what_catches_everything_delays_it_only(handlers):
             return "caught"
 
     with pytest.raises(LateError):
-        _signals.passing(work)
+        signals.passing(work)
 
 
 def test_it_is_raised_again_where_something_has_caught_it(handlers):
@@ -158,7 +158,7 @@ def test_it_is_raised_again_where_something_has_caught_it(handlers):
         turns.append("never")
 
     with pytest.raises(LateError):
-        _signals.passing(work)
+        signals.passing(work)
     assert turns == ["caught"]
 
 
@@ -180,7 +180,7 @@ def test_begins_and_ends_of_blocks_are_whole(handlers):
             events.append("never")
 
     with pytest.raises(LateError):
-        _signals.passing(work)
+        signals.passing(work)
     assert events == ["begun", "ended"]
 
 
@@ -193,7 +193,7 @@ def test_handlers_wait_for_what_is_held(handlers):
         events.append("worked")
         return 5
 
-    assert _signals.held(work) == 5
+    assert signals.held(work) == 5
     assert events == ["worked", "called"]
 
 
@@ -207,12 +207,12 @@ def test_held_work_in_passing_work(handlers):
 
     def work():
         try:
-            _signals.held(inner)
+            signals.held(inner)
         except Exception:  # noqa: BLE001
             events.append("swallowed")
 
     with pytest.raises(LateError):
-        _signals.passing(work)
+        signals.passing(work)
     assert events == ["whole"]
 
 
@@ -221,16 +221,16 @@ def test_a_handler_that_sets_another_one(handlers):
         pass
 
     signal.signal(signal.SIGUSR1, lambda number, frame: signal.signal(number, other))
-    _signals.passing(signal.raise_signal, signal.SIGUSR1)
+    signals.passing(signal.raise_signal, signal.SIGUSR1)
     assert signal.getsignal(signal.SIGUSR1) is other
 
 
 def test_other_exceptions_leave_as_they_are(handlers):
     signal.signal(signal.SIGUSR1, _raising)
     with pytest.raises(ZeroDivisionError):
-        _signals.passing(lambda: 1 / 0)
+        signals.passing(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        _signals.held(lambda: 1 / 0)
+        signals.held(lambda: 1 / 0)
     assert signal.getsignal(signal.SIGUSR1) is _raising
 
 
@@ -246,7 +246,7 @@ def test_errors_of_handlers_are_known(handlers):
         signal.signal(signal.SIGUSR1, handler)
         with pytest.raises(LateError) as found:
             signal.raise_signal(signal.SIGUSR1)
-        assert _signals.from_handler(found.value)
+        assert signals.from_handler(found.value)
     with pytest.raises(ZeroDivisionError) as error:
         1 / 0  # noqa: B018
-    assert not _signals.from_handler(error.value)
+    assert not signals.from_handler(error.value)

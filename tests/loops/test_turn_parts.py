@@ -12,7 +12,7 @@ from test_independent import SPARSE, A, B, elements
 from test_slices import standardised
 
 import npaccel
-from npaccel import _workers
+from npaccel._process import thread_pool
 from npaccel._loops import _turn_parts
 
 pytest.importorskip("numba")
@@ -258,13 +258,13 @@ def test_the_calling_thread_takes_parts(wrong):
         done.append(part)
         return part * 2
 
-    found = _workers.in_threads(lambda part: work(part, -1), range(8), helps=True)
+    found = thread_pool.in_threads(lambda part: work(part, -1), range(8), helps=True)
     assert found == [part * 2 for part in range(8)]
     assert threading.get_ident() in threads
     assert len(threads) > 1
     done.clear()
     with pytest.raises(ValueError, match=str(wrong)):
-        _workers.in_threads(lambda part: work(part, wrong), range(8), helps=True)
+        thread_pool.in_threads(lambda part: work(part, wrong), range(8), helps=True)
     before = list(done)
     time.sleep(0.05)
     assert done == before

@@ -9,7 +9,7 @@ import scipy.stats
 import torch
 
 import npaccel.scipy
-from npaccel import _workers
+from npaccel._process import thread_pool
 from npaccel._scipy import _element_loops, _table
 
 
@@ -22,8 +22,8 @@ def parts(monkeypatch, two_threads):
         seen.append(len(slices))
         return original(work, slices)
 
-    original = _workers.in_threads
-    monkeypatch.setattr(_workers, "in_threads", counted)
+    original = thread_pool.in_threads
+    monkeypatch.setattr(thread_pool, "in_threads", counted)
     return seen
 
 
@@ -164,7 +164,7 @@ def test_a_failure_ends_after_all_parts(parts):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        _workers.in_threads(work, range(8))
+        thread_pool.in_threads(work, range(8))
     assert sorted(ended) == list(range(8))
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from npaccel import _fork, _signals
+from npaccel._process import fork, signals
 
 T = TypeVar("T")
 
@@ -37,18 +37,18 @@ def loaded(name: str) -> Any:
 
 def uncut(work: Callable[[], T]) -> T:
     """Call something that is short; forks and handlers of signals wait for it."""
-    return _signals.held(_alone, work)
+    return signals.held(_alone, work)
 
 
 def _alone(work: Callable[[], T]) -> T:
-    with _fork.importing:
+    with fork.importing:
         return work()
 
 
 def _imported(name: str) -> Any:
     before = set(sys.modules)
     try:
-        with _fork.registrations_noted():
+        with fork.registrations_noted():
             module = importlib.import_module(name)
     except BaseException:
         _forget(sys.modules.keys() - before - _whole)
