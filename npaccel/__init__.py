@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from npaccel import _memory, errors
+from npaccel._runtime.torch import malloc
+from npaccel import errors
 from npaccel._forms import cond, fori_loop, scan, while_loop
 from npaccel._jit import Jitted, jit
-from npaccel._options import config, disabled, options
+from npaccel._runtime.options import config, disabled, options
 from npaccel._report import Report
 from npaccel._torch_internals import check_supported
 from npaccel._version import __version__
@@ -81,4 +82,4 @@ def __dir__() -> list[str]:
 
 
 check_supported()
-_memory.prepare()
+malloc.prepare()

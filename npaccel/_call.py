@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _device_copies
-from npaccel._failures import FAILURES, CompiledCodeError, is_out_of_memory
-from npaccel._runner import narrowed
+from npaccel._runtime import arguments, device_transfer
+from npaccel._runtime.error_translation import FAILURES, CompiledCodeError, is_out_of_memory
+from npaccel._runtime.runner import narrowed
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.dtype_views import without_other_base
+from npaccel._runtime.torch.dtype_views import without_other_base
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -27,7 +27,7 @@ class Call:
         self.engine = engine
         self.values = values
         self.device = device
-        self.tensors = _arguments.device_of(values) is not None
+        self.tensors = arguments.device_of(values) is not None
         self.hows: dict[str, str] = {}
         self.known: dict[str, Any] = {}
         self.scalars: list[torch.Tensor] = []
@@ -35,13 +35,13 @@ class Call:
         names = engine.binding.names
         self.arguments = dict(zip(names, values, strict=True))
         for name, value in self.arguments.items():
-            for expression, part in _arguments.parts(value, f"a_{name}"):
+            for expression, part in arguments.parts(value, f"a_{name}"):
                 self.known[expression] = part
-                if _arguments.is_array(part):
-                    self.hows[expression] = _arguments.how_converted(part)
+                if arguments.is_array(part):
+                    self.hows[expression] = arguments.how_converted(part)
         self._alone: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.converted = {
-            name: _arguments.map_arrays(value, self._converted)
+            name: arguments.map_arrays(value, self._converted)
             for name, value in self.arguments.items()
         }
 
@@ -51,7 +51,7 @@ class Call:
         tensor = self._alone.setdefault(id(given), (given, without_other_base(given)))[1]
         if isinstance(value, np.generic):
             self.scalars.append(tensor)
-        elif isinstance(value, np.ndarray) and not _arguments.has_strides_of(tensor, value):
+        elif isinstance(value, np.ndarray) and not arguments.has_strides_of(tensor, value):
             self.relaid.append(tensor)
         return tensor
 
@@ -84,16 +84,16 @@ class Call:
             raise
 
     def _as_tensor(self, value: Any) -> torch.Tensor:
-        result = _arguments.to_tensor(value)
+        result = arguments.to_tensor(value)
         if self.narrows(value):
             self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
             result = narrowed(result)
         if isinstance(value, torch.Tensor):
             return result if value.ndim == 0 else result.to(self.device)
-        if _device_copies.is_host(self.device):
+        if device_transfer.is_host(self.device):
             return result
         self.engine.log.add_note(f"arrays are copied from the host to {self.device} at every call")
-        return _device_copies.moved(result, self.device)
+        return device_transfer.moved(result, self.device)
 
     def capture(self, history: Any, dynamic: bool | None) -> Capture:
         """Capture the function for this call."""
@@ -129,5 +129,5 @@ class Call:
             return False
         if isinstance(part, types.FunctionType):
             return kind in ("TYPE_MATCH", "CLOSURE_MATCH")
-        by_type = _arguments.token(part)[:1] == ("object",)
+        by_type = arguments.token(part)[:1] == ("object",)
         return kind == "TYPE_MATCH" or not by_type

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from npaccel._arguments import is_array, is_container
+from npaccel._runtime.arguments import is_array, is_container
 
 _NUMBERS: dict[type, str] = {bool: "b", int: "iu", float: "f", complex: "c"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._guards import Condition, Scope, readable
+from npaccel._runtime.guards import Condition, Scope, readable
 
 _MAX_CHARS = 60
 

@@ -19,15 +19,10 @@ load_compiler()
 from npaccel._process import signals
 from npaccel._cache.cache_warnings import remedy_of
 from npaccel._call import Call
-from npaccel._failures import (
-    UncompiledForMemoryError,
-    assumption_and_advice,
-    before_a_call,
-    is_assumption,
-)
+from npaccel._runtime.error_translation import (UncompiledForMemoryError, assumption_and_advice, before_a_call, is_assumption)
 from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._opaque import Kind
+from npaccel._runtime.opaque import Kind
 from npaccel._pieces import in_pieces, trace_settings
 from npaccel._process.progress import notice
 from npaccel._scratch import scratch_folder
@@ -50,7 +45,7 @@ from npaccel.errors import (
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
-    from npaccel._runner import Runner
+    from npaccel._runtime.runner import Runner
 
 #: Functions that Python runs bit by bit, whenever their caller asks for more.
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -19,25 +19,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _artifact, _binding, _failures, _wide
+from npaccel._runtime import (arguments as runtime_arguments, artifacts, binding, error_translation)
+from npaccel import _wide
 from npaccel._process import fork, signals
-from npaccel._artifact import Kept
-from npaccel._conditions_on_disk import NotKeepableError
+from npaccel._runtime.artifacts import Kept
+from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._described import describe
-from npaccel._failures import (
-    CompiledCodeError,
-    Patience,
-    UncompiledForMemoryError,
-    before_a_call,
-)
-from npaccel._guards import Condition, Scope, failed, readable
+from npaccel._runtime.error_translation import (CompiledCodeError, Patience, UncompiledForMemoryError, before_a_call)
+from npaccel._runtime.guards import Condition, Scope, failed, readable
 from npaccel._process.imports import load, uncut
-from npaccel._options import Options
+from npaccel._runtime.options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
-from npaccel._runner import FAILED, MISS, OVERLAP, Runner, for_key, make_runner
+from npaccel._runtime.runner import FAILED, MISS, OVERLAP, Runner, for_key, make_runner
 from npaccel._torch_internals import quietly_imported
-from npaccel._torch_internals.loader import NotPortableError
+from npaccel._runtime.torch.loader import NotPortableError
 from npaccel.errors import (
     DeviceNotFoundError,
     NotCompiledError,
@@ -110,7 +106,7 @@ class Engine:
         self.last: Runner | None = None
         #: How often a call had to be captured, compiled or looked up on disk.
         self.compilations = 0
-        self.binding = _binding.Binding(function)
+        self.binding = binding.Binding(function)
         self.scope = Scope(function, self.binding.names)
         self.arity = self.binding.arity
         self.runners: dict[Key, list[Runner]] = {}
@@ -124,7 +120,7 @@ class Engine:
         self._conditions: dict[Key, Sequence[Condition]] = {}
         self._last_keys: dict[Key, Key] = {}
         #: What artifacts from disk were first called with, until something else is compiled.
-        self._loaded: dict[Key, dict[str, _arguments.Sizes]] = {}
+        self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
         self._made_interpreter: Engine | None = None
         self._known_group = ""
         self._lock = threading.RLock()
@@ -150,14 +146,14 @@ class Engine:
         values: Sequence[Any] = args
         if kwargs or len(args) != self.arity:
             values = self.binding.bind(args, kwargs)
-        key = self._key(values) if self._has_own_key else _arguments.signature_key(values)
+        key = self._key(values) if self._has_own_key else runtime_arguments.signature_key(values)
         for runner in self.runners.get(key, ()):
             try:  # As `_run` does, without a frame of its own: most calls end here.
                 result = runner(values)
             except CompiledCodeError as failure:
                 result = self._after_error(failure, values)
             except RuntimeError as error:
-                _failures.raise_without_memory(error)
+                error_translation.raise_without_memory(error)
                 raise
             if result is not MISS:
                 self.last = runner
@@ -171,13 +167,13 @@ class Engine:
         parts: list[Any] = []
         for i, value in enumerate(values):
             if type(value) is np.ndarray and i not in self.static:
-                parts.append(_arguments.array_token(value))
+                parts.append(runtime_arguments.array_token(value))
                 continue
             if i in self.varying and type(value) in (int, float):
                 parts.append(type(value))
                 continue
             if i not in self.static:
-                parts.append(_arguments.token(value))
+                parts.append(runtime_arguments.token(value))
                 continue
             try:
                 hash(value)
@@ -196,7 +192,7 @@ class Engine:
         except CompiledCodeError as failure:
             return self._after_error(failure, values)
         except RuntimeError as error:
-            _failures.raise_without_memory(error)
+            error_translation.raise_without_memory(error)
             raise
         return self._in_numpy(result, values) if result is OVERLAP or result is FAILED else result
 
@@ -220,13 +216,13 @@ class Engine:
         """Whether invented floats are 32 bit in calls like this one, which was made before."""
         if self.options.default_float == "float64" or self.has_wide(values):
             return False
-        coarse = _arguments.coarse_key(values, self.static, self.varying)
+        coarse = runtime_arguments.coarse_key(values, self.static, self.varying)
         return not self._widths.get(coarse, self.captures_wide)
 
     def note_width(self, values: Sequence[Any], captures_wide: bool) -> None:
         """Note whether a call met 64-bit floats besides its arguments."""
         self.captures_wide = captures_wide
-        coarse = _arguments.coarse_key(values, self.static, self.varying)
+        coarse = runtime_arguments.coarse_key(values, self.static, self.varying)
         self._widths[coarse] = captures_wide
 
     # -- Without compiled code ------------------------------------------------
@@ -235,19 +231,19 @@ class Engine:
         """Run the function itself, in NumPy; tensors go through the host."""
         if not self._has_tensors(values):
             return self.binding.call(values)
-        load("npaccel._host")
-        from npaccel import _host
+        load("npaccel._runtime.host_fallback")
+        from npaccel._runtime import host_fallback
 
-        return _host.through_host(self.binding.call, values, self.log)
+        return host_fallback.through_host(self.binding.call, values, self.log)
 
     def _has_tensors(self, values: Sequence[Any]) -> bool:
-        return _arguments.device_of(values) is not None
+        return runtime_arguments.device_of(values) is not None
 
     def _overlapping(self, values: Sequence[Any]) -> Any:
         repeats = any(
-            isinstance(part, np.ndarray) and _arguments.distinct(part) is not part
+            isinstance(part, np.ndarray) and runtime_arguments.distinct(part) is not part
             for value in values
-            for _, part in _arguments.parts(value, "")
+            for _, part in runtime_arguments.parts(value, "")
         )
         what = "have elements that share memory" if repeats else "share memory with other arguments"
         cause = f"arrays that the function writes to {what}, so this call runs in NumPy"
@@ -302,7 +298,7 @@ class Engine:
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
         if not self.label:
             self.log.note_call(values)
-        usual = _arguments.usual_key(values, key)
+        usual = runtime_arguments.usual_key(values, key)
         if usual is not key:
             result = self._known(values, usual)
             if result is not MISS:
@@ -318,7 +314,7 @@ class Engine:
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, whatever ``verify`` says."""
-        key = _arguments.usual_key(values, self._key(values))
+        key = runtime_arguments.usual_key(values, self._key(values))
         result = self._known(values, key)
         return self._find_or_compile(values, key) if result is MISS else result
 
@@ -363,7 +359,7 @@ class Engine:
             result = self._known(values, key)  # Another thread may have been faster.
             if result is not MISS:
                 return result
-            coarse = _arguments.coarse_key(values, self.static, self.varying)
+            coarse = runtime_arguments.coarse_key(values, self.static, self.varying)
             result = self._generic_runner(values, key, coarse)
             if result is not MISS:
                 return result
@@ -396,7 +392,7 @@ class Engine:
             why = "it isn't compiled, because memory has run out; give the process more"
             raise MemoryError(f"{self.function.__qualname__}: {why}") from error
         result = self.plain(values)  # NumPy's own error, if it is one, comes first.
-        self.fall_back(*_failures.NO_MEMORY_TO_COMPILE)
+        self.fall_back(*error_translation.NO_MEMORY_TO_COMPILE)
         return result
 
     def _device(self, values: Sequence[Any]) -> torch.device:
@@ -406,7 +402,7 @@ class Engine:
         ------
         MixedDevicesError, DeviceNotFoundError
         """
-        of_tensors = _arguments.device_of(values)
+        of_tensors = runtime_arguments.device_of(values)
         if of_tensors is not None:
             return of_tensors
         return device_named(self.options.device)
@@ -476,16 +472,16 @@ class Engine:
 
     def _group(self) -> str:
         if not self._known_group:
-            self._known_group = _artifact.group_key(self.scope, self.options)
+            self._known_group = artifacts.group_key(self.scope, self.options)
         return self._known_group
 
     def _texts(self, key: Key, coarse: Key) -> list[str]:
         grad = torch.is_grad_enabled()
         if self.options.dynamic is True:
-            return [_artifact.key_text(("generic", coarse, grad))]
+            return [artifacts.key_text(("generic", coarse, grad))]
         return [
-            _artifact.key_text(("fixed", key, grad)),
-            _artifact.key_text(("generic", coarse, grad)),
+            artifacts.key_text(("fixed", key, grad)),
+            artifacts.key_text(("generic", coarse, grad)),
         ]
 
     def _keeps(self) -> bool:
@@ -506,7 +502,7 @@ class Engine:
         arguments = dict(zip(self.binding.names, values, strict=True))
         for text in texts:
             try:
-                found = _artifact.find(entries, text, self.scope, arguments)
+                found = artifacts.find(entries, text, self.scope, arguments)
                 while (kept := signals.held(next, found, None)) is not None:
                     result = self._first_of_kept(kept, values, key, coarse, start)
                     if result is not MISS:
@@ -528,7 +524,7 @@ class Engine:
         if not self.has_wide(values):
             self.note_width(values, kept.plan.has_wide_data)
         self._last_keys[coarse] = key
-        self._loaded.setdefault(coarse, _arguments.sizes(self.binding.names, values))
+        self._loaded.setdefault(coarse, runtime_arguments.sizes(self.binding.names, values))
         if kept.plan.is_generic:
             self._generic.setdefault(coarse, []).append(kept)
         self.log.add_graph(
@@ -564,8 +560,8 @@ class Engine:
         try:
             texts = self._texts(key, coarse)
             generic = compiled.plan.is_generic
-            kept = _artifact.encode_details(details, self.function.__code__)
-            entry = _artifact.store(
+            kept = artifacts.encode_details(details, self.function.__code__)
+            entry = artifacts.store(
                 default_cache(), self._group(), texts[-1] if generic else texts[0], compiled, kept
             )
         except (NotKeepableError, NotPortableError) as error:

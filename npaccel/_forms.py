@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from npaccel._arguments import is_array
+from npaccel._runtime.arguments import is_array
 from npaccel._carry import Carry, Node, described, leaves, mapped, spec_of
 
 T = TypeVar("T")

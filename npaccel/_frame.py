@@ -15,34 +15,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import (_arguments, _conditions_on_disk, _device_copies, _guards, _recovery, _results)
+from npaccel._runtime import (arguments as runtime_arguments, guard_serialization, device_transfer, guards, outputs as runtime_outputs)
+from npaccel import _recovery
 from npaccel._process import signals
 from npaccel._call import Call
-from npaccel._conditions_on_disk import NotKeepableError
-from npaccel._failures import (
-    FAILURES,
-    CompiledCodeError,
-    UncompiledForMemoryError,
-    is_out_of_memory,
-)
-from npaccel._guards import Condition, UnknownGuardError, array_like
+from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.error_translation import (FAILURES, CompiledCodeError, UncompiledForMemoryError, is_out_of_memory)
+from npaccel._runtime.guards import Condition, UnknownGuardError, array_like
 from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._random_host import restore
+from npaccel._runtime.host_rng import restore
 from npaccel._report._details import Details
-from npaccel._runner import (
-    FAILED,
-    MISS,
-    InputPlan,
-    Plan,
-    Runner,
-    copy_back,
-    draw_functions,
-    is_apart,
-    make_check,
-)
+from npaccel._runtime.runner import (FAILED, MISS, InputPlan, Plan, Runner, copy_back, draw_functions, is_apart, make_check)
 from npaccel._torch_internals.capture import Capture
 from npaccel._torch_internals.inductor import CompiledGraph
-from npaccel._torch_internals.loader import Code
+from npaccel._runtime.torch.loader import Code
 from npaccel._torch_internals.reads import MovedError
 
 
@@ -59,7 +45,7 @@ class Compiled:
         The generated code.
     kernels : list of Path
     files : list
-        Files of inlined code, see `_conditions_on_disk.uncovered_files`.
+        Files of inlined code, see `guard_serialization.uncovered_files`.
     not_kept : str
         Why it can't be kept on disk; empty where it can.
     """
@@ -244,11 +230,11 @@ class Frame:
     def _details(self, result: Any) -> Details:
         """What the report says of the graph's lines and of what a call copies."""
         lines = self.compiled.lines if self.compiled else ()
-        if _device_copies.is_host(self.call.device):
+        if device_transfer.is_host(self.call.device):
             return Details(lines, self.capture.narrowed)
         given = [self.call.known.get(plan.expression) for plan in self.inputs]
         written = [given[i] for i in self._written()] if self.compiled else []
-        made = [part for _, part in _arguments.parts(result, "")]
+        made = [part for _, part in runtime_arguments.parts(result, "")]
         return Details(
             lines,
             self.capture.narrowed,
@@ -276,16 +262,16 @@ class Frame:
         except MovedError:
             return MISS
 
-    def _new_run(self) -> _results.Run:
+    def _new_run(self) -> runtime_outputs.Run:
         capture = self.capture
-        return _results.Run(capture.scalar_outputs, capture.read_only_outputs, self.call.tensors)
+        return runtime_outputs.Run(capture.scalar_outputs, capture.read_only_outputs, self.call.tensors)
 
-    def run_frame(self, values: Sequence[Any], run: _results.Run) -> Any:
+    def run_frame(self, values: Sequence[Any], run: runtime_outputs.Run) -> Any:
         """Run Dynamo's frame on the caller's own objects."""
         binding = self.engine.binding
         run.values = values
         if not self.capture.has_sizes:
-            return _results.running(run, binding.call, (values, self.function))
+            return runtime_outputs.running(run, binding.call, (values, self.function))
         # Sizes are read off tensors, so that the frame needs those.
         originals: dict[int, Any] = dict(run.wrapped)
 
@@ -294,14 +280,14 @@ class Frame:
             originals[id(tensor)] = value
             return tensor
 
-        converted = [_arguments.map_arrays(value, convert) for value in values]
+        converted = [runtime_arguments.map_arrays(value, convert) for value in values]
         run.wrapped = originals
-        result = _results.running(run, binding.call, (converted, self.function))
-        return _arguments.map_arrays(result, lambda a: originals.get(id(a), a))
+        result = runtime_outputs.running(run, binding.call, (converted, self.function))
+        return runtime_arguments.map_arrays(result, lambda a: originals.get(id(a), a))
 
     def _graph(self, *inputs: Any) -> Any:
         """Compute the graph; called by the frame."""
-        compiled, run = self.compiled, _results.current()  # Other threads have runs of their own.
+        compiled, run = self.compiled, runtime_outputs.current()  # Other threads have runs of their own.
         assert compiled is not None
         assert run is not None
         if run.replays:
@@ -318,7 +304,7 @@ class Frame:
             layout = self.layouts.get(plan.expression)
             if layout is not None and not array_like(original, layout):
                 raise MovedError  # The code would read past its end.
-        if self._written() and _results.has_overlap(originals, self._written()):
+        if self._written() and runtime_outputs.has_overlap(originals, self._written()):
             raise OverlapError
         if any(_is_read_only(inputs[i]) for i in self._written()):
             raise ReadOnlyError
@@ -333,8 +319,8 @@ class Frame:
                 undone = not (compiled.leaves and self._written())
                 raise CompiledCodeError(error, undone) from error
             raise
-        self.shared = _results.falsely_shared(outputs, self.capture.output_memory)
-        run.outputs = outputs = _results.apart(outputs, self.shared)
+        self.shared = runtime_outputs.falsely_shared(outputs, self.capture.output_memory)
+        run.outputs = outputs = runtime_outputs.apart(outputs, self.shared)
         run.read_only = [
             tensor
             for tensor, original in zip(tensors, originals, strict=False)
@@ -344,7 +330,7 @@ class Frame:
         maps = {i: one for i, one in enumerate(originals) if isinstance(one, np.memmap)}
         viewed = enumerate(self.capture.viewed_inputs)
         run.mapped = {output: maps[i] for output, i in viewed if i in maps}
-        if not (self.call.tensors or _device_copies.is_host(self.call.device)):
+        if not (self.call.tensors or device_transfer.is_host(self.call.device)):
             run.uploaded = self._uploaded(tensors, originals)
         return outputs
 
@@ -357,10 +343,10 @@ class Frame:
             for i, original in enumerate(originals)
             if isinstance(original, np.ndarray)
             and isinstance(tensors[i], torch.Tensor)
-            and _arguments.how_converted(original) not in _arguments.COPYING
+            and runtime_arguments.how_converted(original) not in runtime_arguments.COPYING
             and not self.call.narrows(original)
         ]
-        return [tensors[i] for i in kept], [_arguments.to_tensor(originals[i]) for i in kept]
+        return [tensors[i] for i in kept], [runtime_arguments.to_tensor(originals[i]) for i in kept]
 
     def _check_numbers(self, inputs: Sequence[Any]) -> None:
         for value, plan in zip(inputs, self.inputs, strict=False):
@@ -376,7 +362,7 @@ class Frame:
         assert self.compiled is not None
         return [i for i in self.compiled.mutated if self.inputs[i].how != "drawn"]
 
-    def _drawn(self, run: _results.Run, tensors: Sequence[Any]) -> list[torch.Tensor]:
+    def _drawn(self, run: runtime_outputs.Run, tensors: Sequence[Any]) -> list[torch.Tensor]:
         try:
             return self.draw(run.values, tensors)
         except Exception as error:
@@ -384,7 +370,7 @@ class Frame:
                 raise
             raise NumPysCallError from error
 
-    def _input(self, value: Any, run: _results.Run) -> torch.Tensor:
+    def _input(self, value: Any, run: runtime_outputs.Run) -> torch.Tensor:
         tensor = self.call.convert(value)
         if tensor is not value:
             run.wrapped.setdefault(id(tensor), value)
@@ -401,7 +387,7 @@ class Frame:
             original = inputs[i]
             if _is_read_only(original):
                 raise ReadOnlyError
-            if self.inputs[i].how in _arguments.COPYING or is_apart(original, tensors[i]):
+            if self.inputs[i].how in runtime_arguments.COPYING or is_apart(original, tensors[i]):
                 copy_back(original, tensors[i])
 
     # -- Planning -------------------------------------------------------------
@@ -410,13 +396,13 @@ class Frame:
         """Return the guards as npaccel's conditions; None if one of them has no such form."""
         scope = self.engine.scope
         try:
-            return _guards.make_conditions(
+            return guards.make_conditions(
                 self.capture.guards,
                 scope,
                 self.call.arguments,
                 imports=self.capture.imports,
                 in_key=functools.partial(self.call.in_key, self.capture.has_symbols),
-            ) + _guards.method_conditions(
+            ) + guards.method_conditions(
                 self.capture.guards,
                 self.capture.traced_code,
                 scope,
@@ -434,7 +420,7 @@ class Frame:
         names = self.engine.binding.names
 
         def check(values: Sequence[Any]) -> bool:
-            converted = [_arguments.map_arrays(value, self.call.convert) for value in values]
+            converted = [runtime_arguments.map_arrays(value, self.call.convert) for value in values]
             local_values = dict(zip(names, converted, strict=True))
             function = self.engine.function
             cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -443,7 +429,7 @@ class Frame:
 
         return check
 
-    def _plan(self, result: Any, run: _results.Run) -> tuple[Compiled | None, str]:
+    def _plan(self, result: Any, run: runtime_outputs.Run) -> tuple[Compiled | None, str]:
         """Plan later calls without the frame; or say why the frame is needed."""
         capture, compiled = self.capture, self.compiled
         if self.conditions is None:
@@ -455,7 +441,7 @@ class Frame:
         arguments = {
             id(part): expression
             for expression, part in self.call.known.items()
-            if type(part) not in _results.CONSTANTS
+            if type(part) not in runtime_outputs.CONSTANTS
         }
         numbers = self._other_numbers()
         nested = sum(type(part) in (int, float) for part in self.call.known.values()) > len(numbers)
@@ -470,18 +456,18 @@ class Frame:
         if any(isinstance(kind, str) for kind in run.scalars) or _has_bools(run) or numbers:
             result, run = self._replayed(run, numbers)
             arguments |= {id(number): expression for expression, number in numbers.items()}
-        made = _results.template(result, run, arguments, constants=constants)
+        made = runtime_outputs.template(result, run, arguments, constants=constants)
         if made is None:
             return None, "its result holds objects that only Python can make"
         # An argument that came twice is one result here, and may be two in the next call.
         known = self.call.known
         conditions = [*self.conditions] + [
             Condition(expression, "alias", argument)
-            for argument in _results.arguments_of(made)
+            for argument in runtime_outputs.arguments_of(made)
             for expression, part in known.items()
             if expression != argument
             and part is known.get(argument)
-            and type(part) not in _results.CONSTANTS
+            and type(part) not in runtime_outputs.CONSTANTS
         ]
         views = self._views(made, run)
         if views is None:
@@ -490,7 +476,7 @@ class Frame:
         if shape_guard is None and capture.shape_guard is not None:
             return None, "it depends on sizes that only Dynamo can check"
         call, boxed = self._callable(compiled, run)
-        used = {output.index for output in _results.outputs_of(made)}
+        used = {output.index for output in runtime_outputs.outputs_of(made)}
         plan = Plan(
             inputs=self.inputs,
             result=made,
@@ -517,7 +503,7 @@ class Frame:
         files: list[list[Any]] = []
         if not not_kept:
             try:
-                files = _conditions_on_disk.uncovered_files(
+                files = guard_serialization.uncovered_files(
                     capture.traced_code, capture.code, conditions
                 )
             except NotKeepableError as error:
@@ -544,7 +530,7 @@ class Frame:
             if type(value) in (int, float)
         }
 
-    def _replayed(self, run: _results.Run, numbers: Mapping[str, Any]) -> tuple[Any, _results.Run]:
+    def _replayed(self, run: runtime_outputs.Run, numbers: Mapping[str, Any]) -> tuple[Any, runtime_outputs.Run]:
         """Run the frame without computing anything, to see where numbers and bools go.
 
         Parameters
@@ -588,10 +574,10 @@ class Frame:
             return compiled.not_portable
         if not boxed:
             return "its outputs aren't those of the generated code"
-        return "" if _device_copies.is_host(self.call.device) else "it runs on a device"
+        return "" if device_transfer.is_host(self.call.device) else "it runs on a device"
 
     def _callable(
-        self, compiled: CompiledGraph, run: _results.Run
+        self, compiled: CompiledGraph, run: runtime_outputs.Run
     ) -> tuple[Callable[..., Any], bool]:
         """Choose between the generated code itself and AOTAutograd's wrapper."""
         if self.backend != "inductor":
@@ -609,7 +595,7 @@ class Frame:
 
         return call
 
-    def _inner_keeps_views(self, compiled: CompiledGraph, run: _results.Run) -> bool:
+    def _inner_keeps_views(self, compiled: CompiledGraph, run: runtime_outputs.Run) -> bool:
         """Whether the outputs that must be views of inputs are so in the generated code.
 
         Nothing is written in this case, so that it may be run for the check.
@@ -620,19 +606,19 @@ class Frame:
         assert compiled.inner is not None
         outputs = compiled.inner(list(run.inputs))
         return all(
-            not outputs[i].numel() or _results.is_view_of(outputs[i], run.inputs) is not None
+            not outputs[i].numel() or runtime_outputs.is_view_of(outputs[i], run.inputs) is not None
             for i in views
         )
 
-    def _views(self, made: _results.Template, run: _results.Run) -> frozenset[int] | None:
+    def _views(self, made: runtime_outputs.Template, run: runtime_outputs.Run) -> frozenset[int] | None:
         """The outputs that are read-only arrays; None if one is a view of a copy."""
         found = set()
-        for output in _results.outputs_of(made):
+        for output in runtime_outputs.outputs_of(made):
             tensor = run.outputs[output.index]
             if self.capture.read_only_outputs[output.index] and not output.is_scalar:
                 found.add(output.index)
             owner = (
-                _results.is_view_of(tensor, run.inputs)
+                runtime_outputs.is_view_of(tensor, run.inputs)
                 if isinstance(tensor, torch.Tensor)
                 else None
             )
@@ -641,7 +627,7 @@ class Frame:
             item = self.inputs[owner]
             if _is_read_only(self.call.known.get(item.expression)):
                 found.add(output.index)
-            copies = item.how in _arguments.COPYING and self.backend == "inductor"
+            copies = item.how in runtime_arguments.COPYING and self.backend == "inductor"
             if copies and not output.is_scalar:
                 return None
         return frozenset(found)
@@ -676,7 +662,7 @@ def _is_read_only(value: Any) -> bool:
     return isinstance(value, np.ndarray) and not value.flags.writeable
 
 
-def _has_bools(run: _results.Run) -> bool:
+def _has_bools(run: runtime_outputs.Run) -> bool:
     """Whether a result is a NumPy bool: all that are equal are one object."""
     pairs = zip(run.outputs, run.scalars, strict=False)
     return any(scalar and output.dtype == torch.bool for output, scalar in pairs)

@@ -24,7 +24,7 @@ from npaccel import (
     _host_parts,
     _host_series,  # noqa: F401 (likewise)
 )
-from npaccel._failures import refusing
+from npaccel._runtime.error_translation import refusing
 from npaccel._host_operators import (
     Array,
     Form,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._failures import refusing
+from npaccel._runtime.error_translation import refusing
 from npaccel._host_operators import Array, Form, kernel
 from npaccel._host_parts import in_blocks
 

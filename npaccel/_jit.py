@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from npaccel import _floating_errors, _options
+from npaccel._runtime import errstate, options as runtime_options
 from npaccel._engine import Engine
 from npaccel._loops._choose import make_engine
-from npaccel._options import Options, Scope
+from npaccel._runtime.options import Options, Scope
 from npaccel._report import Log, Report
 
 if TYPE_CHECKING:
@@ -99,17 +99,17 @@ class Jitted(Generic[P, R]):
         self._npaccel_log = Log()
         self._npaccel_engines: dict[Scope, Engine | Driver | None] = {}
         if "static_argnames" in explicit:
-            Engine(self._npaccel_target, _options.resolve(explicit, _options.current()), Log())
+            Engine(self._npaccel_target, runtime_options.resolve(explicit, runtime_options.current()), Log())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the compiled function."""
-        scope = _options._scope.get() or _options.config._scope
+        scope = runtime_options._scope.get() or runtime_options.config._scope
         engine = self._npaccel_engines.get(scope)
         if engine is None:
             engine = self._npaccel_engine(scope)
             if engine is None:
                 return self.__wrapped__(*args, **kwargs)
-        if _floating_errors.have_effect():
+        if errstate.have_effect():
             return self._npaccel_under_errstate(engine, args, kwargs)  # type: ignore[no-any-return]
         if self._npaccel_binds:
             return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})  # type: ignore[no-any-return]
@@ -121,14 +121,14 @@ class Jitted(Generic[P, R]):
         values = whole.binding.bind(
             self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
         )
-        whole.fall_back(_floating_errors.CAUSE, _floating_errors.ADVICE)
+        whole.fall_back(errstate.CAUSE, errstate.ADVICE)
         return whole.plain(values)
 
     def _npaccel_engine(self, scope: Scope) -> Engine | Driver | None:
         """Return the engine of a scope; None where compilation is off."""
         if scope.disabled:
             return None
-        options = _options.resolve(self._npaccel_explicit, scope)
+        options = runtime_options.resolve(self._npaccel_explicit, scope)
         for engine in list(self._npaccel_engines.values()):
             if engine is not None and engine.options == options:
                 self._npaccel_engines[scope] = engine
@@ -173,7 +173,7 @@ class Jitted(Generic[P, R]):
     def _npaccel_measure(self, args: Sequence[Any] | None) -> None:
         from npaccel._check._timing import measured
 
-        engine = self._npaccel_engine(_options.current())
+        engine = self._npaccel_engine(runtime_options.current())
         if engine is None:
             raise ValueError("report: npaccel is switched off here, so there is nothing to measure")
         values = self._npaccel_log.last_call()
@@ -425,7 +425,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     >>> nearest(points, np.array([[0.0, 0.0], [4.0, 4.0]]))
     array([0, 1, 0])
     """
-    explicit = _options.checked(options)
+    explicit = runtime_options.checked(options)
     if function is None:
         return functools.partial(Jitted, explicit=explicit)
     return Jitted(function, explicit)

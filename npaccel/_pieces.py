@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments, _failures, _floating_errors, _results
-from npaccel._failures import CompiledCodeError, Patience
+from npaccel._runtime import (arguments, error_translation, errstate, outputs as runtime_outputs)
+from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._process.progress import notice
 from npaccel._report import Graph
 from npaccel._report._details import Details
-from npaccel._runner import Runner, copy_back
+from npaccel._runtime.runner import Runner, copy_back
 from npaccel._snapshot import Snapshot
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import failed_pieces, inductor, opaque_objects, pieces
@@ -92,7 +92,7 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
             has_wide = True
             return run_once(values)
         if patience.calls:
-            engine.fall_back(*_failures.NO_MEMORY_TO_COMPILE)
+            engine.fall_back(*error_translation.NO_MEMORY_TO_COMPILE)
             patience.calls -= 1
             if not patience.calls:  # Compile anew.
                 runners.pop(width, None)
@@ -119,10 +119,10 @@ def _runner(engine: Engine, breaks: _Breaks, has_wide: bool, patience: Patience)
 
     def runner(values: Sequence[Any]) -> Any:
         nonlocal may_begin_anew
-        if _arguments.device_of(values) is not None:
-            from npaccel import _host
+        if arguments.device_of(values) is not None:
+            from npaccel._runtime import host_fallback
 
-            result = _host.through_host(on_host, values, engine.log)
+            result = host_fallback.through_host(on_host, values, engine.log)
         elif may_begin_anew:
             saved = Snapshot(engine.function, values)
             try:
@@ -226,13 +226,13 @@ class _PieceCompiler:
 
     def note_error(self, error: Exception) -> None:
         """Note that NumPy did what a piece has raised an error for."""
-        self.engine.fall_back(*_failures.assumption_and_advice(error))
+        self.engine.fall_back(*error_translation.assumption_and_advice(error))
 
     def __call__(self, piece: Capture) -> Callable[..., Any]:
         from npaccel._scratch import scratch_folder
 
-        if _floating_errors.have_effect():
-            raise CaptureError(_floating_errors.CAUSE, "settings", [], False)
+        if errstate.have_effect():
+            raise CaptureError(errstate.CAUSE, "settings", [], False)
         self.count += 1
         start = time.perf_counter()
         written_inputs = pieces.written_inputs_of(piece)
@@ -245,7 +245,7 @@ class _PieceCompiler:
                     piece, self.engine.options.backend, scratch_folder()
                 )
         except Exception as error:
-            if not _failures.comes_of_memory(error):
+            if not error_translation.comes_of_memory(error):
                 raise
             self.patience.begin()
             compiled = inductor.CompiledGraph(interpreted, mutated=written_inputs)
@@ -266,14 +266,14 @@ class _PieceCompiler:
         this = weakref.proxy(self)  # Dynamo keeps what is returned with the function's code.
 
         def run(inputs: Sequence[Any]) -> Any:
-            if _floating_errors.have_effect():
-                raise CompiledCodeError(RuntimeError(_floating_errors.CAUSE))
-            copied = _results.copies_of(inputs, compiled.mutated, parts)
-            read_only = _results.check_writeable(inputs, compiled.mutated)
+            if errstate.have_effect():
+                raise CompiledCodeError(RuntimeError(errstate.CAUSE))
+            copied = runtime_outputs.copies_of(inputs, compiled.mutated, parts)
+            read_only = runtime_outputs.check_writeable(inputs, compiled.mutated)
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             positions = [i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
             written = [positions.index(i) for i in compiled.mutated]
-            overlap = bool(written) and _results.has_overlap(tensors, written)
+            overlap = bool(written) and runtime_outputs.has_overlap(tensors, written)
             with tracing(settings):
                 if overlap:
                     outputs = _computed(interpreted, inputs, undone=True)
@@ -283,8 +283,8 @@ class _PieceCompiler:
             for i in set(compiled.mutated) & set(copied):
                 copy_back(copied[i], inputs[i])
             known = piece.scalar_outputs, piece.read_only_outputs
-            _results.note_outputs(outputs, *known, read_only)
-            _results.note_wholes(outputs, {o: copied[i] for o, i in wholes.items() if i in copied})
+            runtime_outputs.note_outputs(outputs, *known, read_only)
+            runtime_outputs.note_wholes(outputs, {o: copied[i] for o, i in wholes.items() if i in copied})
             return outputs
 
         is_late = piece.has_wide_data and settings.narrow
@@ -319,9 +319,9 @@ def _computed(compiled: Callable[..., Any], inputs: Sequence[Any], *, undone: bo
     """
     try:
         return compiled(*inputs)
-    except _failures.FAILURES as error:
+    except error_translation.FAILURES as error:
         if not undone:
-            _failures.raise_without_memory(error)
-        if _failures.is_assumption(error) or _failures.as_numpy_error(error) is not None:
+            error_translation.raise_without_memory(error)
+        if error_translation.is_assumption(error) or error_translation.as_numpy_error(error) is not None:
             raise CompiledCodeError(error) from error
         raise

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments
+from npaccel._runtime import arguments
 from npaccel._process import signals
-from npaccel._failures import (
-    CompiledCodeError,
-    as_memory_error,
-    as_numpy_error,
-    assumption_and_advice,
-    is_assumption,
-)
+from npaccel._runtime.error_translation import (CompiledCodeError, as_memory_error, as_numpy_error, assumption_and_advice, is_assumption)
 
 if TYPE_CHECKING:
     from npaccel._engine import Engine
@@ -44,10 +38,10 @@ def after_error(engine: Engine, failure: CompiledCodeError, values: Sequence[Any
     if translated is None and not is_assumption(error):
         raise error
     has_gradients = any(
-        _has_gradient(part) for value in values for _, part in _arguments.parts(value, "")
+        _has_gradient(part) for value in values for _, part in arguments.parts(value, "")
     )
     if has_gradients:
-        values = [_arguments.map_arrays(value, _detached) for value in values]
+        values = [arguments.map_arrays(value, _detached) for value in values]
     try:
         result = engine.plain(values)
     except NotImplementedError:

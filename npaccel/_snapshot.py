@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _random_host
-from npaccel._arguments import distinct, resolved
+from npaccel._runtime import host_rng
+from npaccel._runtime.arguments import distinct, resolved
 from npaccel._loops._find import LIBRARIES, is_users
 
 _MISSING = object()
@@ -74,10 +74,10 @@ class Snapshot:
             _KEPT[kind](self, value)
 
     def _keep_generator(self, generator: Any) -> None:
-        old = _random_host.state_of(generator)
+        old = host_rng.state_of(generator)
         self._note(
-            lambda: not _are_equal(_random_host.state_of(generator), old),
-            lambda: _random_host.restore([(generator, old)]),
+            lambda: not _are_equal(host_rng.state_of(generator), old),
+            lambda: host_rng.restore([(generator, old)]),
         )
 
     def _keep_array(self, array: np.ndarray[Any, Any]) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments
+from npaccel._runtime import arguments
 from npaccel._loops import _find, _source
 
 #: Dtypes of 64 bits a part.
@@ -82,7 +82,7 @@ def has_wide(values: Iterable[Any], *, scalars: bool = True) -> bool:
         of the same function has computed them of Python numbers.
     """
     for value in values:
-        for _, part in _arguments.parts(value, ""):
+        for _, part in arguments.parts(value, ""):
             if is_wide(part) and (scalars or part.ndim):
                 return True
     return False

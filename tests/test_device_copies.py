@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import npaccel
-from npaccel import _device_copies
+from npaccel._runtime import device_transfer
 
 
 @pytest.fixture
 def copying(monkeypatch):
     """Let calls copy their arrays as for a device."""
-    monkeypatch.setattr(_device_copies, "is_host", lambda device: False)
+    monkeypatch.setattr(device_transfer, "is_host", lambda device: False)
 
 
 def rows_and_more(a):
@@ -177,7 +177,7 @@ def test_writes_between_compiled_loops_reach_the_caller(copying):
     ],
 )
 def test_copies_lie_in_memory_as_what_they_are_of(tensor):
-    copy = _device_copies.moved(tensor, torch.device("cpu"))
+    copy = device_transfer.moved(tensor, torch.device("cpu"))
     assert copy.stride() == tensor.stride()
     assert torch.equal(copy, tensor.resolve_conj())
     assert copy.untyped_storage().data_ptr() != tensor.untyped_storage().data_ptr()

@@ -44,7 +44,7 @@ def new():
 
 
 def group_of(function):
-    scope = npaccel._options.current()
+    scope = npaccel._runtime.options.current()
     return function._npaccel_engine(scope)._group
 
 
@@ -361,7 +361,7 @@ def check(k):
 FORKING = (
     SUBJECT
     + """
-import npaccel._artifact, npaccel._compile
+import npaccel._runtime.artifacts, npaccel._compile
 from npaccel._cache.store import default_cache
 from npaccel._torch_internals import numpy_tracing
 numpy_tracing.install()
@@ -424,11 +424,11 @@ def compile_it(tell):
     tell(*check(k))
 
 def store_it(tell):
-    original = npaccel._artifact.store
+    original = npaccel._runtime.artifacts.store
     def store(*args):
         tell("storing")
         return original(*args)
-    npaccel._artifact.store = store
+    npaccel._runtime.artifacts.store = store
     check(k)
 
 # How long a compilation takes, after a first one that imports what it needs.

@@ -10,8 +10,8 @@ import pytest
 import torch
 from children import run
 
-from npaccel import _memory
-from npaccel._torch_internals import huge_pages
+from npaccel._runtime.torch import malloc
+from npaccel._runtime.torch import huge_pages
 
 LINE = "buf0 = empty_strided_cpu(({sizes}), ({strides}), torch.{dtype})\n"
 
@@ -135,10 +135,10 @@ def test_memory_that_is_freed_is_kept():
 def test_what_the_user_has_set_is_left(monkeypatch):
     set_to = []
     library = types.SimpleNamespace(mallopt=lambda name, value: set_to.append(value))
-    monkeypatch.setattr(_memory.ctypes, "CDLL", lambda name: library)
-    for name in ("GLIBC_TUNABLES", *_memory._VARIABLES):
+    monkeypatch.setattr(malloc.ctypes, "CDLL", lambda name: library)
+    for name in ("GLIBC_TUNABLES", *malloc._VARIABLES):
         monkeypatch.delenv(name, raising=False)
-    _memory.prepare()
+    malloc.prepare()
     assert set_to == ([32 << 20, 128 << 20] if sys.platform == "linux" else [])
     for name, value in (
         ("MALLOC_TRIM_THRESHOLD_", "1"),
@@ -146,5 +146,5 @@ def test_what_the_user_has_set_is_left(monkeypatch):
     ):
         with monkeypatch.context() as own:
             own.setenv(name, value)
-            _memory.prepare()
+            malloc.prepare()
     assert len(set_to) <= 2

@@ -11,7 +11,7 @@ import npaccel
 from npaccel._scratch import scratch_folder
 from npaccel._torch_internals import inductor, kernel_files
 from npaccel._torch_internals.kernel_files import _Kernel, _shared_out
-from npaccel._torch_internals.loader import NotPortableError, kernel_paths
+from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 
 TIMES = """
 #include <torch/csrc/inductor/cpp_prefix.h>

@@ -7,7 +7,8 @@ import pytest
 from comparing import assert_same, check
 
 import npaccel
-from npaccel import _arguments, errors
+from npaccel._runtime import arguments
+from npaccel import errors
 
 
 def alike(function, *args, **options):
@@ -97,12 +98,12 @@ class TestRepeatedElements:
     @pytest.mark.parametrize("number", range(len(STRETCHED)))
     def test_they_are_copied_as_they_are(self, number):
         x = STRETCHED[number]
-        made = _arguments.copied(x)
+        made = arguments.copied(x)
         np.testing.assert_array_equal(made.numpy(), x)
-        assert made.untyped_storage().nbytes() <= _arguments.distinct(x).nbytes
+        assert made.untyped_storage().nbytes() <= arguments.distinct(x).nbytes
         x = np.lib.stride_tricks.as_strided(x, x.shape, x.strides)
         if x.base is not None and x.flags.writeable:
-            copy = _arguments.copy_of(x)
+            copy = arguments.copy_of(x)
             np.testing.assert_array_equal(copy, x)
             assert not np.may_share_memory(copy, x)
 

@@ -14,16 +14,9 @@ from torch._inductor.cpp_builder import CppBuilder
 import npaccel
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import (
-    fusion,
-    inductor,
-    lines,
-    loader,
-    numpy_operations,
-    numpy_tracing,
-    provenance,
-)
-from npaccel._torch_internals.sizes import surely
+from npaccel._torch_internals import (fusion, inductor, lines, numpy_operations, numpy_tracing, provenance)
+from npaccel._runtime.torch import loader
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 X = np.arange(6.0)
 

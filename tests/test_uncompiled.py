@@ -9,7 +9,8 @@ import torch
 from comparing import assert_same, check
 
 import npaccel
-from npaccel import _failures, errors
+from npaccel._runtime import error_translation
+from npaccel import errors
 
 X = np.arange(6.0)
 M = np.random.default_rng(0).random((3, 3))
@@ -338,7 +339,7 @@ def test_questions_about_lists_of_arrays():
 def test_torchs_error_for_sizes_that_do_not_fit_is_numpys():
     with pytest.raises(RuntimeError) as caught:
         torch.ones(3) + torch.ones(42)
-    found = _failures.as_numpy_error(caught.value)
+    found = error_translation.as_numpy_error(caught.value)
     with pytest.raises(ValueError, match="could not be broadcast together") as expected:
         np.ones(3) + np.ones(42)
     assert type(found) is expected.type

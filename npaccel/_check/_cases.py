@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments
+from npaccel._runtime import arguments
 from npaccel._check._compare import TOLERANCES, Mismatch, Slack, compare, pairs, same_state
 from npaccel._check._copies import GLOBAL_STATE, Surroundings, copied
 from npaccel._check._instrument import SourceError
@@ -63,7 +63,7 @@ class Case:
 
     def fresh_arrays(self) -> list[Any]:
         """Return copies of the arguments, arrays in place of tensors."""
-        return [_arguments.map_arrays(value, self._as_array) for value in self.fresh()]
+        return [arguments.map_arrays(value, self._as_array) for value in self.fresh()]
 
     def _as_array(self, value: Any) -> Any:
         value = as_array(value)
@@ -74,7 +74,7 @@ class Case:
     def _plain(self) -> Outcome:
         self.surroundings.restore()
         values = copied(list(self.values))
-        arrays = [_arguments.map_arrays(value, as_array) for value in values]
+        arrays = [arguments.map_arrays(value, as_array) for value in values]
         return self._outcome(self.engine.binding.call, arrays)
 
     def compiled(self, call: Callable[[Sequence[Any]], Any]) -> Outcome:
@@ -184,7 +184,7 @@ class Case:
 def as_array(value: Any) -> Any:
     """Return a tensor's values as an ndarray; an array as it is."""
     if isinstance(value, torch.Tensor):
-        return _arguments.to_array(value)
+        return arguments.to_array(value)
     return value
 
 

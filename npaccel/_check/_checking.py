@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel import _arguments, _options
+from npaccel._runtime import arguments, options as runtime_options
 from npaccel._check._cases import Case, Outcome
 from npaccel._check._compare import Mismatch
 from npaccel._check._instrument import SourceError
@@ -24,7 +24,7 @@ from npaccel.errors import VerificationError
 
 if TYPE_CHECKING:
     from npaccel._loops._driver import Driver
-    from npaccel._options import Options
+    from npaccel._runtime.options import Options
 
 
 #: Are told of every signature that is verified: engine, values, differences.
@@ -200,7 +200,7 @@ def _jitted(
 
 
 def _engine_of(jitted: Jitted[..., Any]) -> Engine | Driver:
-    scope = _options.current()
+    scope = runtime_options.current()
     if scope.disabled:
         raise VerificationError(
             "check: npaccel is switched off here (NPACCEL_DISABLE or npaccel.disabled()), so there "
@@ -213,7 +213,7 @@ def _engine_of(jitted: Jitted[..., Any]) -> Engine | Driver:
 
 def _engines(engine: Engine | Driver, values: Sequence[Any]) -> list[tuple[str, Engine | Driver]]:
     """Return the engine, and one for CUDA where there is a device and nothing decides."""
-    given = _arguments.device_of(values)
+    given = arguments.device_of(values)
     first = str(given or engine.options.device or "cpu")
     engines: list[tuple[str, Engine | Driver]] = [(first, engine)]
     if first == "cpu" and given is None and torch.cuda.is_available():

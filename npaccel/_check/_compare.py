@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import distinct, to_array
+from npaccel._runtime.arguments import distinct, to_array
 from npaccel._check._copies import _GENERATORS, random_state
 
 #: How far floats may be apart, relative to NumPy's, by the bytes of a real part:

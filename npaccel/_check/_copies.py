@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import distinct
+from npaccel._runtime.arguments import distinct
 from npaccel._snapshot import Snapshot
 
 _ATOMS = (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _compile, _results
+from npaccel._runtime import arguments, outputs as runtime_outputs
+from npaccel import _compile
 from npaccel._call import Call
 from npaccel._check._instrument import Site
 from npaccel._check._observers import is_value, name_of, rebuilt
@@ -201,7 +202,7 @@ def _as_numpy(value: Any, scalar: bool) -> Any:
         return type(value)(_as_numpy(part, scalar) for part in value)
     if not isinstance(value, torch.Tensor):
         return value
-    array = _arguments.to_array(value)
+    array = arguments.to_array(value)
     return array[()] if scalar and not array.ndim else array.copy()
 
 
@@ -249,7 +250,7 @@ def _run_whole(run: GraphRun, call: Call, capture: Capture, settings: TraceSetti
     assert capture.graph is not None
     recorder = _Recorder(capture.graph, run, {})
     frame = Frame(call, capture, CompiledGraph(full=recorder.run), settings)
-    frame_run = _results.Run(capture.scalar_outputs, capture.read_only_outputs, call.tensors)
+    frame_run = runtime_outputs.Run(capture.scalar_outputs, capture.read_only_outputs, call.tensors)
     outputs = next(node for node in capture.graph.graph.nodes if node.op == "output").args[0]
     run.result = frame.run_frame(call.values, frame_run)
     run.outputs = {
@@ -271,7 +272,7 @@ def _run_pieces(
 
         def call(*inputs: Any) -> Any:
             outputs = _Recorder(graph, run, counts).run(*inputs)
-            _results.note_outputs(outputs, scalars, piece.read_only_outputs)
+            runtime_outputs.note_outputs(outputs, scalars, piece.read_only_outputs)
             return outputs
 
         return call

@@ -23,7 +23,7 @@ from npaccel._report._text import table
 if TYPE_CHECKING:
     from npaccel._engine import Engine
     from npaccel._loops._driver import Driver
-    from npaccel._options import Options
+    from npaccel._runtime.options import Options
 
 _EPS = float(np.finfo(np.float32).eps)
 #: An operation loses digits that makes the error so many times larger than its operands' are.

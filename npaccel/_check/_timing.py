@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from npaccel import _arguments
+from npaccel._runtime import arguments
 from npaccel._check._cases import as_array
 from npaccel._check._copies import Surroundings, copied
 from npaccel._report._details import Timing
@@ -40,7 +40,7 @@ def measured(engine: Engine | Driver, values: Sequence[Any]) -> Timing:
         return copied(list(values))
 
     def fresh_arrays() -> Any:
-        return [_arguments.map_arrays(value, as_array) for value in fresh()]
+        return [arguments.map_arrays(value, as_array) for value in fresh()]
 
     # What a call prints, it has printed once.
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):

@@ -15,7 +15,7 @@ import torch
 
 import npaccel
 from npaccel._report._text import table
-from npaccel._torch_internals.copies import CopyWatch
+from npaccel._runtime.torch.copy_watch import CopyWatch
 from npaccel.errors import OptionError, TransferError
 
 #: Where no line of the user's is.

@@ -15,7 +15,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from npaccel import _arguments, _carry, _forms
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel import _carry, _forms
 from npaccel._carry import Carry, Leaf, Spec
 from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _closures, _find, _source
@@ -199,14 +200,14 @@ class Body:
         return turn
 
     def _in_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if _arguments.device_of(args) is None:
+        if runtime_arguments.device_of(args) is None:
             return self.__wrapped__(*args, **kwargs)
-        from npaccel import _host
+        from npaccel._runtime import host_fallback
 
         def call(values: Sequence[Any]) -> Any:
             return self.__wrapped__(*values, **kwargs)
 
-        return _host.through_host(call, args, self.forms.driver.log)
+        return host_fallback.through_host(call, args, self.forms.driver.log)
 
 
 class _Compiled:
@@ -375,7 +376,7 @@ class _Parameters:
 def _structure(value: Any) -> Any:
     """Return what of an argument a compiled body depends on."""
     kind = type(value)
-    if not _arguments.is_container(value):
+    if not runtime_arguments.is_container(value):
         return kind if kind is int or kind is float else None
     if kind is dict:
         return (dict, *value, *map(_structure, value.values()))

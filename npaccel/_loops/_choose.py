@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npaccel._engine import Engine
 from npaccel._process.imports import load
 from npaccel._loops import _find
-from npaccel._options import Options
+from npaccel._runtime.options import Options
 from npaccel._report import Log
 
 if TYPE_CHECKING:

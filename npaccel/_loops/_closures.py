@@ -15,7 +15,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from npaccel._binding import Binding
+from npaccel._runtime.binding import Binding
 from npaccel._loops import _source
 from npaccel._loops._source import NoSourceError
 

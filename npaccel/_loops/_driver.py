@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments, _forms, _wide
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel import _forms, _wide
 from npaccel._process import fork, signals
-from npaccel._binding import Binding
+from npaccel._runtime.binding import Binding
 from npaccel._engine import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
 from npaccel._loops._bodies import Forms
@@ -44,7 +45,7 @@ from npaccel._loops._source import NoSourceError
 from npaccel._loops._split import CannotSplitError, Split, split
 from npaccel._loops._turns import TurnRunner, Ways
 from npaccel._loops._whole import Calls
-from npaccel._options import Options
+from npaccel._runtime.options import Options
 from npaccel._report import Log, Loop
 from npaccel._report._details import Native
 from npaccel._snapshot import Snapshot
@@ -311,7 +312,7 @@ def _kind(value: Any) -> Any:
     """What about an argument decides how a function is split."""
     if isinstance(value, torch.Tensor):
         return value.device
-    if _arguments.is_array(value):
+    if runtime_arguments.is_array(value):
         return False
     return is_host_value(value) or type(value)
 
@@ -335,7 +336,7 @@ class Program:
         self.split = split(
             definition, kinds, self._callee_loops, self._form, nests=nests, lists=lists
         )
-        self.tensors = _arguments.device_of(list(arguments.values()))
+        self.tensors = runtime_arguments.device_of(list(arguments.values()))
         _liveness.annotate(self.split.body, local_names | self.split.temporaries)
         self._regions: list[Region] = []
         self._turn_runners: list[TurnRunner] = []
@@ -509,14 +510,14 @@ class Program:
 
     def _as_tensors(self, result: Any, values: Sequence[Any]) -> Any:
         """Give arrays that regions without a tensor made as tensors, as the others."""
-        own = {id(part) for value in values for _, part in _arguments.parts(value, "")}
+        own = {id(part) for value in values for _, part in runtime_arguments.parts(value, "")}
 
         def convert(value: Any) -> Any:
             if isinstance(value, torch.Tensor) or id(value) in own:
                 return value
-            return _arguments.to_tensor(value).to(self.tensors)
+            return runtime_arguments.to_tensor(value).to(self.tensors)
 
-        return _arguments.map_arrays(result, convert)
+        return runtime_arguments.map_arrays(result, convert)
 
 
 def _closure(function: types.FunctionType) -> dict[str, Any]:

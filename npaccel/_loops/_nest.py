@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel import _arguments, _floating_errors, _opaque, _wide
+from npaccel._runtime import arguments, errstate, opaque
+from npaccel import _wide
 from npaccel._loops import _elementwise, _numba, _slice_made, _slices, _source
 from npaccel._loops._nodes import Nest
 from npaccel._loops._scalar_draws import is_generator
@@ -50,7 +51,7 @@ class NestRunner:
 
     def __call__(self, *args: Any) -> Any:
         """Return what the loop leaves, or None if it is to be split."""
-        if _floating_errors.have_effect():
+        if errstate.have_effect():
             return None  # The split loop looks for it too, and leaves it to NumPy.
         key = tuple(_kind(value) for value in args)
         try:
@@ -70,7 +71,7 @@ class NestRunner:
 
     def _choose(self, args: tuple[Any, ...]) -> Any:
         program = self.program
-        if _arguments.device_of(args) is not None:
+        if arguments.device_of(args) is not None:
             return None
         names = [a.arg for a in self.definition.args.args]
         values = dict(zip(names, args, strict=True))
@@ -117,10 +118,10 @@ class NestRunner:
             if reason:  # Asked for by loops="numba", but it isn't about single elements.
                 self._in_python(f"Numba can't compile it: {error}", "pass loops='auto'")
                 return None
-            name = next((n for n in values if _opaque.kind_of(values[n]) is not None), None)
+            name = next((n for n in values if opaque.kind_of(values[n]) is not None), None)
             if name is not None:
-                said = f"`{name}` is {_opaque.described(values[name])}"
-                self._in_python(said, _opaque.advice(values[name], name))
+                said = f"`{name}` is {opaque.described(values[name])}"
+                self._in_python(said, opaque.advice(values[name], name))
                 return self.function
             self._in_python(
                 f"it works on single elements, and Numba can't compile it: {error}",
@@ -174,7 +175,7 @@ class NestRunner:
 
 def _kind(value: Any) -> Any:
     """What the choice of an engine depends on."""
-    if _arguments.is_array(value):
+    if arguments.is_array(value):
         flags = getattr(value, "flags", None)
         writeable = flags is None or flags.writeable
         return (type(value), value.dtype, value.ndim, writeable, _slice_made.size_class(value))

@@ -16,7 +16,7 @@ import llvmlite
 import llvmlite.binding
 import numba
 
-from npaccel import _artifact
+from npaccel._runtime import artifacts
 from npaccel._cache.store import Entry, cache_key, default_cache
 from npaccel._cache.entry import bound
 from npaccel._cache.cache_warnings import warn_once
@@ -81,7 +81,7 @@ def _is_known(nest: Any) -> bool:
 def _environment(codegen: Any) -> tuple[str, ...]:
     """What the code depends on but for its source and types."""
     return (
-        *_artifact.common_environment(),
+        *artifacts.common_environment(),
         numba.__version__,
         llvmlite.__version__,
         repr(llvmlite.binding.llvm_version_info),

@@ -18,23 +18,12 @@ from typing import Any, TypeGuard
 import numpy as np
 import torch
 
-from npaccel import _device_copies, _runner
-from npaccel._arguments import CONVERTERS, COPYING, how_converted, token
+from npaccel._runtime import device_transfer, runner as runtime_runner
+from npaccel._runtime.arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._engine import Engine
-from npaccel._guards import Condition, check_code
-from npaccel._results import (
-    Argument,
-    Container,
-    Output,
-    Template,
-    View,
-    apart,
-    arguments_of,
-    has_overlap,
-    is_view_of,
-    template_code,
-)
-from npaccel._runner import InputPlan, Plan
+from npaccel._runtime.guards import Condition, check_code
+from npaccel._runtime.outputs import (Argument, Container, Output, Template, View, apart, arguments_of, has_overlap, is_view_of, template_code)
+from npaccel._runtime.runner import InputPlan, Plan
 
 #: Makes a call from what notes that the loop is to be left, what calls the
 #: region itself, and what does so after an error.
@@ -132,10 +121,10 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     }
     _check(plan, call.values)
     names: dict[str, Any] = {"call": code, "GUARD_ERRORS": (AttributeError, IndexError, TypeError)}
-    names |= scope.names() | _runner.shape_functions() | _runner.write_functions()
+    names |= scope.names() | runtime_runner.shape_functions() | runtime_runner.write_functions()
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
-    names |= {"Tensor": torch.Tensor} | _runner.error_classes()
+    names |= {"Tensor": torch.Tensor} | runtime_runner.error_classes()
     plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))
     plan = dataclasses.replace(plan, shape_guard=assumed.pop("", None))
@@ -145,11 +134,11 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
         varies = place in engine.varying
         lines += _same(f"a_{name}", call.values[place], varies, names, assumed.get(name, ""))
     lines += _conditions(conditions, raw, names)
-    computed = [*_runner._inputs(plan), *_runner._shape(plan), *_overlap(plan, raw)]
-    computed += [*_runner._saves(plan, "clone"), *_runner._call(plan)]
+    computed = [*runtime_runner._inputs(plan), *runtime_runner._shape(plan), *_overlap(plan, raw)]
+    computed += [*runtime_runner._saves(plan, "clone"), *runtime_runner._call(plan)]
     lines += ["try:", *(f"    {line}" for line in computed)]
     lines += ["except CompiledCodeError as failure:", "    return failed(failure, args)"]
-    lines += _runner._write_back(plan)
+    lines += runtime_runner._write_back(plan)
     lines += _fresh(plan, outputs)
     constants: dict[str, Any] = {}
     lines.append(f"return {_result(plan.result, outputs, raw, constants)}")
@@ -171,7 +160,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
 
 
 def _check(plan: Plan, values: Sequence[Any]) -> None:
-    if plan.tensors or not _device_copies.is_host(plan.device):
+    if plan.tensors or not device_transfer.is_host(plan.device):
         raise CannotStayError("it doesn't compute on arrays of the host")
     if plan.draws.lines:
         raise CannotStayError("it draws random numbers")
@@ -266,7 +255,7 @@ def _conditions(conditions: Sequence[Condition], raw: set[str], names: dict[str,
         raise CannotStayError("more is assumed of an array than its layout")
     check, more = check_code(own)
     names |= more
-    return [line.replace("MISS", "slow(args)") for line in _runner._guard(check)]
+    return [line.replace("MISS", "slow(args)") for line in runtime_runner._guard(check)]
 
 
 def _overlap(plan: Plan, raw: set[str]) -> list[str]:
@@ -274,7 +263,7 @@ def _overlap(plan: Plan, raw: set[str]) -> list[str]:
     others = ("symbol", "number", "drawn", "scalar")
     tensors = [i for i, item in enumerate(plan.inputs) if item.how not in others]
     if any(plan.inputs[i].expression not in raw for i in tensors):
-        return _runner._overlap(plan)
+        return runtime_runner._overlap(plan)
     pairs = {(min(i, j), max(i, j)) for i in plan.written for j in tensors if i != j}
     if not pairs:
         return []

@@ -22,12 +22,12 @@ import numpy as np
 import torch
 
 from npaccel import _recovery
-from npaccel._arguments import how_converted, map_arrays
-from npaccel._failures import CompiledCodeError
+from npaccel._runtime.arguments import how_converted, map_arrays
+from npaccel._runtime.error_translation import CompiledCodeError
 from npaccel._loops._nest import NestRunner
 from npaccel._loops._raw import CannotStayError, Factory, Seen, make_raw
 from npaccel._loops._region import MARGIN, Region
-from npaccel._results import has_overlap
+from npaccel._runtime.outputs import has_overlap
 
 #: After so many runs on tensors that soon ended in the middle, tensors aren't tried again.
 _PATIENCE = 3

@@ -11,7 +11,7 @@ from npaccel import _host_kernels as host
 from npaccel._numpy._axes import axis_of
 from npaccel._numpy._dtypes import as_tensor, to_numpy
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 
 def _shifts(bitorder: Any, like: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ from npaccel._numpy._dtypes import (
     to_numpy,
 )
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import holds_here
+from npaccel._runtime.torch.symbolic_sizes import holds_here
 
 
 def _weak_or_dtype(x: Any) -> Any:

@@ -23,7 +23,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._layouts import lying_as_numpys
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_folds import FOLDS
-from npaccel._torch_internals.sizes import holds_here
+from npaccel._runtime.torch.symbolic_sizes import holds_here
 
 
 def running(ufunc: np.ufunc, x: torch.Tensor, axis: int | None, dtype: DType) -> torch.Tensor:

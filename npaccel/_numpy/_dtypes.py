@@ -13,7 +13,7 @@ import torch
 
 from npaccel._numpy import _context
 from npaccel._numpy._context import settings
-from npaccel._torch_internals.sizes import assume, depends_on_data, holds_here
+from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, holds_here
 
 #: A dtype, or the Python type of a weak scalar (NEP 50).
 DType: TypeAlias = np.dtype[Any]

@@ -15,7 +15,7 @@ from npaccel._numpy._dtypes import as_dtype, cast, check_cast, to_numpy
 from npaccel._numpy._products import promoted
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_products import from_zero
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

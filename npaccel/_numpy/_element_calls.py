@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._failures import ELEMENTS
+from npaccel._runtime.error_translation import ELEMENTS
 from npaccel._numpy import _elements
 from npaccel._numpy._context import settings, tracing
 from npaccel._numpy._dtypes import DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy
 from npaccel._numpy._element_code import BUILTINS, Code, dotted
 from npaccel._numpy._elements import Failures, Number
-from npaccel._torch_internals.sizes import assume, depends_on_data, raise_unless, surely
+from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, raise_unless, surely
 
 #: So many parts of a function are evaluated, and so many kinds of numbers kept apart.
 _MAX_PARTS, _MAX_KINDS, _MAX_DEPTH = 4000, 6, 8

@@ -26,7 +26,7 @@ from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._manipulation import roll
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
-from npaccel._torch_internals.sizes import holds_here, surely
+from npaccel._runtime.torch.symbolic_sizes import holds_here, surely
 
 _NORMS = (None, "backward", "ortho", "forward")
 _HALF = "float16 is scaled in float32, where NumPy rounds the scale to float16"

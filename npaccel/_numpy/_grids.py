@@ -29,7 +29,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._index_keys import bounded
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import refuse_where, surely
 
 
 def _positions(size: Any, device: torch.device | None = None) -> torch.Tensor:

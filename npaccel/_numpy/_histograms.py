@@ -33,7 +33,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._sorting import keys_of, ordered, search
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where, surely
 
 #: What `numpy.histogramdd` returns the edges in.
 _SEQUENCE: Any = type(np.histogramdd(np.zeros((1, 1)))[1])

@@ -34,13 +34,7 @@ from npaccel._numpy._index_keys import (
 from npaccel._numpy._layouts import axes_by_memory, lying_as_gathered, steps_in
 from npaccel._numpy._ufunc_engine import broadcast_shape, is_symbolic
 from npaccel._numpy._ufunc_integers import as_bits, as_signed, either
-from npaccel._torch_internals.sizes import (
-    assume,
-    depends_on_data,
-    raise_unless,
-    share_memory,
-    surely,
-)
+from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, raise_unless, share_memory, surely
 
 
 def flipped(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:

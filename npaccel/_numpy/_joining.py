@@ -23,7 +23,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._layouts import lying_as_joined
 from npaccel._numpy._manipulation import atleast_1d, atleast_2d, atleast_3d
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 
 def _items(arrays: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._numpy._axes import reversed_axes
-from npaccel._torch_internals.sizes import depends_on_data, surely
+from npaccel._runtime.torch.symbolic_sizes import depends_on_data, surely
 
 
 def steps_in(x: torch.Tensor, shape: Sequence[Any]) -> tuple[Any, ...]:

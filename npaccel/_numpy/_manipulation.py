@@ -21,7 +21,7 @@ from npaccel._numpy._rolls import known_shifts, pairs_of, rolled
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape
 from npaccel._numpy._ufunc_integers import as_bits, as_signed
-from npaccel._torch_internals.sizes import assume, depends_on_data, holds_here, surely
+from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, holds_here, surely
 
 _ORDERS = ("C", "F", "A", "K")
 

@@ -17,7 +17,7 @@ from npaccel._numpy._index_keys import Selection, expanded_key, numpy_place, pla
 from npaccel._numpy._indexing import fitted, flipped, value_for
 from npaccel._numpy._reductions import max_, min_, nonzero_mask
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import raise_unless, surely
+from npaccel._runtime.torch.symbolic_sizes import raise_unless, surely
 
 
 def rest_after(ndim: int, key: Any) -> int | None:

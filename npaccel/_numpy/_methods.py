@@ -29,7 +29,7 @@ from npaccel._numpy._storing import put
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import choose, compress, nonzero, take
 from npaccel._numpy._ufunc_integers import elements_at
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 #: Chapters that only enter rows in the table.
 CHAPTERS = (_dtype_queries, _padding)

@@ -23,7 +23,7 @@ from npaccel._numpy._differences import UNCHECKED
 from npaccel._numpy._dtypes import BOOL, as_dtype, as_tensor, cast, to_numpy
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
-from npaccel._torch_internals.sizes import refuse_where
+from npaccel._runtime.torch.symbolic_sizes import refuse_where
 
 
 def _missing(x: torch.Tensor) -> torch.Tensor | None:

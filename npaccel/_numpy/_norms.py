@@ -14,7 +14,7 @@ from npaccel import _host_linalg as host_linalg
 from npaccel._numpy._axes import axes_of, axis_of
 from npaccel._numpy._dtypes import as_tensor, cast, narrow, to_numpy
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 
 def as_inexact(x: Any) -> torch.Tensor:

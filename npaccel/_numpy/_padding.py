@@ -14,7 +14,7 @@ from npaccel._numpy._indexing import flipped, selected, value_for
 from npaccel._numpy._ranges import linspace
 from npaccel._numpy._reductions import nonzero_mask
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import assume, holds_here, surely
+from npaccel._runtime.torch.symbolic_sizes import assume, holds_here, surely
 
 _KEYWORDS: dict[str, tuple[str, ...]] = {
     "empty": (),

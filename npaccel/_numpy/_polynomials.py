@@ -19,7 +19,7 @@ from npaccel._numpy._series import many
 from npaccel._numpy._signals import convolve
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import as_signed, elements_at
-from npaccel._torch_internals.sizes import assume, holds_here, surely
+from npaccel._runtime.torch.symbolic_sizes import assume, holds_here, surely
 
 
 def _coefficients(p: Any) -> torch.Tensor:

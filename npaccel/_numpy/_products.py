@@ -14,7 +14,7 @@ from npaccel._numpy._axes import axis_of, call, deliver
 from npaccel._numpy._dtypes import as_tensor, cast, result_dtype
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_products import matmul
-from npaccel._torch_internals.sizes import holds_here, surely
+from npaccel._runtime.torch.symbolic_sizes import holds_here, surely
 
 #: What BLAS multiplies, for whose results NumPy takes an `out` of the same dtype only.
 _OF_BLAS = (torch.float32, torch.float64, torch.complex64, torch.complex128)

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from npaccel import _host_kernels as host
-from npaccel._failures import ELEMENTS
+from npaccel._runtime.error_translation import ELEMENTS
 from npaccel._numpy import _operators
 from npaccel._numpy._dtypes import as_tensor, cast, is_scalar, result_dtype, to_numpy, weak_type
-from npaccel._torch_internals.sizes import raise_unless, refuse_where
+from npaccel._runtime.torch.symbolic_sizes import raise_unless, refuse_where
 
 #: Below this a float is the value of an int64.
 _BOUND = 2.0**63

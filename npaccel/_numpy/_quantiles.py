@@ -28,7 +28,7 @@ from npaccel._numpy._sorting import ordered, positions
 from npaccel._numpy._table import implements, parameters_of, scalar_unless_kept
 from npaccel._numpy._ufunc_engine import named
 from npaccel._numpy._ufunc_integers import as_bits, as_signed, elements_at
-from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where, surely
 
 
 def gathered(x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import to_array
+from npaccel._runtime.arguments import to_array
 from npaccel._numpy._random_results import ALIASES, PARAMETERS, Drawn
 from npaccel._numpy._table import implements
 from npaccel._numpy._taking import take, take_along_axis
-from npaccel._random_host import drawn
+from npaccel._runtime.host_rng import drawn
 
 #: Why a draw breaks the graph where it can't be an input of it.
 ON_HOST = (

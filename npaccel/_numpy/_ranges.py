@@ -30,7 +30,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import is_symbolic
-from npaccel._torch_internals.sizes import depends_on_data, holds_here, refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import depends_on_data, holds_here, refuse_where, surely
 
 
 @implements(np.arange)

@@ -15,7 +15,7 @@ from npaccel._numpy._indexing import fitted, getitem, selected, setitem, value_f
 from npaccel._numpy._joining import split_at
 from npaccel._numpy._manipulation import along, moveaxis, reshaped
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import depends_on_data, holds_here, refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import depends_on_data, holds_here, refuse_where, surely
 
 
 @implements(np.tile)

@@ -22,7 +22,7 @@ from npaccel._numpy._dtypes import (
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import concrete, is_symbolic
 from npaccel._numpy._ufunc_integers import either
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 _NO_BOUND: Any = object()
 

@@ -26,7 +26,7 @@ from npaccel._numpy._dtypes import (
 )
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
-from npaccel._torch_internals.sizes import depends_on_data, surely
+from npaccel._runtime.torch.symbolic_sizes import depends_on_data, surely
 
 Value = Callable[..., torch.Tensor]
 #: One step of Clenshaw's recurrence: (coefficient, c0, c1, x, degree) -> new (c0, c1).

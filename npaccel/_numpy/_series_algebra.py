@@ -21,7 +21,7 @@ from npaccel._numpy._padding import between
 from npaccel._numpy._series import MODULES, RECURRENCES, clenshaw, many, name_of
 from npaccel._numpy._table import implements, row_of
 from npaccel._numpy._ufunc_engine import named
-from npaccel._torch_internals.sizes import assume, depends_on_data, surely
+from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, surely
 
 Maker = Callable[[str], Callable[..., Any]]
 

@@ -28,7 +28,7 @@ from npaccel._numpy._series import MODULES, VALUES, many, name_of
 from npaccel._numpy._series_algebra import coefficients
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import named
-from npaccel._torch_internals.sizes import assume, surely
+from npaccel._runtime.torch.symbolic_sizes import assume, surely
 
 OnSeries = Callable[[torch.Tensor], torch.Tensor]
 

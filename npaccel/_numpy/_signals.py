@@ -32,7 +32,7 @@ from npaccel._numpy._products import promoted
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import as_signed
 from npaccel._numpy._ufunc_products import from_zero
-from npaccel._torch_internals.sizes import holds_here
+from npaccel._runtime.torch.symbolic_sizes import holds_here
 
 #: Up to this length of a window its products are written out, one after another.
 _WRITTEN_OUT = 64

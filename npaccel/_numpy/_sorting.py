@@ -27,7 +27,7 @@ from npaccel._numpy._layouts import lying_like
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_integers import from_ordered as from_order
 from npaccel._numpy._ufunc_integers import ordered as in_signed_order
-from npaccel._torch_internals.sizes import holds_here, refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where, surely
 
 _KINDS = ("quicksort", "mergesort", "heapsort", "stable")
 _NO_FIELDS = "Cannot specify order when the array has no fields."

@@ -28,7 +28,7 @@ from npaccel._numpy._manipulation import squeezed
 from npaccel._numpy._products import dot
 from npaccel._numpy._quantiles import shaped_weights
 from npaccel._numpy._table import implements, parameters_of
-from npaccel._torch_internals.sizes import holds_here, refuse_where
+from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where
 
 _WEIGHTLESS = "Weights sum to zero, can't be normalized"
 

@@ -18,7 +18,7 @@ from npaccel._numpy._table import implements
 from npaccel._numpy._taking import along_axis_key, flat_key, integer_indices
 from npaccel._numpy._ufunc_engine import concrete
 from npaccel._numpy._ufunc_integers import either, elements_at
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
 

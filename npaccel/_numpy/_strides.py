@@ -10,7 +10,7 @@ import torch
 
 from npaccel._numpy._dtypes import as_tensor
 from npaccel._numpy._table import implements
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 
 def _reach(shape: Any, strides: Any) -> Any:

@@ -27,7 +27,7 @@ from npaccel._numpy._manipulation import along
 from npaccel._numpy._table import implements
 from npaccel._numpy._ufunc_engine import broadcast_shape, concrete, is_symbolic
 from npaccel._numpy._ufunc_integers import as_bits, as_signed, either
-from npaccel._torch_internals.sizes import assume, depends_on_data, surely
+from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, surely
 
 _AT_RUN_TIME = "an index out of bounds in an array raises when the compiled code runs"
 

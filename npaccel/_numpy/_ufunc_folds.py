@@ -31,7 +31,7 @@ from npaccel._numpy._ufunc_integers import (
     is_integral,
     lcm,
 )
-from npaccel._torch_internals.sizes import depends_on_data, surely
+from npaccel._runtime.torch.symbolic_sizes import depends_on_data, surely
 
 Axes = tuple[int, ...]
 

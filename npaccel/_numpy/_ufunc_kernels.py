@@ -27,7 +27,7 @@ from npaccel._numpy._ufunc_choices import (
     or_by_numpy,
 )
 from npaccel._numpy._ufunc_integers import Compute, Operand, dtype_of_first, is_integral
-from npaccel._torch_internals.sizes import refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import refuse_where, surely
 
 
 def copy(x: torch.Tensor) -> torch.Tensor:

@@ -57,7 +57,7 @@ from npaccel._numpy._ufunc_integers import (
     is_integral,
 )
 from npaccel._numpy._ufuncs import BY_UFUNC, IMPLEMENTATIONS, KERNELS
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 
 class _NoValue:

@@ -23,7 +23,7 @@ from npaccel._numpy._ufunc_engine import (
     request_of,
 )
 from npaccel._numpy._ufunc_integers import Compute, as_signed, is_integral
-from npaccel._torch_internals.sizes import holds_here, surely
+from npaccel._runtime.torch.symbolic_sizes import holds_here, surely
 
 
 def _by_dtype(product: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

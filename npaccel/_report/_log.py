@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from npaccel import _arguments
+from npaccel._runtime import arguments
 from npaccel._process.imports import load
 
 if TYPE_CHECKING:
@@ -181,13 +181,13 @@ class Log:
 
     def note_call(self, values: Sequence[Any]) -> None:
         """Remember the arguments of a call, without keeping them alive."""
-        self.calls.append(tuple(_arguments.map_leaves(value, _weakly) for value in values))
+        self.calls.append(tuple(arguments.map_leaves(value, _weakly) for value in values))
 
     def last_call(self) -> list[Any] | None:
         """Return the arguments of the last new signature whose arguments are still there."""
         for call in reversed(self.calls):
-            found = [_arguments.map_leaves(value, lambda get: get()) for value in call]
-            if not any(p is GONE for value in found for _, p in _arguments.parts(value, "")):
+            found = [arguments.map_leaves(value, lambda get: get()) for value in call]
+            if not any(p is GONE for value in found for _, p in arguments.parts(value, "")):
                 return found
         return None
 

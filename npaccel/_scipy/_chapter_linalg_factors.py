@@ -26,7 +26,7 @@ from npaccel._scipy._parts_linalg import (
     with_columns,
 )
 from npaccel._scipy._table import on_tensors
-from npaccel._torch_internals.sizes import is_traced
+from npaccel._runtime.torch.symbolic_sizes import is_traced
 
 
 @on_tensors("linalg.lu", arrays=("a",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from npaccel._torch_internals.sizes import is_traced, refuse_where
+from npaccel._runtime.torch.symbolic_sizes import is_traced, refuse_where
 
 
 class OwnError(Exception):

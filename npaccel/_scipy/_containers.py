@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import to_array
+from npaccel._runtime.arguments import to_array
 from npaccel._scipy import _listing
 from npaccel.errors import MixedDevicesError
 

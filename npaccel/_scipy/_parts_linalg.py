@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgWarning
 from npaccel._numpy._decompositions import conjugate, prepared, transposed
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import is_finite, readable
-from npaccel._torch_internals.sizes import is_traced, surely
+from npaccel._runtime.torch.symbolic_sizes import is_traced, surely
 
 Linear = Callable[[torch.Tensor], torch.Tensor]
 

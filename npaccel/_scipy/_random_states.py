@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _random_host
+from npaccel._runtime import host_rng
 from npaccel._check._copies import read_by
 from npaccel._loops._find import LIBRARIES, is_users
 
@@ -114,8 +114,8 @@ def _of_bits(bits: np.random.BitGenerator) -> Callable[[], None]:
 
 
 def _of_legacy(owner: Any) -> Callable[[], None]:
-    kept = _random_host.state_of(owner)
-    return lambda: _random_host.restore([(owner, kept)])
+    kept = host_rng.state_of(owner)
+    return lambda: host_rng.restore([(owner, kept)])
 
 
 def _of_torch(generator: torch.Generator) -> Callable[[], None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _options
+from npaccel._runtime import options as runtime_options
 from npaccel._scipy import _containers, _element_loops, _log
 from npaccel._scipy._callbacks import callback
 from npaccel._scipy._checks import OwnError
@@ -56,7 +56,7 @@ def _call(row: Row, args: Any, kwargs: Any, given: list[torch.Tensor]) -> Any:
     width = width_of(given, kwargs)
     if row.route == "refused":
         raise NotImplementedError(f"{row.name} can't be called with tensors: {row.reason}")
-    if _options.current().disabled:
+    if runtime_options.current().disabled:
         return through_host(row, args, kwargs, device, width, "npaccel is switched off")
     if row.route == "native":
         return _native(row, args, kwargs, device, width)
@@ -93,7 +93,7 @@ def width_of(given: list[torch.Tensor], kwargs: dict[str, Any]) -> _containers.W
 
 def _default_float() -> torch.dtype:
     """Return the float that integers give: `default_float`, or torch's own where that is wider."""
-    options = _options.of_scope(_options.current())
+    options = runtime_options.of_scope(runtime_options.current())
     if torch.get_default_dtype() is torch.float64:
         return torch.float64
     return torch.float32 if options.default_float == "float32" else torch.float64
@@ -339,7 +339,7 @@ def _tell(row: Row, device: torch.device, reason: str) -> None:
         f"{row.name}: its tensors go from {device} through the host and back: {reason}; "
         "npaccel.scipy.report() counts such calls"
     )
-    if _options.of_scope(_options.current()).strict:
+    if runtime_options.of_scope(runtime_options.current()).strict:
         raise NotCompiledError(message)
     if _log.first(row.name, reason):
         warnings.warn(message, PerformanceWarning, stacklevel=5)

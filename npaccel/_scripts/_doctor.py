@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from npaccel._options import disabled
+from npaccel._runtime.options import disabled
 from npaccel._report._text import duration, table
 from npaccel._scripts._trial import MOVE, Trial, tried
 from npaccel._scripts._watching import Profile, Watched

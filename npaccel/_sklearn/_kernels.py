@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _options
+from npaccel._runtime import options
 from npaccel._jit import jit
 from npaccel._sklearn import _parts_fused
 
@@ -70,7 +70,7 @@ def kernel(
 
 def _in_numpy(tensors: list[torch.Tensor]) -> bool:
     """Whether the work is too small to compile something for it."""
-    if _options.current().disabled:
+    if options.current().disabled:
         return all(t.device.type == "cpu" for t in tensors)
     return all(t.device.type == "cpu" for t in tensors) and (
         sum(t.numel() for t in tensors) <= SMALL

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from npaccel import _options
+from npaccel._runtime import options
 from npaccel._scipy import _containers
 from npaccel._scipy._wide_floats import wide_floats
 from npaccel._sklearn import _frames, _functions, _listing
@@ -75,7 +75,7 @@ def _with_tensors(
     @functools.wraps(original, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [*_containers.tensors(args), *_containers.tensors(kwargs)]
-        if not given or _options.current().disabled:
+        if not given or options.current().disabled:
             return on_host(*args, **kwargs)
         try:
             if binds:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from npaccel import _options
+from npaccel._runtime import options
 from npaccel._scipy import _containers
 from npaccel._scipy._wide_floats import wide_floats
 from npaccel._sklearn import _crossings, _frames, _report, _state
@@ -280,7 +280,7 @@ def _is_metric(function: Any) -> bool:
 
 def why_not(self: Any, X: Any) -> str:
     """Return why data can't be computed on a device whatever the estimator."""
-    if _options.current().disabled:
+    if options.current().disabled:
         return "npaccel is switched off"
     if "_skl_callbacks" in vars(self):
         return "its callbacks are called by scikit-learn's own code"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from npaccel import _options
+from npaccel._runtime import options
 from npaccel._sklearn import _crossings, _frames
 from npaccel._sklearn._frames import Container
 from npaccel._sklearn._report import Log
@@ -79,7 +79,7 @@ def checked_settings(device: Any, on_unsupported: Any) -> None:
     OptionError
     """
     if device is not None:
-        _options.check_device_name(device)
+        options.check_device_name(device)
     if on_unsupported not in ("host", "raise"):
         raise OptionError(
             f"accelerate: `on_unsupported={on_unsupported!r}` was given; "
@@ -95,7 +95,7 @@ def device_for_arrays(state: State) -> torch.device:
     DeviceNotFoundError
         If torch doesn't see the device that was asked for.
     """
-    wanted = state.device or _options.of_scope(_options.current()).device or "cpu"
+    wanted = state.device or options.of_scope(options.current()).device or "cpu"
     if wanted == "cpu":
         return torch.device("cpu")
     if not torch.cuda.is_available():

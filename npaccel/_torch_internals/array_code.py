@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._arguments import Alias
-from npaccel._opaque import TORCH_DTYPES
+from npaccel._runtime.arguments import Alias
+from npaccel._runtime.opaque import TORCH_DTYPES
 
 #: The function's name in the generated module.
 ON_ARRAYS = "call_on_arrays"

@@ -39,11 +39,11 @@ from torch._guards import CompileContext, Source, TracingContext, compile_contex
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel._process import fork
-from npaccel._arguments import Sizes, is_lazy, resolved
+from npaccel._runtime.arguments import Sizes, is_lazy, resolved
 from npaccel._numpy._context import settings
-from npaccel._random_host import Draws
+from npaccel._runtime.host_rng import Draws
 from npaccel._report._details import Narrowed
-from npaccel._results import IsScalar
+from npaccel._runtime.outputs import IsScalar
 from npaccel._torch_internals.capture_errors import CaptureError, error_of
 from npaccel._torch_internals.device_guard import keep_device_guard
 from npaccel._torch_internals.lines import narrowings_noted

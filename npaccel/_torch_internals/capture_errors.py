@@ -8,7 +8,7 @@ from __future__ import annotations
 import traceback
 import types
 
-from npaccel._opaque import Kind
+from npaccel._runtime.opaque import Kind
 from npaccel._torch_internals import opaque_objects
 from npaccel._torch_internals.break_texts import hint_in, reason_in
 from npaccel._torch_internals.lines import is_internal

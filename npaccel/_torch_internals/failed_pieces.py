@@ -24,7 +24,7 @@ from torch._dynamo.bytecode_transformation import (
 )
 from torch._dynamo.codegen import PyCodegen
 
-from npaccel._binding import Binding
+from npaccel._runtime.binding import Binding
 from npaccel._torch_internals.numpy_state import active
 
 #: What the graph of a piece returns in place of its outputs.

@@ -28,7 +28,7 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 
 from npaccel._process import fork
-from npaccel._failures import ASSERTION
+from npaccel._runtime.error_translation import ASSERTION
 from npaccel._report._details import LineCode
 from npaccel._torch_internals import complex_pairs, headers
 from npaccel._torch_internals.added_zeros import zeros_added
@@ -45,7 +45,7 @@ from npaccel._torch_internals.dtype_rules import (
     dtype_rules_made_once,
     where_has_dtypes_of_its_values,
 )
-from npaccel._torch_internals.dtype_views import without_other_base
+from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._torch_internals.dynamic_slices import order_by_all_sizes
 from npaccel._torch_internals.early_checks import (
     RAISING,
@@ -56,13 +56,13 @@ from npaccel._torch_internals.early_checks import (
 from npaccel._torch_internals.element_functions import element_functions_inlined
 from npaccel._torch_internals.fake_arithmetic import quick_fakes
 from npaccel._torch_internals.host_calls import host_kernels_called_directly
-from npaccel._torch_internals.huge_pages import use_huge_pages
+from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._torch_internals.kernel_checks import checks_ahead_of_loads
 from npaccel._torch_internals.kernel_files import kernels_in_few_files
 from npaccel._torch_internals.lane_folds import lanes_folded_by_halves
 from npaccel._torch_internals.leftovers import forget_module
 from npaccel._torch_internals.linking import linked_by_name
-from npaccel._torch_internals.loader import NotPortableError, kernel_paths
+from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 from npaccel._torch_internals.lost_views import name_of, written_inputs
 from npaccel._torch_internals.mask_reads import masks_read_by_kernels
 from npaccel._torch_internals.mask_stores import fast_mask_stores

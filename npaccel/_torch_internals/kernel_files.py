@@ -26,7 +26,7 @@ from torch._inductor.codegen.common import KernelArgs
 
 from npaccel._torch_internals.headers import including
 from npaccel._torch_internals.kernel_checks import CAUGHT, throwing_outside_of_threads
-from npaccel._torch_internals.libraries import MAKER, load_kernels
+from npaccel._runtime.torch.libraries import MAKER, load_kernels
 from npaccel._torch_internals.patching import patched
 
 #: Characters of C++ for which g++ takes as long as for what the header brings along.

@@ -17,7 +17,7 @@ from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_layouts import ALWAYS_VIEWS, depends_on_layout
 from npaccel._torch_internals.numpy_operations import INPLACE, RELAID, is_scalar, stored_to
 from npaccel._torch_internals.numpy_state import active
-from npaccel._torch_internals.sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import surely
 
 #: Functions that reverse an array.
 FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))

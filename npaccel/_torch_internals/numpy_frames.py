@@ -30,8 +30,8 @@ from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.misc import GetAttrVariable, NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
-from npaccel import _results
-from npaccel._arguments import COPYING, has_other_name, how_converted, to_tensor
+from npaccel._runtime import outputs
+from npaccel._runtime.arguments import COPYING, has_other_name, how_converted, to_tensor
 from npaccel._numpy import _table
 from npaccel._numpy._context import settings
 from npaccel._torch_internals import opaque_objects, vectorized_calls
@@ -110,7 +110,7 @@ def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> A
     if active.pieces:  # A reversed array becomes a tensor as others do.
         flags = AttrSource(AttrSource(builder.source, "flags"), "c_contiguous")
         install_guard(flags.make_guard(dynamo_builder.GuardBuilder.CONSTANT_MATCH))
-    # The frame takes the array itself, by `_results.enter`.
+    # The frame takes the array itself, by `outputs.enter`.
     variable.as_proxy().node.meta["grapharg"].pass_arg_as_tensor = False
     return variable
 
@@ -227,17 +227,17 @@ def patch_specialized() -> None:
 
 
 def patch_outputs() -> None:
-    """Arrays enter and leave a frame through `npaccel._results`: codegen.py, source.py."""
+    """Arrays enter and leave a frame through `npaccel._runtime.outputs`: codegen.py, source.py."""
     original = dynamo_codegen.PyCodegen.load_import_from
     # Frames call these while Dynamo looks at every new frame.
-    _results.enter = torch._dynamo.disable(_results.enter)  # type: ignore[no-untyped-call]
-    _results.leave = torch._dynamo.disable(_results.leave)  # type: ignore[no-untyped-call]
+    outputs.enter = torch._dynamo.disable(outputs.enter)  # type: ignore[no-untyped-call]
+    outputs.leave = torch._dynamo.disable(outputs.leave)  # type: ignore[no-untyped-call]
 
     def load_import_from(self: Any, module_name: str, object_name: str) -> None:
         if active.depth and object_name == "to_numpy_helper":
-            module_name, object_name = "npaccel._results", "leave"
+            module_name, object_name = "npaccel._runtime.outputs", "leave"
         if active.depth and (module_name, object_name) == ("torch", "as_tensor"):
-            module_name, object_name = "npaccel._results", "enter"
+            module_name, object_name = "npaccel._runtime.outputs", "enter"
         original(self, module_name, object_name)
 
     dynamo_codegen.PyCodegen.load_import_from = load_import_from

@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from npaccel._numpy import _table
 from npaccel._torch_internals.numpy_operations import INPLACE, RELAID
-from npaccel._torch_internals.sizes import share_memory
+from npaccel._runtime.torch.symbolic_sizes import share_memory
 
 #: Calls that give a view of any array; others look at its strides.
 ALWAYS_VIEWS = frozenset(

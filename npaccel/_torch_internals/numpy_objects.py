@@ -19,7 +19,7 @@ from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
-from npaccel._floating_errors import WITHOUT_EFFECT
+from npaccel._runtime.errstate import WITHOUT_EFFECT
 from npaccel._numpy import _index_helpers, _table
 
 #: By id: these objects can't all be hashed.

@@ -16,9 +16,9 @@ from npaccel._numpy._context import settings, tracing
 from npaccel._numpy._dtypes import are_numbers, cast, dtype_of, is_array, narrow, to_numpy
 from npaccel._numpy._dtypes import is_scalar as is_number
 from npaccel._numpy._indexing import getitem, item, setitem
-from npaccel._results import IsScalar
+from npaccel._runtime.outputs import IsScalar
 from npaccel._torch_internals import python_numbers
-from npaccel._torch_internals.sizes import leave_unbound, raise_refusal
+from npaccel._runtime.torch.symbolic_sizes import leave_unbound, raise_refusal
 from npaccel._wide import is_wide
 
 #: Functions that call the method of the same name, which gives a scalar for a scalar.

@@ -19,7 +19,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 from npaccel._numpy import _operators
 from npaccel._torch_internals.numpy_operations import FLAT_OF
 from npaccel._torch_internals.remade_views import note_view
-from npaccel._torch_internals.sizes import depends_on_data
+from npaccel._runtime.torch.symbolic_sizes import depends_on_data
 
 #: Slots of 2.13; 2.11 calls the methods of the same operators instead.
 _UNARY_SLOTS: dict[str, Callable[..., Any]] = {

@@ -25,8 +25,8 @@ from torch._dynamo.variables.builder import GuardBuilder
 from torch._dynamo.variables.functions import UserMethodVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
-from npaccel import _opaque
-from npaccel._opaque import Kind
+from npaccel._runtime import opaque
+from npaccel._runtime.opaque import Kind
 from npaccel._torch_internals.numpy_state import active
 
 #: Dynamo's names of why a function isn't captured, by kind of object.
@@ -65,13 +65,13 @@ class LibraryVariable(UserDefinedObjectVariable):
 
 def _refuse(variable: Any, *_: Any, **__: Any) -> Any:
     value, name = variable.value, _name(variable.source)
-    kind = _opaque.kind_of(value)
+    kind = opaque.kind_of(value)
     assert kind is not None
     unimplemented(
         gb_type=CATEGORIES[kind],
         context="",
-        explanation=f"{_place(name)} is {_opaque.described(value)}",
-        hints=[_opaque.advice(value, name)],
+        explanation=f"{_place(name)} is {opaque.described(value)}",
+        hints=[opaque.advice(value, name)],
     )
 
 
@@ -145,12 +145,12 @@ def patch_methods() -> None:
 def _is_librarys(obj: Any) -> bool:
     """Whether code is in a package of array-like objects."""
     found = _PACKAGE.search(obj.co_filename) if isinstance(obj, types.CodeType) else None
-    return found is not None and found[1] in _opaque.LIBRARIES
+    return found is not None and found[1] in opaque.LIBRARIES
 
 
 def variable_for(builder: Any, value: Any) -> OpaqueVariable | None:
     """Return the variable for an array that torch has no counterpart of, None for others."""
-    if not _opaque.is_opaque(value):
+    if not opaque.is_opaque(value):
         return None
     builder.install_guards(GuardBuilder.TYPE_MATCH)
     made = OpaqueVariable(value, source=builder.source)
@@ -162,7 +162,7 @@ def noticed(variable: Any) -> Any:
     """Return a variable, as one that names another library's object where it's such."""
     if type(variable) is not UserDefinedObjectVariable:
         return variable
-    if _opaque.kind_of(variable.value) is Kind.LIBRARY:
+    if opaque.kind_of(variable.value) is Kind.LIBRARY:
         variable.__class__ = LibraryVariable
     return variable
 

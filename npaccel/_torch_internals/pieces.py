@@ -33,7 +33,7 @@ from torch._guards import TracingContext
 from npaccel._process import fork, signals
 from npaccel._process.imports import uncut
 from npaccel._numpy._context import settings
-from npaccel._random_host import Draws
+from npaccel._runtime.host_rng import Draws
 from npaccel._report._details import Narrowed
 from npaccel._torch_internals import jitted_calls
 from npaccel._torch_internals.break_texts import reason_in

@@ -48,7 +48,7 @@ from npaccel._torch_internals.numpy_calls import (
 from npaccel._torch_internals.numpy_operations import VALUE, Operation
 from npaccel._torch_internals.numpy_state import active
 from npaccel._torch_internals.python_numbers import number
-from npaccel._torch_internals.sizes import depends_on_data
+from npaccel._runtime.torch.symbolic_sizes import depends_on_data
 
 __all__ = ["bind_comparisons", "patch_python_functions", "rounded"]
 

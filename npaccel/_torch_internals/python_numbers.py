@@ -66,7 +66,7 @@ def number(tx: Any, element: Any, operation: Any, refuse: Callable[..., Any]) ->
 
 
 def patch_outputs(active: Any) -> None:
-    """Let numbers leave a frame through `npaccel._results`: PyCodegen.__call__.
+    """Let numbers leave a frame through `npaccel._runtime.outputs`: PyCodegen.__call__.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def patch_outputs(active: Any) -> None:
         tensor = _as_tensor(self.tx, value)
         tensor.as_proxy().node.meta[NUMBER] = True
         key = self.add_graph_output(tensor)
-        self.add_push_null(lambda: self.load_import_from("npaccel._results", "leave"))
+        self.add_push_null(lambda: self.load_import_from("npaccel._runtime.outputs", "leave"))
         self.load_graph_output(self.graph_outputs[key].index)
         self.extend_output(create_call_function(1, False))
         if value in self.tempvars:

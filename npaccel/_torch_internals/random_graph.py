@@ -1,6 +1,6 @@
 """Take the calls of NumPy's random numbers out of a captured graph.
 
-What they compute on the host becomes lines of Python (`npaccel._random_host`),
+What they compute on the host becomes lines of Python (`npaccel._runtime.host_rng`),
 and their results become inputs of the graph.
 
 Read from torch/_dynamo/output_graph.py, torch/utils/_sympy/printers.py and
@@ -19,7 +19,7 @@ from torch.utils._sympy.printers import PythonPrinter
 
 from npaccel._numpy._context import settings
 from npaccel._numpy._random_results import PYTHON_TYPES, Drawn
-from npaccel._random_host import Draws, Line
+from npaccel._runtime.host_rng import Draws, Line
 from npaccel._torch_internals.lost_views import written
 
 
@@ -34,7 +34,7 @@ class HostCall:
         Dynamo's expression of the generator, ``"random"`` for `numpy.random`,
         or the node that makes it.
     function : str
-        What is called, see `npaccel._random_host.Line`.
+        What is called, see `npaccel._runtime.host_rng.Line`.
     result : callable or None
         Says what a draw gives; takes the call's arguments. None where it's no draw.
     """

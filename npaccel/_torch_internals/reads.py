@@ -23,7 +23,7 @@ import torch
 from torch._dynamo import convert_frame
 from torch._dynamo.variables.builder import VariableBuilder
 
-from npaccel._guards import array_token, same
+from npaccel._runtime.guards import array_token, same
 from npaccel._torch_internals.numpy_state import active
 
 #: So often a function is captured where something that it reads moves meanwhile.

@@ -18,7 +18,7 @@ from torch._dynamo.bytecode_transformation import create_call_function
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
-from npaccel import _results
+from npaccel._runtime import outputs
 from npaccel._torch_internals.lost_views import FLIPS, is_view_in_numpy, memory_of, written
 from npaccel._torch_internals.numpy_layouts import ALWAYS_VIEWS
 from npaccel._torch_internals.numpy_operations import FLAT_OF, RELAID, is_scalar
@@ -115,7 +115,7 @@ def patch_outputs() -> None:
             original(self, value, allow_cache)
             return
         name = value.as_proxy().node.name
-        self.add_push_null(lambda: self.load_import_from("npaccel._results", "remade"))
+        self.add_push_null(lambda: self.load_import_from("npaccel._runtime.outputs", "remade"))
         self(remade.base)
         self.append_output(self.create_load_const(remade.source))
         self.append_output(self.create_load_const(name))
@@ -123,7 +123,7 @@ def patch_outputs() -> None:
         self.clear_tos()
 
     dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
-    _results.remade = torch._dynamo.disable(_results.remade)  # type: ignore[no-untyped-call]
+    outputs.remade = torch._dynamo.disable(outputs.remade)  # type: ignore[no-untyped-call]
 
 
 def _how(codegen: Any, value: Any) -> _Remade | None:

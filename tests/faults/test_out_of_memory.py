@@ -11,7 +11,8 @@ import sweep
 import torch
 
 import npaccel
-from npaccel import _failures, errors
+from npaccel._runtime import error_translation
+from npaccel import errors
 
 LIMITS = """
 import gc, resource, warnings
@@ -320,7 +321,7 @@ def test_errors_of_the_user_stay_what_they_are():
     for _ in range(2):
         with pytest.raises(RuntimeError, match="too large"):
             npaccel.jit(f, backend="eager")(np.arange(3.0))
-    assert not _failures.is_out_of_memory(RuntimeError("out of memory"))
-    assert not _failures.comes_of_memory(
+    assert not error_translation.is_out_of_memory(RuntimeError("out of memory"))
+    assert not error_translation.comes_of_memory(
         ImportError("x.so: cannot allocate memory in static TLS block")
     )

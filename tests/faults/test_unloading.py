@@ -12,7 +12,7 @@ import pytest
 import sweep
 
 import npaccel
-from npaccel._torch_internals import libraries
+from npaccel._runtime.torch import libraries
 
 pytestmark = pytest.mark.inductor
 
@@ -240,19 +240,19 @@ def test_results_outlive_their_library(tmp_path, monkeypatch):
 
 
 def test_keys_of_functions_that_nobody_uses_are_dropped():
-    from npaccel import _arguments
+    from npaccel._runtime import arguments
 
-    start = len(_arguments._function_keys)
-    for number in range(3 * _arguments._MANY):
+    start = len(arguments._function_keys)
+    for number in range(3 * arguments._MANY):
         code = compile(f"lambda x: x + {number}", "<test>", "eval").co_consts[0]
-        _arguments.token(types.FunctionType(code, {}))
-    assert len(_arguments._function_keys) <= start + _arguments._MANY + 1
+        arguments.token(types.FunctionType(code, {}))
+    assert len(arguments._function_keys) <= start + arguments._MANY + 1
 
 
 def test_classes_that_are_made_again_and_again_are_dropped():
-    from npaccel import _arguments
+    from npaccel._runtime import arguments
 
-    for number in range(3 * _arguments._MANY):
-        _arguments.token(type(f"Made{number}", (), {})())
-    assert len(_arguments._TOKENS) <= _arguments._MANY
-    assert _arguments.token(1.5) == (float, 1.5)
+    for number in range(3 * arguments._MANY):
+        arguments.token(type(f"Made{number}", (), {})())
+    assert len(arguments._TOKENS) <= arguments._MANY
+    assert arguments.token(1.5) == (float, 1.5)

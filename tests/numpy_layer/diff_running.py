@@ -9,7 +9,7 @@ from diff_cases import function, reference, rendered
 from diff_excuses import FALL_BACKS, excused
 
 import npaccel
-from npaccel._arguments import to_tensor
+from npaccel._runtime.arguments import to_tensor
 from npaccel._numpy._differences import UNCHECKED, differences_of
 from npaccel.errors import NotCompiledError
 

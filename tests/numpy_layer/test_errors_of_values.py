@@ -8,7 +8,7 @@ import torch
 
 import npaccel
 from npaccel import errors
-from npaccel._torch_internals.sizes import refuse_where
+from npaccel._runtime.torch.symbolic_sizes import refuse_where
 
 X, WHOLE, NAN = np.arange(6.0), np.arange(6), np.array([1, np.nan])
 BINS, W = np.array([2.0, 1, 3]), np.ones(6)

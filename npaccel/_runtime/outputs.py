@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from npaccel import _device_copies
-from npaccel._arguments import COPYING, how_converted, is_container, to_array, to_tensor
-from npaccel._failures import SHARED, CompiledCodeError
+from npaccel._runtime import device_transfer
+from npaccel._runtime.arguments import COPYING, how_converted, is_container, to_array, to_tensor
+from npaccel._runtime.error_translation import SHARED, CompiledCodeError
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
 IsScalar = bool | Literal["python", "number"]
@@ -91,7 +91,7 @@ class Run:
         if self.uploaded is None:
             return self.outputs[i]
         if not self.fetched:
-            self.fetched = _device_copies.fetched(self.outputs, *self.uploaded)
+            self.fetched = device_transfer.fetched(self.outputs, *self.uploaded)
         return self.fetched[i]
 
     def _is_read_only(self, i: int, output: torch.Tensor) -> bool:
@@ -512,7 +512,7 @@ def _span_of_tensor(t: torch.Tensor) -> tuple[int, int]:
     start = t.data_ptr()
     if t.is_contiguous():
         return start, start + t.nbytes
-    return start, start + _device_copies.extent(t) * t.element_size()
+    return start, start + device_transfer.extent(t) * t.element_size()
 
 
 def falsely_shared(outputs: Sequence[Any], memory: Sequence[int | None]) -> tuple[int, ...]:

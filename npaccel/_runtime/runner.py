@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _device_copies
-from npaccel._arguments import CONVERTERS, COPYING, to_array, to_tensor
-from npaccel._failures import FAILURES, CompiledCodeError
-from npaccel._guards import Condition, Scope, check_code
-from npaccel._random_host import Draw, Draws, Save, make_draw, restore
-from npaccel._results import Template, apart, as_memmap, has_overlap, outputs_of, template_code
+from npaccel._runtime import device_transfer
+from npaccel._runtime.arguments import CONVERTERS, COPYING, to_array, to_tensor
+from npaccel._runtime.error_translation import FAILURES, CompiledCodeError
+from npaccel._runtime.guards import Condition, Scope, check_code
+from npaccel._runtime.host_rng import Draw, Draws, Save, make_draw, restore
+from npaccel._runtime.outputs import (Template, apart, as_memmap, has_overlap, outputs_of, template_code)
 from npaccel._process.signals import from_handler
-from npaccel._torch_internals.loader import Code
+from npaccel._runtime.torch.loader import Code
 
 #: What a runner returns when it isn't the one for a call.
 MISS = object()
@@ -158,7 +158,7 @@ def make_runner(
         "float64": torch.float64,
     }
     names |= {"narrowed": narrowed, "read_only": read_only, "device": torch.device(plan.device)}
-    names |= {"moved": _device_copies.moved, "fetched": _device_copies.fetched}
+    names |= {"moved": device_transfer.moved, "fetched": device_transfer.fetched}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
     names |= shape_functions() | write_functions() | error_classes()
     names |= {"FAILED": FAILED, "restore": restore, "as_memmap": as_memmap}
@@ -289,7 +289,7 @@ def computes_on_arrays(plan: Plan) -> bool:
 
     What is written is an argument's own memory then.
     """
-    if plan.tensors or not _device_copies.is_host(plan.device):
+    if plan.tensors or not device_transfer.is_host(plan.device):
         return False
     if plan.draws.lines or not plan.boxed:
         return False
@@ -488,7 +488,7 @@ def is_moved(item: InputPlan, plan: Plan) -> bool:
         return False
     if plan.tensors and item.how in ("tensor", "resolved"):
         return False
-    return not _device_copies.is_host(plan.device)
+    return not device_transfer.is_host(plan.device)
 
 
 def _result(plan: Plan, names: dict[str, Any], *, arrays: bool = False) -> list[str]:
@@ -504,7 +504,7 @@ def _result(plan: Plan, names: dict[str, Any], *, arrays: bool = False) -> list[
         lines.append(f"r{i} = as_memmap({made}, {mapped[i]})" if i in mapped else f"r{i} = {made}")
         code = code.replace(array, f"r{i}")
     lines.append(f"return {code}")
-    if plan.tensors or _device_copies.is_host(plan.device):
+    if plan.tensors or device_transfer.is_host(plan.device):
         return lines
     kept = [i for i, item in enumerate(plan.inputs) if keeps_memory(item) and is_moved(item, plan)]
     uploaded, originals = ("".join(f"{name}{i}, " for i in kept) for name in "th")
@@ -550,7 +550,7 @@ def is_apart(value: Any, made: torch.Tensor) -> bool:
     """Whether the tensor that was made of an array, or of a tensor, is a copy."""
     if isinstance(value, torch.Tensor):
         return made is not value
-    on_host = _device_copies.is_host(made.device.type)
+    on_host = device_transfer.is_host(made.device.type)
     return not (on_host and np.may_share_memory(value, made.detach().numpy()))
 
 

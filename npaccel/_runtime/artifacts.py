@@ -3,7 +3,7 @@
 A group of the cache is one function in one environment; its entries are the
 signatures it was compiled for. The key holds whatever can change the answer:
 source, options, the versions of Python, torch, NumPy and npaccel, compiler,
-processor. What the function captures is kept as conditions (`_guards`).
+processor. What the function captures is kept as conditions (`guards`).
 """
 
 from __future__ import annotations
@@ -23,23 +23,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel import _conditions_on_disk, _guards, _results
-from npaccel._arguments import FunctionKey
+from npaccel._runtime import guard_serialization, guards, outputs
+from npaccel._runtime.arguments import FunctionKey
 from npaccel._cache.store import DiskCache, Entry, cache_key
 from npaccel._cache.entry import bound
-from npaccel._conditions_on_disk import NotKeepableError
-from npaccel._failures import UncompiledForMemoryError, before_a_call
-from npaccel._guards import Condition, Scope
+from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.error_translation import UncompiledForMemoryError, before_a_call
+from npaccel._runtime.guards import Condition, Scope
 from npaccel._process.imports import load
-from npaccel._options import Options
-from npaccel._random_host import Draws, Line
-from npaccel._runner import InputPlan, Plan
-from npaccel._torch_internals.loader import (
-    Code,
-    NotPortableError,
-    load_module,
-    portable_source,
-)
+from npaccel._runtime.options import Options
+from npaccel._runtime.host_rng import Draws, Line
+from npaccel._runtime.runner import InputPlan, Plan
+from npaccel._runtime.torch.loader import Code, NotPortableError, load_module, portable_source
 from npaccel._version import __version__
 from npaccel.errors import CacheError
 
@@ -59,7 +54,7 @@ def group_key(scope: Scope, options: Options) -> str:
     return cache_key(
         function.__module__ or "",
         function.__qualname__,
-        _conditions_on_disk.code_digest(function.__code__),
+        guard_serialization.code_digest(function.__code__),
         repr(dataclasses.astuple(relevant)),
         *environment(),
     )
@@ -185,7 +180,7 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled, details: A
     NotKeepableError, NotPortableError
         If another process couldn't use it.
     """
-    encoded = [_conditions_on_disk.encode(condition) for condition in compiled.conditions]
+    encoded = [guard_serialization.encode(condition) for condition in compiled.conditions]
     metadata = {
         "key": key,
         "plan": _encode_plan(compiled.plan),
@@ -225,7 +220,7 @@ def find(
         except _MALFORMED as error:
             entry.drop(f"npaccel can't read its metadata ({type(error).__name__}: {error})")
             continue
-        if decoded is None or _guards.failed(decoded[1], scope, arguments) is not None:
+        if decoded is None or guards.failed(decoded[1], scope, arguments) is not None:
             continue
         loaded = _load(entry)
         if loaded is not None:
@@ -236,7 +231,7 @@ def _decode(
     metadata: Mapping[str, Any], key: str, scope: Scope, arguments: Mapping[str, Any]
 ) -> tuple[Plan, list[Condition]] | None:
     """Read an entry's metadata; None if it's of another call."""
-    if metadata["key"] != key or not _conditions_on_disk.files_unchanged(metadata["files"]):
+    if metadata["key"] != key or not guard_serialization.files_unchanged(metadata["files"]):
         return None
     plan = _decode_plan(metadata["plan"])
     conditions = _decode_conditions(metadata["conditions"], scope, arguments)
@@ -266,7 +261,7 @@ def _decode_conditions(
 ) -> list[Condition] | None:
     conditions = []
     for item in items:
-        condition = _conditions_on_disk.decode(item, scope, arguments)
+        condition = guard_serialization.decode(item, scope, arguments)
         if condition is None:
             return None
         conditions.append(condition)
@@ -350,34 +345,34 @@ def _decode_draws(item: Mapping[str, Any]) -> Draws:
     return Draws(lines, tuple(item["owners"]), item["may_fail"])
 
 
-def _encode_template(part: _results.Template) -> list[Any]:
-    if isinstance(part, _results.Output):
+def _encode_template(part: outputs.Template) -> list[Any]:
+    if isinstance(part, outputs.Output):
         return ["output", part.index, part.is_scalar, part.kind]
-    if isinstance(part, _results.View):
+    if isinstance(part, outputs.View):
         return ["view", _encode_template(part.base), part.source]
-    if isinstance(part, _results.Argument):
+    if isinstance(part, outputs.Argument):
         return ["argument", part.expression]
-    if isinstance(part, _results.Constant):
-        return ["constant", _conditions_on_disk.encode_value(part.value)]
+    if isinstance(part, outputs.Constant):
+        return ["constant", guard_serialization.encode_value(part.value)]
     kinds = {tuple: "tuple", list: "list", dict: "dict"}
     if part.kind not in kinds:
         raise NotKeepableError(f"a result of type {part.kind.__qualname__}")
-    names = [_conditions_on_disk.encode_value(name) for name in part.names]
+    names = [guard_serialization.encode_value(name) for name in part.names]
     return [kinds[part.kind], names, [_encode_template(item) for item in part.items]]
 
 
-def _decode_template(item: Sequence[Any]) -> _results.Template:
+def _decode_template(item: Sequence[Any]) -> outputs.Template:
     if item[0] == "output":
-        return _results.Output(*item[1:])
+        return outputs.Output(*item[1:])
     if item[0] == "view":
-        return _results.View(_decode_template(item[1]), item[2])  # type: ignore[arg-type]
+        return outputs.View(_decode_template(item[1]), item[2])  # type: ignore[arg-type]
     if item[0] == "argument":
-        return _results.Argument(item[1])
+        return outputs.Argument(item[1])
     if item[0] == "constant":
-        return _results.Constant(_conditions_on_disk.decode_value(item[1]))
+        return outputs.Constant(guard_serialization.decode_value(item[1]))
     kind = {"tuple": tuple, "list": list, "dict": dict}[item[0]]
-    names = tuple(_conditions_on_disk.decode_value(name) for name in item[1])
-    return _results.Container(kind, names, tuple(_decode_template(part) for part in item[2]))
+    names = tuple(guard_serialization.decode_value(name) for name in item[1])
+    return outputs.Container(kind, names, tuple(_decode_template(part) for part in item[2]))
 
 
 __all__ = ["Kept", "NotKeepableError", "NotPortableError", "find", "group_key", "store"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import to_array
+from npaccel._runtime.arguments import to_array
 
 #: A line of draws calls one of these on the generator, or one of its methods.
 _SPECIAL = frozenset({"key_words", "shuffled", "permuted"})

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 from npaccel._torch_internals import array_code
-from npaccel._torch_internals.huge_pages import use_huge_pages
-from npaccel._torch_internals.libraries import load_kernels, path_of
+from npaccel._runtime.torch.huge_pages import use_huge_pages
+from npaccel._runtime.torch.libraries import load_kernels, path_of
 
 #: Names that the generated module imports from dynamo and inductor, and what
 #: stands for them here.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._guards import CHECKS, Condition, Scope
+from npaccel._runtime.guards import CHECKS, Condition, Scope
 
 #: A condition as JSON.
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._opaque import PLAIN, TAKEN, TAKEN_CHARS, is_opaque
+from npaccel._runtime.opaque import PLAIN, TAKEN, TAKEN_CHARS, is_opaque
 from npaccel.errors import MixedDevicesError, UnsupportedArrayError
 
 #: Flags of an array that compiled code depends on: ALIGNED and WRITEABLE.

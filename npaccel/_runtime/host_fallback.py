@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _arguments
+from npaccel._runtime import arguments
 from npaccel._report import Log
 from npaccel.errors import NotCompiledError
 
@@ -29,7 +29,7 @@ def through_host(function: Callable[[Sequence[Any]], Any], values: Sequence[Any]
     NotCompiledError
         If gradients are asked for, which NumPy can't give.
     """
-    host = _Host(_arguments.device_of(values) or torch.device("cpu"))
+    host = _Host(arguments.device_of(values) or torch.device("cpu"))
     nbytes = 0
     given = [host.array(value) for value in values]
     try:
@@ -57,10 +57,10 @@ class _Host:
         return self.known[id(value)]
 
     def _made(self, value: Any) -> Any:
-        if not _arguments.is_container(value):
+        if not arguments.is_container(value):
             return _array(value, self.arrays)
         own = iter(value.values() if type(value) is dict else value)
-        made = _arguments.map_parts(value, self.array)
+        made = arguments.map_parts(value, self.array)
         if all(part is next(own) for part in (made.values() if type(made) is dict else made)):
             return value
         self.containers[id(made)] = value, made
@@ -72,10 +72,10 @@ class _Host:
             return self.arrays[id(value)][0]
         if id(value) in self.containers:
             return self.containers[id(value)][0]
-        if _arguments.is_container(value):
-            return _arguments.map_parts(value, self.tensor)
-        is_array = _arguments.is_array(value) and not isinstance(value, torch.Tensor)
-        return _arguments.to_tensor(value).to(self.device) if is_array else value
+        if arguments.is_container(value):
+            return arguments.map_parts(value, self.tensor)
+        is_array = arguments.is_array(value) and not isinstance(value, torch.Tensor)
+        return arguments.to_tensor(value).to(self.device) if is_array else value
 
     def give_back(self) -> int:
         """Give tensors, lists and dicts what was written; return how many bytes were copied."""
@@ -102,6 +102,6 @@ def _array(value: Any, arrays: dict[int, tuple[torch.Tensor, np.ndarray[Any, Any
             "jit: a tensor requires gradients, but part of the function can't be compiled, and "
             "NumPy computes no gradients; print(fn.report()) names the line to change"
         )
-    array = _arguments.to_array(value)
+    array = arguments.to_array(value)
     arrays[id(array)] = (value, array)
     return array

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._arguments import tensor_state
+from npaccel._runtime.arguments import tensor_state
 
 
 class UnknownGuardError(Exception):

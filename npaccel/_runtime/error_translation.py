@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from npaccel import _floating_errors
+from npaccel._runtime import errstate
 
 #: Why a piece can't run on copies.
 SHARED = "a reversed array shares memory with an array that is written to, or with a result"
@@ -157,7 +157,7 @@ def before_a_call() -> Iterator[None]:
 def is_assumption(error: Exception) -> bool:
     """Whether an error says that something isn't as the code was compiled for."""
     text = str(error)
-    if text in (_floating_errors.CAUSE, SHARED) or ASSERTION in text or _lacks_kernel(error):
+    if text in (errstate.CAUSE, SHARED) or ASSERTION in text or _lacks_kernel(error):
         return True
     return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
 
@@ -169,8 +169,8 @@ def _lacks_kernel(error: Exception) -> bool:
 
 def assumption_and_advice(error: Exception) -> tuple[str, str]:
     """Return what isn't as the code was compiled for, and what to write instead."""
-    if str(error) == _floating_errors.CAUSE:
-        return _floating_errors.CAUSE, _floating_errors.ADVICE
+    if str(error) == errstate.CAUSE:
+        return errstate.CAUSE, errstate.ADVICE
     if is_out_of_memory(error):
         return NO_MEMORY_IN_A_CALL
     if str(error) == SHARED:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from npaccel._arguments import resolved
+from npaccel._runtime.arguments import resolved
 
 _HOST = torch.device("cpu")
 

@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 
-from npaccel._torch_internals import huge_pages
+from npaccel._runtime.torch import huge_pages
 
 #: Parameters of glibc's ``mallopt``.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3

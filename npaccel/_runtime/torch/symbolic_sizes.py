@@ -12,7 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_or_false
 
-from npaccel._failures import refusal
+from npaccel._runtime.error_translation import refusal
 
 #: An attribute of errors that NumPy raises for values.
 _MARK = "npaccel_refused"
