@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from npaccel._runtime import errstate, options as runtime_options
-from npaccel._engine import Engine
+from npaccel._compiler.dispatcher import Engine
 from npaccel._loops._choose import make_engine
 from npaccel._runtime.options import Options, Scope
 from npaccel._report import Log, Report

@@ -15,7 +15,7 @@ from comparing import assert_same
 
 import npaccel
 from npaccel import errors
-from npaccel._snapshot import Snapshot
+from npaccel._compiler.snapshot import Snapshot
 
 X = np.arange(6.0)
 

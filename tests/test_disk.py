@@ -207,10 +207,10 @@ def test_a_kernel_of_another_machine(tmp_path):
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
     """An empty cache folder; the compiler's own files stay where they are."""
-    from npaccel import _compile
+    from npaccel._compiler import compile as compiler_compile
 
-    known = _compile.scratch_folder()
-    monkeypatch.setattr(_compile, "scratch_folder", lambda: known)
+    known = compiler_compile.scratch_folder()
+    monkeypatch.setattr(compiler_compile, "scratch_folder", lambda: known)
     folder = tmp_path / "cache"
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(folder))
     return folder
@@ -286,10 +286,10 @@ def test_a_read_only_disk(elsewhere, monkeypatch):
 
 def test_the_compilers_folder(monkeypatch, tmp_path):
     """In the cache; or where torch has it, if that is safe; or one of the process's own."""
-    from npaccel import _scratch
+    from npaccel._compiler import scratch
     from npaccel._torch_internals import headers
 
-    choose = _scratch._choose
+    choose = scratch._choose
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path / "cache"))
     in_cache = choose()
     assert in_cache.is_relative_to(tmp_path / "cache")
@@ -361,7 +361,7 @@ def check(k):
 FORKING = (
     SUBJECT
     + """
-import npaccel._runtime.artifacts, npaccel._compile
+import npaccel._runtime.artifacts, npaccel._compiler.compile
 from npaccel._cache.store import default_cache
 from npaccel._torch_internals import numpy_tracing
 numpy_tracing.install()
@@ -442,7 +442,7 @@ for i in range(kills):
     k = seed * 1000 + i + 0.5
     storing = i % 2
     if i % 10 == 8:  # The header is built again now and then, and that is killed too.
-        shutil.rmtree(npaccel._compile.scratch_folder() / "precompiled_headers")
+        shutil.rmtree(npaccel._compiler.compile.scratch_folder() / "precompiled_headers")
     pid, reader = in_child(store_it if storing else compile_it)
     if storing:
         os.read(reader, 100)

@@ -241,7 +241,7 @@ class TestLines:
 
 def inductor_folder(tmp_path):
     """The compiler's files of this run of tests, so that they are built once."""
-    from npaccel._scratch import scratch_folder
+    from npaccel._compiler.scratch import scratch_folder
 
     return scratch_folder() or tmp_path
 

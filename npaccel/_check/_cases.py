@@ -19,7 +19,7 @@ from npaccel._check._observers import Narrowing, Observer, Perturbing
 from npaccel.errors import PerformanceWarning
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
     from npaccel._loops._driver import Driver
 
 

@@ -15,7 +15,7 @@ from npaccel._check._cases import Case, Outcome
 from npaccel._check._compare import Mismatch
 from npaccel._check._instrument import SourceError
 from npaccel._check._locate import Line, Locator, definition
-from npaccel._engine import Engine
+from npaccel._compiler.dispatcher import Engine
 from npaccel._jit import Jitted, jit
 from npaccel._loops._choose import make_engine
 from npaccel._report import Log

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime.arguments import distinct
-from npaccel._snapshot import Snapshot
+from npaccel._compiler.snapshot import Snapshot
 
 _ATOMS = (
     *(bool, int, float, complex, str, bytes, type(None), type, types.ModuleType, range),

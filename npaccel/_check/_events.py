@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from npaccel._runtime import arguments, outputs as runtime_outputs
-from npaccel import _compile
-from npaccel._call import Call
+from npaccel._compiler import compile as compiler_compile
+from npaccel._compiler.call_arguments import Call
 from npaccel._check._instrument import Site
 from npaccel._check._observers import is_value, name_of, rebuilt
-from npaccel._frame import Frame
+from npaccel._compiler.frame import Frame
 from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._pieces import trace_settings
+from npaccel._compiler.graph_breaks import trace_settings
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import pieces
 from npaccel._torch_internals.capture import Capture
@@ -26,7 +26,7 @@ from npaccel._torch_internals.lines import frames_of
 from npaccel._torch_internals.numpy_operations import Operation, is_scalar
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
 
 #: So many bytes of intermediate results are kept; later ones are not compared.
 MAX_BYTES = 1 << 30
@@ -232,13 +232,13 @@ def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:
     try:
         with dynamo.lock:
             call = Call(engine, values, device)
-            capture, settings = _compile.captured(call, _compile.new_history(engine), False)
+            capture, settings = compiler_compile.captured(call, compiler_compile.new_history(engine), False)
             if capture.graph is not None:
                 with tracing(settings):
                     _run_whole(run, call, capture, settings)
     except CaptureError as error:
         if error.is_break:
-            has_wide = _compile.breaks_wide(engine, error, values)
+            has_wide = compiler_compile.breaks_wide(engine, error, values)
             settings = trace_settings(engine, device, has_wide)
             _run_pieces(run, engine, values, settings)
     except Exception as error:  # noqa: BLE001 (the step that raised is what is asked for)

@@ -18,7 +18,7 @@ from npaccel._check._observers import Observer, Perturbing
 from npaccel._torch_internals.lines import is_internal
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
 
 #: How often NumPy's own result is perturbed to see how far it moves.
 PERTURBATIONS = 6

@@ -21,7 +21,7 @@ from npaccel._report import Log
 from npaccel._report._text import table
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
     from npaccel._loops._driver import Driver
     from npaccel._runtime.options import Options
 

@@ -23,7 +23,7 @@ from npaccel._report._text import table
 from npaccel._wide import has_wide, reaches_wide
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
     from npaccel._loops._driver import Driver
 
 #: What a finding can be.

@@ -15,7 +15,7 @@ from npaccel._check._copies import Surroundings, copied
 from npaccel._report._details import Timing
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
     from npaccel._loops._driver import Driver
 
 #: Each way is called for about so many seconds, and at most so often; the shortest call counts.

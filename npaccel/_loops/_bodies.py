@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel import _carry, _forms
 from npaccel._carry import Carry, Leaf, Spec
-from npaccel._engine import NO_KEYWORDS, Engine
+from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
 from npaccel._loops import _closures, _find, _source
 from npaccel._loops._closures import Closure, NotLiftedError
 from npaccel._loops._names import Names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-from npaccel._engine import Engine
+from npaccel._compiler.dispatcher import Engine
 from npaccel._process.imports import load
 from npaccel._loops import _find
 from npaccel._runtime.options import Options

@@ -23,7 +23,7 @@ from npaccel._runtime import arguments as runtime_arguments
 from npaccel import _forms, _wide
 from npaccel._process import fork, signals
 from npaccel._runtime.binding import Binding
-from npaccel._engine import NO_KEYWORDS, Engine
+from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
 from npaccel._loops import _find, _liveness, _names, _nodes, _source
 from npaccel._loops._bodies import Forms
 from npaccel._loops._clones import Clones, clones, with_turns
@@ -48,7 +48,7 @@ from npaccel._loops._whole import Calls
 from npaccel._runtime.options import Options
 from npaccel._report import Log, Loop
 from npaccel._report._details import Native
-from npaccel._snapshot import Snapshot
+from npaccel._compiler.snapshot import Snapshot
 
 #: So many combinations of kinds of arguments are split apart; later ones share the last.
 _MAX_VARIANTS = 16

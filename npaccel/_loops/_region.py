@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from npaccel._runtime.arguments import device_of, is_container
-from npaccel._engine import NO_KEYWORDS, Engine
+from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
 from npaccel._loops._raw import Seen, seen
 
 #: So many calls of each are timed; the shortest counts.

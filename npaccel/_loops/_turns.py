@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel import _recovery
+from npaccel._compiler import error_recovery
 from npaccel._runtime.arguments import how_converted, map_arrays
 from npaccel._runtime.error_translation import CompiledCodeError
 from npaccel._loops._nest import NestRunner
@@ -478,7 +478,7 @@ class Stay:
         def failed(failure: CompiledCodeError, args: Sequence[Any]) -> Any:
             self.left.append("an error")
             values = [self.array(value) for value in args]
-            return tensors(_recovery.after_error(region.engine, failure, values))
+            return tensors(error_recovery.after_error(region.engine, failure, values))
 
         return slow, failed
 

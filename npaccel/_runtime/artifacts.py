@@ -39,7 +39,7 @@ from npaccel._version import __version__
 from npaccel.errors import CacheError
 
 if TYPE_CHECKING:
-    from npaccel._frame import Compiled
+    from npaccel._compiler.frame import Compiled
     from npaccel._report._details import Details, LineCode, Narrowed
 
 _CODE = "code.py"

@@ -87,7 +87,7 @@ def test_any_altered_field_means_that_it_is_built_again(own_cache, monkeypatch):
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     built = []
     # That is made anew as in the first call: what is tried here is that it's called for.
-    monkeypatch.setattr(npaccel._engine.Engine, "_compile_and_run", recovered(built))
+    monkeypatch.setattr(npaccel._compiler.dispatcher.Engine, "_compile_and_run", recovered(built))
     cases = [
         (path, change)
         for path in places(body)

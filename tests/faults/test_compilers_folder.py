@@ -164,7 +164,7 @@ def test_the_compilers_files_are_removed_without_a_store(cache):
 
 def test_folders_in_memory_of_killed_processes_are_removed(tmp_path):
     """Of others that run, or have just begun, they aren't."""
-    from npaccel import _scratch
+    from npaccel._compiler import scratch as compiler_scratch
 
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -178,7 +178,7 @@ def test_folders_in_memory_of_killed_processes_are_removed(tmp_path):
         folder.mkdir()
         if name != "young":
             os.utime(folder, (0, 0))
-    own = _scratch._own_folder(str(tmp_path))
+    own = compiler_scratch._own_folder(str(tmp_path))
     assert sorted(tmp_path.iterdir()) == sorted(
         [own, folders["young"], folders["running"], folders["another's"]]
     )

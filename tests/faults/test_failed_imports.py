@@ -34,7 +34,7 @@ MODULES = [
     ["torch._inductor.codecache"],
     ["torch.utils._sympy.functions"],
     ["torch._inductor.async_compile"],
-    ["npaccel._frame"],
+    ["npaccel._compiler.frame"],
     ["npaccel._torch_internals.numpy_operations"],
 ]
 

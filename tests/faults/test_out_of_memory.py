@@ -238,10 +238,10 @@ def test_first_calls_under_a_limit(tmp_path, warm):
 
 
 def test_a_compilation_without_memory_is_tried_again(monkeypatch):
-    from npaccel import _compile
+    from npaccel._compiler import compile as compiler_compile
 
     made = []
-    original = _compile._captured_and_compiled
+    original = compiler_compile._captured_and_compiled
     error = [None]
 
     def failing(*args):
@@ -250,7 +250,7 @@ def test_a_compilation_without_memory_is_tried_again(monkeypatch):
             raise error[0]
         return original(*args)
 
-    monkeypatch.setattr(_compile, "_captured_and_compiled", failing)
+    monkeypatch.setattr(compiler_compile, "_captured_and_compiled", failing)
     x = np.arange(3.0)
     for kind in (
         MemoryError(),
@@ -280,9 +280,9 @@ def test_a_compilation_without_memory_is_tried_again(monkeypatch):
 
 
 def test_a_piece_without_memory_is_tried_again(monkeypatch):
-    from npaccel import _pieces
+    from npaccel._compiler import graph_breaks
 
-    original = _pieces.inductor.compile_graph
+    original = graph_breaks.inductor.compile_graph
     fails = [True]
 
     def failing(*args):
@@ -290,7 +290,7 @@ def test_a_piece_without_memory_is_tried_again(monkeypatch):
             raise MemoryError
         return original(*args)
 
-    monkeypatch.setattr(_pieces.inductor, "compile_graph", failing)
+    monkeypatch.setattr(graph_breaks.inductor, "compile_graph", failing)
 
     def f(x):
         y = x + 1

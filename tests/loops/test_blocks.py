@@ -11,7 +11,7 @@ from assertions import assertion, assertion_after_a_break, assertion_that_is_cau
 from comparing import assert_same
 
 import npaccel
-from npaccel._engine import Engine
+from npaccel._compiler.dispatcher import Engine
 from npaccel._loops import _managers
 from npaccel.errors import PerformanceWarning
 

@@ -44,7 +44,7 @@ from npaccel.errors import (
 )
 
 if TYPE_CHECKING:
-    from npaccel._frame import Compiled
+    from npaccel._compiler.frame import Compiled
     from npaccel._report._details import Details
 
 #: So many calls whose indices are special are interpreted before such code is compiled.
@@ -197,10 +197,10 @@ class Engine:
         return self._in_numpy(result, values) if result is OVERLAP or result is FAILED else result
 
     def _after_error(self, failure: CompiledCodeError, values: Sequence[Any]) -> Any:
-        load("npaccel._recovery")
-        from npaccel import _recovery
+        load("npaccel._compiler.error_recovery")
+        from npaccel._compiler import error_recovery
 
-        return _recovery.after_error(self, failure, values)
+        return error_recovery.after_error(self, failure, values)
 
     def _in_numpy(self, result: object, values: Sequence[Any]) -> Any:
         """Answer a call that compiled code has left to NumPy."""
@@ -588,20 +588,20 @@ class Engine:
         failure = self._import_compiler(device)
         if failure:
             return self._without_compiler(failure, values, key)
-        from npaccel import _compile
+        from npaccel._compiler import compile as compiler_compile
 
         start = time.perf_counter()
         cause, condition = self._cause(key, coarse, values)
         history = self._histories.get(coarse)
         if history is None:
-            history = _compile.new_history(self)
+            history = compiler_compile.new_history(self)
             history.note(self.function.__code__, self._loaded.pop(coarse, {}))
             self._histories[coarse] = history
         self._captures[coarse] = count + 1
         self.compilations += 1
         self._last_keys[coarse] = key
         try:
-            outcome = _compile.compile_call(self, values, history, device)
+            outcome = compiler_compile.compile_call(self, values, history, device)
         except BaseException as error:
             is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
             if is_no_failure or not isinstance(error, Exception) or signals.from_handler(error):
@@ -609,7 +609,7 @@ class Engine:
                 self._captures[coarse] = count
             raise
         self._patience.end()
-        if isinstance(outcome, _compile.Uncompiled):
+        if isinstance(outcome, compiler_compile.Uncompiled):
             self._remember(key, outcome.runner)
             return outcome.runner(values)
         result = outcome.result
@@ -650,8 +650,8 @@ class Engine:
         try:
             with before_a_call():
                 if self.options.backend == "inductor" and device.type == "cpu":
-                    uncut(quietly_imported("npaccel._scratch").begin_header)
-                quietly_imported("npaccel._compile")
+                    uncut(quietly_imported("npaccel._compiler.scratch").begin_header)
+                quietly_imported("npaccel._compiler.compile")
         except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
             raise
         except Exception as error:
@@ -678,8 +678,8 @@ class Engine:
         cause, condition : str
             In words, and the condition that doesn't hold any more.
         """
-        load("npaccel._causes")
-        from npaccel._causes import differing, failed_condition
+        load("npaccel._compiler.recompile_reasons")
+        from npaccel._compiler.recompile_reasons import differing, failed_condition
 
         names = self.binding.names
         if key in self.runners:

@@ -17,7 +17,7 @@ from npaccel._torch_internals.capture import Capture
 from npaccel._runtime.torch.dtype_views import without_other_base
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
 
 
 class Call:

@@ -18,14 +18,14 @@ load_compiler()
 
 from npaccel._process import signals
 from npaccel._cache.cache_warnings import remedy_of
-from npaccel._call import Call
+from npaccel._compiler.call_arguments import Call
 from npaccel._runtime.error_translation import (UncompiledForMemoryError, assumption_and_advice, before_a_call, is_assumption)
-from npaccel._frame import Compiled, Frame, Outcome, Uncompiled
+from npaccel._compiler.frame import Compiled, Frame, Outcome, Uncompiled
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._runtime.opaque import Kind
-from npaccel._pieces import in_pieces, trace_settings
+from npaccel._compiler.graph_breaks import in_pieces, trace_settings
 from npaccel._process.progress import notice
-from npaccel._scratch import scratch_folder
+from npaccel._compiler.scratch import scratch_folder
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import inductor, opaque_objects
 from npaccel._torch_internals.break_texts import UNKNOWN, in_our_words
@@ -44,7 +44,7 @@ from npaccel.errors import (
 )
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
     from npaccel._runtime.runner import Runner
 
 #: Functions that Python runs bit by bit, whenever their caller asks for more.

@@ -12,7 +12,7 @@ from npaccel._process import signals
 from npaccel._runtime.error_translation import (CompiledCodeError, as_memory_error, as_numpy_error, assumption_and_advice, is_assumption)
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
 
 
 def after_error(engine: Engine, failure: CompiledCodeError, values: Sequence[Any]) -> Any:

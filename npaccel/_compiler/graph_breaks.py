@@ -24,7 +24,7 @@ from npaccel._process.progress import notice
 from npaccel._report import Graph
 from npaccel._report._details import Details
 from npaccel._runtime.runner import Runner, copy_back
-from npaccel._snapshot import Snapshot
+from npaccel._compiler.snapshot import Snapshot
 from npaccel._torch_internals import capture as dynamo
 from npaccel._torch_internals import failed_pieces, inductor, opaque_objects, pieces
 from npaccel._torch_internals.capture import Capture
@@ -33,7 +33,7 @@ from npaccel._torch_internals.leftovers import forgotten
 from npaccel._wide import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:
-    from npaccel._engine import Engine
+    from npaccel._compiler.dispatcher import Engine
 
 #: So often a piece is compiled where a number changes at every turn of a loop.
 _LIMIT_IN_LOOPS = 4
@@ -229,7 +229,7 @@ class _PieceCompiler:
         self.engine.fall_back(*error_translation.assumption_and_advice(error))
 
     def __call__(self, piece: Capture) -> Callable[..., Any]:
-        from npaccel._scratch import scratch_folder
+        from npaccel._compiler.scratch import scratch_folder
 
         if errstate.have_effect():
             raise CaptureError(errstate.CAUSE, "settings", [], False)

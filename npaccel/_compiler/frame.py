@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from npaccel._runtime import (arguments as runtime_arguments, guard_serialization, device_transfer, guards, outputs as runtime_outputs)
-from npaccel import _recovery
+from npaccel._compiler import error_recovery
 from npaccel._process import signals
-from npaccel._call import Call
+from npaccel._compiler.call_arguments import Call
 from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.error_translation import (FAILURES, CompiledCodeError, UncompiledForMemoryError, is_out_of_memory)
 from npaccel._runtime.guards import Condition, UnknownGuardError, array_like
@@ -209,7 +209,7 @@ class Frame:
         except CompiledCodeError as failure:
             if failure.undone and is_out_of_memory(failure.error):
                 raise UncompiledForMemoryError(str(failure)) from failure
-            result = _recovery.after_error(self.engine, failure, self.call.values)
+            result = error_recovery.after_error(self.engine, failure, self.call.values)
             return Outcome(result, None, self.runner, False, self._source(), "")
         compiled, why = self._plan(result, run)
         if compiled is not None:
