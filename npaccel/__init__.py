@@ -11,7 +11,7 @@ from npaccel._forms import cond, fori_loop, scan, while_loop
 from npaccel._jit import Jitted, jit
 from npaccel._runtime.options import config, disabled, options
 from npaccel._report import Report
-from npaccel._torch_internals import check_supported
+from npaccel._torch import check_supported
 from npaccel._version import __version__
 from npaccel.errors import NotCompiledError as NotCompiledError
 from npaccel.errors import TransferError as TransferError

@@ -3,7 +3,7 @@
 Inductor repeats what computes a tensor wherever the tensor is used, in each of its loops: twenty
 rounds of integers that are each used twice take it half a minute. To the compiler such a function
 is one operator, and the code of its results is written once from the function itself
-(`_torch_internals/element_functions.py`).
+(`_torch/inductor/cpp/elementwise_functions.py`).
 """
 
 from __future__ import annotations

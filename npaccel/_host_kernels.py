@@ -196,7 +196,7 @@ def _without_axes(x: torch.Tensor, axes: Sequence[int], keepdims: bool, _: bool)
 def extreme_number(x: Array, axes: Sequence[int], keepdims: bool, largest: bool) -> Array:
     """Return the extremes of floats along axes, NaN where there's nothing else.
 
-    Inductor has a reduction for it: `_torch_internals/number_folds.py`.
+    Inductor has a reduction for it: `_torch/inductor/cpp/scalar_reductions.py`.
     """
     reduce: Any = (np.fmax if largest else np.fmin).reduce
     with np.errstate(all="ignore"):

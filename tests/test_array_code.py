@@ -7,7 +7,7 @@ import pytest
 from comparing import assert_same, check
 
 import npaccel
-from npaccel._torch_internals import array_code
+from npaccel._torch.inductor import ndarray_codegen as array_code
 
 OFFSETS = np.arange(5.0)
 REVERSED = np.arange(5.0)[::-1]

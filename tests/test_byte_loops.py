@@ -7,7 +7,7 @@ from torch._inductor import cpp_builder
 from torch._inductor.codegen import cpp
 
 import npaccel
-from npaccel._torch_internals.byte_loops import vectorized_by_gcc
+from npaccel._torch.inductor.cpp.byte_loops import vectorized_by_gcc
 
 
 def elementwise(a, b, flags):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel._torch_internals import complex_loads
+from npaccel._torch.inductor.complex import loads as complex_loads
 
 pytestmark = [pytest.mark.inductor, pytest.mark.sampled]
 

@@ -287,7 +287,7 @@ def test_a_read_only_disk(elsewhere, monkeypatch):
 def test_the_compilers_folder(monkeypatch, tmp_path):
     """In the cache; or where torch has it, if that is safe; or one of the process's own."""
     from npaccel._compiler import scratch
-    from npaccel._torch_internals import headers
+    from npaccel._torch.inductor import precompiled_headers as headers
 
     choose = scratch._choose
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(tmp_path / "cache"))
@@ -315,7 +315,7 @@ def test_compiled_files_are_whole_or_not_there(tmp_path):
     from torch._inductor.cpp_builder import BuildOptionsBase
 
     from npaccel._cache.sealed_files import SUFFIX
-    from npaccel._torch_internals.builder import Builder
+    from npaccel._torch.inductor.builder import Builder
 
     compiler = tmp_path / "compiler"
     compiler.write_text(
@@ -363,7 +363,7 @@ FORKING = (
     + """
 import npaccel._runtime.artifacts, npaccel._compiler.compile
 from npaccel._cache.store import default_cache
-from npaccel._torch_internals import numpy_tracing
+from npaccel._torch import numpy_tracing
 numpy_tracing.install()
 warnings.simplefilter("error", npaccel.errors.CacheWarning)
 warnings.simplefilter("error", npaccel.errors.PerformanceWarning)

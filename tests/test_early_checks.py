@@ -5,7 +5,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel._torch_internals.early_checks import raises_after_writing
+from npaccel._torch.fx_passes.early_checks import raises_after_writing
 
 pytestmark = pytest.mark.inductor
 

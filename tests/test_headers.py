@@ -16,7 +16,7 @@ def compile_one(k):
     return npaccel.jit(lambda x: np.sin(x) * k)(np.arange(3.0)).tolist()
 
 def answer_header(**values):
-    from npaccel._torch_internals import headers
+    from npaccel._torch import headers
     (request,) = headers._requests.values()
     folder = Path(request.path).parent
     drafts = [str(file) for file in (folder.parent / "tmp").iterdir()]

@@ -211,7 +211,7 @@ def test_no_compiler(tmp_path):
 
 
 def test_unsupported_torch():
-    from npaccel._torch_internals import check_supported
+    from npaccel._torch import check_supported
 
     for version in ("2.11.0", "2.12.1+cpu", "2.13.0a0"):
         check_supported(version)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel._torch_internals.kernel_checks import throwing_outside_of_threads
+from npaccel._torch.inductor.cpp.bounds_checks import throwing_outside_of_threads
 
 SIZE = 50_000
 INDEX = np.arange(SIZE)[::-1].copy()

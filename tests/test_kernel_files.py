@@ -9,8 +9,8 @@ from torch._inductor.cpp_builder import CppBuilder
 
 import npaccel
 from npaccel._compiler.scratch import scratch_folder
-from npaccel._torch_internals import inductor, kernel_files
-from npaccel._torch_internals.kernel_files import _Kernel, _shared_out
+from npaccel._torch.inductor import compile as inductor, kernel_files
+from npaccel._torch.inductor.kernel_files import _Kernel, _shared_out
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 
 TIMES = """

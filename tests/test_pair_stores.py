@@ -9,7 +9,7 @@ from test_complex_pairs import DTYPES, compare, grid, numbers
 from test_overlaps import together
 
 import npaccel
-from npaccel._torch_internals import pair_stores
+from npaccel._torch.inductor.complex import stores as pair_stores
 
 pytestmark = pytest.mark.inductor
 

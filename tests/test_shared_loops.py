@@ -8,7 +8,7 @@ from comparing import assert_same
 from torch._inductor.codegen import cpp
 
 import npaccel
-from npaccel._torch_internals.shared_loops import loops_shared_by_size
+from npaccel._torch.inductor.cpp.dynamic_parallelism import loops_shared_by_size
 
 #: Kernels for one thread have nothing to share.
 pytestmark = pytest.mark.usefixtures("two_threads")

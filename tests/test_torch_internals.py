@@ -13,8 +13,10 @@ from torch._inductor.cpp_builder import CppBuilder
 
 import npaccel
 from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import (fusion, inductor, lines, numpy_operations, numpy_tracing, provenance)
+from npaccel._torch.dynamo import capture as dynamo
+from npaccel._torch.inductor import fusion, compile as inductor, provenance
+from npaccel._torch.dynamo import source_lines as lines, install as numpy_tracing
+from npaccel._torch.dynamo.numpy import operations as numpy_operations
 from npaccel._runtime.torch import loader
 from npaccel._runtime.torch.symbolic_sizes import surely
 
@@ -289,7 +291,7 @@ def test_instruction_sets_are_those_that_inductor_finds():
     ask = """
         import contextlib, subprocess
         from torch._inductor import cpu_vec_isa
-        from npaccel._torch_internals import headers
+        from npaccel._torch import headers
         started = []
         begin = subprocess.Popen.__init__
         def counted(self, args, *others, **named):
@@ -319,7 +321,7 @@ def test_instruction_sets_that_the_compiler_has_not(tmp_path, without, instructi
     compiler.chmod(0o700)
     ask = """
         from torch._inductor import config, cpu_vec_isa
-        from npaccel._torch_internals import headers
+        from npaccel._torch import headers
         config.cpp.cxx = (sys.argv[1],)
         with headers._instruction_sets_known():
             answer(isa=str(cpu_vec_isa.pick_vec_isa()))
@@ -332,7 +334,7 @@ def test_forms_of_attention_are_left_to_torch_compile():
     """They take half a second of the first compilation; graphs of the user's own may have some."""
     script = """
         from torch._inductor.fx_passes import fuse_attention, joint_graph
-        from npaccel._torch_internals.attention_patterns import no_attention_looked_for
+        from npaccel._torch.inductor.skip_attention_patterns import no_attention_looked_for
         traced = fuse_attention._sfdp_init.cache_info
         with no_attention_looked_for():
             joint_graph.lazy_init()
@@ -376,7 +378,7 @@ def test_what_is_used_twice_is_traced_once(monkeypatch):
 def test_rules_of_dtypes_are_made_again_for_new_operations(monkeypatch):
     from torch._inductor import dtype_propagation, utils
 
-    from npaccel._torch_internals.dtype_rules import dtype_rules_made_once
+    from npaccel._torch.inductor.dtype_propagation import dtype_rules_made_once
 
     rules = dtype_propagation.DtypePropagationOpsHandler
     kind = torch._prims_common.ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT

@@ -5,7 +5,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel._torch_internals import complex_pairs
+from npaccel._torch.inductor.complex import lowering as complex_pairs
 
 
 def rest_and_largest(c, b):

@@ -15,7 +15,7 @@ import pytest
 
 import npaccel
 from npaccel import errors
-from npaccel._torch_internals.break_texts import UNKNOWN, in_our_words
+from npaccel._torch.dynamo.break_reasons import UNKNOWN, in_our_words
 
 X = np.arange(3.0)
 SQUARE = np.arange(6.0).reshape(2, 3)

@@ -17,13 +17,13 @@ from npaccel._check._observers import is_value, name_of, rebuilt
 from npaccel._compiler.frame import Frame
 from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._compiler.graph_breaks import trace_settings
-from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import pieces
-from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.capture_errors import CaptureError
-from npaccel._torch_internals.inductor import CompiledGraph
-from npaccel._torch_internals.lines import frames_of
-from npaccel._torch_internals.numpy_operations import Operation, is_scalar
+from npaccel._torch.dynamo import capture as dynamo
+from npaccel._torch.dynamo import graph_breaks as pieces
+from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.inductor.compile import CompiledGraph
+from npaccel._torch.dynamo.source_lines import frames_of
+from npaccel._torch.dynamo.numpy.operations import Operation, is_scalar
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

@@ -15,7 +15,7 @@ import torch
 from npaccel._check._compare import Mismatch, Slack, compare, pairs
 from npaccel._check._events import Event, Recording, Step, graph_run
 from npaccel._check._observers import Observer, Perturbing
-from npaccel._torch_internals.lines import is_internal
+from npaccel._torch.dynamo.source_lines import is_internal
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

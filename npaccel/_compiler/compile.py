@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel._torch_internals import load_compiler
+from npaccel._torch import load_compiler
 
 load_compiler()
 
@@ -26,14 +26,15 @@ from npaccel._runtime.opaque import Kind
 from npaccel._compiler.graph_breaks import in_pieces, trace_settings
 from npaccel._process.progress import notice
 from npaccel._compiler.scratch import scratch_folder
-from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import inductor, opaque_objects
-from npaccel._torch_internals.break_texts import UNKNOWN, in_our_words
-from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.capture_errors import CaptureError
-from npaccel._torch_internals.inductor import CompiledGraph
-from npaccel._torch_internals.leftovers import forgotten
-from npaccel._torch_internals.reads import ATTEMPTS, MovedError
+from npaccel._torch.dynamo import capture as dynamo
+from npaccel._torch.inductor import compile as inductor
+from npaccel._torch.dynamo.numpy import opaque_objects
+from npaccel._torch.dynamo.break_reasons import UNKNOWN, in_our_words
+from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.inductor.compile import CompiledGraph
+from npaccel._torch.leftovers import forgotten
+from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
 from npaccel._wide import reaches_wide
 from npaccel.errors import (
     CompilerNotFoundError,

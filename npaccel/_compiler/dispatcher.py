@@ -32,7 +32,7 @@ from npaccel._runtime.options import Options
 from npaccel._remedies import remedy
 from npaccel._report import Fallback, Graph, Log
 from npaccel._runtime.runner import FAILED, MISS, OVERLAP, Runner, for_key, make_runner
-from npaccel._torch_internals import quietly_imported
+from npaccel._torch import quietly_imported
 from npaccel._runtime.torch.loader import NotPortableError
 from npaccel.errors import (
     DeviceNotFoundError,

@@ -26,10 +26,10 @@ from npaccel._numpy._context import TraceSettings, tracing
 from npaccel._runtime.host_rng import restore
 from npaccel._report._details import Details
 from npaccel._runtime.runner import (FAILED, MISS, InputPlan, Plan, Runner, copy_back, draw_functions, is_apart, make_check)
-from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.inductor import CompiledGraph
+from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.inductor.compile import CompiledGraph
 from npaccel._runtime.torch.loader import Code
-from npaccel._torch_internals.reads import MovedError
+from npaccel._torch.dynamo.reads import MovedError
 
 
 @dataclasses.dataclass

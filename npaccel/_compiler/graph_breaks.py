@@ -25,11 +25,13 @@ from npaccel._report import Graph
 from npaccel._report._details import Details
 from npaccel._runtime.runner import Runner, copy_back
 from npaccel._compiler.snapshot import Snapshot
-from npaccel._torch_internals import capture as dynamo
-from npaccel._torch_internals import failed_pieces, inductor, opaque_objects, pieces
-from npaccel._torch_internals.capture import Capture
-from npaccel._torch_internals.capture_errors import CaptureError
-from npaccel._torch_internals.leftovers import forgotten
+from npaccel._torch.dynamo import capture as dynamo
+from npaccel._torch.dynamo import failed_subgraphs as failed_pieces, graph_breaks as pieces
+from npaccel._torch.inductor import compile as inductor
+from npaccel._torch.dynamo.numpy import opaque_objects
+from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.leftovers import forgotten
 from npaccel._wide import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from npaccel._cache.store import default_cache
 from npaccel._cache.layout import sweep
 from npaccel._cache.cache_warnings import warn_compiler
 from npaccel._cache.room import HEADER, KERNEL, fault
-from npaccel._torch_internals import headers
+from npaccel._torch.inductor import precompiled_headers as headers
 from npaccel.errors import CacheError
 
 _OWN = re.compile(r"npaccel-(\d+)-[0-9a-f]{16}")

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from npaccel._jit import jit
-from npaccel._torch_internals.fusion import nothing_stored_between
+from npaccel._torch.inductor.fusion import nothing_stored_between
 
 #: As many features are summed one by one; with more, a matrix product is faster.
 UNROLLED = 32

@@ -17,7 +17,7 @@ from npaccel._sklearn._parts_tiles import (
     tiles,
     worth_compiling,
 )
-from npaccel._torch_internals.fusion import nothing_stored_between
+from npaccel._torch.inductor.fusion import nothing_stored_between
 
 #: If a larger part of the rows has changed its cluster, the sums are computed anew.
 _MANY = 0.25

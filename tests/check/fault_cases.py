@@ -13,7 +13,7 @@ import torch
 
 from npaccel import _numpy
 from npaccel._numpy import _table
-from npaccel._torch_internals import numpy_operations
+from npaccel._torch.dynamo.numpy import operations as numpy_operations
 
 _numpy.load()
 

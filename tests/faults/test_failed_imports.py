@@ -35,7 +35,7 @@ MODULES = [
     ["torch.utils._sympy.functions"],
     ["torch._inductor.async_compile"],
     ["npaccel._compiler.frame"],
-    ["npaccel._torch_internals.numpy_operations"],
+    ["npaccel._torch.dynamo.numpy.operations"],
 ]
 
 

@@ -14,7 +14,7 @@ from diff_specs import spec_of
 
 from npaccel import _numpy
 from npaccel._numpy._table import rows
-from npaccel._torch_internals.numpy_layouts import UNLIKE
+from npaccel._torch.dynamo.numpy.layouts import UNLIKE
 
 _numpy.load()
 #: Calls of each row.

@@ -23,7 +23,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
 
-from npaccel._torch_internals import inductor
+from npaccel._torch.inductor import compile as inductor
 
 _TARGET = GPUTarget("cuda", 90, 32)
 _PROPERTIES = types.SimpleNamespace(

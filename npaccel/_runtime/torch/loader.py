@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from npaccel._torch_internals import array_code
+from npaccel._torch.inductor import ndarray_codegen as array_code
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.libraries import load_kernels, path_of
 

@@ -1,0 +1,352 @@
+"""Put calls of NumPy into Dynamo's graph, or break it where they have no compiled form."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch._dynamo.exc import ObservedNotImplementedError, Unsupported, unimplemented
+from torch._dynamo.utils import proxy_args_kwargs
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.lazy import LazyVariableTracker
+from torch._dynamo.variables.lists import ListVariable, TupleVariable
+from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
+
+from npaccel._numpy import _table
+from npaccel._torch.dynamo.numpy import operations as numpy_operations
+from npaccel._torch.fx_passes.alias_checks import is_broadcast
+from npaccel._torch.dynamo.numpy.layouts import is_surely_new
+from npaccel._torch.dynamo.numpy.operations import FLAT_OF, SCALAR, is_scalar, row_operation, stored_to
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.dynamo.numpy.opaque_objects import OpaqueVariable
+from npaccel._torch.fx_passes.read_only_outputs import is_read_only
+from npaccel._torch.dynamo.numpy.negative_strides import note_view
+from npaccel._wide import DTYPES, TENSOR_DTYPES
+
+#: Dynamo's name of an attribute that isn't there: NumPy raises.
+MISSING = "attribute that NumPy's arrays don't have"
+#: Dynamo's name of a question that pieces of a function answer otherwise than NumPy.
+OWNER = "whose memory an array's is"
+#: NumPy functions whose result is a constant of the trace, not an array.
+_CONSTANT_FUNCTIONS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("broadcast_shapes", "can_cast", "common_type", "iscomplexobj", "isdtype", "isrealobj"),
+        *("isscalar", "issubdtype", "iterable", "min_scalar_type", "ndim", "promote_types"),
+        *("result_type", "shape", "size"),
+    )
+)
+#: Functions that give Python's numbers for those.
+_OF_NUMBERS = frozenset({"numpy.imag", "numpy.isreal", "numpy.real"})
+#: Functions that call the method of a scalar, which gives a scalar, not the array `out`.
+_METHODS_OF_SCALARS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("all", "amax", "amin", "any", "argmax", "argmin", "around", "clip", "max", "mean"),
+        *("min", "prod", "round", "std", "sum", "take", "var"),
+    )
+)
+#: Calls that make NumPy scalars of 64 bits a part, which aren't weak.
+_WIDE_SCALARS = frozenset({"numpy.float64", "numpy.complex128"})
+#: Calls that give a scalar, not the array `out`, where that has no dimensions.
+_OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
+
+
+def refuse(what: str, detail: str, reason: str = "") -> None:
+    said = f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}"
+    _break("NumPy call without a compiled form", said, detail)
+
+
+def refuse_missing(owner: str, name: str) -> None:
+    _break(MISSING, f"{owner} has no attribute `{name}`")
+
+
+def refuse_owner(name: str, reason: str) -> None:
+    _break(OWNER, f"ndarray.{name} has no compiled form in npaccel: {reason}")
+
+
+def _break(category: str, explanation: str, context: str = "") -> None:
+    unimplemented(gb_type=category, context=context, explanation=explanation, hints=[])
+
+
+def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    check_stores(operation.name, args, kwargs)
+    if operation.name == "operator.getitem" and is_flat(args[0]):
+        operation = numpy_operations.FLAT_ITEM
+    if operation.may_share:
+        # What is made of a NumPy scalar may be written to, the scalar never changes.
+        shared = len(args) if operation.name == "numpy.broadcast_arrays" else 1
+        args = [
+            _copied_scalar(tx, arg) if i < shared and is_scalar_variable(arg) else arg
+            for i, arg in enumerate(args)
+        ]
+    copied_out = _gives_copy_of_out(operation, args, kwargs)
+    active.has_wide_data |= _asks_for_wide(operation, args, kwargs)
+    args = [_without_builtin(arg) for arg in args]
+    kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
+    proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
+    try:
+        found: Any = NumpyNdarrayVariable.create(tx, proxy)
+    except Unsupported as error:
+        refusal = _refusal(error)
+        if refusal is None:
+            raise
+        return refuse(f"this call of {operation.name}", "", refusal)
+    if isinstance(found, NumpyNdarrayVariable) and is_surely_new(proxy.node):
+        return _copied(tx, found)
+    note_view(found, operation.name, args, kwargs)
+    if copied_out:
+        return _copied_scalar(tx, found)
+    givable = args if operation.may_share else stored_to(operation.name, args, kwargs)
+    return _given_back(found, givable)
+
+
+def _asks_for_wide(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether the user asks for 64-bit floats: ``a.astype(float)``, ``np.float64(x)``."""
+    if operation.name in _WIDE_SCALARS:
+        return True
+    function = operation.function
+    place = _place_of(function, "dtype") if callable(function) else len(args)  # A draw has a name.
+    named = [("dtype" if i == place else "", arg) for i, arg in enumerate(args)]
+    return any(_is_wide_dtype(word, _realized(arg)) for word, arg in (*named, *kwargs.items()))
+
+
+def _is_wide_dtype(word: str, variable: Any) -> bool:
+    """Whether an argument is a dtype of 64 bits a part; a text only where a dtype is expected."""
+    if isinstance(variable, NumpyDTypeVariable | NumpyVariable):
+        value = variable.value
+    elif isinstance(variable, BuiltinVariable):
+        value = variable.fn
+    elif word in ("dtype", "signature") and variable.is_python_constant():
+        value = variable.as_python_constant()
+        if word == "signature":
+            return (isinstance(value, str) and bool({*"dD"} & {*value})) or isinstance(value, tuple)
+    else:
+        return False
+    if isinstance(value, torch.dtype):
+        return value in TENSOR_DTYPES
+    is_scalar_type = isinstance(value, type) and issubclass(value, float | complex | np.generic)
+    if not (is_scalar_type or isinstance(value, str | np.dtype)):
+        return False
+    try:
+        return np.dtype(value).newbyteorder("=") in DTYPES
+    except TypeError:  # NumPy knows no such dtype, and says so.
+        return False
+
+
+def wide_nodes(graph: torch.fx.Graph) -> bool:
+    """Whether there are arrays of 64-bit floats in a graph.
+
+    Where floats are narrowed nothing invents such arrays. A number without dimensions may be
+    computed of Python numbers.
+    """
+    values = (node.meta.get("example_value") for node in graph.nodes)
+    return any(
+        isinstance(part, torch.Tensor) and part.ndim and part.dtype in TENSOR_DTYPES
+        for value in values
+        for part in (value if isinstance(value, list | tuple) else (value,))
+    )
+
+
+def _given_back(found: Any, args: Sequence[Any]) -> Any:
+    """Return the argument itself where a call gives it back, as ``a.real`` of real numbers.
+
+    Two variables would be two arrays where they leave the graph. Calls that make a new array,
+    or a new number, never give one back: a fault of such a call must stay at its line.
+    """
+    for arg in args if isinstance(found, NumpyNdarrayVariable) else ():
+        given = _realized(arg)
+        if isinstance(given, NumpyNdarrayVariable) and example_of(given) is example_of(found):
+            same = is_scalar_variable(given) == is_scalar_variable(found)
+            return given if same else found
+    return found
+
+
+def check_stores(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Break the graph where a call stores to what NumPy lets nobody write to."""
+    args = [_realized(arg) for arg in args]
+    kwargs = {word: _realized(value) for word, value in kwargs.items()}
+    for target in stored_to(name, args, kwargs):
+        many = isinstance(target, ListVariable | TupleVariable)
+        for one in map(_realized, target.items) if many else (target,):
+            if isinstance(one, NumpyNdarrayVariable):
+                _check_writeable(one.as_proxy().node, name)
+
+
+def _check_writeable(target: torch.fx.Node, name: str) -> None:
+    if is_scalar(target):
+        refuse("storing to a NumPy scalar", name, "NumPy decides what it does with it")
+    if is_broadcast(target):
+        why = "its elements share memory, and NumPy decides which value stays"
+        refuse("storing to a broadcast array", name, why)
+    if is_read_only(target):
+        what = "storing to a diagonal, a broadcast array, a window, or `imag` of real numbers"
+        refuse(what, name, "NumPy lets none")
+
+
+def _copied(tx: Any, variable: Any, is_scalar: bool = False) -> Any:
+    copied = tx.output.create_proxy("call_function", torch.clone, (variable.as_proxy(),), {})
+    if is_scalar:
+        copied.node.meta[SCALAR] = True
+    return NumpyNdarrayVariable.create(tx, copied)
+
+
+def _copied_scalar(tx: Any, variable: Any) -> Any:
+    return _copied(tx, variable, is_scalar=True)
+
+
+def _gives_copy_of_out(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether NumPy returns a scalar where it was given an `out`: from methods of scalars."""
+    name = operation.name
+    if name not in _OF_VECTORS:
+        if name not in _METHODS_OF_SCALARS and not name.startswith("numpy.ndarray."):
+            return False
+        if not args or not is_scalar_variable(args[0]):
+            return False
+    place = _place_of(operation.function, "out")
+    out = _realized(kwargs.get("out", args[place] if place < len(args) else None))
+    if not isinstance(out, NumpyNdarrayVariable):
+        return False
+    return name not in _OF_VECTORS or not example_of(out).ndim
+
+
+@functools.cache
+def _place_of(function: Callable[..., Any], parameter: str) -> int:
+    names = list(inspect.signature(function).parameters)
+    return names.index(parameter) if parameter in names else len(names)
+
+
+def _realized(variable: Any) -> Any:
+    return variable.realize() if isinstance(variable, LazyVariableTracker) else variable
+
+
+def _without_builtin(variable: Any) -> Any:
+    """Return a variable that a graph can hold: Dynamo has no form for the type `complex`."""
+    variable = _realized(variable)
+    if isinstance(variable, BuiltinVariable) and variable.fn is complex:
+        return NumpyDTypeVariable(np.dtype(complex))
+    return variable
+
+
+def is_flat(variable: Any) -> bool:
+    """Whether a variable stands for ``a.flat``."""
+    return isinstance(variable, NumpyNdarrayVariable) and FLAT_OF in variable.as_proxy().node.meta
+
+
+def is_answer(variable: Any) -> bool:
+    """Whether a variable stands for a number of Python's that NumPy computed: `np.allclose`."""
+    is_array = isinstance(variable, NumpyNdarrayVariable)
+    return is_array and numpy_operations.is_python_number(variable.as_proxy().node)
+
+
+def is_scalar_variable(variable: Any) -> bool:
+    return isinstance(variable, NumpyNdarrayVariable) and is_scalar(variable.as_proxy().node)
+
+
+def _is_array_variable(variable: Any) -> bool:
+    return isinstance(variable, NumpyNdarrayVariable) and not is_scalar_variable(variable)
+
+
+def emit_operator(tx: Any, op: Callable[..., Any], args: list[Any]) -> Any:
+    operation = numpy_operations.operator_operation(op)
+    if op is operator.pow and _is_array_variable(args[0]):
+        operation = numpy_operations.POWER_OF_ARRAY
+    assert operation is not None
+    return emit(tx, operation, args, {})
+
+
+def assign(tx: Any, name: str, array: Any, value: Any) -> bool:
+    row = _table.row_named(f"numpy.ndarray.{name}.__set__")
+    if row is None or is_scalar_variable(array):
+        return False
+    emit(tx, row_operation(row), [array, value], {})
+    return True
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """What an implementation says of arguments that it can't compute, if that's the error."""
+    while error is not None:
+        if isinstance(error, NotImplementedError):
+            return " ".join(str(error).split())
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def example_of(variable: Any) -> Any:
+    """The value of a variable as far as a trace knows it: fake tensors, constants."""
+    if isinstance(variable, TensorVariable | SymNodeVariable):
+        return variable.as_proxy().node.meta["example_value"]
+    if isinstance(variable, ListVariable | TupleVariable):
+        return variable.python_type()(example_of(item.realize()) for item in variable.items)
+    if isinstance(variable, OpaqueVariable):
+        variable.as_proxy()  # Says what it is.
+    return variable.as_python_constant()
+
+
+def build_constant(tx: Any, value: Any) -> Any:
+    if isinstance(value, np.dtype):
+        return NumpyDTypeVariable(value)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return NumpyVariable(value)
+    if isinstance(value, tuple):
+        value = tuple(value)
+    return VariableTracker.build(tx, value)
+
+
+def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if row.status != "compiled":
+        return refuse(row.name, f"args: {args}, kwargs: {kwargs}", row.reason)
+    for name in set(kwargs) & set(row.unsupported):
+        return refuse(f"`{name}` of {row.name}", "", "call it without this parameter")
+    if row.inlined:
+        function = VariableTracker.build(tx, row.implementation)
+        return inlined(tx, function, row.name, args, kwargs)
+    if row.name in _OF_NUMBERS and any(map(is_answer, args)):
+        return refuse(f"{row.name} of a Python number that is computed", "")
+    if row.name in _OF_NUMBERS and len(args) == 1 and args[0].is_python_constant():
+        value = args[0].as_python_constant()
+        if isinstance(value, int | float | complex):
+            return build_constant(tx, row.numpy(value))
+    if row.name == "numpy.isscalar" and isinstance(
+        array := _realized(args[0]), NumpyNdarrayVariable
+    ):
+        return build_constant(tx, is_scalar_variable(array))
+    if row.name in _CONSTANT_FUNCTIONS:
+        try:
+            values = [example_of(arg) for arg in args]
+            named = {name: example_of(value) for name, value in kwargs.items()}
+            with tx.output.fake_mode:
+                found = row.implementation(*values, **named)
+        except NotImplementedError as error:
+            return refuse(f"this call of {row.name}", "", " ".join(str(error).split()))
+        if _has_symbols(found) and len(args) == 1 and not kwargs:
+            array = _realized(args[0])
+            if isinstance(array, NumpyNdarrayVariable):
+                return array.var_getattr(tx, row.name.rpartition(".")[2])
+        return build_constant(tx, found)
+    return emit(tx, row_operation(row), list(args), kwargs)
+
+
+def _has_symbols(found: Any) -> bool:
+    """Whether a size or a shape isn't known yet: the graph has to ask the array for it."""
+    sizes = found if isinstance(found, tuple) else (found,)
+    return any(isinstance(size, torch.SymInt) for size in sizes)
+
+
+def inlined(
+    tx: Any, function: VariableTracker, name: str, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Trace a function as the user's own; what it refuses breaks the graph at the call."""
+    try:
+        return function.call_function(tx, args, kwargs)
+    except ObservedNotImplementedError:
+        said = tx.exn_vt_stack.get_current_exception().args
+    text = said[0].as_python_constant() if said and said[0].is_python_constant() else ""
+    return refuse(f"this call of {name}", "", text)

@@ -1,0 +1,155 @@
+"""Let NumPy make the reversed views that leave a graph: torch's tensors can't be reversed.
+
+A graph has a copy for `a[::-1]`. Where such an array leaves it, the array that it's a view of
+leaves in its place, and what the function did to it is done by NumPy. So the result shares memory
+with what NumPy's does, and lies there in the same way. Read from torch/_dynamo/codegen.py of 2.11
+and 2.13.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import torch
+import torch._dynamo.codegen as dynamo_codegen
+from torch._dynamo.bytecode_transformation import create_call_function
+from torch._dynamo.variables.lists import ListVariable, TupleVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable
+
+from npaccel._runtime import outputs
+from npaccel._torch.fx_passes.alias_checks import FLIPS, is_view_in_numpy, memory_of, written
+from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS
+from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, is_scalar
+from npaccel._torch.dynamo.state import active
+
+#: In a node's meta: how NumPy makes the array.
+_REMADE = "npaccel_remade"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Remade:
+    """How a view is made.
+
+    Parameters
+    ----------
+    base : NumpyNdarrayVariable
+        What it's a view of.
+    source : str
+        Python for the view of an array ``x``.
+    """
+
+    base: Any
+    source: str
+
+
+def note_view(found: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Remember of a reversed view, or of a view of a reversed array, how NumPy makes it.
+
+    Parameters
+    ----------
+    found : VariableTracker
+        What a call gave, an array or several.
+    name : str
+        NumPy's name of the call.
+    args, kwargs : list and dict of VariableTracker
+    """
+    if name not in ALWAYS_VIEWS | FLIPS or not args or not _is_array(args[0]):
+        return
+    base, is_several = args[0], isinstance(found, TupleVariable | ListVariable)
+    meta = base.as_proxy().node.meta
+    for i, one in enumerate(found.items if is_several else [found]):
+        if not _is_array(one) or one.as_proxy().node is base.as_proxy().node:
+            continue
+        node = one.as_proxy().node
+        if not (_REMADE in meta or meta.get(RELAID) or (not is_several and is_view_in_numpy(node))):
+            return
+        source = _source(name, args[1:], kwargs)
+        if source is not None:
+            node.meta[_REMADE] = _Remade(base, f"{source}[{i}]" if is_several else source)
+
+
+def _is_array(variable: Any) -> bool:
+    if not isinstance(variable, NumpyNdarrayVariable):
+        return False
+    node = variable.as_proxy().node
+    return not is_scalar(node) and FLAT_OF not in node.meta
+
+
+def _source(name: str, args: list[Any], kwargs: dict[str, Any]) -> str | None:
+    """Return Python for a call on an array ``x``, None where not all else is known."""
+    if not all(variable.is_python_constant() for variable in (*args, *kwargs.values())):
+        return None
+    values = [variable.as_python_constant() for variable in args]
+    named = {word: variable.as_python_constant() for word, variable in kwargs.items()}
+    given = (*values, *named.values())
+    if not all(_is_plain(tuple(value) if type(value) is list else value) for value in given):
+        return None
+    if name == "operator.getitem":
+        return f"x[{values[0]!r}]" if _is_plain(values[0]) else None
+    text = ", ".join([*map(repr, values), *(f"{word}={value!r}" for word, value in named.items())])
+    if not name.startswith("numpy.ndarray."):
+        return f"np.{name.removeprefix('numpy.')}(x{', ' if text else ''}{text})"
+    attribute = name.removeprefix("numpy.ndarray.")
+    is_method = callable(getattr(np.ndarray, attribute))
+    return f"x.{attribute}" + (f"({text})" if is_method else "")
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is an axis, a size or a key that chooses a view."""
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, slice):
+        return all(map(_is_plain, (value.start, value.stop, value.step)))
+    return value is None or value is Ellipsis or type(value) is int
+
+
+def patch_outputs() -> None:
+    """Load the array that a view is one of, and make the view: codegen.py."""
+    original = dynamo_codegen.PyCodegen.__call__
+
+    def call(self: Any, value: Any, allow_cache: bool = True) -> None:
+        remade = _how(self, value)
+        if remade is None:
+            original(self, value, allow_cache)
+            return
+        name = value.as_proxy().node.name
+        self.add_push_null(lambda: self.load_import_from("npaccel._runtime.outputs", "remade"))
+        self(remade.base)
+        self.append_output(self.create_load_const(remade.source))
+        self.append_output(self.create_load_const(name))
+        self.extend_output(create_call_function(3, False))
+        self.clear_tos()
+
+    dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
+    outputs.remade = torch._dynamo.disable(outputs.remade)  # type: ignore[no-untyped-call]
+
+
+def _how(codegen: Any, value: Any) -> _Remade | None:
+    """Return how NumPy makes an array that leaves a graph, None where the graph computes it."""
+    if not active.remakes_views or type(value) is not NumpyNdarrayVariable or value.source:
+        return None
+    node = value.as_proxy().node
+    remade: _Remade | None = node.meta.get(_REMADE)
+    if remade is None or not _is_as_it_was_made(codegen.tx.output.graph, node):
+        return None
+    return remade
+
+
+def _is_as_it_was_made(graph: torch.fx.Graph, node: torch.fx.Node) -> bool:
+    """Whether nothing writes to a copy that stands for a view, and no other array is one of it."""
+    memory = set()
+    while _REMADE in node.meta:
+        memory.add(memory_of(node))
+        node = node.meta[_REMADE].base.as_proxy().node
+    if node.meta.get(RELAID):  # What is written to its copy is written to the array, too.
+        memory.discard(memory_of(node))
+    if None in memory or memory_of(node) in memory:
+        return False
+    for other in graph.nodes:
+        if memory_of(other) in memory and _REMADE not in other.meta:
+            return False
+        if any(memory_of(target) in memory for target in written(other)):
+            return False
+    return True

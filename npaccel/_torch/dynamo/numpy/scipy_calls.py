@@ -1,0 +1,143 @@
+"""Make Dynamo trace SciPy's functions into npaccel's native ones, where there are such.
+
+Objects of SciPy become `NumpyVariable`, as NumPy's functions do. SciPy's own code is neither traced
+nor compiled in pieces: its functions invent float64 arrays, which `default_float` isn't about, and
+ask for values. A call of one that isn't native breaks the graph, and SciPy computes it on arrays.
+
+Read from torch/_dynamo/{trace_rules.py,variables/builder.py} of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch._dynamo import trace_rules
+from torch._dynamo.trace_rules import SkipResult
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.lists import ListVariable, TupleVariable
+from torch._dynamo.variables.tensor import TensorVariable
+
+from npaccel._scipy._listing import own
+from npaccel._torch.dynamo.numpy.calls import emit, inlined, refuse
+from npaccel._torch.dynamo.numpy.operations import Operation
+from npaccel._torch.dynamo.state import active
+
+_ON_ARRAYS = "SciPy computes it on NumPy's arrays"
+
+
+def patch_scipy_functions() -> None:
+    """Let SciPy's functions be found where Dynamo looks for NumPy's, and leave its files alone."""
+    original, original_check = trace_rules.is_numpy, trace_rules.check_file
+    found = importlib.util.find_spec("scipy")
+    folder = str(Path(found.origin).parent) if found and found.origin else "scipy isn't installed"
+
+    def is_numpy(obj: Any) -> bool:
+        return original(obj) or (bool(active.depth) and is_scipy(obj))
+
+    def check_file(filename: str | None, is_inlined_call: bool = False) -> SkipResult:
+        if active.depth and filename is not None and filename.startswith(folder):
+            return SkipResult(True, _ON_ARRAYS)
+        return original_check(filename, is_inlined_call)
+
+    trace_rules.is_numpy = is_numpy
+    trace_rules.check_file = check_file
+
+
+def is_scipy(obj: Any) -> bool:
+    """Whether an object is a function or a distribution of SciPy."""
+    if "scipy" not in sys.modules:
+        return False
+    obj = own(obj)
+    if isinstance(obj, np.ufunc):
+        return getattr(np, obj.__name__, None) is not obj and _name(obj) is not None
+    module = getattr(obj, "__module__", None) or ""
+    if isinstance(obj, types.FunctionType) or type(obj).__name__ == "MultiUFunc":
+        return module.startswith("scipy.")
+    if type(obj).__module__.startswith("scipy.stats."):
+        from npaccel._scipy import _distributions
+
+        return _distributions.is_distribution(obj)
+    return False
+
+
+def _name(obj: Any) -> str | None:
+    from npaccel._scipy import _table
+
+    _table.load()
+    row = _table.row_of(obj)
+    return None if row is None else row.name
+
+
+def call_function(tx: Any, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Trace a call of SciPy, or break the graph at it."""
+    from npaccel._scipy import _table
+
+    _table.load()
+    function = own(function)
+    module = getattr(function, "__module__", None) or "scipy.special"
+    name = f"{module}.{function.__name__}"
+    return _call(tx, _table.row_of(function), name, args, kwargs)
+
+
+def call_method(
+    tx: Any, distribution: Any, name: str, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Trace a call of a distribution's method, or break the graph at it."""
+    from npaccel._scipy import _table
+
+    full = f"scipy.stats.{distribution.name}.{name}"
+    return _call(tx, _table.row(full), full, args, kwargs)
+
+
+def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if row is None or row.route != "native":
+        reason = (row.reason if row is not None else "") or _ON_ARRAYS
+        return refuse(row.name if row is not None else name, f"args: {args}", reason)
+    if why := _why_hosted(row, args, kwargs):
+        return refuse(f"this call of {row.name}", f"args: {args}", why)
+    if row.written_in == "numpy":
+        function = VariableTracker.build(tx, row.implementation)
+        return inlined(tx, function, row.name, args, kwargs)
+    operation = Operation(row.name, row.implementation, lambda node, flags: True)
+    return emit(tx, operation, args, kwargs)
+
+
+class _UnknownError(Exception):
+    """An argument of which only Dynamo knows something."""
+
+
+def _why_hosted(row: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """Return why SciPy has to compute a call, as far as its arguments are known without values."""
+    if row.hosted is None:
+        return ""
+    try:
+        given = [_stand_in(arg) for arg in args]
+        named = {name: _stand_in(value) for name, value in kwargs.items()}
+        bound = inspect.signature(row.implementation).bind(*given, **named)
+    except (_UnknownError, TypeError):  # SciPy says what is wrong with the arguments
+        return ""
+    bound.apply_defaults()
+    return row.hosted(bound.arguments)  # type: ignore[no-any-return]
+
+
+def _stand_in(value: Any) -> Any:
+    """Return what an argument is; of an array its kind, on no device.
+
+    So nothing goes to SciPy for being faster on a CPU: in a graph it's fused.
+    """
+    if value.is_python_constant():
+        return value.as_python_constant()
+    if isinstance(value, ListVariable | TupleVariable):
+        return value.python_type()(map(_stand_in, value.items))
+    if isinstance(value, TensorVariable):
+        return value.as_proxy().node.meta["example_value"].to("meta")
+    raise _UnknownError
+
+
+__all__ = ["call_function", "call_method", "is_scipy", "patch_scipy_functions"]

@@ -1,0 +1,210 @@
+"""What a capture has read besides numbers and arrays of the call, and whether it's still so.
+
+Dynamo makes guards of what is there when it has compiled. Another thread may have rebound it since
+it was read: a guard for the new value would then stand before code for the old one. So each value
+is noted before Dynamo looks into it, and compared with what is there once the guards are made.
+
+Read from torch/_dynamo/{convert_frame,guards,variables/builder}.py of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import functools
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch._dynamo import convert_frame
+from torch._dynamo.variables.builder import VariableBuilder
+
+from npaccel._runtime.guards import array_token, same
+from npaccel._torch.dynamo.state import active
+
+#: So often a function is captured where something that it reads moves meanwhile.
+ATTEMPTS = 3
+
+#: Classes of these aren't looked into: a class made by Python code has the flag.
+_HEAP_TYPE = 1 << 9
+_CONSTANTS = (bool, int, float, complex, str, bytes)
+_SEQUENCES = (list, tuple, collections.deque)
+_HAVE_CODE = (types.FunctionType, property, staticmethod, classmethod, functools.cached_property)
+
+
+class MovedError(Exception):
+    """Another thread has rebound what a capture has read."""
+
+
+class Reads:
+    """The values that one capture has read.
+
+    Parameters
+    ----------
+    namespace : mapping
+        What the sources of Dynamo refer to: ``G`` for the globals, ``L`` for the locals.
+    closure : mapping
+        The cells of free variables, by name: their values among the locals are read anew.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any], closure: Mapping[str, types.CellType]) -> None:
+        self._namespace = namespace
+        self._closure = closure
+        self._notes: dict[tuple[Any, int], tuple[Any, Any]] = {}
+        self._methods: dict[type, Any] = {}
+        #: Names of modules by the aliases that Dynamo has given them.
+        self.imports: Mapping[str, str] = {}
+
+    def note(self, source: Any, value: Any) -> None:
+        """Note a value before Dynamo looks into it."""
+        self._notes.setdefault((source, id(value)), (value, _contents(value)))
+        kind = value if isinstance(value, type) else type(value)
+        if kind.__flags__ & _HEAP_TYPE and kind not in self._methods:
+            self._methods[kind] = _methods(kind)
+
+    def have_moved(self) -> bool:
+        """Whether something is another than it was."""
+        if any(_methods(kind) != noted for kind, noted in self._methods.items()):
+            return True
+        names = self._names()
+        return any(
+            self._has_moved(_name(source), names, value, contents)
+            for (source, _), (value, contents) in self._notes.items()
+        )
+
+    def _has_moved(self, name: str, names: dict[str, Any], value: Any, contents: Any) -> bool:
+        try:
+            found = eval(name, names)
+        except (NameError, SyntaxError):  # Something that Dynamo alone knows.
+            return False
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return "G['__" not in name  # A name that Dynamo adds when it's done.
+        if found is not value:
+            if isinstance(value, _CONSTANTS):
+                return not same(found, value)
+            is_made_anew = eval(name, names) is not found  # As methods that are bound.
+            return not is_made_anew
+        return not _are_alike(_contents(found), contents)
+
+    def _names(self) -> dict[str, Any]:
+        names = dict(self._namespace)
+        modules = {alias: sys.modules.get(name) for alias, name in self.imports.items()}
+        names["G"] = collections.ChainMap(names["G"], modules)
+        names["L"] = dict(names["L"])
+        for name, cell in self._closure.items():
+            try:
+                names["L"][name] = cell.cell_contents
+            except ValueError:  # Emptied, or not filled yet.
+                names["L"].pop(name, None)
+        return names
+
+
+def _name(source: Any) -> str:
+    name = source.name
+    return str(name() if callable(name) else name)  # A method up to torch 2.9.
+
+
+def _contents(value: Any) -> Any:
+    """What of a value may change while it stays the same object."""
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return array_token(value)
+    if isinstance(value, dict):
+        # Dynamo adds to the globals of a module.
+        return None if "__builtins__" in value else list(dict.keys(value))
+    if isinstance(value, set):
+        return set(value)
+    if isinstance(value, _SEQUENCES):
+        return list(value)
+    if isinstance(value, types.FunctionType):
+        keywords = value.__kwdefaults__
+        return value.__code__, value.__defaults__, None if keywords is None else dict(keywords)
+    if isinstance(value, type | types.ModuleType):
+        return None
+    attributes = getattr(value, "__dict__", None)
+    return list(attributes) if type(attributes) is dict else None
+
+
+def _are_alike(contents: Any, noted: Any) -> bool:
+    if isinstance(contents, list) and isinstance(noted, list):  # Without comparing arrays.
+        return len(contents) == len(noted) and all(
+            one is other or (isinstance(one, _CONSTANTS) and same(one, other))
+            for one, other in zip(contents, noted, strict=True)
+        )
+    if isinstance(contents, tuple) and contents and isinstance(contents[0], types.CodeType):
+        return _are_alike([*contents[:1], *_flat(contents)], [*noted[:1], *_flat(noted)])
+    return bool(contents == noted)
+
+
+def _flat(of_function: tuple[Any, ...]) -> list[Any]:
+    _, defaults, keywords = of_function
+    return [*(defaults or ()), *(keywords or ()), *(keywords or {}).values()]
+
+
+def _methods(kind: type) -> list[tuple[type, str, Any]]:
+    """What Dynamo may inline of a class, for which it makes no guards."""
+    return [
+        (base, name, getattr(member, "__code__", member))
+        for base in kind.__mro__
+        if base.__flags__ & _HEAP_TYPE
+        for name, member in list(vars(base).items())
+        if isinstance(member, _HAVE_CODE)
+    ]
+
+
+@contextlib.contextmanager
+def noted(
+    global_values: Mapping[str, Any],
+    local_values: Mapping[str, Any],
+    closure: Mapping[str, types.CellType],
+) -> Iterator[Reads]:
+    """Note what is read until the block ends."""
+    before = active.reads
+    namespace = {"G": global_values, "L": local_values, "__builtins__": builtins.__dict__}
+    active.reads = reads = Reads(namespace, closure)
+    try:
+        yield reads
+    finally:
+        active.reads = before
+
+
+def note_reads() -> None:
+    """Have Dynamo note what it reads for npaccel; once per process."""
+    build, compile_ = VariableBuilder.__call__, convert_frame._compile
+
+    @functools.wraps(build)
+    def call(self: Any, value: Any) -> Any:
+        if active.reads is not None:
+            active.reads.imports = self.tx.output.import_sources
+            active.reads.note(self.source, value)
+        return build(self, value)
+
+    @functools.wraps(compile_)
+    def compiled(
+        code: types.CodeType,
+        global_values: dict[str, Any],
+        local_values: dict[str, Any],
+        builtin_values: dict[str, Any],
+        closure: tuple[types.CellType, ...],
+        *rest: Any,
+        **named: Any,
+    ) -> Any:
+        given = code, global_values, local_values, builtin_values, closure, *rest
+        if not active.pieces:
+            return compile_(*given, **named)
+        cells = dict(zip(code.co_freevars, closure, strict=False))
+        for _ in range(ATTEMPTS):
+            with noted(global_values, local_values, cells) as reads:
+                made = compile_(*given, **named)
+            if not reads.have_moved():
+                return made
+        return convert_frame.ConvertFrameReturn(apply_to_code=False)  # Python runs it this time.
+
+    VariableBuilder.__call__ = call  # type: ignore[method-assign]
+    convert_frame._compile = compiled
+
+
+__all__ = ["ATTEMPTS", "MovedError", "Reads", "note_reads", "noted"]

@@ -1,0 +1,536 @@
+"""Compile a captured graph with AOTAutograd and Inductor.
+
+Read from torch/_inductor/{async_compile,compile_fx,output_code,codecache,cpp_builder,cpu_vec_isa,
+pattern_matcher}.py, torch/_inductor/fx_passes/reinplace.py and torch/_functorch/_aot_autograd
+of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import operator
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._guards
+import torch._inductor.config as inductor_config
+from torch._functorch._aot_autograd.schemas import OutputType
+from torch._inductor import codecache, compile_fx, pattern_matcher
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.exc import InvalidCxxCompiler
+from torch._inductor.fx_passes import reinplace
+
+from npaccel._process import fork
+from npaccel._runtime.error_translation import ASSERTION
+from npaccel._report._details import LineCode
+from npaccel._torch.inductor.complex import lowering as complex_pairs
+from npaccel._torch.inductor import precompiled_headers as headers
+from npaccel._torch.inductor.signed_zeros import zeros_added
+from npaccel._torch.inductor.ndarray_codegen import compiled_on_arrays, on_arrays
+from npaccel._torch.inductor.skip_attention_patterns import no_attention_looked_for
+from npaccel._torch.inductor.cpp.byte_loops import vectorized_by_gcc
+from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.inductor.checked_files import files_checked
+from npaccel._torch.inductor.cpp_compilers import kernels_compiled_here
+from npaccel._torch.inductor.complex.copies import complex_copies_by_torch
+from npaccel._torch.inductor.complex.loads import loads_of_pairs
+from npaccel._torch.inductor.complex.views import known_as_views, seen_as_real, viewed_late
+from npaccel._torch.inductor.dtype_propagation import dtype_rules_made_once, where_has_dtypes_of_its_values
+from npaccel._runtime.torch.dtype_views import without_other_base
+from npaccel._torch.fx_passes.dynamic_slices import order_by_all_sizes
+from npaccel._torch.fx_passes.early_checks import (RAISING, allocates_after_writing, indices_checked_first, raises_after_writing)
+from npaccel._torch.inductor.cpp.elementwise_functions import element_functions_inlined
+from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
+from npaccel._torch.inductor.direct_host_calls import host_kernels_called_directly
+from npaccel._runtime.torch.huge_pages import use_huge_pages
+from npaccel._torch.inductor.cpp.bounds_checks import checks_ahead_of_loads
+from npaccel._torch.inductor.kernel_files import kernels_in_few_files
+from npaccel._torch.inductor.cpp.lane_reductions import lanes_folded_by_halves
+from npaccel._torch.leftovers import forget_module
+from npaccel._torch.inductor.linking import linked_by_name
+from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
+from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
+from npaccel._torch.inductor.kernels.masked_select import masks_read_by_kernels
+from npaccel._torch.inductor.cpp.mask_stores import fast_mask_stores
+from npaccel._torch.inductor.cpp.narrow_lanes import narrow_as_written
+from npaccel._torch.inductor.relaxed_errors import no_needless_errors
+from npaccel._torch.inductor.cpp.scalar_reductions import numbers_folded
+from npaccel._torch.inductor.write_hazards import reads_before_writes
+from npaccel._torch.inductor.complex.stores import stores_of_pairs
+from npaccel._torch.patching import known_options
+from npaccel._torch.inductor.provenance import observed
+from npaccel._torch.inductor.exact_rounding import all_roundings
+from npaccel._torch.inductor.kernels.argreduce import row_extremes_by_kernels
+from npaccel._torch.inductor.cpp.dynamic_parallelism import loops_shared_by_size
+from npaccel._torch.fx_passes.merge_masks import with_shared_masks
+from npaccel._torch.inductor.kernels.reduceat import slices_folded_by_kernels
+from npaccel._torch.inductor.realize_expensive import computed_once
+from npaccel._torch.inductor.memoized_inner_fn import values_traced_once
+from npaccel._torch.inductor.cpp.vector_ops import fast_vector_operations
+from npaccel._torch.inductor.kernels.matvec import vectors_multiplied_by_kernels
+from npaccel.errors import CompilerNotFoundError
+
+# The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
+# later releases know that it raises.
+torch.fx.node.has_side_effect(torch.ops.aten._linalg_check_errors.default)
+order_by_all_sizes()
+
+# Of the threads that wait for compilers a forked child has none, and would wait for them for ever:
+# async_compile.py resets its pool of processes alone.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=AsyncCompile.pool.cache_clear)
+fork.go_first()  # codecache.py imports filelock.
+
+_VIEWS = (OutputType.alias_of_input, OutputType.is_input)
+
+
+@dataclasses.dataclass
+class CompiledGraph:
+    """A graph, compiled.
+
+    Parameters
+    ----------
+    full : callable
+        Takes the graph's inputs as arguments and treats gradients, mutated
+        inputs and outputs that are views of inputs. Right for every call.
+    inner : callable or None
+        Takes a list of the inputs, which it empties. None where only `full`
+        gives the right answer.
+    on_arrays : callable or None
+        Does with arrays as arguments what `inner` does with a list of tensors, where it can.
+    source : str
+        The generated code.
+    kernels : list of Path or None
+        The libraries of its kernels; None where the code can't run without
+        the compiler's modules.
+    not_portable : str
+        Why `kernels` is None.
+    mutated : tuple of int
+        The inputs that are written.
+    views : tuple of int
+        The outputs that are views of inputs, where none is written.
+    returned : tuple of (int, int)
+        The outputs that are inputs, where some are written, and which ones. `inner` may give
+        another tensor for them.
+    lines : tuple of LineCode
+        What of the user's code it computes.
+    stages : dict
+        Seconds by stage of compiling.
+    raises : bool
+        Whether it may raise an error for some values.
+    undoes : bool
+        Whether what it has written has to be undone then. `full` does so.
+    leaves : bool
+        Whether something written may be left where memory runs out.
+    """
+
+    full: Callable[..., Any]
+    inner: Callable[[list[Any]], Any] | None = None
+    on_arrays: Callable[..., Any] | None = None
+    source: str = ""
+    kernels: list[Path] | None = None
+    not_portable: str = ""
+    mutated: tuple[int, ...] = ()
+    views: tuple[int, ...] = ()
+    returned: tuple[tuple[int, int], ...] = ()
+    lines: tuple[LineCode, ...] = ()
+    stages: dict[str, float] = dataclasses.field(default_factory=dict)
+    raises: bool = True
+    undoes: bool = True
+    leaves: bool = True
+
+
+def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGraph:
+    """Compile a captured graph.
+
+    Parameters
+    ----------
+    capture : Capture
+        Its graph is used up.
+    backend : {"inductor", "aot_eager", "eager"}
+    scratch : Path
+        Where the compiler puts its files. Only this user may write there.
+
+    Raises
+    ------
+    CompilerNotFoundError
+        If there is no C++ compiler.
+    """
+    graph = capture.graph
+    if graph is None:
+        raise ValueError("a capture without a graph has nothing to compile")
+    context = torch._guards.TracingContext(capture.fake_mode)
+    context.tensor_to_context = capture.tensor_to_context
+    with torch._guards.tracing(context), observed(graph) as seen, quick_fakes():
+        _label_assertions(graph)
+        written = written_inputs(graph.graph)  # Compiling uses the graph up.
+        assumes = has_assumptions(graph.graph)
+        if backend == "eager":
+            compiled = _interpreted(graph)
+        elif backend == "aot_eager":
+            compiled = _aot_eager(capture)
+        else:
+            compiled = _inductor(capture, scratch)
+        if backend == "inductor":
+            written = compiled.mutated
+            compiled.raises = assumes or may_raise(compiled.source)
+            compiled.undoes = bool(written) and raises_after_writing(compiled.source)
+            compiled.leaves = bool(written) and allocates_after_writing(compiled.source)
+            seen.add_library_calls(compiled.source)
+        else:
+            compiled.mutated, compiled.undoes = written, bool(written)
+        if compiled.undoes:
+            compiled.full = undoing(compiled.full, written)
+            compiled.leaves = False
+    compiled.lines, compiled.stages = seen.lines(), seen.stages
+    return compiled
+
+
+def has_assumptions(graph: torch.fx.Graph) -> bool:
+    """Whether a graph is only right for some of the sizes that the data may have."""
+    return any("assert" in str(node.target) and not _is_certain(node) for node in graph.nodes)
+
+
+def _is_certain(node: torch.fx.Node) -> bool:
+    """Whether an assertion can't fail: no size is negative, and a mask chooses what there is."""
+    if node.target is not torch.ops.aten._assert_scalar.default:
+        return False
+    condition = node.args[0]
+    if not isinstance(condition, torch.fx.Node) or len(condition.args) != 2:
+        return False
+    size, bound = condition.args
+    if not isinstance(size, torch.fx.Node) or size.target is not torch.ops.aten.sym_size.int:
+        return False
+    if condition.target is operator.le and size.args[1] == 0:
+        return isinstance(bound, int) and bound == _chosen_from(size)
+    return condition.target is operator.ge and isinstance(bound, int) and bound == 0
+
+
+def _chosen_from(size: torch.fx.Node) -> int | None:
+    """Return of how many elements a mask chose those that a size counts, if that is known."""
+    chosen = size.args[0]
+    if not isinstance(chosen, torch.fx.Node) or name_of(chosen) != "operator.getitem":
+        return None
+    mask = chosen.args[1]
+    value = mask.meta.get("example_value") if isinstance(mask, torch.fx.Node) else None
+    if not isinstance(value, torch.Tensor) or value.dtype is not torch.bool or value.ndim != 1:
+        return None
+    count = value.shape[0]
+    return count if type(count) is int else None  # Not if it's a symbol.
+
+
+def may_raise(source: str) -> bool:
+    """Whether generated code may raise for some values."""
+    return RAISING.search(source) is not None
+
+
+def _label_assertions(graph: torch.fx.GraphModule) -> None:
+    """Make the user's assertions known by their text, which is what compiled code raises."""
+    found = graph.graph.find_nodes(op="call_function", target=torch._assert_async)
+    for node in found:
+        condition, *text = node.args
+        node.args = (condition, ASSERTION + str(text[0] if text else ""))
+    if found:
+        graph.recompile()
+
+
+def undoing(full: Callable[..., Any], written: Sequence[int]) -> Callable[..., Any]:
+    """Wrap a graph so that it restores the arrays it writes to when it raises an error.
+
+    NumPy answers such a call, and writes to them itself.
+
+    Parameters
+    ----------
+    full : callable
+        Takes the graph's inputs.
+    written : sequence of int
+        The inputs that it writes to.
+    """
+    if not written:
+        return full
+
+    def call(*inputs: Any) -> Any:
+        before = [(inputs[i].detach(), inputs[i].detach().clone()) for i in written]
+        try:
+            return full(*inputs)
+        except Exception:
+            for tensor, old in before:
+                tensor.copy_(old)
+            raise
+
+    return call
+
+
+def _interpreted(graph: torch.fx.GraphModule) -> CompiledGraph:
+    return CompiledGraph(full=graph.forward, source=graph.code)
+
+
+def _aot_eager(capture: Capture) -> CompiledGraph:
+    from torch._dynamo.backends.debugging import aot_eager
+
+    assert capture.graph is not None
+    source = capture.graph.code
+    return CompiledGraph(full=aot_eager(capture.graph, capture.example_inputs), source=source)
+
+
+def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
+    assert capture.graph is not None
+    inner: list[tuple[Any, Any]] = []
+
+    def inner_compile(module: torch.fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
+        with_shared_masks(module)
+        pairs = None if needs_grad else complex_pairs.split(module)
+        if not needs_grad:
+            indices_checked_first(module)
+        with contextlib.nullcontext() if pairs is None else _with_pairs(pairs):
+            if pairs:
+                nodes = module.graph.find_nodes(op="placeholder")
+                given = zip(nodes, inputs, strict=True)
+                inputs = [n.meta["val"] if n.target in pairs else one for n, one in given]
+            code: Any = compile_fx.compile_fx_inner(module, inputs, **kwargs)
+        if not kwargs.get("is_backward"):
+            inner.append((code, torch._guards.TracingContext.get().fw_metadata))
+        return code if pairs is None else _without_other_bases(code)
+
+    needs_grad = torch.is_grad_enabled() and any(
+        isinstance(value, torch.Tensor) and value.requires_grad for value in capture.example_inputs
+    )
+    grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()
+    try:
+        with _configured(scratch), grad_mode, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
+            full: Any = compile_fx.compile_fx(
+                capture.graph,
+                capture.example_inputs,
+                inner_compile=inner_compile,
+                decompositions=None if needs_grad else complex_pairs.decompositions(),
+            )
+    except Exception as error:
+        if _is_missing_compiler(error):
+            raise CompilerNotFoundError(
+                "jit: there is no working C++ compiler (g++ or clang++) to build CPU kernels with; "
+                "install one (on Debian: apt-get install g++) or set CXX to its path, "
+                'or pass backend="aot_eager" to run without one'
+            ) from error
+        raise
+    if len(inner) != 1 or needs_grad:
+        source = getattr(inner[0][0], "source_code", "") if inner else ""
+        return CompiledGraph(full=full, source=source, not_portable="gradients")
+    return _unwrapped(full, *inner[0])
+
+
+@contextlib.contextmanager
+def _with_pairs(inputs: list[str]) -> Iterator[None]:
+    """Let code that is generated meanwhile compute with pairs, which some inputs consist of."""
+    with loads_of_pairs(), stores_of_pairs(), seen_as_real(inputs), viewed_late():
+        yield
+
+
+def _without_other_bases(code: Any) -> Callable[[list[Any]], Any]:
+    """Have AOTAutograd find complex numbers, where pairs of real ones are viewed as such."""
+
+    def run(inputs: list[Any]) -> Any:
+        outputs = code(inputs)
+        return [
+            without_other_base(output) if isinstance(output, torch.Tensor) else output
+            for output in outputs
+        ]
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
+def _is_missing_compiler(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, InvalidCxxCompiler) or type(error).__name__ == "InvalidCxxCompiler":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def first_line(error: BaseException) -> str:
+    """Return what the compiler complained of first, or the error's first line."""
+    inner = getattr(error, "inner_exception", error)
+    complaint = re.search(r"^.*\berror: .*$", getattr(inner, "output", ""), re.MULTILINE)
+    lines = str(error).strip().splitlines() or [""]
+    return f"{lines[0]}: {complaint.group()}" if complaint else lines[0]
+
+
+def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGraph:
+    """Take AOTAutograd's wrappers off, where they do nothing that is needed."""
+    compiled = CompiledGraph(full=full, source=getattr(code, "source_code", ""))
+    mutated = tuple(i for i, info in enumerate(metadata.input_info) if info.mutates_data)
+    compiled.mutated = mutated
+    views = {i: info for i, info in enumerate(metadata.output_info) if info.output_type in _VIEWS}
+    if mutated:
+        compiled.returned = tuple((i, info.base_idx) for i, info in views.items())
+    else:
+        compiled.views = tuple(views)
+    if not _is_plain(metadata, set(mutated)):
+        compiled.not_portable = "an output is a view of an array that the function writes to"
+        return compiled
+    if not compiled.source:
+        compiled.not_portable = "it computes nothing"
+        return compiled
+    call = code.current_callable
+    compiled.inner = call
+    scope = getattr(getattr(call, "__func__", call), "__globals__", {})
+    forget_module(scope)
+    use_huge_pages(scope, compiled.source)
+    compiled.on_arrays = compiled_on_arrays(on_arrays(compiled.source), scope)
+    try:
+        compiled.kernels = kernel_paths(scope, code.source_code)
+    except NotPortableError as error:
+        compiled.not_portable = str(error)
+    return compiled
+
+
+def _is_plain(metadata: Any, mutated: set[int]) -> bool:
+    """Whether the compiled code's outputs are the function's, as they are."""
+    if metadata.tokens or metadata.num_intermediate_bases or metadata.num_graphsafe_rng_states:
+        return False
+    for info in metadata.input_info:
+        if info.mutates_metadata or info.mutates_storage_metadata:
+            return False
+        if info.mutates_data and not info.keep_input_mutations:
+            return False
+    for info in metadata.output_info:
+        kind = info.output_type
+        if kind in _VIEWS:
+            if mutated and kind is not OutputType.is_input:
+                return False
+        elif kind not in (OutputType.non_alias, OutputType.unsafe_view_alias):
+            return False
+    return True
+
+
+#: Triton's quotients of float32 are off by up to two last digits, and its numbers below the normal
+#: range are zeros, unless it's told otherwise.
+_AS_ON_A_CPU = {"eager_numerics.division_rounding": True, "eager_numerics.disable_ftz": True}
+
+
+@contextlib.contextmanager
+def _configured(scratch: Path) -> Iterator[None]:
+    """Set Inductor up for npaccel while one graph compiles."""
+    parts = (
+        _environment("TORCHINDUCTOR_CACHE_DIR", str(scratch)),
+        inductor_config.patch(
+            {
+                "fx_graph_cache": False,
+                "fx_graph_remote_cache": False,
+                "autotune_local_cache": False,
+                "size_asserts": False,
+                "alignment_asserts": False,
+                **known_options(inductor_config, _AS_ON_A_CPU),
+            }
+        ),
+        headers.flags_of_kernels(),
+        _headers_in(scratch),
+        linked_by_name(scratch),
+        files_checked(scratch),
+        kernels_compiled_here(),
+        _writes_in_place(),
+        _writing_operators_of_complex_numbers(),
+        computed_once(),
+        element_functions_inlined(),
+        reads_before_writes(),
+        zeros_added(),
+        known_as_views(),
+        all_roundings(),
+        complex_copies_by_torch(),
+        kernels_in_few_files(),
+        narrow_as_written(),
+        lanes_folded_by_halves(),
+        no_attention_looked_for(),
+        no_needless_errors(),
+        fast_mask_stores(),
+        host_kernels_called_directly(),
+        masks_read_by_kernels(),
+        row_extremes_by_kernels(),
+        slices_folded_by_kernels(),
+        vectors_multiplied_by_kernels(),
+        fast_vector_operations(),
+        numbers_folded(),
+        loops_shared_by_size(),
+        vectorized_by_gcc(),
+        checks_ahead_of_loads(),
+        dtype_rules_made_once(),
+        where_has_dtypes_of_its_values(),
+        values_traced_once(),
+    )
+    with contextlib.ExitStack() as stack:
+        for part in parts:
+            stack.enter_context(part)
+        yield
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+@contextlib.contextmanager
+def _headers_in(scratch: Path) -> Iterator[None]:
+    """Keep precompiled headers, which become part of every kernel, in a safe folder.
+
+    Inductor has them in a folder of a known name below /tmp, and takes one that
+    it made once for made for ever.
+    """
+    before = codecache._precompile_header
+    codecache._precompile_header = functools.partial(headers.precompiled, scratch)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        codecache._precompile_header = before
+
+
+@contextlib.contextmanager
+def _writes_in_place() -> Iterator[None]:
+    """Turn slice writes into stores of the slice.
+
+    Inductor's default selects over the whole array for each of them. The pass
+    still decides by itself where a copy is needed.
+    """
+    names = ("scatter_always_uses_mutation", "should_reinplace_scatter")
+    before = {name: getattr(reinplace, name) for name in names}
+    for name in names:
+        setattr(reinplace, name, lambda node: True)
+    try:
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(reinplace, name, function)
+
+
+@contextlib.contextmanager
+def _writing_operators_of_complex_numbers() -> Iterator[None]:
+    """Let Inductor take operators apart that write to complex arrays, as those of other dtypes.
+
+    Its pattern matcher passes over nodes with complex arguments, this pass's too.
+    """
+    original = pattern_matcher.fallback_node_due_to_unsupported_type
+    wrapped = torch.ops.higher_order.auto_functionalized_v2
+
+    def passed_over(node: torch.fx.Node, *args: Any, **kwargs: Any) -> bool:
+        return node.target is not wrapped and original(node, *args, **kwargs)
+
+    pattern_matcher.fallback_node_due_to_unsupported_type = passed_over  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        pattern_matcher.fallback_node_due_to_unsupported_type = original  # type: ignore[attr-defined]

@@ -1,0 +1,94 @@
+"""Have torch copy complex numbers on a GPU where a result or an operand must lie in another way.
+
+Triton knows no complex numbers. Graphs compute with their parts, but Inductor itself copies what
+an operator of torch gives, or takes, where its strides aren't those that were asked for, and made
+a kernel of it that couldn't be compiled.
+
+Read from torch/_inductor/ir.py (ExternKernel.copy_input, ExternKernel.require_strides) of 2.11 and
+2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch._inductor import ir, lowering
+
+from npaccel._host_operators import operator
+from npaccel._torch.patching import patched
+
+
+def _restrided(x: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
+    sizes = [1 if step == 0 else n for n, step in zip(x.shape, strides, strict=True)]
+    first = x[tuple(slice(n) for n in sizes)]
+    made = torch.empty_strided(sizes, strides, dtype=x.dtype, device=x.device).copy_(first)
+    return made.as_strided(x.shape, strides)
+
+
+#: Copies a tensor to memory of its own, with these strides; stretched axes stay stretched.
+_restriding = operator(
+    "restrided(Tensor x, SymInt[] strides) -> Tensor",
+    _restrided,
+    lambda x, strides: torch.empty_strided(x.shape, strides, dtype=x.dtype, device=x.device),
+    (torch.Tag.pt2_compliant_tag,),
+    device="CompositeExplicitAutograd",
+)
+
+
+class _NeededError(Exception):
+    """Inductor would copy complex numbers to memory with certain strides."""
+
+
+def _copied(x: Any, strides: Sequence[Any]) -> Any:
+    by_torch = lowering.fallback_handler(_restriding, False)  # type: ignore[no-untyped-call]
+    return by_torch(x, strides)
+
+
+def _is_complex_on_gpu(x: Any) -> bool:
+    return bool(x.get_dtype().is_complex) and x.get_device().type != "cpu"
+
+
+@contextlib.contextmanager
+def complex_copies_by_torch() -> Iterator[None]:
+    """Let code that is generated meanwhile copy complex numbers on a GPU by torch's kernels."""
+    asking = False  # for certain strides
+
+    def copying(original: Any) -> Any:
+        def copy_input(x: Any) -> Any:
+            if not _is_complex_on_gpu(x):
+                return original.__func__(x)
+            if asking:
+                raise _NeededError
+            return _copied(x, ir.FlexibleLayout.contiguous_strides(x.get_size()))
+
+        return staticmethod(copy_input)
+
+    def requiring(original: Any) -> Any:
+        def require_strides(
+            cls: Any, /, x: Any, order: Any = None, exact_strides: Any = None, **options: Any
+        ) -> Any:
+            nonlocal asking
+            before, asking = asking, True
+            try:
+                return original.__func__(cls, x, order, exact_strides, **options)
+            except _NeededError:
+                asking = False
+                strides = exact_strides or ir.FlexibleLayout.stride_ordered(x.get_size(), order)
+                return _copied(x, strides)
+            finally:
+                asking = before
+
+        return classmethod(require_strides)
+
+    patches = [
+        (ir.ExternKernel, "copy_input", copying),
+        (ir.ExternKernel, "require_strides", requiring),
+    ]
+    with patched(patches):
+        yield
+
+
+__all__ = ["complex_copies_by_torch"]

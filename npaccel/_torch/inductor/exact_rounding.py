@@ -1,0 +1,89 @@
+"""Have kernels round to a dtype wherever the program does.
+
+Inductor computes float16 in float32 and rounds when it stores, so that a square that overflows
+may be finite again under the root, and drops a cast that another one follows. On a GPU it has
+products and sums rounded together, so that `x * x - y * y` isn't 0 where both are equal, and
+multiplies by the reciprocal of a number that is divided by: 49 / 49 isn't 1 then.
+
+Read from torch/_inductor/lowering.py (make_pointwise, div_prim), torch/_inductor/codegen/cpp.py
+(to_dtype, cache_dtype_convert), torch/_inductor/codegen/triton.py (enable_fp_fusion) and
+torch/_inductor/fx_passes/joint_graph.py (pointless_convert) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch._inductor.config as inductor_config
+from torch._inductor import lowering
+from torch._inductor.codegen.common import OpDecompositions
+from torch._inductor.codegen.cpp import CppKernel, CppVecKernel
+from torch._inductor.fx_passes import joint_graph
+
+from npaccel._torch.patching import patched
+
+_CONVERT = torch.ops.prims.convert_element_type.default
+
+
+@contextlib.contextmanager
+def all_roundings() -> Iterator[None]:
+    """Let code that is generated meanwhile round as the graph does."""
+    kernels = (CppKernel, CppVecKernel)
+    before = [vars(kernel).get("cache_dtype_convert") for kernel in kernels]
+    known: Any = joint_graph.patterns.patterns
+    places = [key for key in known if _CONVERT in (key if isinstance(key, tuple) else (key,))]
+    entries = {key: known[key] for key in places}
+    for key in places:
+        known[key] = [one for one in entries[key] if not _drops_casts(one)]
+    for kernel, method in zip(kernels, before, strict=True):
+        if method is not None:
+            kernel.cache_dtype_convert = _nothing  # type: ignore[method-assign]
+    try:
+        divisions: list[tuple[Any, str, Callable[[Any], Any]]] = [
+            (lowering, "div_prim", _divided_by_numbers),
+            (OpDecompositions, "reciprocal", _divided_exactly),
+        ]
+        with inductor_config.patch({"emulate_precision_casts": True}), patched(divisions):
+            yield
+    finally:
+        known.update(entries)
+        for kernel, method in zip(kernels, before, strict=True):
+            if method is not None:
+                kernel.cache_dtype_convert = method  # type: ignore[method-assign]
+
+
+def _nothing(*args: Any) -> None:
+    """Keep no number that wasn't rounded in the place of one that was."""
+
+
+def _drops_casts(entry: Any) -> bool:
+    handler = getattr(entry, "handler", None)
+    return getattr(handler, "__name__", "") == "pointless_convert"
+
+
+def _divided_exactly(original: Any) -> Any:
+    """Divide 1 by numbers as by others: torch 2.11 takes an integer, and Triton approximates."""
+
+    def reciprocal(x: Any) -> Any:
+        if x.dtype == torch.float32:
+            return lowering.ops.truediv(lowering.ops.constant(1.0, torch.float32), x)
+        return original.__func__(x)
+
+    return staticmethod(reciprocal)
+
+
+def _divided_by_numbers(div_prim: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def one(a: Any, b: Any) -> Any:
+        return lowering.ops.truediv(a, b)
+
+    def quotient(a: Any, b: Any) -> Any:
+        of_floats = a.get_dtype().is_floating_point and a.get_device().type != "cpu"
+        return lowering.make_pointwise(one)(a, b) if of_floats else div_prim(a, b)
+
+    return quotient
+
+
+__all__ = ["all_roundings"]

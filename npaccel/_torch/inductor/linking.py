@@ -1,0 +1,89 @@
+"""Link Inductor's kernels to torch's libraries by their names alone.
+
+The linker reads the libraries that it's told, and libtorch_cpu.so has hundreds of megabytes: half a
+second for each kernel, a third of its C++ compilation. All that a kernel takes along from that is
+the libraries' names, by which the loader finds those that Python has loaded with torch. An empty
+library of the same name gives the linker that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from torch._inductor import cpp_builder
+
+from npaccel._cache.sealed_files import is_whole, sealed_file
+from npaccel._torch.patching import patched
+
+_PREFIX = "-ltorch"
+#: Or the linker leaves out a library of which nothing is used, as it does by itself on Ubuntu.
+_ALL = "-Wl,--no-as-needed"
+
+
+@contextlib.contextmanager
+def linked_by_name(scratch: Path) -> Iterator[None]:
+    """Have kernels that are built meanwhile linked to empty libraries in the place of torch's.
+
+    Parameters
+    ----------
+    scratch : Path
+        The folder for the compiler's files, which nobody else can write to.
+    """
+    with patched([(cpp_builder.CppBuilder, "build", functools.partial(_linking, scratch))]):
+        yield
+
+
+def _linking(scratch: Path, original: Any) -> Any:
+    def build(self: Any) -> None:
+        libraries, folders = self._libraries_args, self._libraries_dirs_args
+        names = [f"lib{word[2:]}.so" for word in libraries.split() if word.startswith(_PREFIX)]
+        names = [name for name in names if _is_loaded(name)]
+        if names:
+            folder = _made(self._build_option.get_compiler(), scratch, names)
+            self._libraries_args = f"{_ALL} {libraries}"
+            self._libraries_dirs_args = f"-L{shlex.quote(str(folder))} {folders}"
+        try:
+            original(self)
+        finally:
+            self._libraries_args, self._libraries_dirs_args = libraries, folders
+
+    return build
+
+
+@functools.cache
+def _is_loaded(name: str) -> bool:
+    """Whether the loader will find it by this name: it's part of this process already."""
+    if sys.platform != "linux":
+        return False
+    try:
+        ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return False
+    return True
+
+
+def _made(compiler: str, scratch: Path, names: list[str]) -> Path:
+    """Make the libraries that aren't there. The linker takes torch's own where that fails."""
+    folder = scratch / "empty_libraries"
+    for name in names:
+        path = folder / name
+        if not is_whole(str(path)):
+            path.unlink(missing_ok=True)
+            options = ["-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", os.devnull]
+            failing = contextlib.suppress(subprocess.CalledProcessError)
+            with failing, sealed_file(str(path), str(scratch)) as draft:
+                command = [compiler, *options, "-o", draft]
+                subprocess.run(command, capture_output=True, check=True)  # noqa: S603 (the compiler that Inductor runs)
+    return folder
+
+
+__all__ = ["linked_by_name"]

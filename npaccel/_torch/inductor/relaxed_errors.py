@@ -1,0 +1,146 @@
+"""Let Inductor go on where it raises for nothing.
+
+* `False != (r < 0)`, which is in the floor division of a constant: SymPy's truth values have no
+  order.
+* `where(isnan(x) & (y == 0), ...)` of constants: what isn't known to be a truth value counts as an
+  integer.
+* The least of 0 and a size that depends on the data, or what is left of such a size, in a part of a
+  part of an array: it can't be proved not to be negative, though no size is.
+* `max(0, i - 1)` of a loop's variable in an index, as in the edges of a padded array: only
+  symbols that are sizes have a range there.
+* The least and the largest of truth values, or of an index that SymPy isn't to simplify: it can't
+  compare them.
+* A write to a part of unsigned integers that were computed as signed ones: which element of the one
+  is which of the other isn't said.
+
+Read from torch/utils/_sympy/value_ranges.py (SymPyValueRangeAnalysis.eq, where, min_or_max),
+torch/_inductor/ir.py (View.handle_negative_index, DtypeView), torch/_inductor/index_propagation.py
+(SymPyOps.minimum, maximum), torch/_inductor/sizevars.py (_simplify_with_ranges) and
+torch/fx/experimental/symbolic_shapes.py (ShapeEnv.simplify) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+from torch._inductor.index_propagation import SymPyOps
+from torch._inductor.ir import BaseView, DtypeView, View
+from torch._inductor.sizevars import SizeVarAllocator
+from torch._inductor.virtualized import V
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.utils._sympy.functions import Max, Min
+from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis, ValueRanges
+
+from npaccel._torch.patching import patched
+
+_EITHER: Any = ValueRanges(sympy.false, sympy.true)
+
+
+@contextlib.contextmanager
+def no_needless_errors() -> Iterator[None]:
+    """Let graphs that are lowered meanwhile have what can't be decided as it is."""
+    places: tuple[tuple[Any, str, Any], ...] = (
+        (SymPyValueRangeAnalysis, "eq", _equal),
+        (SymPyValueRangeAnalysis, "where", _chosen),
+        (SymPyValueRangeAnalysis, "min_or_max", _extreme),
+        (View, "handle_negative_index", _from_the_front),
+        (SizeVarAllocator, "_simplify_with_ranges", _simplified),
+        (BaseView, "make_reindexer", _reindexed),
+        (SymPyOps, "minimum", _compared),
+        (SymPyOps, "maximum", _compared),
+    )
+    with patched(places):
+        yield
+
+
+def _equal(original: Any) -> Any:
+    def eq(a: Any, b: Any) -> Any:
+        a, b = ValueRanges.wrap(a), ValueRanges.wrap(b)
+        if not (a.is_bool and b.is_bool):
+            return original.__func__(a, b)
+        if not (a.is_singleton() and b.is_singleton()):
+            return _EITHER
+        return ValueRanges.wrap(sympy.true if a.lower == b.lower else sympy.false)
+
+    return staticmethod(eq)
+
+
+def _chosen(original: Any) -> Any:
+    def where(condition: Any, one: Any, other: Any) -> Any:
+        condition = ValueRanges.wrap(condition)
+        known = condition if condition.is_bool else _EITHER
+        return original.__func__(known, one, other)
+
+    return staticmethod(where)
+
+
+def _extreme(original: Any) -> Any:
+    def min_or_max(a: Any, b: Any, function: Any) -> Any:
+        is_bool = ValueRanges.wrap(a).is_bool or ValueRanges.wrap(b).is_bool
+        return _EITHER if is_bool else original.__func__(a, b, function)
+
+    return staticmethod(min_or_max)
+
+
+def _from_the_front(original: Any) -> Any:
+    def handle_negative_index(index: Any, size: Any) -> Any:
+        if _is_natural(index, size):
+            return sympy.expand(index)
+        return original.__func__(index, size)
+
+    return staticmethod(handle_negative_index)
+
+
+def _is_natural(index: Any, size: Any) -> bool:
+    """Whether an index can't be negative, whatever the size of the array is."""
+    index = sympy.sympify(index)
+    if isinstance(index, Min | Max):
+        quantified = all if isinstance(index, Min) else any
+        return quantified(_is_natural(part, size) for part in index.args)
+    if index == size or index.is_nonnegative:
+        return True
+    if isinstance(index, sympy.Add):  # u - min(4, u)
+        least = [-term for term in index.args if isinstance(-term, Min)]
+        return len(least) == 1 and index + least[0] in least[0].args
+    if free_unbacked_symbols(index):
+        return False
+    # A number of the caller's: later calls are guarded to agree.
+    return not V.graph.sizevars.shape_env.evaluate_expr(sympy.Lt(index, 0))
+
+
+def _simplified(original: Any) -> Any:
+    def simplify(self: Any, index: Any, ranges: Mapping[Any, Any]) -> Any:
+        if any(
+            not atom.free_symbols.isdisjoint(ranges) for atom in sympy.sympify(index).atoms(Max)
+        ):
+            return index
+        return original(self, index, ranges)
+
+    return simplify
+
+
+def _compared(original: Any) -> Any:
+    def extreme(one: Any, other: Any) -> Any:
+        try:
+            return original.__func__(one, other)
+        except ValueError:  # "is not comparable"; the code then compares what is computed.
+            return NotImplemented
+
+    return staticmethod(extreme)
+
+
+def _reindexed(original: Any) -> Any:
+    def make_reindexer(self: Any) -> Any:
+        return _same if isinstance(self, DtypeView) else original(self)
+
+    return make_reindexer
+
+
+def _same(index: Sequence[Any]) -> Sequence[Any]:
+    return index
+
+
+__all__ = ["no_needless_errors"]

@@ -1,0 +1,49 @@
+"""Leave out what Inductor looks for in neural networks alone.
+
+At the first graph of a process it traces some forty forms of attention, to find them in graphs:
+half a second, and more than all the rest that a small graph takes. NumPy code has no call of them.
+
+Read from torch/_inductor/fx_passes/{joint_graph,fuse_attention}.py and
+torch/_inductor/pattern_matcher.py (init_once_fakemode) of 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch._inductor.fx_passes import fuse_attention, joint_graph
+
+from npaccel._torch.patching import patched
+
+
+@contextlib.contextmanager
+def no_attention_looked_for() -> Iterator[None]:
+    """Don't have the forms of attention traced meanwhile: graphs of the user's own still may."""
+    places = ((joint_graph, "lazy_init", _other_forms),)
+    with patched(places):
+        yield
+
+
+@functools.cache
+def _other_forms(original: Any) -> Callable[..., Any]:
+    begin = original.__wrapped__  # Not the one that remembers having been called.
+
+    @functools.cache
+    def lazy_init(*args: Any) -> Any:
+        with patched(((fuse_attention, "_sfdp_init", _nothing),)):
+            return begin(*args)
+
+    return lazy_init
+
+
+def _nothing(original: Any) -> Callable[..., None]:
+    def no_forms(*args: Any) -> None:
+        pass
+
+    return no_forms
+
+
+__all__ = ["no_attention_looked_for"]
