@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from npaccel import _numpy
-from npaccel._numpy import _dtypes, _table
-from npaccel._numpy._differences import named_differences
-from npaccel._numpy._table import Row
+from npaccel._numpy.core import dtypes as core_dtypes, table as core_table
+from npaccel._numpy.core.known_differences import named_differences
+from npaccel._numpy.core.table import Row
 
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
-_STATUSES: tuple[_table.Status, ...] = ("compiled", "host", "refused")
+_STATUSES: tuple[core_table.Status, ...] = ("compiled", "host", "refused")
 #: Chapters of the page and how their names begin, the first that fits.
 _CHAPTERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Linear algebra", ("numpy.linalg.",)),
@@ -29,7 +29,7 @@ _UFUNCS, _UFUNC_METHODS = "Universal functions", "Methods of universal functions
 _TYPES, _FUNCTIONS = "Constants and types", "Functions"
 _ZERO_D = {"scalar": "NumPy's scalar", "array": "an array", "python": "Python's number"}
 #: The dtypes that torch has as well, and those that it hasn't.
-_COMPILED = [dtype.name for dtype in _dtypes._TORCH]
+_COMPILED = [dtype.name for dtype in core_dtypes._TORCH]
 _REFUSED = [
     name
     for name in (np.dtype("g").name, np.dtype("G").name, "datetime64", "timedelta64", "object")
@@ -41,7 +41,7 @@ _ORDER = (_FUNCTIONS, _UFUNCS, _UFUNC_METHODS, *(title for title, _ in _CHAPTERS
 def table() -> list[Row]:
     """Return every row, sorted by name."""
     _numpy.load()
-    rows = _table.rows()
+    rows = core_table.rows()
     return [rows[name] for name in sorted(rows)]
 
 
@@ -80,7 +80,7 @@ def find(name: str) -> list[Row]:
     full = "numpy." + name.removeprefix("numpy.").removeprefix("np.")
     if full in rows:
         return [rows[full]]
-    row = _table.row_of(numpy_object(full))  # np.abs is np.absolute
+    row = core_table.row_of(numpy_object(full))  # np.abs is np.absolute
     if row is not None:
         return [row]
     return [row for key, row in rows.items() if key.endswith(full.removeprefix("numpy"))]
@@ -142,7 +142,7 @@ def tolerance(row: Row) -> str:
     """Return how far from NumPy's a result may be in the suite of tests."""
     if row.status != "compiled":
         return ""
-    return f"{_table.DEFAULT_TOLERANCE if row.tolerance is None else row.tolerance:g} eps"
+    return f"{core_table.DEFAULT_TOLERANCE if row.tolerance is None else row.tolerance:g} eps"
 
 
 def dtypes(row: Row) -> str:

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import npaccel
-from npaccel import _host_kernels as host
-from npaccel import _host_linalg as linalg
-from npaccel import _host_series as host_series
-from npaccel._host_parts import PART
-from npaccel._numpy._ufunc_at import at
-from npaccel._numpy._ufuncs import BY_UFUNC
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.host import linalg
+from npaccel._numpy.host import polynomials as host_series
+from npaccel._numpy.host.blocked import PART
+from npaccel._numpy.ufuncs.at import at
+from npaccel._numpy.ufuncs.ufuncs import BY_UFUNC
 
 X = np.random.default_rng(0).normal(size=(6, 5))
 SLID = np.convolve(X[0] + 1j, X[1, 2::-1] * 1j)

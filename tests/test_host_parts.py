@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from npaccel import _host_parts
+from npaccel._numpy.host import blocked
 
 RNG = np.random.default_rng(0)
 SIZE = 3 * 1024 + 5
@@ -18,14 +18,14 @@ def threads(monkeypatch):
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     ran = []
-    slices = _host_parts._slices
+    slices = blocked._slices
 
     def noted(size, elements, *_):
         found = slices(size, elements, 1024)
         ran.append(len(found))
         return found
 
-    monkeypatch.setattr(_host_parts, "_slices", noted)
+    monkeypatch.setattr(blocked, "_slices", noted)
     yield ran
     torch.set_num_threads(before)
 
@@ -50,13 +50,13 @@ def layouts():
 def test_elements(name, threads):
     x = layouts()[name]
     dtype = x.dtype if x.dtype.kind == "f" else np.float64
-    found = _host_parts.elementwise(np.tanh, [x], dtype)
+    found = blocked.elementwise(np.tanh, [x], dtype)
     assert threads == [x.size // 1024]
     np.testing.assert_array_equal(found, np.tanh(x), strict=True)
     assert found.flags.c_contiguous
     if dtype == x.dtype:
         with np.errstate(all="raise"):  # Nothing is raised in any thread.
-            found = _host_parts.elementwise(np.divide, [x, x[::-1]], dtype)
+            found = blocked.elementwise(np.divide, [x, x[::-1]], dtype)
         with np.errstate(all="ignore"):
             np.testing.assert_array_equal(found, np.divide(x, x[::-1]), strict=True)
 
@@ -65,7 +65,7 @@ def test_elements(name, threads):
 def test_few_elements(shape, threads):
     x = np.ones(shape)
     np.testing.assert_array_equal(
-        _host_parts.elementwise(np.cbrt, [x], x.dtype), np.asarray(np.cbrt(x)), strict=True
+        blocked.elementwise(np.cbrt, [x], x.dtype), np.asarray(np.cbrt(x)), strict=True
     )
     assert threads == [1]
 
@@ -80,7 +80,7 @@ def test_positions_along_an_axis(name, function, threads):
             return np.sum(x > 0, axis, out=out)
 
     for axis in range(-x.ndim, x.ndim):
-        found = _host_parts.along_axis(function, x, axis, np.int64)
+        found = blocked.along_axis(function, x, axis, np.int64)
         np.testing.assert_array_equal(found, np.asarray(function(x, axis)), strict=True)
 
 
@@ -104,7 +104,7 @@ def test_slices(ufunc, starts, threads):
         with np.errstate(all="ignore"):
             wanted = ufunc.reduceat(array, starts, axis)
         np.testing.assert_array_equal(
-            _host_parts.reduceat(ufunc, array, starts, axis), wanted, strict=True
+            blocked.reduceat(ufunc, array, starts, axis), wanted, strict=True
         )
     assert max(threads) == min(len(starts), 3) or len(starts) == 0
 
@@ -112,12 +112,12 @@ def test_slices(ufunc, starts, threads):
 @pytest.mark.parametrize("starts", [[0, SIZE], [-1, 0, 1], [0, 1, -SIZE, 7]])
 def test_starts_outside_raise_numpys_error(starts, threads):
     with pytest.raises(IndexError, match="out-of-bounds in add.reduceat"):
-        _host_parts.reduceat(np.add, np.ones(SIZE), np.array(starts), 0)
+        blocked.reduceat(np.add, np.ones(SIZE), np.array(starts), 0)
 
 
 def test_counts_of_parts_are_added(threads):
     x = layouts()["flat"]
-    found = _host_parts.added(lambda part: np.histogram(part, [-1, 0, 0.25, 9])[0], x)
+    found = blocked.added(lambda part: np.histogram(part, [-1, 0, 0.25, 9])[0], x)
     np.testing.assert_array_equal(found, np.histogram(x, [-1, 0, 0.25, 9])[0], strict=True)
     assert max(threads) == 3
 
@@ -127,7 +127,7 @@ def test_calls_in_many_threads_at_once(threads):
     found = []
 
     def call():
-        found.extend(_host_parts.elementwise(np.tanh, [x], x.dtype) for _ in range(5))
+        found.extend(blocked.elementwise(np.tanh, [x], x.dtype) for _ in range(5))
 
     callers = [threading.Thread(target=call) for _ in range(4)]
     for caller in callers:

@@ -246,12 +246,12 @@ def test_a_difference_exits_with_3(heavy, monkeypatch):
     import numpy as np
 
     from npaccel import _numpy
-    from npaccel._numpy import _table
+    from npaccel._numpy.core import table
 
     _numpy.load()
-    row = _table.row_of(np.exp)
+    row = table.row_of(np.exp)
     wrong = dataclasses.replace(row, implementation=lambda x: row.implementation(x) + 1)
-    monkeypatch.setitem(_table._by_object, id(np.exp), wrong)
+    monkeypatch.setitem(table._by_object, id(np.exp), wrong)
     result = invoke("doctor", heavy)
     assert result.exit_code == 3
     assert "it isn't as in NumPy at line 5" in result.output

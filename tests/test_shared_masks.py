@@ -6,7 +6,7 @@ import torch
 from comparing import assert_same
 
 import npaccel
-from npaccel import _host_kernels as host
+from npaccel._numpy.host import kernels as host
 
 RANDOM = np.random.default_rng(0)
 SIZE = 6000

@@ -6,7 +6,7 @@ import torch
 from comparing import assert_same
 
 import npaccel
-from npaccel._numpy._rolls import known_shifts, rolled, window, wrapped
+from npaccel._numpy.manipulation.rolls import known_shifts, rolled, window, wrapped
 
 BOOLS_AND_NUMBERS = ["bool", "uint8", "int8", "uint16", "int32", "uint64", "int64", "float32"]
 DTYPES = [*BOOLS_AND_NUMBERS, "float16", "float64", "complex64", "complex128"]

@@ -19,7 +19,7 @@ PACKAGE = Path(npaccel.__file__).parent
 #: rows by public module.
 TABLES = {
     "numpy": (
-        "npaccel._numpy._table",
+        "npaccel._numpy.core.table",
         {"implements", "leave_out", "add"},
         "2.4",
         {

@@ -12,7 +12,7 @@ from torch._inductor.codecache import PyCodeCache
 from torch._inductor.cpp_builder import CppBuilder
 
 import npaccel
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.inductor import fusion, compile as inductor, provenance
 from npaccel._torch.dynamo import source_lines as lines, install as numpy_tracing

@@ -15,7 +15,7 @@ from npaccel._compiler.call_arguments import Call
 from npaccel._check._instrument import Site
 from npaccel._check._observers import is_value, name_of, rebuilt
 from npaccel._compiler.frame import Frame
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._compiler.graph_breaks import trace_settings
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo import graph_breaks as pieces

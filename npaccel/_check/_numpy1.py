@@ -14,7 +14,7 @@ import numpy as np
 
 from npaccel._check._instrument import Site
 from npaccel._check._observers import Observer, is_value
-from npaccel._numpy import _operators
+from npaccel._numpy.core import operators
 
 DType = np.dtype[Any]
 
@@ -133,8 +133,8 @@ def ufunc_of(function: Any) -> np.ufunc | None:
     """Return the ufunc behind an operator or a function."""
     if isinstance(function, np.ufunc):
         return function
-    plain = _operators.INPLACE.get(function, function)
-    found: np.ufunc | None = _operators.BINARY.get(plain) or _operators.UNARY.get(plain)
+    plain = operators.INPLACE.get(function, function)
+    found: np.ufunc | None = operators.BINARY.get(plain) or operators.UNARY.get(plain)
     return found
 
 
@@ -174,7 +174,7 @@ class OldPromotion(Observer):
         with np.errstate(all="ignore"):
             result = ufunc(*cast)
         target = keywords.get("out")
-        if function in _operators.INPLACE and isinstance(operands[0], np.ndarray):
+        if function in operators.INPLACE and isinstance(operands[0], np.ndarray):
             target = operands[0]
         if not isinstance(target, np.ndarray):
             return result

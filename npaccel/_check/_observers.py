@@ -23,7 +23,7 @@ from npaccel._check._instrument import (
     is_users,
     site,
 )
-from npaccel._numpy import _table
+from npaccel._numpy.core import table
 
 #: Is told of an operation: site, function, operands, keywords, result.
 Listener = Callable[[Site, Any, tuple[Any, ...], dict[str, Any], Any], None]
@@ -306,7 +306,7 @@ def _is_compiled(function: Any) -> bool:
     if name_of(function).startswith("numpy.random."):
         return False  # Draws are NumPy's own, bit for bit.
     _loaded_table()
-    row = _table.row_named(name_of(function)) or _table.row_of(function)
+    row = table.row_named(name_of(function)) or table.row_of(function)
     if row is not None:
         return row.status == "compiled"
     return not is_call(function) or function in (abs, pow, divmod)

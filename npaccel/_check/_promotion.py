@@ -18,7 +18,7 @@ from npaccel._check._checking import _engine_of, _jitted
 from npaccel._check._copies import Surroundings, copied
 from npaccel._check._instrument import Site, SourceError
 from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
-from npaccel._numpy import _operators
+from npaccel._numpy.core import operators
 from npaccel._report._text import table
 from npaccel._wide import has_wide, reaches_wide
 
@@ -239,9 +239,9 @@ def _lost(function: Any, operands: tuple[Any, ...], keywords: dict[str, Any], re
         return ""
     if function is operator.setitem:
         return _lost_by_cast(operands[2], operands[0].dtype) if is_value(operands[0]) else ""
-    target = keywords.get("out", operands[0] if function in _operators.INPLACE else None)
+    target = keywords.get("out", operands[0] if function in operators.INPLACE else None)
     if target is not None and is_value(target):
-        values = operands[1:] if function in _operators.INPLACE else operands
+        values = operands[1:] if function in operators.INPLACE else operands
         return next(filter(None, (_lost_by_cast(x, target.dtype) for x in values)), "")
     if not is_value(result) or result.dtype.kind not in "fc":
         return _to_real(function, operands, result)
@@ -297,7 +297,7 @@ def _widened(function: Any, operands: tuple[Any, ...], result: Any) -> tuple[int
     """Say which operand turns a 32-bit float into 64 bit, by its position."""
     if not is_value(result) or result.dtype.str[1:] not in ("f8", "c16"):
         return None
-    if _numpy1.ufunc_of(function) is None or function in _operators.INPLACE:
+    if _numpy1.ufunc_of(function) is None or function in operators.INPLACE:
         return None
     arrays: list[tuple[int, Any]] = [(i, x) for i, x in enumerate(operands) if is_value(x)]
     narrow = [x for _, x in arrays if x.dtype.str[1:] in ("f2", "f4", "c8")]
@@ -518,7 +518,7 @@ def _mend_overflow(op: _Operation, old: _Operation) -> str:
     wide = old.result if old.result not in ("OverflowError", "object") else "float64"
     if op.overflow is not None and "infinite" in op.overflow[1]:
         wide = "float64"
-    if wide == op.operands[index] or op.function in _operators.INPLACE:
+    if wide == op.operands[index] or op.function in operators.INPLACE:
         return f"a number that fits {op.operands[index]}, or widen {text} before"
     return f"{text}.astype(np.{wide}) for {text}"
 

@@ -21,7 +21,7 @@ from npaccel._cache.cache_warnings import remedy_of
 from npaccel._compiler.call_arguments import Call
 from npaccel._runtime.error_translation import (UncompiledForMemoryError, assumption_and_advice, before_a_call, is_assumption)
 from npaccel._compiler.frame import Compiled, Frame, Outcome, Uncompiled
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._runtime.opaque import Kind
 from npaccel._compiler.graph_breaks import in_pieces, trace_settings
 from npaccel._process.progress import notice

@@ -22,7 +22,7 @@ from npaccel._compiler.call_arguments import Call
 from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.error_translation import (FAILURES, CompiledCodeError, UncompiledForMemoryError, is_out_of_memory)
 from npaccel._runtime.guards import Condition, UnknownGuardError, array_like
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._runtime.host_rng import restore
 from npaccel._report._details import Details
 from npaccel._runtime.runner import (FAILED, MISS, InputPlan, Plan, Runner, copy_back, draw_functions, is_apart, make_check)

@@ -19,7 +19,7 @@ import torch
 
 from npaccel._runtime import (arguments, error_translation, errstate, outputs as runtime_outputs)
 from npaccel._runtime.error_translation import CompiledCodeError, Patience
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._process.progress import notice
 from npaccel._report import Graph
 from npaccel._report._details import Details

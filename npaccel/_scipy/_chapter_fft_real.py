@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._ufunc_engine import named
+from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._parts_fft import as_floats, check_workers, transformed
 from npaccel._scipy._table import on_tensors, through_host

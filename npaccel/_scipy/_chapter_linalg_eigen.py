@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._decompositions import prepared, transposed
+from npaccel._numpy.linalg.decompositions import prepared, transposed
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable
 from npaccel._scipy._parts_arguments import on_a_cpu

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from scipy.linalg import LinAlgWarning
 
-from npaccel._numpy._decompositions import conjugate, prepared
+from npaccel._numpy.linalg.decompositions import conjugate, prepared
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable
 from npaccel._scipy._listing import scipy_since

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._decompositions import prepared
+from npaccel._numpy.linalg.decompositions import prepared
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import readable
 from npaccel._scipy._parts_linalg import (
@@ -164,7 +164,7 @@ def _whole_power(A: Any, power: int) -> Any:
         (A,) = prepared(A)
         found: torch.Tensor = torch.linalg.matrix_power(A, power)
         return found
-    from npaccel._numpy._linalg import matrix_power
+    from npaccel._numpy.linalg.linalg import matrix_power
 
     return matrix_power(A, power)
 

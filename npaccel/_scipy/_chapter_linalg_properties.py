@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._decompositions import transposed
-from npaccel._numpy._norms import norm as numpy_norm
+from npaccel._numpy.linalg.decompositions import transposed
+from npaccel._numpy.linalg.norms import norm as numpy_norm
 from npaccel._scipy import _checks
 from npaccel._scipy._parts_linalg import adjoint, eye_of
 from npaccel._scipy._table import on_tensors

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._decompositions import prepared
+from npaccel._numpy.linalg.decompositions import prepared
 from npaccel._scipy import _checks
 from npaccel._scipy._parts_linalg import (
     adjoint,

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._decompositions import prepared, transposed
+from npaccel._numpy.linalg.decompositions import prepared, transposed
 from npaccel._scipy import _checks
 from npaccel._scipy._parts_arguments import free_for_scipy, one_matrix
 from npaccel._scipy._parts_linalg import (

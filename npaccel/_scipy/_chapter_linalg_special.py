@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._decompositions import conjugate, prepared
+from npaccel._numpy.linalg.decompositions import conjugate, prepared
 from npaccel._scipy import _checks
 from npaccel._scipy._parts_arguments import common_dtype, free_for_scipy, on_a_cpu
 from npaccel._scipy._parts_linalg import (

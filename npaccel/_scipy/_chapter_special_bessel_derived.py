@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy import _ufunc_engine
-from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.ufuncs import dispatch
+from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._scipy import _listing
 from npaccel._scipy._chapter_special_bessel import real_i, whole_j, whole_k, whole_y
 from npaccel._scipy._parts_special import Tensor, integer, number, on_cpu
@@ -32,7 +32,7 @@ def _of_loop(name: str, v: Any, z: Any, found: Tensor) -> Tensor:
     """Return a result in the dtype that SciPy's ufunc gives."""
     ufunc = _listing.find(f"special.{name}")
     dtypes = [dtype_of(number(v, "v")), dtype_of(as_tensor(z))]
-    loop = _ufunc_engine.loop_dtypes(ufunc, dtypes, (None,), _ufunc_engine.Request())
+    loop = dispatch.loop_dtypes(ufunc, dtypes, (None,), dispatch.Request())
     return cast(found, loop[-1])
 
 

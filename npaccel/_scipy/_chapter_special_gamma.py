@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._scipy import _checks, _table
 from npaccel._scipy._parts_special import Tensor, elementwise, floats, integer, on_cpu, sin_pi
 from npaccel._scipy._parts_special_gamma import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._scipy._parts_special import Tensor, integer, on_cpu
 from npaccel._scipy._table import on_tensors
 

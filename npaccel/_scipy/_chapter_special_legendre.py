@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._dtypes import cast, dtype_of, narrow
+from npaccel._numpy.core.dtypes import cast, dtype_of, narrow
 from npaccel._scipy._chapter_special_polynomials import legendre
 from npaccel._scipy._parts_special import Tensor, constants, floats, integer, with_orders
 from npaccel._scipy._table import on_tensors

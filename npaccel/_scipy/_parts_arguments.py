@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy._dtypes import to_numpy, to_torch
+from npaccel._numpy.core.dtypes import to_numpy, to_torch
 from npaccel._scipy import _containers
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.linalg import LinAlgWarning
 
-from npaccel._numpy._decompositions import conjugate, prepared, transposed
+from npaccel._numpy.linalg.decompositions import conjugate, prepared, transposed
 from npaccel._scipy import _checks
 from npaccel._scipy._checks import is_finite, readable
 from npaccel._runtime.torch.symbolic_sizes import is_traced, surely

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from npaccel import _host_kernels
+from npaccel._numpy.host import kernels
 
 #: Tensors.
 Tensor = Any
@@ -15,16 +15,16 @@ Tensor = Any
 def in_order(x: Tensor, dim: int = -1) -> Tensor:
     """Return the values along an axis in the order of size; NaN are last."""
     if _numpy_may(x):
-        return _host_kernels.sort(x, dim, False)
+        return kernels.sort(x, dim, False)
     return torch.sort(x, dim=dim).values
 
 
 def order(x: Tensor, dim: int = -1) -> Tensor:
     """Return places in the order of the values' size; equal values stand in any order."""
     if _numpy_may(x):
-        return _host_kernels.argsort(x, dim, False)
+        return kernels.argsort(x, dim, False)
     return torch.argsort(x, dim=dim)
 
 
 def _numpy_may(x: Tensor) -> bool:
-    return x.dtype != torch.bfloat16 and x.ndim > 0 and _host_kernels.worth(x)
+    return x.dtype != torch.bfloat16 and x.ndim > 0 and kernels.worth(x)

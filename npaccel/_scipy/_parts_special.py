@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy import _ufunc_engine
-from npaccel._numpy._dtypes import as_tensor, cast, dtype_of, narrow
-from npaccel._numpy._ufunc_engine import Request
+from npaccel._numpy.ufuncs import dispatch
+from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.ufuncs.dispatch import Request
 from npaccel._scipy import _listing
 from npaccel._scipy._parts_arguments import on_a_cpu
 from npaccel._scipy._table import on_tensors
@@ -89,11 +89,11 @@ def _of_ufunc(ufunc: np.ufunc, kernel: Kernel, wide: bool, complex_too: bool) ->
             raise NotImplementedError("npaccel has it for real numbers only")
         return kernel(*map(_widened, tensors) if wide else tensors)
 
-    described = _ufunc_engine.Kernel(ufunc, compute)
+    described = dispatch.Kernel(ufunc, compute)
 
     @functools.wraps(kernel)
     def call(*args: Any) -> Any:
-        return _ufunc_engine.call(described, args, (None,) * ufunc.nout, True, Request())
+        return dispatch.call(described, args, (None,) * ufunc.nout, True, Request())
 
     signature = inspect.signature(kernel)
     places = [p.replace(kind=p.POSITIONAL_ONLY) for p in signature.parameters.values()]
@@ -153,7 +153,7 @@ def _of_orders(ufunc: np.ufunc, kernel: Kernel, static: tuple[str, ...]) -> Kern
         for name in static:
             number(known[name], name)
         dtypes = [dtype_of(a) for a in known.values()]
-        loop = _ufunc_engine.loop_dtypes(ufunc, dtypes, (None,) * ufunc.nout, Request())
+        loop = dispatch.loop_dtypes(ufunc, dtypes, (None,) * ufunc.nout, Request())
         if any(dtype.kind == "c" for dtype in loop[: ufunc.nin]):
             raise NotImplementedError("npaccel has it for real numbers only")
         operands = [a if n in static else as_tensor(a) for n, a in known.items()]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from npaccel._numpy import _dtypes
+from npaccel._numpy.core import dtypes
 from npaccel._sklearn import _crossings, _frames, _running
 from npaccel._sklearn._table import composite
 
@@ -80,8 +80,8 @@ def _of_one_dtype(Xs: Any) -> list[torch.Tensor]:
     parts = [_tensor(X, device) for X in Xs]
     if frame.given == "tensor":
         return parts
-    dtype = np.result_type(*(_dtypes.to_numpy(part.dtype) for part in parts))
-    return [part.to(_dtypes.to_torch(dtype)) for part in parts]
+    dtype = np.result_type(*(dtypes.to_numpy(part.dtype) for part in parts))
+    return [part.to(dtypes.to_torch(dtype)) for part in parts]
 
 
 def _tensor(X: Any, device: torch.device) -> torch.Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from npaccel import _numpy
-from npaccel._numpy import _table
+from npaccel._numpy.core import table
 from npaccel._torch.dynamo.numpy import operations as numpy_operations
 
 _numpy.load()
@@ -22,7 +22,7 @@ def broken_row(name, implementation=None, **fields):
     """Return a planter that replaces the implementation of a row; it's given the right one."""
 
     def plant(monkeypatch):
-        row = _table.row_named(name)
+        row = table.row_named(name)
         changes = dict(fields)
         if implementation is not None:
             right = row.implementation
@@ -30,9 +30,9 @@ def broken_row(name, implementation=None, **fields):
                 right, *args, **kwargs
             )
         bad = dataclasses.replace(row, **changes)
-        monkeypatch.setitem(_table._rows, name, bad)
+        monkeypatch.setitem(table._rows, name, bad)
         if row.numpy is not None:
-            monkeypatch.setitem(_table._by_object, id(row.numpy), bad)
+            monkeypatch.setitem(table._by_object, id(row.numpy), bad)
 
     return plant
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from npaccel import _numpy
-from npaccel._numpy._table import row_named, row_of
+from npaccel._numpy.core.table import row_named, row_of
 
 _numpy.load()
 

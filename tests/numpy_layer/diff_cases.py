@@ -14,7 +14,7 @@ from diff_inputs import DTYPES, Draw
 from diff_spec import KEYWORDS, OUT, Spec
 from diff_specs import UFUNC_METHODS, spec_of
 
-from npaccel._numpy._table import Row
+from npaccel._numpy.core.table import Row
 
 BINARY_SIGNS = {
     "add": "+",

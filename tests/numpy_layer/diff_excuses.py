@@ -1,4 +1,4 @@
-"""What each reason in `npaccel._numpy._differences` excuses, and no more than that."""
+"""What each reason in `npaccel._numpy.core.known_differences` excuses, and no more than that."""
 
 import dataclasses
 import itertools

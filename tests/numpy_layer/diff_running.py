@@ -10,7 +10,7 @@ from diff_excuses import FALL_BACKS, excused
 
 import npaccel
 from npaccel._runtime.arguments import to_tensor
-from npaccel._numpy._differences import UNCHECKED, differences_of
+from npaccel._numpy.core.known_differences import UNCHECKED, differences_of
 from npaccel.errors import NotCompiledError
 
 

@@ -14,7 +14,7 @@ from diff_inputs import DTYPES
 from inductor_batches import LAYOUTS, calls_of, wrong_calls
 
 from npaccel import _numpy
-from npaccel._numpy._table import rows
+from npaccel._numpy.core.table import rows
 
 _numpy.load()
 

@@ -17,7 +17,7 @@ from diff_running import as_tensors, text_of
 from inductor_batches import LAYOUTS, calls_of
 from sweep_inductor import chosen_rows
 
-from npaccel._numpy._context import settings, tracing
+from npaccel._numpy.core.context import settings, tracing
 
 #: What depends on the data, and so has no code before there are data; and what is refused.
 _NO_FAULTS = {

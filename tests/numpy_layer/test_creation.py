@@ -5,10 +5,11 @@ import pytest
 import torch
 from chapter import ALL, NUMBERS, check, data, implementation, tensors, traced
 
-from npaccel._numpy import _creation, _grids, _ranges, _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.creation import creation, grids, ranges
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
 
-MODULES = (_creation, _grids, _ranges, _ufuncs)  # imported for their rows
+MODULES = (creation, grids, ranges, ufuncs)  # imported for their rows
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
 SHAPES = [(), 0, 3, (2, 3), [2, 0], -1, (2, -1), 1.5, "x"]

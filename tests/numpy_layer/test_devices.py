@@ -9,10 +9,13 @@ import torch
 from chapter import ALL
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from npaccel import _host_kernels as host
-from npaccel._numpy import _einsum, _histograms, _indexing, _sorting, _ufunc_folds, _ufunc_kernels
-from npaccel._numpy._dtypes import cast, within
-from npaccel._numpy._table import rows
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.linalg import einsum
+from npaccel._numpy.statistics import histograms, sorting
+from npaccel._numpy.indexing import indexing
+from npaccel._numpy.ufuncs import reductions, kernels
+from npaccel._numpy.core.dtypes import cast, within
+from npaccel._numpy.core.table import rows
 
 
 class Recorded(TorchDispatchMode):
@@ -56,7 +59,7 @@ def test_sums_of_products_of_integers(text, shapes, dtype):
     expected = np.einsum(text, *arrays)
     inputs, output = text.split("->")
     terms = [list(term) for term in inputs.split(",")]
-    found = _einsum._einsum_of_integers(terms, list(output), [*map(torch.from_numpy, arrays)])
+    found = einsum._einsum_of_integers(terms, list(output), [*map(torch.from_numpy, arrays)])
     assert found.numpy().dtype == expected.dtype
     np.testing.assert_array_equal(found.numpy(), expected)
 
@@ -71,19 +74,19 @@ def test_sorts(by_torch, dtype):
         x[1, ::2] = [np.nan, -np.nan, -0.0, 0.0, -np.nan]
         x[2, :3] = [-np.inf, np.inf, -np.nan]
     t = torch.from_numpy(x)
-    np.testing.assert_array_equal(_sorting.sort(t, axis=0).numpy(), np.sort(x, axis=0))
+    np.testing.assert_array_equal(sorting.sort(t, axis=0).numpy(), np.sort(x, axis=0))
     np.testing.assert_array_equal(
-        _sorting.argsort(t, kind="stable").numpy(), np.argsort(x, kind="stable")
+        sorting.argsort(t, kind="stable").numpy(), np.argsort(x, kind="stable")
     )
     np.testing.assert_array_equal(
-        _sorting.lexsort((t, t.flip(0))).numpy(), np.lexsort((x, x[::-1]))
+        sorting.lexsort((t, t.flip(0))).numpy(), np.lexsort((x, x[::-1]))
     )
 
 
 def test_only_one_nan_and_one_zero_are_sorted(by_torch):
     """A GPU's radix sort puts NaN with a sign first, and -0.0 ahead of 0.0."""
     x = torch.tensor([np.nan, 1.0, -np.nan, -0.0, 0.0]).copysign(torch.tensor([1, 1, -1, -1, 1.0]))
-    for plain in (_sorting._alike(x), _sorting._alike(-x)):
+    for plain in (sorting._alike(x), sorting._alike(-x)):
         assert torch.equal(torch.signbit(plain), plain < 0)
 
 
@@ -91,7 +94,7 @@ def test_weights_are_summed(by_torch):
     x, weights = np.array([3, 0, 3, 1]), np.array([0.5, -1.25, 2.0, np.inf])
     t, w = torch.from_numpy(x), torch.from_numpy(weights)
     for minlength in (0, 6):
-        found = _histograms.bincount(t, w, minlength).numpy()
+        found = histograms.bincount(t, w, minlength).numpy()
         np.testing.assert_array_equal(found, np.bincount(x, weights, minlength))
 
 
@@ -110,7 +113,7 @@ def test_unsigned_integers_are_gathered_by_their_bits(dtype):
     x = torch.empty((4, 5), dtype=dtype, device="meta")
     index = torch.zeros(3, dtype=torch.int64, device="meta")
     with Recorded() as recorded:
-        found = _indexing.getitem(x, (slice(None), index))
+        found = indexing.getitem(x, (slice(None), index))
     gathered = [kept for func, kept in recorded.calls if func is torch.ops.aten.index.Tensor]
     assert [kept.is_signed for kept in gathered] == [True]
     assert found.dtype == dtype
@@ -186,7 +189,7 @@ def test_quotients_of_complex_numbers_are_numpys(dtype):
     b[:6] = [1, 0, 2, 1, complex(1e30, -1e30), complex(0, np.inf)]
     with np.errstate(all="ignore"):
         expected = a / b
-    found = _ufunc_kernels._complex_quotient(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    found = kernels._complex_quotient(torch.from_numpy(a), torch.from_numpy(b)).numpy()
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(found[finite], expected[finite])
     np.testing.assert_array_equal(np.isfinite(found), finite)
@@ -195,7 +198,7 @@ def test_quotients_of_complex_numbers_are_numpys(dtype):
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.bool])
 @pytest.mark.parametrize("name", ["maximum", "minimum", "logical_or", "logical_and", "bitwise_or"])
 def test_running_values_of_small_integers_take_32_bits(name, dtype):
-    fold = _ufunc_folds.FOLDS[getattr(np, name)]
+    fold = reductions.FOLDS[getattr(np, name)]
     with Recorded() as recorded:
         found = fold.accumulate(torch.empty((3, 4), dtype=dtype, device="meta"), 0)
     scans = (torch.ops.aten.cummax.default, torch.ops.aten._cummax_helper.default)
@@ -237,6 +240,6 @@ def test_numbers_are_counted_between_edges_in_order(by_torch, dtype, bins):
     expected, edges = np.histogram(x.astype("B") if dtype == "?" else x, bins)
     kind = np.result_type(x, edges)
     given = torch.from_numpy(x), torch.from_numpy(edges)
-    found = _histograms.counted_in_order(*given, kind).numpy()
+    found = histograms.counted_in_order(*given, kind).numpy()
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype

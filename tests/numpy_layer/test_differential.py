@@ -3,7 +3,7 @@
 The calls of a row (`diff_cases.plans`) run over all dtypes, memory layouts and
 special values, and try each keyword of NumPy's signature. 13 of them are compared for
 each row, the same ones each time; all of them with NPACCEL_TEST_SWEEP=full.
-What differs must have its reason in `npaccel._numpy._differences`.
+What differs must have its reason in `npaccel._numpy.core.known_differences`.
 """
 
 import os
@@ -19,8 +19,8 @@ from diff_spec import SPECS
 from diff_specs import spec_of
 
 from npaccel import _numpy
-from npaccel._numpy._differences import DIFFERENCES
-from npaccel._numpy._table import rows
+from npaccel._numpy.core.known_differences import DIFFERENCES
+from npaccel._numpy.core.table import rows
 
 _numpy.load()
 COMPILED = {name: row for name, row in rows().items() if row.status == "compiled"}

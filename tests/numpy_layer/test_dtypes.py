@@ -10,8 +10,8 @@ from chapter import ALL, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import npaccel
-from npaccel._numpy import _dtypes
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core import dtypes
+from npaccel._numpy.core.context import TraceSettings, tracing
 
 FLOAT32 = TraceSettings(default_float="float32")
 PYTHON = [bool, int, float, complex]
@@ -39,16 +39,16 @@ LISTS = [
 @pytest.mark.parametrize("code", ALL)
 def test_round_trip(code):
     dtype = np.dtype(code)
-    assert _dtypes.to_numpy(_dtypes.to_torch(dtype)) == dtype
-    assert _dtypes.as_dtype(_dtypes.to_torch(dtype)) == dtype
+    assert dtypes.to_numpy(dtypes.to_torch(dtype)) == dtype
+    assert dtypes.as_dtype(dtypes.to_torch(dtype)) == dtype
     for spec in (code, dtype, dtype.type, dtype.name, dtype.str):
-        assert _dtypes.as_dtype(spec) == dtype
+        assert dtypes.as_dtype(spec) == dtype
 
 
 def test_names_of_one_dtype_are_one_dtype():
-    assert _dtypes.as_dtype("q") == np.dtype(np.int64)
-    assert _dtypes.as_dtype("q").char == _dtypes.as_dtype("l").char
-    assert [_dtypes.as_dtype(p) for p in PYTHON] == [np.dtype(p) for p in PYTHON]
+    assert dtypes.as_dtype("q") == np.dtype(np.int64)
+    assert dtypes.as_dtype("q").char == dtypes.as_dtype("l").char
+    assert [dtypes.as_dtype(p) for p in PYTHON] == [np.dtype(p) for p in PYTHON]
 
 
 @pytest.mark.parametrize("spec", [">f4", "O", "M8[s]", "m8", "S3", "U", "V4", "g", "f4,i4"])
@@ -56,37 +56,37 @@ def test_refused_with_its_name(spec):
     if np.dtype(spec) == np.dtype(np.float64):
         pytest.skip("long double is float64 here")
     with pytest.raises(TypeError, match="can't be compiled") as caught:
-        _dtypes.as_dtype(spec)
+        dtypes.as_dtype(spec)
     assert repr(np.dtype(spec)) in str(caught.value)
 
 
 def test_byte_order_error_says_how_to_convert():
-    with pytest.raises(_dtypes.UnsupportedDtypeError, match=r"a\.astype\('float32'\)"):
-        _dtypes.as_dtype(np.dtype("f4").newbyteorder("S"))
+    with pytest.raises(dtypes.UnsupportedDtypeError, match=r"a\.astype\('float32'\)"):
+        dtypes.as_dtype(np.dtype("f4").newbyteorder("S"))
 
 
 def test_unknown_to_either():
     with pytest.raises(TypeError, match="not understood"):
-        _dtypes.as_dtype("float31")
+        dtypes.as_dtype("float31")
     with pytest.raises(TypeError, match="bfloat16"):
-        _dtypes.as_dtype(torch.bfloat16)
+        dtypes.as_dtype(torch.bfloat16)
 
 
 def test_dtype_of_weak_and_strong():
-    assert [_dtypes.dtype_of(x) for x in (True, 1, 1.5, 1j)] == PYTHON
-    assert _dtypes.dtype_of(np.float64(1.5)) == np.dtype(np.float64)
-    assert _dtypes.dtype_of(torch.ones(2, dtype=torch.int8)) == np.dtype(np.int8)
-    assert _dtypes.dtype_of([1, 2.5]) == np.dtype(np.float64)
-    assert _dtypes.is_array(torch.ones(()))
-    assert not _dtypes.is_array(1.5)
+    assert [dtypes.dtype_of(x) for x in (True, 1, 1.5, 1j)] == PYTHON
+    assert dtypes.dtype_of(np.float64(1.5)) == np.dtype(np.float64)
+    assert dtypes.dtype_of(torch.ones(2, dtype=torch.int8)) == np.dtype(np.int8)
+    assert dtypes.dtype_of([1, 2.5]) == np.dtype(np.float64)
+    assert dtypes.is_array(torch.ones(()))
+    assert not dtypes.is_array(1.5)
 
 
 def test_symbolic_sizes_are_weak_ints():
     seen = []
 
     def look(x):
-        seen.append(_dtypes.dtype_of(x.shape[0]))
-        return x + _dtypes.as_tensor([x.shape[0], 2])
+        seen.append(dtypes.dtype_of(x.shape[0]))
+        return x + dtypes.as_tensor([x.shape[0], 2])
 
     graph = make_fx(look, tracing_mode="symbolic")(torch.ones(2, dtype=torch.int64))
     assert seen[0] is int
@@ -96,22 +96,22 @@ def test_symbolic_sizes_are_weak_ints():
 @pytest.mark.parametrize("nested", LISTS, ids=repr)
 def test_lists(nested):
     expected = np.array(nested)
-    found = _dtypes.as_tensor(tensors(nested))
-    assert _dtypes.dtype_of(tensors(nested)) == expected.dtype
+    found = dtypes.as_tensor(tensors(nested))
+    assert dtypes.dtype_of(tensors(nested)) == expected.dtype
     assert found.numpy().dtype == expected.dtype
     np.testing.assert_array_equal(found.numpy(), expected)
     with tracing(FLOAT32):
         leaves = [x for x in np.ravel(np.array(nested, dtype=object)) if hasattr(x, "dtype")]
         given = any(x.dtype in ("f8", "c16") for x in leaves)
         wide = {"f8": "f4", "c16": "c8"}.get(expected.dtype.str[1:], expected.dtype.str)
-        assert _dtypes.as_tensor(tensors(nested)).numpy().dtype == (
+        assert dtypes.as_tensor(tensors(nested)).numpy().dtype == (
             expected.dtype if given else wide
         )
 
 
 @pytest.mark.parametrize("value", [True, 3, 2**63, 2.5, 1j, np.int8(3), np.float64(2)], ids=repr)
 def test_scalars(value):
-    found = _dtypes.as_tensor(value).numpy()
+    found = dtypes.as_tensor(value).numpy()
     assert found.dtype == np.asarray(value).dtype
     assert found == value
 
@@ -119,15 +119,15 @@ def test_scalars(value):
 def test_lists_that_numpy_refuses():
     ragged = [torch.ones(2), torch.ones(3)]
     with pytest.raises(ValueError, match="inhomogeneous"):
-        _dtypes.as_tensor(ragged)
+        dtypes.as_tensor(ragged)
     with pytest.raises(ValueError, match="inhomogeneous"):
-        _dtypes.as_tensor([[1, 2], [3]])
+        dtypes.as_tensor([[1, 2], [3]])
     with pytest.raises(OverflowError):
-        _dtypes.as_tensor([300], np.dtype("u1"))
+        dtypes.as_tensor([300], np.dtype("u1"))
     with pytest.raises(TypeError, match=r"dtype\('O'\)"):
-        _dtypes.as_tensor([2**80])
+        dtypes.as_tensor([2**80])
     with pytest.raises(TypeError, match="NoneType"):
-        _dtypes.as_tensor(None)
+        dtypes.as_tensor(None)
 
 
 KINDS = [*map(np.dtype, ALL), *PYTHON]
@@ -143,18 +143,18 @@ def test_result_dtype_of_all_pairs(narrow):
             expected = np.result_type(VALUES.get(a, a), VALUES.get(b, b))
             if narrow and a not in wide and b not in wide:
                 expected = wide.get(expected, expected)
-            assert _dtypes.result_dtype(a, b) == expected, (a, b)
+            assert dtypes.result_dtype(a, b) == expected, (a, b)
 
 
 def test_narrow_keeps_what_the_user_gave():
     f8, f4, c16 = np.dtype("f8"), np.dtype("f4"), np.dtype("c16")
-    assert _dtypes.narrow(f8, [np.dtype("i8")]) == f8
+    assert dtypes.narrow(f8, [np.dtype("i8")]) == f8
     with tracing(FLOAT32):
-        assert _dtypes.narrow(f8, [np.dtype("i8"), f4]) == f4
-        assert _dtypes.narrow(f8, [float]) == f4
-        assert _dtypes.narrow(c16, [f8, complex]) == c16
-        assert _dtypes.narrow(np.dtype("i8"), []) == np.dtype("i8")
-        assert _dtypes.default_float() == f4
+        assert dtypes.narrow(f8, [np.dtype("i8"), f4]) == f4
+        assert dtypes.narrow(f8, [float]) == f4
+        assert dtypes.narrow(c16, [f8, complex]) == c16
+        assert dtypes.narrow(np.dtype("i8"), []) == np.dtype("i8")
+        assert dtypes.default_float() == f4
 
 
 def _numbers(code):
@@ -176,7 +176,7 @@ def test_cast_all_pairs(source):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # complex to real drops the imaginary part
             expected = x.astype(target)
-        found = _dtypes.cast(torch.from_numpy(x), np.dtype(target)).numpy()
+        found = dtypes.cast(torch.from_numpy(x), np.dtype(target)).numpy()
         assert found.dtype == expected.dtype
         defined = slice(None)
         if target in "IL" and x.dtype.kind in "fc":
@@ -219,15 +219,15 @@ def test_few_unsigned_values_are_chosen_from(dtype):
 
 def test_cast_shares_no_memory():
     x = torch.ones(3, dtype=torch.complex64)
-    real = _dtypes.cast(x, np.dtype("f4"))
+    real = dtypes.cast(x, np.dtype("f4"))
     real[0] = 5
     assert x[0] == 1
-    assert _dtypes.cast(x, np.dtype("c8")) is x
+    assert dtypes.cast(x, np.dtype("c8")) is x
 
 
 def test_check_cast():
-    _dtypes.check_cast(np.dtype("f8"), np.dtype("f4"))
+    dtypes.check_cast(np.dtype("f8"), np.dtype("f4"))
     with pytest.raises(TypeError, match="same_kind"):
-        _dtypes.check_cast(np.dtype("f8"), np.dtype("i8"))
+        dtypes.check_cast(np.dtype("f8"), np.dtype("i8"))
     with pytest.raises(TypeError, match="safe"):
-        _dtypes.check_cast(np.dtype("f8"), np.dtype("f4"), "safe")
+        dtypes.check_cast(np.dtype("f8"), np.dtype("f4"), "safe")

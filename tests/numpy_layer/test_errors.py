@@ -14,7 +14,7 @@ from chapter import tensors
 
 import npaccel
 from npaccel import _numpy, _support
-from npaccel._numpy import _table
+from npaccel._numpy.core import table
 
 _numpy.load()
 A = np.arange(6.0).reshape(2, 3) / 8  # Quantiles out of range depend on the data.
@@ -71,7 +71,7 @@ def copies(x):
 
 ROWS = [
     row
-    for row in _table.rows().values()
+    for row in table.rows().values()
     if row.status == "compiled"
     and not row.inlined
     and not row.name.startswith("numpy.random.")

@@ -5,10 +5,10 @@ import pytest
 import torch
 from chapter import ALL, check, data, implementation, same, traced
 
-from npaccel._numpy import _fft
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.signal import fft
+from npaccel._numpy.core.context import TraceSettings, tracing
 
-MODULES = (_fft,)  # imported for its rows
+MODULES = (fft,)  # imported for its rows
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
 NORMS = [None, "backward", "ortho", "forward", "other"]

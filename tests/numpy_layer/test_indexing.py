@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npaccel
-from npaccel._numpy import _indexing, _manipulation, _storing, _taking, _ufuncs
-from npaccel._numpy._indexing import getitem, setitem
+from npaccel._numpy.indexing import indexing, taking
+from npaccel._numpy.manipulation import manipulation
+from npaccel._numpy.core import storing
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.indexing.indexing import getitem, setitem
 
-MODULES = (_manipulation, _storing, _taking, _ufuncs)  # imported for their rows
+MODULES = (manipulation, storing, taking, ufuncs)  # imported for their rows
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
 I = np.array([0, 1])  # noqa: E741 - an index
@@ -474,7 +477,7 @@ def test_of_repeated_indices_the_last_value_stays(backend, statements):
 )
 def test_repeated_indices_off_the_cpu(key, monkeypatch):
     """What a GPU does, on the CPU."""
-    monkeypatch.setattr(_indexing.host, "usable", lambda *tensors: False)
+    monkeypatch.setattr(indexing.host, "usable", lambda *tensors: False)
     rng = np.random.default_rng(0)
     a = rng.normal(size=(40, 40))
     i, j = rng.integers(-40, 40, (2, 45))
@@ -503,7 +506,7 @@ def _laid_out(rng, x):
 def test_of_repeated_indices_the_last_value_in_memory_stays(on_cpu, monkeypatch):
     """NumPy goes through index arrays and values as they lie in memory, where it can."""
     if not on_cpu:
-        monkeypatch.setattr(_indexing.host, "usable", lambda *tensors: False)
+        monkeypatch.setattr(indexing.host, "usable", lambda *tensors: False)
     rng = np.random.default_rng(0)
     for _ in range(300):
         shape = rng.integers(1, 4, rng.integers(1, 4))

@@ -13,7 +13,7 @@ from diff_running import run_quietly
 
 import npaccel
 from npaccel import _numpy
-from npaccel._numpy._table import rows
+from npaccel._numpy.core.table import rows
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

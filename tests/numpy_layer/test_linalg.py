@@ -6,25 +6,19 @@ import torch
 from chapter import ALL, LAPACK, check, data, implementation, same, tensors, traced
 
 import npaccel
-from npaccel._numpy import (
-    _decompositions,
-    _einsum,
-    _linalg,
-    _norms,
-    _products,
-    _reductions,
-    _ufuncs,
-)
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.linalg import decompositions, einsum, linalg, norms, products
+from npaccel._numpy.statistics import reductions
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (
-    _decompositions,
-    _einsum,
-    _linalg,
-    _norms,
-    _products,
-    _reductions,
-    _ufuncs,
+    decompositions,
+    einsum,
+    linalg,
+    norms,
+    products,
+    reductions,
+    ufuncs,
 )  # imported for their rows
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
@@ -402,7 +396,7 @@ def test_multi_dot_takes_the_fewest_multiplications():
     for count in (2, 3, 6):
         for _ in range(20):
             sizes = rng.integers(1, 40, count + 1).tolist()
-            parting = _linalg._parting(sizes)
+            parting = linalg._parting(sizes)
             assert taken(parting, sizes, 0, count - 1) == fewest(sizes)
 
 

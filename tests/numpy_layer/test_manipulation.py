@@ -8,22 +8,15 @@ from comparing import assert_same
 from comparing import check as compare
 
 import npaccel
-from npaccel._numpy import (
-    _dtype_queries,
-    _joining,
-    _manipulation,
-    _methods,
-    _padding,
-    _quantiles,
-    _reductions,
-    _repeating,
-    _ufuncs,
-)
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core import dtype_queries, methods
+from npaccel._numpy.manipulation import joining, manipulation, padding, repeating
+from npaccel._numpy.statistics import quantiles, reductions
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (
-    *(_dtype_queries, _joining, _manipulation, _methods, _padding),
-    *(_quantiles, _reductions, _repeating, _ufuncs),
+    *(dtype_queries, joining, manipulation, methods, padding),
+    *(quantiles, reductions, repeating, ufuncs),
 )  # imported for their rows
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter

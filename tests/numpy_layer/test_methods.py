@@ -7,11 +7,12 @@ import pytest
 import torch
 from chapter import ALL, check, data, implementation, same, tensors, with_nan
 
-from npaccel._numpy import _methods, _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._numpy._methods import attribute
+from npaccel._numpy.core import methods
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.core.methods import attribute
 
-MODULES = (_methods, _ufuncs)  # imported for their rows
+MODULES = (methods, ufuncs)  # imported for their rows
 
 X = data((3, 4), "f")
 

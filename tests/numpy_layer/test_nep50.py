@@ -15,10 +15,10 @@ import torch
 from chapter import ALL, implementation, tensors
 
 import npaccel
-from npaccel._numpy import _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
 
-BINARY = [k.ufunc for k in (*_ufuncs.KERNELS, *_ufuncs.PRODUCT_KERNELS) if k.ufunc.nin == 2]
+BINARY = [k.ufunc for k in (*ufuncs.KERNELS, *ufuncs.PRODUCT_KERNELS) if k.ufunc.nin == 2]
 FULL = os.environ.get("NPACCEL_TEST_SWEEP") == "full"
 DTYPES = [np.dtype(code) for code in ALL]
 WIDE = {np.dtype("f8"): np.dtype("f4"), np.dtype("c16"): np.dtype("c8")}

@@ -6,10 +6,11 @@ import torch
 from chapter import ALL, check, data, implementation, traced
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
 
-from npaccel._numpy import _polynomials, _series, _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.polynomial import polynomials, series
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
 
-MODULES = (_polynomials, _series, _ufuncs)  # imported for their rows
+MODULES = (polynomials, series, ufuncs)  # imported for their rows
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
 SOME = ["b", "B", "l", "L", "e", "f", "d", "F", "D"]

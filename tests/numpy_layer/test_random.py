@@ -6,8 +6,8 @@ import torch
 
 import npaccel
 from npaccel import _numpy
-from npaccel._numpy import _table
-from npaccel._numpy._random_results import PARAMETERS, result_of
+from npaccel._numpy.core import table
+from npaccel._numpy.random.results import PARAMETERS, result_of
 
 _numpy.load()
 OPTIONS = {"backend": "eager", "default_float": "float64"}
@@ -279,7 +279,7 @@ def test_a_result_is_told_without_drawing():
 
 @pytest.mark.parametrize("name", ["numpy.random.Generator.normal", "numpy.random.normal"])
 def test_a_row_draws_when_it_is_called_by_itself(name):
-    row = _table.row_named(name)
+    row = table.row_named(name)
     owners = [generator()] if "Generator" in name else []
     drawn = row.implementation(*owners, torch.zeros(3), 2.0)
     assert drawn.dtype == torch.float64
@@ -290,5 +290,5 @@ def test_a_row_draws_when_it_is_called_by_itself(name):
 
 def test_constructors_make_what_they_are():
     for name in ("default_rng", "RandomState", "PCG64"):
-        made = _table.row_named(f"numpy.random.{name}").implementation(3)
+        made = table.row_named(f"numpy.random.{name}").implementation(3)
         assert type(made) is type(getattr(np.random, name)(3))

@@ -11,8 +11,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import npaccel
 from npaccel import errors
-from npaccel._numpy import _random_device
-from npaccel._numpy._philox import Stream, philox
+from npaccel._numpy.random import device_rng
+from npaccel._numpy.random.philox import Stream, philox
 
 OPTIONS = {"backend": "eager", "rng": "device", "strict": True}
 WORDS = torch.tensor([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0])
@@ -22,7 +22,7 @@ LEVEL = 1e-6
 
 
 def draw(name, *args, words=WORDS, legacy=False, **kwargs):
-    return _random_device.drawn(words, name, legacy, args, kwargs)[0]
+    return device_rng.drawn(words, name, legacy, args, kwargs)[0]
 
 
 # -- Philox
@@ -162,7 +162,7 @@ def test_wide_ranges_of_integers(low, high, dtype):
 
 def test_orders_are_uniform():
     first = torch.stack([
-        _random_device.order(WORDS + torch.tensor([i, 0, 0, 0, 0]), (4,), 0) for i in range(600)
+        device_rng.order(WORDS + torch.tensor([i, 0, 0, 0, 0]), (4,), 0) for i in range(600)
     ])  # fmt: skip
     codes = (first * torch.tensor([64, 16, 4, 1])).sum(1).numpy()
     counts = np.unique(codes, return_counts=True)[1]
@@ -173,9 +173,9 @@ def test_orders_are_uniform():
 
 def test_choices_follow_their_probabilities():
     p = [0.1, 0.2, 0.3, 0.4]
-    values = _random_device.choice(WORDS, 4, COUNT, p=p).numpy()
+    values = device_rng.choice(WORDS, 4, COUNT, p=p).numpy()
     assert scipy.stats.chisquare(np.bincount(values), np.array(p) * COUNT).pvalue > LEVEL
-    few = _random_device.choice(WORDS, 1000, (10, 50), replace=False)
+    few = device_rng.choice(WORDS, 1000, (10, 50), replace=False)
     assert len(few.unique()) == 500
 
 
@@ -323,12 +323,12 @@ def test_nothing_is_read_from_a_device(name, args):
     words = torch.empty(5, dtype=torch.int64, device="meta")
     values = draw(name, *args, words=words, size=(4, 5))
     assert (values.device.type, values.shape) == ("meta", (4, 5))
-    assert _random_device.order(words, (7,), 0).device.type == "meta"
+    assert device_rng.order(words, (7,), 0).device.type == "meta"
 
 
 def test_it_traces_with_symbolic_sizes():
     def function(words, a):
-        return draw("random", words=words, size=a.shape), _random_device.permuted(words, a, 0)
+        return draw("random", words=words, size=a.shape), device_rng.permuted(words, a, 0)
 
     graph = make_fx(function, tracing_mode="symbolic")(WORDS, torch.arange(6.0).reshape(3, 2))
     for a in (torch.zeros(3, 2), torch.arange(35.0).reshape(5, 7)):

@@ -18,16 +18,18 @@ from chapter import (
 )
 
 import npaccel
-from npaccel._numpy import _cumulative, _linalg, _nanfunctions, _quantiles, _reductions, _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.statistics import cumulative, nanfunctions, quantiles, reductions
+from npaccel._numpy.linalg import linalg
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (
-    _cumulative,
-    _linalg,
-    _nanfunctions,
-    _quantiles,
-    _reductions,
-    _ufuncs,
+    cumulative,
+    linalg,
+    nanfunctions,
+    quantiles,
+    reductions,
+    ufuncs,
 )  # imported for their rows
 
 SHAPES = [(), (1,), (7,), (3, 4), (2, 3, 4)]

@@ -12,8 +12,8 @@ from numpy.polynomial import polyutils
 
 import npaccel
 from npaccel import errors
-from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._numpy._series import MODULES
+from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.polynomial.series import MODULES
 
 FAMILIES = [(module, prefix) for prefix, module in MODULES.items()]
 of_two = pytest.mark.parametrize(("module", "prefix"), FAMILIES[1:3], ids=["cheb", "leg"])

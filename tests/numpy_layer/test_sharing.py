@@ -13,7 +13,7 @@ from diff_running import as_tensors
 from diff_specs import spec_of
 
 from npaccel import _numpy
-from npaccel._numpy._table import rows
+from npaccel._numpy.core.table import rows
 from npaccel._torch.dynamo.numpy.layouts import UNLIKE
 
 _numpy.load()

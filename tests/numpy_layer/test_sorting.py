@@ -5,11 +5,12 @@ import pytest
 import torch
 from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
 
-from npaccel import _host_kernels as host
-from npaccel._numpy import _sets, _sorting, _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.statistics import sets, sorting
+from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
 
-MODULES = (_sets, _sorting, _ufuncs)  # imported for their rows
+MODULES = (sets, sorting, ufuncs)  # imported for their rows
 
 SHAPES = [(0,), (1,), (7,), (3, 0), (3, 4), (2, 3, 4)]
 
@@ -40,7 +41,7 @@ def test_nan_comes_last(dtype):
 @pytest.mark.parametrize("dtype", REAL)
 def test_descending_sorts(dtype):
     x = data((4, 9), dtype)
-    if _sorting._DESCENDING is None:
+    if sorting._DESCENDING is None:
         with pytest.raises(TypeError, match="descending"):
             implementation(np.sort)(torch.from_numpy(x), descending=True)
         return
@@ -56,7 +57,7 @@ def test_descending_sorts(dtype):
 
 
 def test_descending_sorts_of_complex_numbers_are_refused():
-    error = TypeError if _sorting._DESCENDING is None else NotImplementedError
+    error = TypeError if sorting._DESCENDING is None else NotImplementedError
     with pytest.raises(error, match="descending"):
         implementation(np.argsort)(torch.ones(3, dtype=torch.complex64), descending=True)
 

@@ -5,19 +5,13 @@ import pytest
 import torch
 from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
 
-from npaccel._numpy import (
-    _comparing,
-    _histograms,
-    _quantiles,
-    _reductions,
-    _signals,
-    _statistics,
-    _ufuncs,
-)
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.ufuncs import comparing, ufuncs
+from npaccel._numpy.statistics import histograms, quantiles, reductions, statistics
+from npaccel._numpy.signal import signals
+from npaccel._numpy.core.context import TraceSettings, tracing
 
 # imported for their rows
-MODULES = (_comparing, _histograms, _quantiles, _reductions, _signals, _statistics, _ufuncs)
+MODULES = (comparing, histograms, quantiles, reductions, signals, statistics, ufuncs)
 
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from npaccel import _numpy
-from npaccel._numpy import _table
-from npaccel._numpy._uncompiled import HOST, REFUSED
+from npaccel._numpy.core import table
+from npaccel._numpy.core.not_compiled import HOST, REFUSED
 
 _numpy.load()
-ROWS = _table.rows()
+ROWS = table.rows()
 COMPILED = {name: row for name, row in ROWS.items() if row.status == "compiled"}
 SERIES = ("polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre")
 MODULES = {
@@ -42,8 +42,8 @@ def test_every_public_object_has_a_row(owner):
     without = [
         name
         for name in public_names(MODULES[owner])
-        if _table.row_named(f"{owner}.{name}") is None
-        and _table.row_of(getattr(MODULES[owner], name)) is None
+        if table.row_named(f"{owner}.{name}") is None
+        and table.row_of(getattr(MODULES[owner], name)) is None
         and not is_left_out(owner, getattr(MODULES[owner], name))
     ]
     assert not without, f"no row for {without}: implement them, or name them in _uncompiled.py"
@@ -60,7 +60,7 @@ def test_every_public_object_has_a_row(owner):
 def test_every_method_and_attribute_has_a_row(owner, kind):
     names = [name for name in dir(kind) if not name.startswith("_")]
     gone = {"itemset", "newbyteorder", "ptp", "tostring"}  # NumPy 2.0 raises where they are read.
-    without = [name for name in names if _table.row_named(f"{owner}.{name}") is None]
+    without = [name for name in names if table.row_named(f"{owner}.{name}") is None]
     assert not set(without) - gone
 
 
@@ -75,7 +75,7 @@ def test_every_operator_of_arrays_has_a_row():
     names += ["__neg__", "__pos__", "__abs__", "__invert__", "__getitem__", "__setitem__"]
     for name in names:
         assert hasattr(np.ndarray, name)
-        assert _table.row_named(f"numpy.ndarray.{name}").status == "compiled"
+        assert table.row_named(f"numpy.ndarray.{name}").status == "compiled"
 
 
 def ufuncs():
@@ -93,7 +93,7 @@ def test_every_method_of_a_ufunc_has_a_row_and_its_status_is_true(ufunc):
     if ufunc.nout == 1:
         methods += ["at"]
     for method in methods:
-        row = _table.row_named(f"numpy.{ufunc.__name__}.{method}")
+        row = table.row_named(f"numpy.{ufunc.__name__}.{method}")
         assert row is not None, f"{ufunc.__name__}.{method}"
         assert computes(row, ufunc, method) == (row.status == "compiled"), row.name
 
@@ -129,7 +129,7 @@ def test_no_name_is_left_out_twice():
     names = [n for reasons in (HOST, REFUSED) for text in reasons.values() for n in text.split()]
     assert len(names) == len(set(names))
     for name in names:
-        row = _table.row_named(f"numpy.{name}")
+        row = table.row_named(f"numpy.{name}")
         assert row is None or row.status != "compiled", f"{name} is compiled: take it off the list"
 
 
@@ -192,7 +192,7 @@ UFUNC_KEYWORDS = {"where": True, "casting": "same_kind", "order": "K", "subok": 
 
 @pytest.mark.parametrize("ufunc", ufuncs(), ids=lambda ufunc: ufunc.__name__)
 def test_a_ufunc_takes_every_keyword_or_names_it(ufunc):
-    row = _table.row_of(ufunc)
+    row = table.row_of(ufunc)
     for dtype in (torch.float32, torch.int32, torch.bool):
         operands = [torch.ones((2, 2), dtype=dtype)] * ufunc.nin
         if plain(row, operands) is not None:
@@ -252,4 +252,4 @@ def test_the_methods_of_ufuncs_have_numpys_keywords(method):
 def test_an_unknown_parameter_is_a_type_error():
     for function in (np.sum, np.sin, np.linalg.norm, np.fft.fft):
         with pytest.raises(TypeError, match="nonsense"):
-            _table.row_of(function).implementation(torch.ones(3), nonsense=1)
+            table.row_of(function).implementation(torch.ones(3), nonsense=1)

@@ -8,14 +8,14 @@ import torch
 from chapter import ALL, check, data, implementation, same, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from npaccel import _host_kernels
-from npaccel._numpy import _ufunc_methods, _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._numpy._table import row_named
-from npaccel._numpy._ufunc_folds import FOLDS
+from npaccel._numpy.host import kernels
+from npaccel._numpy.ufuncs import methods, ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.core.table import row_named
+from npaccel._numpy.ufuncs.reductions import FOLDS
 
 FOLDING = sorted(FOLDS, key=lambda u: u.__name__)
-REFUSED = [k.ufunc for k in _ufuncs.KERNELS if (k.ufunc.nin, k.ufunc.nout) == (2, 1)]
+REFUSED = [k.ufunc for k in ufuncs.KERNELS if (k.ufunc.nin, k.ufunc.nout) == (2, 1)]
 REFUSED = [u for u in REFUSED if u not in FOLDS]
 ACCUMULATED_AT = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax]
 ACCUMULATED_AT += [np.fmin, np.logical_and, np.logical_or, np.logical_xor]
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def usable(request, monkeypatch):
     """With NumPy's kernels, as on a CPU, and with torch's operations, as elsewhere."""
     if not request.param:
-        monkeypatch.setattr(_host_kernels, "usable", lambda *tensors: False)
+        monkeypatch.setattr(kernels, "usable", lambda *tensors: False)
     return request.param
 
 
@@ -109,7 +109,7 @@ def test_reduceat(ufunc):
     compared(np.add, "reduceat", data((3,), "d"), np.array([1.5]))
 
 
-@pytest.mark.parametrize("ufunc", [k.ufunc for k in _ufuncs.KERNELS if k.ufunc.nin == 2], ids=name)
+@pytest.mark.parametrize("ufunc", [k.ufunc for k in ufuncs.KERNELS if k.ufunc.nin == 2], ids=name)
 def test_outer(ufunc):
     for code in ("B", "d"):
         x, y = data((3,), code) + np.ones(1, code), data((2, 2), code, 1) + np.ones(1, code)
@@ -153,9 +153,9 @@ def test_out(method, code):
                     getattr(ufunc, method)(x, out=out)
             except TypeError:
                 with pytest.raises(TypeError):
-                    getattr(_ufunc_methods, f"{method}_ufunc")(ufunc, torch.from_numpy(x), out=mine)
+                    getattr(methods, f"{method}_ufunc")(ufunc, torch.from_numpy(x), out=mine)
                 continue
-            run = getattr(_ufunc_methods, f"{method}_ufunc")
+            run = getattr(methods, f"{method}_ufunc")
             if np.result_type(x, out) != out.dtype:
                 # NumPy rounds between two elements: refused, but where that changes nothing.
                 try:
@@ -172,7 +172,7 @@ def test_out(method, code):
 def test_narrowed_reductions():
     whole, wide = torch.ones(4, dtype=torch.int64), torch.ones(4, dtype=torch.float64)
     with tracing(TraceSettings(default_float="float32")):
-        reduce = _ufunc_methods.reduce_ufunc
+        reduce = methods.reduce_ufunc
         assert reduce(np.add, whole).dtype == torch.int64
         assert reduce(np.add, wide).dtype == torch.float64
         assert reduce(np.divide, whole).dtype == torch.float32

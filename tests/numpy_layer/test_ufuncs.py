@@ -10,12 +10,13 @@ from chapter import ALL, check, data, implementation, same, tensors, traced
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import npaccel
-from npaccel._numpy import _operators, _ufuncs
-from npaccel._numpy._context import TraceSettings, tracing
-from npaccel._numpy._table import row_of, rows
+from npaccel._numpy.core import operators as core_operators
+from npaccel._numpy.ufuncs import ufuncs as ufuncs_ufuncs
+from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.core.table import row_of, rows
 
-UFUNCS = [k.ufunc for k in _ufuncs.KERNELS]
-PRODUCTS = [k.ufunc for k in _ufuncs.PRODUCT_KERNELS]
+UFUNCS = [k.ufunc for k in ufuncs_ufuncs.KERNELS]
+PRODUCTS = [k.ufunc for k in ufuncs_ufuncs.PRODUCT_KERNELS]
 MIXED = ["bB", "lL", "Ll", "?b", "fl", "dl", "ei", "lf", "fD"]
 EXTREMA = (np.maximum, np.minimum, np.fmax, np.fmin)
 name = lambda f: f.__name__  # noqa: E731 - pytest's way to name a parameter
@@ -129,12 +130,12 @@ def test_every_ufunc_of_numpy_has_a_row():
     assert {r.numpy for r in rows().values() if isinstance(r.numpy, np.ufunc)} >= public
     for ufunc in public:
         assert row_of(ufunc).name == f"numpy.{ufunc.__name__}"
-        assert getattr(_ufuncs, ufunc.__name__) is implementation(ufunc)
+        assert getattr(ufuncs_ufuncs, ufunc.__name__) is implementation(ufunc)
 
 
 def test_names_in_a_printed_graph_can_be_imported():
     function = implementation(np.sin)
-    assert function.__module__ == "npaccel._numpy._ufuncs"
+    assert function.__module__ == "npaccel._numpy.ufuncs.ufuncs"
     assert function.__name__ == "sin"
 
 
@@ -314,7 +315,7 @@ def test_products_keywords():
 
 
 def operators(kind):
-    return sorted({"binary": _operators.BINARY, "inplace": _operators.INPLACE}[kind], key=name)
+    return sorted({"binary": core_operators.BINARY, "inplace": core_operators.INPLACE}[kind], key=name)
 
 
 def compare(mine, theirs):
@@ -340,20 +341,20 @@ def test_binary_operators(op):
         for a, b in [(x, y), (x, 2), (2, y), (x, 2.0), (x, True), (1, x), ([[1, 2], [3, 4]], y)]:
             given = tensors([a, b])
             compare(
-                lambda op=op, given=given: _operators.binary(op, *given),
+                lambda op=op, given=given: core_operators.binary(op, *given),
                 lambda op=op, a=a, b=b: op(a, b),
             )
 
 
-@pytest.mark.parametrize("op", sorted(set(_operators.UNARY), key=name), ids=name)
+@pytest.mark.parametrize("op", sorted(set(core_operators.UNARY), key=name), ids=name)
 def test_unary_operators(op):
     for code in ALL:
         x = data((4,), code)
         compare(
-            lambda op=op, x=x: _operators.unary(op, tensors(x)),
+            lambda op=op, x=x: core_operators.unary(op, tensors(x)),
             lambda op=op, x=x: op(x),
         )
-    assert _operators.unary(operator.neg, 3) == -3
+    assert core_operators.unary(operator.neg, 3) == -3
 
 
 @pytest.mark.parametrize("op", operators("inplace"), ids=name)
@@ -363,7 +364,7 @@ def test_inplace_operators(op):
             x = data((2, 2), code)
             mine = torch.from_numpy(x.copy())
             compare(
-                lambda op=op, mine=mine, b=b: _operators.inplace(op, mine, tensors(b)),
+                lambda op=op, mine=mine, b=b: core_operators.inplace(op, mine, tensors(b)),
                 lambda op=op, x=x, b=b: op(x, b),
             )
             same(mine, x)  # written, or left alone by both
@@ -371,9 +372,9 @@ def test_inplace_operators(op):
 
 def test_inplace_returns_its_operand():
     x = torch.ones(())
-    assert _operators.inplace(operator.iadd, x, 2) is x
+    assert core_operators.inplace(operator.iadd, x, 2) is x
     assert x.item() == 3
-    assert _operators.inplace(operator.iadd, 2, 3) == 5
+    assert core_operators.inplace(operator.iadd, 2, 3) == 5
 
 
 @pytest.mark.parametrize("power", [-1, 0, 1, 2, 3, 0.5, 2.0, -1.0, -0.5])
@@ -385,7 +386,7 @@ def test_powers_of_arrays(code, power):
         else np.abs(data((5,), code)).astype(code) + np.ones(1, code)
     )
     compare(
-        lambda: _operators.binary(operator.pow, tensors(x), power),
+        lambda: core_operators.binary(operator.pow, tensors(x), power),
         lambda: x**power,
     )
 
@@ -396,7 +397,7 @@ def test_powers_of_complex_numbers_without_end(code, power):
     """NumPy has a shorter way for the integer -1, and multiplies for other whole numbers."""
     ends = (-np.inf, np.inf, -0.0, 2.0)
     x = np.array([complex(a, b) for a in ends for b in ends], code)
-    found = _operators.binary(operator.pow, torch.from_numpy(x), power).numpy()
+    found = core_operators.binary(operator.pow, torch.from_numpy(x), power).numpy()
     for part in ("real", "imag"):
         wanted = getattr(x**power, part)
         np.testing.assert_allclose(getattr(found, part), wanted, rtol=1e-6)
@@ -407,9 +408,9 @@ def test_powers_of_complex_numbers_without_end(code, power):
 
 def test_fast_powers_have_the_values_of_ndarray():
     x = np.array([-np.inf, -0.0, 4.0])
-    found = _operators.binary(operator.pow, torch.from_numpy(x), 0.5)
+    found = core_operators.binary(operator.pow, torch.from_numpy(x), 0.5)
     same(found, x**0.5)
-    found = _operators.binary(operator.pow, torch.tensor(-np.inf), 0.5)
+    found = core_operators.binary(operator.pow, torch.tensor(-np.inf), 0.5)
     assert found == np.float64(-np.inf) ** 0.5
 
 

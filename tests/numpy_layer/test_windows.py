@@ -5,7 +5,7 @@ import pytest
 import torch
 from chapter import ALL, check, data, implementation, with_nan
 
-from npaccel._numpy._context import TraceSettings, tracing
+from npaccel._numpy.core.context import TraceSettings, tracing
 
 WINDOWS = (np.bartlett, np.blackman, np.hamming, np.hanning)
 EXACT = TraceSettings("float64", torch.device("cpu"))

@@ -28,7 +28,7 @@ from npaccel._runtime.torch.libraries import load_kernels, path_of
 _COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
 #: What the code has where it calls an operator of npaccel's.
 _OPERATOR = "torch.ops.npaccel."
-_HOST_MODULE = "npaccel._host_kernels"
+_HOST_MODULE = "npaccel._numpy.host.kernels"
 
 
 class NotPortableError(Exception):

@@ -40,7 +40,7 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel._process import fork
 from npaccel._runtime.arguments import Sizes, is_lazy, resolved
-from npaccel._numpy._context import settings
+from npaccel._numpy.core.context import settings
 from npaccel._runtime.host_rng import Draws
 from npaccel._report._details import Narrowed
 from npaccel._runtime.outputs import IsScalar

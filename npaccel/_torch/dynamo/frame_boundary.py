@@ -32,8 +32,8 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
 from npaccel._runtime import outputs
 from npaccel._runtime.arguments import COPYING, has_other_name, how_converted, to_tensor
-from npaccel._numpy import _table
-from npaccel._numpy._context import settings
+from npaccel._numpy.core import table
+from npaccel._numpy.core.context import settings
 from npaccel._torch.dynamo.numpy import opaque_objects, vectorize as vectorized_calls
 from npaccel._torch.dynamo.python.nested_jit import is_jitted
 from npaccel._torch.dynamo.numpy.calls import refuse
@@ -163,7 +163,7 @@ def _grad_unnoticed(value: torch.Tensor) -> Iterator[None]:
 
 def _is_unknown(value: Any) -> bool:
     """Whether a function is NumPy's, but in a module that Dynamo doesn't look into."""
-    return _table.row_of(value) is not None and not trace_rules.is_numpy(value)
+    return table.row_of(value) is not None and not trace_rules.is_numpy(value)
 
 
 def patch_captured() -> None:

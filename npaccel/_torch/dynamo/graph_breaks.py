@@ -32,7 +32,7 @@ from torch._guards import TracingContext
 
 from npaccel._process import fork, signals
 from npaccel._process.imports import uncut
-from npaccel._numpy._context import settings
+from npaccel._numpy.core.context import settings
 from npaccel._runtime.host_rng import Draws
 from npaccel._report._details import Narrowed
 from npaccel._torch.dynamo.python import nested_jit as jitted_calls

@@ -20,7 +20,7 @@ from torch._dynamo.variables.misc import NumpyVariable
 
 from npaccel._process import fork
 from npaccel import _numpy
-from npaccel._numpy import _table
+from npaccel._numpy.core import table
 from npaccel._torch.dynamo.python import (class_attributes, list_append as growing_lists, nested_jit as jitted_calls, absent_attributes as missing_names, builtins as python_calls, scalars as python_numbers)
 from npaccel._torch.dynamo.numpy import (ndarray_setattr as numpy_assignments, objects as numpy_objects, ndarray_slots as numpy_slots, opaque_objects, rng_tracing as random_tracing, negative_strides as remade_views, scipy_calls, vectorize as vectorized_calls)
 from npaccel._torch.inductor.complex.literals import write_complex_numbers_exactly
@@ -134,7 +134,7 @@ def install() -> None:
 
 
 def _call_object(
-    tx: Any, function: Any, row: _table.Row | None, args: list[Any], kwargs: dict[str, Any]
+    tx: Any, function: Any, row: table.Row | None, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Trace a call of NumPy or SciPy, or break the graph at it."""
     if row is not None and row.name.startswith(_RANDOM):
@@ -164,7 +164,7 @@ def _patch_functions() -> None:
             return block
         if self.value is np.vectorize:
             return vectorized_calls.made(tx, list(args), kwargs)
-        row = _table.row_of(self.value)
+        row = table.row_of(self.value)
         if row is None and self.value in (np.dtype, np.finfo, np.iinfo):
             return original_call(self, tx, args, kwargs)
         return _call_object(tx, self.value, row, list(args), kwargs)
@@ -175,7 +175,7 @@ def _patch_functions() -> None:
         if scipy_calls.is_scipy(self.value):
             return scipy_calls.call_method(tx, self.value, name, list(args), kwargs)
         full = f"numpy.{getattr(self.value, '__name__', '?')}.{name}"
-        row = _table.row_named(full)
+        row = table.row_named(full)
         if row is None:
             return refuse(full, f"args: {args}, kwargs: {kwargs}")
         return call_row(tx, row, args, kwargs)

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch._guards import TracingContext
 
-from npaccel._numpy import _context
+from npaccel._numpy.core import context
 from npaccel._report._details import Narrowed
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)[^\n]*(?:\n([^\n]*))?')
@@ -39,9 +39,9 @@ def narrowings_noted(found: dict[Narrowed, None]) -> Iterator[None]:
             frame = users[-1]
             found[Narrowed(frame.filename, frame.lineno or 0, str(wide), str(narrow))] = None
 
-    before = _context.on_narrow
-    _context.on_narrow = note
+    before = context.on_narrow
+    context.on_narrow = note
     try:
         yield
     finally:
-        _context.on_narrow = before
+        context.on_narrow = before

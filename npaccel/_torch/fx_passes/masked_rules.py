@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy import _index_keys, _masking, _operators, _table
-from npaccel._numpy._axes import NO_VALUE
+from npaccel._numpy.indexing import index_keys, masking
+from npaccel._numpy.core import operators, table
+from npaccel._numpy.core.axes import NO_VALUE
 from npaccel._torch.fx_passes.alias_checks import name_of
 from npaccel._torch.dynamo.numpy.operations import INPLACE, Operation
 
 #: Python's operators that are elementwise.
 OPERATORS = frozenset(
     f"operator.{op.__name__}"
-    for op in (*_operators.BINARY, *_operators.UNARY)
+    for op in (*operators.BINARY, *operators.UNARY)
     if op.__name__ not in ("matmul", "divmod")
 ) | (INPLACE - {"operator.imatmul"})
 
@@ -102,7 +103,7 @@ def broadcasts(value: Any, gathered: Gathered) -> bool:
     return isinstance(size, int) and size == 1
 
 
-def is_plain(node: torch.fx.Node, row: _table.Row) -> bool:
+def is_plain(node: torch.fx.Node, row: table.Row) -> bool:
     """Whether a call of an elementwise function has nothing but operands and dtypes."""
     words = set(node.kwargs)
     ufunc = row.numpy
@@ -139,7 +140,7 @@ def key_of_twin(node: torch.fx.Node, gathered: Gathered) -> tuple[Any, int] | No
     entries = key if isinstance(key, tuple) else (key,)
     if any(isinstance(part, list | torch.fx.Node) for part in entries):
         return None
-    parts = _index_keys.expanded_key(ndim, key)
+    parts = index_keys.expanded_key(ndim, key)
     if any(part.kind not in ("int", "slice", "new", "rest") for part in parts):
         return None
     axis, found, after = 0, [], None
@@ -187,11 +188,11 @@ def _under_mask(
     if name in _WITH_WHERE:
         return Reduced(node.target, (gathered.twin,), {**rest, "axis": axes})
     if name == "count_nonzero":
-        target = Operation(name_of(node), _masking.count_masked, node.target.zero_d)
+        target = Operation(name_of(node), masking.count_masked, node.target.zero_d)
         return Reduced(target, (gathered.twin, axes), {}, None, 1)
     if node.args[0].meta["example_value"].is_complex():  # type: ignore[union-attr]
         return None
-    target = Operation(name_of(node), _masking.extremum_masked, node.target.zero_d)
+    target = Operation(name_of(node), masking.extremum_masked, node.target.zero_d)
     return Reduced(target, (_EXTREMA[name], gathered.twin, axes), rest, None, 2)
 
 

@@ -15,14 +15,15 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy import _index_keys, _masking, _table
+from npaccel._numpy.indexing import index_keys, masking
+from npaccel._numpy.core import table
 from npaccel._torch.fx_passes import masked_rules as masked_calls
 from npaccel._torch.fx_passes.alias_checks import memory_of, name_of, written
 from npaccel._torch.fx_passes.masked_rules import Gathered
 from npaccel._torch.dynamo.numpy.operations import Operation
 
-_ITEM = Operation("masked.getitem", _masking.masked_item, lambda node, flags: False)
-_STORE = Operation("masked.setitem", _masking.masked_store, lambda node, flags: False)
+_ITEM = Operation("masked.getitem", masking.masked_item, lambda node, flags: False)
+_STORE = Operation("masked.setitem", masking.masked_store, lambda node, flags: False)
 
 
 def without_masked_sizes(graph: torch.fx.Graph) -> None:
@@ -139,7 +140,7 @@ class _Pass:
         mask = _mask_in(key)
         if mask is None or mask in self.gathered or array in self.gathered:
             return
-        after = _masking.rest_after(_value(array).ndim, _known(key))
+        after = masking.rest_after(_value(array).ndim, _known(key))
         if after is None:
             return
         width = _value(mask).ndim
@@ -174,7 +175,7 @@ class _Pass:
             value = _value(operand)
             if first.width == 1 or not isinstance(value, torch.Tensor) or value.ndim <= first.after:
                 return operand
-            widen = Operation("masked.widened", _masking.widened, lambda node, flags: False)
+            widen = Operation("masked.widened", masking.widened, lambda node, flags: False)
             return self._insert(node, widen, (operand, first.after, first.width), {})
 
         args = torch.fx.map_arg(node.args, twin)
@@ -196,7 +197,7 @@ class _Pass:
         elif self._content(first.mask) == first.content:
 
             def sink() -> None:
-                wide = Operation("masked.where", _masking.wide_mask, lambda node, flags: False)
+                wide = Operation("masked.where", masking.wide_mask, lambda node, flags: False)
                 mask = self._insert(node, wide, (first.mask, first.after), {})
                 node.target = made.target
                 node.args, node.kwargs = made.with_mask(mask)
@@ -217,7 +218,7 @@ class _Pass:
         gathered = self.gathered[value]
         if self._content(mask) != gathered.content:
             return
-        after = _masking.rest_after(_value(array).ndim, _known(key))
+        after = masking.rest_after(_value(array).ndim, _known(key))
         axes = _value(value).ndim - 1 - gathered.after
         if after != gathered.after or axes > self._axes_before(array, key, after):
             return
@@ -229,7 +230,7 @@ class _Pass:
         self.sinks.append(sink)
 
     def _axes_before(self, array: torch.fx.Node, key: Any, after: int) -> int:
-        parts = _index_keys.expanded_key(_value(array).ndim, _known(key))
+        parts = index_keys.expanded_key(_value(array).ndim, _known(key))
         return sum(part.kind in ("slice", "new") for part in parts) - after
 
     # -- Changing the graph ---------------------------------------------------
@@ -310,7 +311,7 @@ def _is_elementwise(node: torch.fx.Node) -> bool:
     name = name_of(node)
     if name in masked_calls.OPERATORS:
         return True
-    row = _table.row_named(name)
+    row = table.row_named(name)
     return row is not None and row.elementwise and masked_calls.is_plain(node, row)
 
 

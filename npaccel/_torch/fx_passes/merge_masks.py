@@ -17,11 +17,11 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.utils import _pytree as pytree
 
-from npaccel import _host_kernels
+from npaccel._numpy.host import kernels
 
 _aten = torch.ops.aten
-_CHOSEN = _host_kernels.chosen
-_CHOSEN_EACH = _host_kernels.chosen_each
+_CHOSEN = kernels.chosen
+_CHOSEN_EACH = kernels.chosen_each
 #: What masks are made with: the same operation on the same operands gives the same mask.
 _ALIKE = (
     *(_aten.bitwise_not.default, _aten.logical_not.default, _aten.view.default),

@@ -15,16 +15,16 @@ from collections.abc import Hashable
 import numpy as np
 import torch
 
-from npaccel._host_kernels import usable
-from npaccel._numpy import _rolls
+from npaccel._numpy.host.kernels import usable
+from npaccel._numpy.manipulation import rolls as manipulation_rolls
 from npaccel._torch.fx_passes.alias_checks import memory_of, name_of, written
 from npaccel._torch.fx_passes.masked_sizes import is_known
 from npaccel._torch.dynamo.numpy.operations import Operation
 
 _ROLL = "numpy.roll"
 _SIGNATURE = inspect.signature(np.roll)
-_WRAPPED = Operation("roll.wrapped", _rolls.wrapped, lambda node, flags: False)
-_WINDOW = Operation(_ROLL, _rolls.window, lambda node, flags: False)
+_WRAPPED = Operation("roll.wrapped", manipulation_rolls.wrapped, lambda node, flags: False)
+_WINDOW = Operation(_ROLL, manipulation_rolls.window, lambda node, flags: False)
 #: Arrays are wrapped by at most this part of an axis on each side: the copy stays small.
 _LEAST_SIZES = 4
 
@@ -83,7 +83,7 @@ def _small_roll(node: torch.fx.Node) -> _Roll | None:
     shape, axis = ((value.numel(),), 0) if axis is None else (value.shape, axis)
     if not all(isinstance(size, int) for size in shape):
         return None
-    moved = _rolls.known_shifts(shape, _rolls.pairs_of(shift, axis, len(shape)))
+    moved = manipulation_rolls.known_shifts(shape, manipulation_rolls.pairs_of(shift, axis, len(shape)))
     if not moved:
         return None
     shifts = [_nearest(moved.get(i, 0), size) for i, size in enumerate(shape)]

@@ -13,7 +13,7 @@ from typing import Any
 from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 
-from npaccel._host_operators import KERNELS
+from npaccel._numpy.host.registration import KERNELS
 from npaccel._torch.inductor.ndarray_codegen import HOST_KERNELS
 from npaccel._torch.patching import patched
 
@@ -37,7 +37,7 @@ def _generating(original: Any) -> Any:
 
 def import_kernels(wrapper: Any) -> str:
     """Have the generated module import them, and return the name that they have there."""
-    line = f"from npaccel._host_kernels import direct as {HOST_KERNELS}"
+    line = f"from npaccel._numpy.host.kernels import direct as {HOST_KERNELS}"
     if line not in wrapper.src_to_kernel:
         wrapper.src_to_kernel[line] = HOST_KERNELS
         wrapper.header.writeline(line)

@@ -19,7 +19,7 @@ from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
 
-from npaccel._numpy import _table
+from npaccel._numpy.core import table
 from npaccel._torch.dynamo.numpy import operations as numpy_operations
 from npaccel._torch.fx_passes.alias_checks import is_broadcast
 from npaccel._torch.dynamo.numpy.layouts import is_surely_new
@@ -263,7 +263,7 @@ def emit_operator(tx: Any, op: Callable[..., Any], args: list[Any]) -> Any:
 
 
 def assign(tx: Any, name: str, array: Any, value: Any) -> bool:
-    row = _table.row_named(f"numpy.ndarray.{name}.__set__")
+    row = table.row_named(f"numpy.ndarray.{name}.__set__")
     if row is None or is_scalar_variable(array):
         return False
     emit(tx, row_operation(row), [array, value], {})
@@ -300,7 +300,7 @@ def build_constant(tx: Any, value: Any) -> Any:
     return VariableTracker.build(tx, value)
 
 
-def call_row(tx: Any, row: _table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def call_row(tx: Any, row: table.Row, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if row.status != "compiled":
         return refuse(row.name, f"args: {args}, kwargs: {kwargs}", row.reason)
     for name in set(kwargs) & set(row.unsupported):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from npaccel._numpy import _table
+from npaccel._numpy.core import table
 from npaccel._torch.dynamo.numpy.operations import INPLACE, RELAID
 from npaccel._runtime.torch.symbolic_sizes import share_memory
 
@@ -151,7 +151,7 @@ def _found(node: torch.fx.Node) -> bool:
 def _is_like_numpys(node: torch.fx.Node, name: str) -> bool:
     """Whether a new array has NumPy's strides."""
     value = node.meta.get("example_value")
-    row = _table.row_named(name)
+    row = table.row_named(name)
     is_operator = name.startswith("operator.")
     if not is_operator and (row is None or any(fnmatch.fnmatch(name, one) for one in UNLIKE)):
         return False

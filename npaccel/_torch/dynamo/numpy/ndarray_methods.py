@@ -16,8 +16,8 @@ import torch._dynamo.variables.builder as dynamo_builder
 import torch._dynamo.variables.builtin as dynamo_builtin
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
-from npaccel._numpy import _table
-from npaccel._numpy._methods import attribute
+from npaccel._numpy.core import table
+from npaccel._numpy.core.methods import attribute
 from npaccel._torch.dynamo.numpy import layouts as numpy_layouts, operations as numpy_operations
 from npaccel._torch.dynamo.python import builtins as python_calls, scalars as python_numbers
 from npaccel._torch.dynamo.numpy.calls import (build_constant, emit, example_of, is_flat, is_scalar_variable, refuse, refuse_missing, refuse_owner)
@@ -65,7 +65,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
             return original_method(self, tx, name, args, kwargs)
         _check_name(self, name)
-        row = _table.row_named(f"numpy.ndarray.{name}")
+        row = table.row_named(f"numpy.ndarray.{name}")
         if name == "item" and row is not None:
             element = emit(tx, method_operation(row, name), [self, *args], kwargs)
             return python_numbers.number(tx, element, VALUE, refuse)
@@ -83,7 +83,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return _attribute(self, tx, name)
         if name == "__round__":
             raise NotImplementedError
-        row = _table.row_named(f"numpy.ndarray.{name}")
+        row = table.row_named(f"numpy.ndarray.{name}")
         is_method = callable(getattr(np.ndarray, name, None))
         if row is not None and row.status != "compiled" and not is_method:
             return refuse(f"ndarray.{name}", "", row.reason)
@@ -116,7 +116,7 @@ def _check_name(self: Any, name: str) -> None:
     if not hasattr(self.python_type(), name):
         refuse_missing(self.python_type().__name__, name)
     if name in _OF_OWNERS:
-        row = _table.row_named(f"numpy.ndarray.{name}")
+        row = table.row_named(f"numpy.ndarray.{name}")
         assert row is not None
         refuse_owner(name, row.reason)
 

@@ -16,7 +16,7 @@ from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
-from npaccel._numpy import _operators
+from npaccel._numpy.core import operators
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF
 from npaccel._torch.dynamo.numpy.negative_strides import note_view
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data
@@ -194,7 +194,7 @@ def _patch_operators(
         copies = of_scalar or FLAT_OF in meta
         if self.fn is operator.pow or (self.fn is operator.getitem and copies):
             return emit(tx, self.fn, list(args))
-        plain = _operators.INPLACE.get(self.fn)
+        plain = operators.INPLACE.get(self.fn)
         if plain and of_scalar:
             return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
         name = f"operator.{self.fn.__name__}"

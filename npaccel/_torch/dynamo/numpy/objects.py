@@ -20,7 +20,8 @@ from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
 from npaccel._runtime.errstate import WITHOUT_EFFECT
-from npaccel._numpy import _index_helpers, _table
+from npaccel._numpy.indexing import index_helpers
+from npaccel._numpy.core import table
 
 #: By id: these objects can't all be hashed.
 _INDEX_HELPERS = {
@@ -54,7 +55,7 @@ class SettingsVariable(ContextWrappingVariable):
         return VariableTracker.build(tx, None)
 
     def module_name(self) -> str:
-        return _index_helpers.__name__
+        return index_helpers.__name__
 
     def fn_name(self) -> str:
         return self.function
@@ -103,7 +104,7 @@ def patch_index_helpers(active: Any, refuse: Any, call_row: Any) -> None:
     def item(tx: Any, helper: str, key: Any) -> Any:
         if _asks_for_matrix(key):
             return refuse(f"np.{helper}", f"key: {key}", "matrices aren't compiled; use arrays")
-        return call_row(tx, _table.row_named(f"numpy.{helper}"), [key], {})
+        return call_row(tx, table.row_named(f"numpy.{helper}"), [key], {})
 
     def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
         helper = _INDEX_HELPERS.get(id(self.value)) if active.depth else None

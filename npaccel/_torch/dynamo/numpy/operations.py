@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from npaccel._numpy import _operators, _table
-from npaccel._numpy._context import settings, tracing
-from npaccel._numpy._dtypes import are_numbers, cast, dtype_of, is_array, narrow, to_numpy
-from npaccel._numpy._dtypes import is_scalar as is_number
-from npaccel._numpy._indexing import getitem, item, setitem
+from npaccel._numpy.core import operators, table
+from npaccel._numpy.core.context import settings, tracing
+from npaccel._numpy.core.dtypes import are_numbers, cast, dtype_of, is_array, narrow, to_numpy
+from npaccel._numpy.core.dtypes import is_scalar as is_number
+from npaccel._numpy.indexing.indexing import getitem, item, setitem
 from npaccel._runtime.outputs import IsScalar
 from npaccel._torch.dynamo.python import scalars as python_numbers
 from npaccel._runtime.torch.symbolic_sizes import leave_unbound, raise_refusal
@@ -33,7 +33,7 @@ _SCALAR_IF_COMPLEX = frozenset({"conj", "conjugate"})
 #: Methods of a NumPy scalar that give an array all the same.
 _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
 #: Names of the in-place operators.
-INPLACE = frozenset(f"operator.{op.__name__}" for op in _operators.INPLACE)
+INPLACE = frozenset(f"operator.{op.__name__}" for op in operators.INPLACE)
 #: The end of the name of the operation by which an array is shuffled.
 IN_PLACE = "in_place"
 #: In a node's meta: whether NumPy has a scalar there, not an array.
@@ -179,7 +179,7 @@ def _stored_places(name: str) -> tuple[tuple[int, str], ...]:
     """Return the positions and names of the parameters that a call stores to."""
     if name in _STORES or name in INPLACE or name.endswith(f".{IN_PLACE}"):
         return ((0, ""),)
-    row = _table.row_named(name)
+    row = table.row_named(name)
     if row is None:
         return ()
     kinds = inspect.signature(row.implementation).parameters.values()
@@ -222,7 +222,7 @@ def _kind_of_result(out: Any) -> IsScalar:
     return "python" if is_python_number(out) else True
 
 
-def row_operation(row: _table.Row) -> Operation:
+def row_operation(row: table.Row) -> Operation:
     keeps = row.name in _KEEP_SCALARS
 
     def kind(node: torch.fx.Node) -> str:
@@ -244,7 +244,7 @@ def _example_of(node: torch.fx.Node) -> Any:
     return node.meta.get("example_value")
 
 
-def method_operation(row: _table.Row, name: str) -> Operation:
+def method_operation(row: table.Row, name: str) -> Operation:
     def zero_d(node: torch.fx.Node, flags: list[bool]) -> bool:
         if row.zero_d == "scalar" or (name in _SCALAR_IF_COMPLEX and _is_complex(node.args[0])):
             return True
@@ -278,19 +278,19 @@ def operator_operation(op: Callable[..., Any]) -> Operation | None:
         return Operation("operator.getitem", _selected, lambda node, flags: True)
     if op is operator.setitem:
         return Operation(name, setitem, lambda node, flags: False)
-    if op in _operators.INPLACE:
+    if op in operators.INPLACE:
         return Operation(name, functools.partial(_inplace, op), _inplace_zero_d)
-    if op in _operators.UNARY:
-        return Operation(name, functools.partial(_operators.unary, op), lambda node, flags: True)
-    if op in _operators.BINARY:
-        return Operation(name, functools.partial(_operators.binary, op), lambda node, flags: True)
+    if op in operators.UNARY:
+        return Operation(name, functools.partial(operators.unary, op), lambda node, flags: True)
+    if op in operators.BINARY:
+        return Operation(name, functools.partial(operators.binary, op), lambda node, flags: True)
     return None
 
 
 #: ``a ** b`` of an array that may have no dimensions.
 POWER_OF_ARRAY = Operation(
     "operator.pow",
-    functools.partial(_operators.power, of_array=True),
+    functools.partial(operators.power, of_array=True),
     lambda node, flags: True,
 )
 
@@ -321,5 +321,5 @@ def _selected(a: torch.Tensor, axis: int, index: Any) -> torch.Tensor:
 def _inplace(op: Callable[..., Any], a: Any, b: Any) -> Any:
     """``a op= b``; a NumPy scalar or a Python number on the left is rebound."""
     if not isinstance(a, torch.Tensor):
-        return _operators.binary(_operators.INPLACE[op], a, b)
-    return _operators.inplace(op, a, b)
+        return operators.binary(operators.INPLACE[op], a, b)
+    return operators.inplace(op, a, b)

@@ -13,9 +13,9 @@ import torch._dynamo.variables.builder as dynamo_builder
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
 
-from npaccel._numpy import _random
-from npaccel._numpy._context import settings
-from npaccel._numpy._random_results import Drawn, bound, result_of
+from npaccel._numpy.random import functions
+from npaccel._numpy.core.context import settings
+from npaccel._numpy.random.results import Drawn, bound, result_of
 from npaccel._torch.dynamo.numpy.operations import IN_PLACE
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall, writes
 from npaccel._wide import is_wide
@@ -158,7 +158,7 @@ class Draw:
         given.pop("axis", None)
         positions, call = self.drawn([], given)
         one = call.drawn is not None and call.drawn.kind != "array"
-        take = _random.taken(axis)
+        take = functions.taken(axis)
         return self.emit(take, [a, positions], scalar=one and len(shape) == 1)
 
     def permutation(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -168,14 +168,14 @@ class Draw:
             return self._permutation_of_size(x, given, args, kwargs)
         axis = self.axis(given)
         assert axis is not None
-        return self.emit(_random.taken(axis), [x, self._order(x, axis, "permutation")])
+        return self.emit(functions.taken(axis), [x, self._order(x, axis, "permutation")])
 
     def _permutation_of_size(self, x: Any, given: Any, args: Any, kwargs: Any) -> Any:
         if not isinstance(x, SymNodeVariable) and not (
             x is not None and x.is_python_constant() and isinstance(x.as_python_constant(), int)
         ):
             return Hooks.refuse(f"this call of {self.full}", "", "pass an array or a size")
-        return self.drawn([x], {}, result=_random.order_of_size)[0]
+        return self.drawn([x], {}, result=functions.order_of_size)[0]
 
     def shuffle(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         given = self.given(args, kwargs)
@@ -184,7 +184,7 @@ class Draw:
             return Hooks.refuse(f"this call of {self.full}", "", "pass an array")
         assert axis is not None
         order = self._order(x, axis, "shuffle")
-        self.emit(_random.reordered_in_place(axis), [x, order], suffix=f".{IN_PLACE}")
+        self.emit(functions.reordered_in_place(axis), [x, order], suffix=f".{IN_PLACE}")
         return self.build(None)
 
     def permuted(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -194,13 +194,13 @@ class Draw:
             return Hooks.refuse(f"this call of {self.full}", "", "pass an array, and no `out`")
         axis = self.axis(given) if "axis" in given else None
         shape = self.shape_variable(x)
-        order, _ = self.drawn([shape, self.build(axis)], {}, "permuted", _random.order_of_permuted)
-        return self.emit(_random.permuted(axis), [x, order])
+        order, _ = self.drawn([shape, self.build(axis)], {}, "permuted", functions.order_of_permuted)
+        return self.emit(functions.permuted(axis), [x, order])
 
     def _order(self, x: Any, axis: int, method: str) -> Any:
         """The order of an array's parts along an axis."""
         arguments = [self.shape_variable(x), self.build(axis), self.build(method)]
-        return self.drawn(arguments, {}, "shuffled", _random.order_of_parts)[0]
+        return self.drawn(arguments, {}, "shuffled", functions.order_of_parts)[0]
 
     def shape_variable(self, x: Any) -> Any:
         return x.var_getattr(self.tx, "shape")

@@ -11,8 +11,8 @@ import torch
 from torch._dynamo.exc import Unsupported
 from torch._dynamo.variables.tensor import SymNodeVariable
 
-from npaccel._numpy import _random, _random_device
-from npaccel._numpy._random_results import Drawn
+from npaccel._numpy.random import functions, device_rng
+from npaccel._numpy.random.results import Drawn
 from npaccel._torch.dynamo.numpy.operations import IN_PLACE
 from npaccel._torch.dynamo.numpy.rng_calls import SCALAR, Draw, Hooks, is_array, shape_of
 from npaccel.errors import NotOnDeviceError
@@ -28,9 +28,9 @@ class DeviceDraw(Draw):
 
     def call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Draw a key on the host; compute the numbers in the graph."""
-        if self.name not in _random_device.OFFERED:
+        if self.name not in device_rng.OFFERED:
             raise NotOnDeviceError(_NOT_OFFERED.format(what=self.full))
-        words = self.drawn([], {}, "key_words", _random.words_of_key)[0]
+        words = self.drawn([], {}, "key_words", functions.words_of_key)[0]
         try:
             return self._computed(words, args, kwargs)
         except Unsupported as error:
@@ -50,7 +50,7 @@ class DeviceDraw(Draw):
         found: list[Drawn] = []
 
         def compute(key: torch.Tensor, *values: Any, **named: Any) -> torch.Tensor:
-            numbers, drawn = _random_device.drawn(key, self.name, self.legacy, values, named)
+            numbers, drawn = device_rng.drawn(key, self.name, self.legacy, values, named)
             found.append(drawn)
             return numbers
 
@@ -70,9 +70,9 @@ class DeviceDraw(Draw):
         x, axis = given.get("x"), self.axis(given) or 0
         if not is_array(x):
             self._check_size(x)
-            return self.emit(lambda key, n: _random_device.order(key, (n,), 0), [words, x])
+            return self.emit(lambda key, n: device_rng.order(key, (n,), 0), [words, x])
         return self.emit(
-            lambda key, a: _random.taken(axis)(a, _order_on_device(key, a, axis)), [words, x]
+            lambda key, a: functions.taken(axis)(a, _order_on_device(key, a, axis)), [words, x]
         )
 
     def _shuffle(self, words: Any, given: dict[str, Any]) -> Any:
@@ -80,14 +80,14 @@ class DeviceDraw(Draw):
         if not is_array(x):
             return Hooks.refuse(f"this call of {self.full}", "", "pass an array")
         order = self.emit(lambda key, a: _order_on_device(key, a, axis), [words, x])
-        self.emit(_random.reordered_in_place(axis), [x, order], suffix=f".{IN_PLACE}")
+        self.emit(functions.reordered_in_place(axis), [x, order], suffix=f".{IN_PLACE}")
         return self.build(None)
 
     def _permuted(self, words: Any, given: dict[str, Any]) -> Any:
         axis = self.axis(given) if "axis" in given else None
         if not is_array(given.get("x")) or "out" in given:
             return Hooks.refuse(f"this call of {self.full}", "", "pass an array, and no `out`")
-        return self.emit(lambda key, a: _random_device.permuted(key, a, axis), [words, given["x"]])
+        return self.emit(lambda key, a: device_rng.permuted(key, a, axis), [words, given["x"]])
 
     def _choice(self, words: Any, given: dict[str, Any]) -> Any:
         a, axis = given.pop("a"), self.axis(given) or 0
@@ -95,15 +95,15 @@ class DeviceDraw(Draw):
         if not is_array(a):
             self._check_size(a)
         n = self.shape_variable(a).items[axis] if is_array(a) else a
-        operation = Hooks.operation(self.full, _random_device.choice, lambda node, flags: False)
+        operation = Hooks.operation(self.full, device_rng.choice, lambda node, flags: False)
         positions = Hooks.emit(self.tx, operation, [words, n], given)
         size = given.get("size")
         one = size is None or (size.is_python_constant() and size.as_python_constant() is None)
         if is_array(a):
             scalar = one and len(shape_of(a)) == 1
-            return self.emit(_random.taken(axis), [a, positions], scalar=scalar)
+            return self.emit(functions.taken(axis), [a, positions], scalar=scalar)
         return self.number(positions) if one else positions
 
 
 def _order_on_device(key: torch.Tensor, a: torch.Tensor, axis: int) -> torch.Tensor:
-    return _random_device.order(key, (a.shape[axis],), 0)
+    return device_rng.order(key, (a.shape[axis],), 0)

@@ -17,8 +17,8 @@ import torch
 from torch._dynamo.source import SyntheticLocalSource
 from torch.utils._sympy.printers import PythonPrinter
 
-from npaccel._numpy._context import settings
-from npaccel._numpy._random_results import PYTHON_TYPES, Drawn
+from npaccel._numpy.core.context import settings
+from npaccel._numpy.random.results import PYTHON_TYPES, Drawn
 from npaccel._runtime.host_rng import Draws, Line
 from npaccel._torch.fx_passes.alias_checks import written
 

@@ -19,8 +19,9 @@ from torch._dynamo.variables.user_defined import (
     UserDefinedObjectVariable,
 )
 
-from npaccel._numpy import _random, _table
-from npaccel._numpy._context import settings
+from npaccel._numpy.random import functions
+from npaccel._numpy.core import table
+from npaccel._numpy.core.context import settings
 from npaccel._torch.dynamo.numpy.rng_calls import Draw, Hooks, check_host, statement
 from npaccel._torch.dynamo.numpy.rng_device_calls import DeviceDraw
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall
@@ -116,14 +117,14 @@ def _method(
 ) -> Any:
     """Trace a method of a generator."""
     full = f"numpy.random.{kind.__name__}.{name}"
-    row = _table.row_named("numpy.random." + name if owner == "random" else full)
+    row = table.row_named("numpy.random." + name if owner == "random" else full)
     if row is None or row.status != "compiled" or not Hooks.active.draws:
-        on_host = _random.ON_HOST if settings().rng == "numpy" else _random.HOST_ALL_THE_SAME
+        on_host = functions.ON_HOST if settings().rng == "numpy" else functions.HOST_ALL_THE_SAME
         return Hooks.refuse(full, "", row.reason if row and row.reason else on_host)
     legacy = kind is np.random.RandomState
     if settings().rng == "device" and name != "seed":
-        return DeviceDraw(tx, owner, legacy, _random.canonical(name), row.name).call(args, kwargs)
-    draw = Draw(tx, owner, legacy, _random.canonical(name), row.name)
+        return DeviceDraw(tx, owner, legacy, functions.canonical(name), row.name).call(args, kwargs)
+    draw = Draw(tx, owner, legacy, functions.canonical(name), row.name)
     special = {
         "choice": draw.choice,
         "permutation": draw.permutation,
@@ -139,7 +140,7 @@ def _make(tx: Any, maker: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     name, kind = _MAKERS[maker]
     full = f"numpy.random.{name}"
     if not Hooks.active.draws:
-        return Hooks.refuse(full, "", _random.ON_HOST)
+        return Hooks.refuse(full, "", functions.ON_HOST)
     if maker is np.random.default_rng and args and _python_type(args[0]) is kind:
         return args[0]
     check_host(full, [*args, *kwargs.values()])

@@ -19,8 +19,8 @@ from torch._dynamo.variables.misc import NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
-from npaccel._numpy._element_calls import Vectorized
-from npaccel._numpy._element_code import Code, code_of, names_code
+from npaccel._numpy.vectorize.calls import Vectorized
+from npaccel._numpy.vectorize.code import Code, code_of, names_code
 from npaccel._torch.dynamo.numpy.calls import emit, refuse
 from npaccel._torch.dynamo.numpy.operations import Operation
 

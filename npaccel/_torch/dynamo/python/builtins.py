@@ -36,8 +36,8 @@ from torch._dynamo.variables.tensor import (
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 from torch._dynamo.variables.user_defined import UserDefinedExceptionObjectVariable
 
-from npaccel._numpy import _python_functions
-from npaccel._numpy._dtypes import to_numpy
+from npaccel._numpy.core import python_functions
+from npaccel._numpy.core.dtypes import to_numpy
 from npaccel._torch.dynamo.numpy.calls import emit, example_of, is_answer, is_scalar_variable, refuse
 from npaccel._torch.dynamo.numpy.operations import VALUE, Operation
 from npaccel._torch.dynamo.state import active
@@ -156,7 +156,7 @@ def _divisor(tx: Any, variable: Any) -> Any:
         is_fit = unequal.call_function(tx, [variable, ConstantVariable.create(0)], {})
         TorchInGraphFunctionVariable(torch._check).call_function(tx, [is_fit], {})
         return variable
-    element = emit(tx, _operation("divisor", _python_functions.divisor, False), [variable], {})
+    element = emit(tx, _operation("divisor", python_functions.divisor, False), [variable], {})
     return number(tx, element, VALUE, refuse)
 
 
@@ -167,7 +167,7 @@ def _power(tx: Any, base: Any, exponent: Any) -> Any:
             return refuse("an int to a power that is computed", "", "it's a float or an int")
         if exponent.value >= 0:
             return None
-    operation = _operation("power", _python_functions.power, False)
+    operation = _operation("power", python_functions.power, False)
     return number(tx, emit(tx, operation, [base, exponent], {}), VALUE, refuse)
 
 
@@ -183,7 +183,7 @@ def _rounded_to_digits(tx: Any, x: Any, ndigits: Any = None) -> Any:
     digits = ndigits.as_python_constant()
     if not isinstance(digits, int):
         return None
-    compute = functools.partial(_python_functions.round_to_digits, digits=digits)
+    compute = functools.partial(python_functions.round_to_digits, digits=digits)
     return number(tx, emit(tx, _operation("round", compute, False), [x], {}), VALUE, refuse)
 
 
@@ -261,7 +261,7 @@ def _patch_extreme() -> None:
         if kwargs:
             return refuse(f"{self.fn.__name__}() with {', '.join(kwargs)} of an array", "")
         if len(args) == 1:
-            return emit(tx, _extreme(_python_functions.extreme_of, self.fn), list(args), {})
+            return emit(tx, _extreme(python_functions.extreme_of, self.fn), list(args), {})
         return original(self, tx, *args)
 
     def call_pair(self: Any, tx: Any, a: Any, b: Any) -> Any:
@@ -274,7 +274,7 @@ def _patch_extreme() -> None:
             return _extreme_answer(self.fn, tx, a.realize(), b.realize())
         if active.pieces and (a.is_python_constant() or b.is_python_constant()):
             refuse(f"{self.fn.__name__}() of an array and a Python number", "", "its type varies")
-        return emit(tx, _extreme(_python_functions.extreme, self.fn), [a, b], {})
+        return emit(tx, _extreme(python_functions.extreme, self.fn), [a, b], {})
 
     BuiltinVariable._call_min_max_binary = call_pair
     BuiltinVariable.call_min = BuiltinVariable.call_max = call
@@ -285,7 +285,7 @@ def _extreme_answer(function: Any, tx: Any, a: Any, b: Any) -> Any:
     for x in (a, b):
         if not (is_answer(x) or (isinstance(x, ConstantVariable) and isinstance(x.value, bool))):
             refuse(f"{function.__name__}() of a Python bool and another", "", "its type varies")
-    compute = functools.partial(_python_functions.extreme_bool, function)
+    compute = functools.partial(python_functions.extreme_bool, function)
     operation = Operation(
         f"python.{function.__name__}",
         compute,
@@ -313,7 +313,7 @@ def _chosen(function: Any, tx: Any, a: Any, b: Any) -> Any:
     if computed and set(kinds) == {int, float}:
         refuse(f"{function.__name__}() of an int and a float", "", "its type depends on the data")
     if computed and float in kinds:  # Dynamo gives NaN where there is one.
-        compute = functools.partial(_python_functions.extreme_of_numbers, function)
+        compute = functools.partial(python_functions.extreme_of_numbers, function)
         element = emit(tx, _operation(function.__name__, compute, False), [a, b], {})
         return number(tx, element, VALUE, refuse)
     if computed or kinds[0] is kinds[1]:
@@ -330,7 +330,7 @@ def _extreme(compute: Callable[..., Any], function: Any) -> Operation:
 
 def rounded(tx: Any, function: Any, x: Any) -> Any:
     """Return the Python int that `round`, `int` or `math.floor` gives for a NumPy scalar."""
-    compute = functools.partial(_python_functions.to_int, function)
+    compute = functools.partial(python_functions.to_int, function)
     element = emit(tx, _operation(function.__name__, compute, False), [x], {})
     return number(tx, element, VALUE, refuse)
 
@@ -417,14 +417,14 @@ def _is_computed(variable: Any) -> bool:
 
 def _math(tx: Any, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     name = f"math.{function.__name__}"
-    known = function in _python_functions.MATH or function in _python_functions.TO_INT
-    if not known or kwargs or not _python_functions.takes(function, len(args)):
+    known = function in python_functions.MATH or function in python_functions.TO_INT
+    if not known or kwargs or not python_functions.takes(function, len(args)):
         return refuse(f"{name} of numbers that are computed", "")
     if function is math.trunc and not _is_float(args[0]):
         return refuse(f"{name} of what has no __trunc__", "", "Python raises")
-    if function in _python_functions.TO_INT:
+    if function in python_functions.TO_INT:
         return rounded(tx, function, args[0])
-    compute = functools.partial(_python_functions.math_function, function)
+    compute = functools.partial(python_functions.math_function, function)
     element = emit(tx, _operation(name, compute, False), args, {})
     return number(tx, element, VALUE, refuse)
 

@@ -28,7 +28,7 @@ from torch._dynamo.variables.tensor import SymNodeVariable
 from torch._guards import GuardSource
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from npaccel._numpy._dtypes import to_numpy
+from npaccel._numpy.core.dtypes import to_numpy
 
 #: In a node's meta: whether it is a number of Python's, as a tensor.
 NUMBER = "npaccel_number"

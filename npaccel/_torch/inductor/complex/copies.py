@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch._inductor import ir, lowering
 
-from npaccel._host_operators import operator
+from npaccel._numpy.host.registration import operator
 from npaccel._torch.patching import patched
 
 

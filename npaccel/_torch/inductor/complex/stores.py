@@ -33,7 +33,7 @@ from torch._inductor.ir import (
 )
 from torch._inductor.virtualized import V, ops
 
-from npaccel._host_operators import operator
+from npaccel._numpy.host.registration import operator
 from npaccel._torch.patching import patched
 
 _aten = torch.ops.aten

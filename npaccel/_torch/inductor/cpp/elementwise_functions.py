@@ -14,7 +14,7 @@ from torch._inductor import lowering
 from torch._inductor.ir import Pointwise
 from torch._inductor.virtualized import ops
 
-from npaccel._elementwise import ELEMENT_FUNCTIONS, ElementFunction
+from npaccel._numpy.host.elementwise import ELEMENT_FUNCTIONS, ElementFunction
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppKernel, CppVecKernel
 from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import ops
 
-from npaccel._host_kernels import extreme_number, ufunc_reduce
+from npaccel._numpy.host.kernels import extreme_number, ufunc_reduce
 from npaccel._torch.patching import patched
 
 #: The comparison that lets what comes take the place of what was.

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch._inductor import ir, lowering
 
-from npaccel._host_linalg import of_row, of_vector
-from npaccel._host_parts import MANY
+from npaccel._numpy.host.linalg import of_row, of_vector
+from npaccel._numpy.host.blocked import MANY
 from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
 from npaccel._torch.inductor.kernels.reduceat import TYPES, has_vectors
 
