@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from npaccel._runtime.torch import malloc
 from npaccel import errors
-from npaccel._forms import cond, fori_loop, scan, while_loop
+from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_loop
 from npaccel._jit import Jitted, jit
 from npaccel._runtime.options import config, disabled, options
 from npaccel._report import Report

@@ -12,12 +12,12 @@ import numpy as np
 
 from npaccel._runtime import errstate, options as runtime_options
 from npaccel._compiler.dispatcher import Engine
-from npaccel._loops._choose import make_engine
+from npaccel._loops.make_engine import make_engine
 from npaccel._runtime.options import Options, Scope
 from npaccel._report import Log, Report
 
 if TYPE_CHECKING:
-    from npaccel._loops._driver import Driver
+    from npaccel._loops.driver.driver import Driver
 
 P = ParamSpec("P")
 R = TypeVar("R")

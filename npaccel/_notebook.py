@@ -16,7 +16,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
 
 from npaccel._jit import Jitted, jit
-from npaccel._loops._names import of_statements
+from npaccel._syntax.dataflow import of_statements
 from npaccel._scripts._decorating import Source
 
 #: The name of the function that a cell without functions becomes.

@@ -10,7 +10,7 @@ import torch
 from comparing import assert_same
 
 import npaccel
-from npaccel import _wide
+from npaccel._syntax import wide_data
 
 X = np.linspace(0.1, 2.9, 40)
 TABLE = np.linspace(0.0, 1.0, 40)
@@ -415,4 +415,4 @@ def test_what_code_asks_for(tmp_path, text, wide):
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     space = {"np": np, "TABLE": F8, "holder": Holder(F8), "rng": None, "__name__": "user"}
     exec(compile(source, name, "exec"), space)
-    assert _wide.reaches_wide(space["f"], [F4]) == wide
+    assert wide_data.reaches_wide(space["f"], [F4]) == wide

@@ -20,7 +20,7 @@ from npaccel.errors import PerformanceWarning
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine
-    from npaccel._loops._driver import Driver
+    from npaccel._loops.driver.driver import Driver
 
 
 @dataclasses.dataclass

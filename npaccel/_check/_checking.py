@@ -17,13 +17,13 @@ from npaccel._check._instrument import SourceError
 from npaccel._check._locate import Line, Locator, definition
 from npaccel._compiler.dispatcher import Engine
 from npaccel._jit import Jitted, jit
-from npaccel._loops._choose import make_engine
+from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log
 from npaccel._report._text import table
 from npaccel.errors import VerificationError
 
 if TYPE_CHECKING:
-    from npaccel._loops._driver import Driver
+    from npaccel._loops.driver.driver import Driver
     from npaccel._runtime.options import Options
 
 

@@ -16,13 +16,13 @@ from npaccel._check._compare import pairs
 from npaccel._check._instrument import Site, SourceError
 from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._check._promotion import mend_narrow
-from npaccel._loops._choose import make_engine
+from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log
 from npaccel._report._text import table
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine
-    from npaccel._loops._driver import Driver
+    from npaccel._loops.driver.driver import Driver
     from npaccel._runtime.options import Options
 
 _EPS = float(np.finfo(np.float32).eps)

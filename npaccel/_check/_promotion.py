@@ -20,11 +20,11 @@ from npaccel._check._instrument import Site, SourceError
 from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._numpy.core import operators
 from npaccel._report._text import table
-from npaccel._wide import has_wide, reaches_wide
+from npaccel._syntax.wide_data import has_wide, reaches_wide
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine
-    from npaccel._loops._driver import Driver
+    from npaccel._loops.driver.driver import Driver
 
 #: What a finding can be.
 KINDS = ("changed", "narrowed", "lossy", "widened", "overflow")

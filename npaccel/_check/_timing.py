@@ -16,7 +16,7 @@ from npaccel._report._details import Timing
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine
-    from npaccel._loops._driver import Driver
+    from npaccel._loops.driver.driver import Driver
 
 #: Each way is called for about so many seconds, and at most so often; the shortest call counts.
 _SECONDS = 0.3

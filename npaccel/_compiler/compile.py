@@ -35,7 +35,7 @@ from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.inductor.compile import CompiledGraph
 from npaccel._torch.leftovers import forgotten
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
-from npaccel._wide import reaches_wide
+from npaccel._syntax.wide_data import reaches_wide
 from npaccel.errors import (
     CompilerNotFoundError,
     NotCompiledError,

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import (arguments as runtime_arguments, artifacts, binding, error_translation)
-from npaccel import _wide
+from npaccel._syntax import wide_data
 from npaccel._process import fork, signals
 from npaccel._runtime.artifacts import Kept
 from npaccel._runtime.guard_serialization import NotKeepableError
@@ -210,7 +210,7 @@ class Engine:
         """Whether 64-bit floats are among arguments, so that a call narrows none."""
         if self.options.narrow_inputs:
             return False
-        return _wide.has_wide(values, scalars=self.on_wide is None)
+        return wide_data.has_wide(values, scalars=self.on_wide is None)
 
     def narrows(self, values: Sequence[Any]) -> bool:
         """Whether invented floats are 32 bit in calls like this one, which was made before."""

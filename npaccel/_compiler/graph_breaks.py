@@ -32,7 +32,7 @@ from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.leftovers import forgotten
-from npaccel._wide import FOUND_LATE, WideDataError, holds_wide
+from npaccel._syntax.wide_data import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

@@ -14,7 +14,7 @@ import torch
 
 from npaccel._runtime import host_rng
 from npaccel._runtime.arguments import distinct, resolved
-from npaccel._loops._find import LIBRARIES, is_users
+from npaccel._syntax.loop_detection import LIBRARIES, is_users
 
 _MISSING = object()
 #: What can't change and leads to nothing that can, by far the most of what a container holds.

@@ -20,7 +20,7 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
 from npaccel._process import fork
-from npaccel._loops._find import LIBRARIES
+from npaccel._syntax.loop_detection import LIBRARIES
 from npaccel._scipy import _listing
 from npaccel._scipy._class_stand_in import ClassStandIn
 from npaccel._scipy._while_used import WhileUsed

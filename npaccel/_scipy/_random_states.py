@@ -18,7 +18,7 @@ import torch
 
 from npaccel._runtime import host_rng
 from npaccel._check._copies import read_by
-from npaccel._loops._find import LIBRARIES, is_users
+from npaccel._syntax.loop_detection import LIBRARIES, is_users
 
 #: SciPy's parameters without which it draws from NumPy's global state.
 _OF_DRAWS = {"rng", "random_state", "seed", "qrng"}

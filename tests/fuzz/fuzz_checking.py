@@ -15,7 +15,7 @@ import numpy as np
 from fuzz_programs import Program, quiet, with_wide_data
 
 import npaccel
-from npaccel._loops import _split_blocks
+from npaccel._loops.partition import blocks
 
 #: Relative to the largest number beside it: what reordering may cost.
 TOLERANCES = {2: 4e-3, 4: 1e-5, 8: 1e-11}
@@ -81,7 +81,7 @@ def _loops_of(seed: int) -> contextlib.AbstractContextManager[Any]:
     """
     if seed % 20 == 0:
         return contextlib.nullcontext()
-    return mock.patch.object(_split_blocks, "may_be_simple", return_value=False)
+    return mock.patch.object(blocks, "may_be_simple", return_value=False)
 
 
 def calls_of(program: Program, dynamic: bool | None = None) -> list[tuple[int, int]]:

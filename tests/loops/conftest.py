@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from npaccel._loops import _split_blocks, _turn_parts
+from npaccel._loops.partition import blocks
+from npaccel._loops.nests import parallel
 
 
 @pytest.fixture(autouse=True)
@@ -14,18 +15,18 @@ def small_arrays(request, monkeypatch):
     Most tests of loops use small arrays to be quick, and are about what large ones go through.
     """
     if request.node.get_closest_marker("small_arrays") is None:
-        monkeypatch.setattr(_split_blocks, "may_be_simple", lambda *_: False)
+        monkeypatch.setattr(blocks, "may_be_simple", lambda *_: False)
 
 
 @pytest.fixture
 def three_threads(monkeypatch):
     """However little there is to do, three threads do it."""
-    monkeypatch.setattr(_turn_parts, "_WORTH", 0.0)
-    monkeypatch.setattr(_turn_parts, "_COPIED", 0.0)
-    monkeypatch.setattr(_turn_parts, "_LONG", np.inf)
-    monkeypatch.setattr(_turn_parts, "_UNEVEN", np.inf)
-    monkeypatch.setattr(_turn_parts, "_SHORT", 0.0)
-    monkeypatch.setattr(_turn_parts.Choice, "in_threads", lambda self: True)
+    monkeypatch.setattr(parallel, "_WORTH", 0.0)
+    monkeypatch.setattr(parallel, "_COPIED", 0.0)
+    monkeypatch.setattr(parallel, "_LONG", np.inf)
+    monkeypatch.setattr(parallel, "_UNEVEN", np.inf)
+    monkeypatch.setattr(parallel, "_SHORT", 0.0)
+    monkeypatch.setattr(parallel.Choice, "in_threads", lambda self: True)
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     yield
@@ -36,12 +37,12 @@ def three_threads(monkeypatch):
 def runs(monkeypatch):
     """Say how many parts each call was cut into."""
     found = []
-    call = _turn_parts.Runner.__call__
+    call = parallel.Runner.__call__
 
     def noted(self, values, inputs):
         ran = call(self, values, inputs)
         found.append(sum(one.in_thread for one in ran))
         return ran
 
-    monkeypatch.setattr(_turn_parts.Runner, "__call__", noted)
+    monkeypatch.setattr(parallel.Runner, "__call__", noted)
     return found

@@ -21,7 +21,8 @@ from nest_checking import check, compiled, function_of, nest_of
 from numba.core import event
 
 import npaccel
-from npaccel._loops import _numba, _scalar_nest
+from npaccel._loops.nests import numba_backend
+from npaccel._loops.nests.lowering import lower_nest
 
 RATE = 1.5
 
@@ -155,7 +156,7 @@ def check_scaled(kind: str = "f8", rate: float = RATE, *, cache: bool = True) ->
     """Compare one small nest with Python, for arrays of a dtype and a constant."""
     u = np.ones((3, 4), kind)
     wanted = (rate * u + 1).astype(kind)
-    nest = _numba.compile_nest(nest_of(scaled), {"u": u}, {"RATE": rate}, __file__, cache=cache)
+    nest = numba_backend.compile_nest(nest_of(scaled), {"u": u}, {"RATE": rate}, __file__, cache=cache)
     nest(u)
     np.testing.assert_array_equal(u, wanted, strict=True)
 
@@ -164,10 +165,10 @@ def check_layouts(order: Sequence[int]) -> None:
     """Compile one text for several layouts, in some order."""
     u = np.arange(24.0).reshape(4, 6)
     nest, names = nest_of(scaled), {"RATE": RATE}
-    lowered = _scalar_nest.lower(nest, {"u": u}, names, narrow=False)
+    lowered = lower_nest.lower(nest, {"u": u}, names, narrow=False)
     arrays = [u, u.T.copy().T, np.repeat(u, 2, 1)[:, ::2]]
     for array in (arrays[place] for place in order):
-        function = _numba._compile(lowered, {"u": array}, nest, cache=True)
+        function = numba_backend._compile(lowered, {"u": array}, nest, cache=True)
         function(np.zeros(8, np.int64), np.zeros(3), array)
         np.testing.assert_array_equal(array, RATE * np.arange(24.0).reshape(4, 6) + 1)
 
@@ -247,7 +248,7 @@ def warm() -> None:
     """Let Numba import what it compiles with, once for all processes that are forked later."""
     for kind in ("f8", "f4"):
         arrays = {"u": np.ones((3, 4), kind), "v": np.ones(3, kind)}
-        _numba.compile_nest(nest_of(another), arrays, {}, __file__, cache=False)
+        numba_backend.compile_nest(nest_of(another), arrays, {}, __file__, cache=False)
 
 
 def begin(work: Callable[..., Any], *args: Any) -> Callable[[], Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops import _numba
+from npaccel._loops.nests import numba_backend
 
 
 def nest_of(function: Callable[..., Any]) -> ast.FunctionDef:
@@ -42,10 +42,10 @@ def compiled(
     *args: Any,
     namespace: Mapping[str, Any] | None = None,
     **options: Any,
-) -> _numba.CompiledNest:
+) -> numba_backend.CompiledNest:
     """Compile a function that consists of a loop and a return."""
     names = list(inspect.signature(function).parameters)
-    return _numba.compile_nest(
+    return numba_backend.compile_nest(
         nest_of(function),
         dict(zip(names, args, strict=True)),
         function.__globals__ if namespace is None else namespace,
@@ -90,10 +90,10 @@ def assert_like(got: Any, wanted: Any, where: str, ulps: float = 0) -> None:
 def check(
     function: Callable[..., Any],
     *args: Any,
-    nest: _numba.CompiledNest | None = None,
+    nest: numba_backend.CompiledNest | None = None,
     ulps: float = 0,
     **options: Any,
-) -> _numba.CompiledNest:
+) -> numba_backend.CompiledNest:
     """Compare a nest's results, written arguments and exceptions with Python's.
 
     Parameters

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops import _numba, _scalar_nest
-from npaccel._loops._scalar_types import NotSupportedError
+from npaccel._loops.nests import numba_backend
+from npaccel._loops.nests.lowering import lower_nest
+from npaccel._loops.nests.lowering.types import NotSupportedError
 
 SLICES = [
     ":",
@@ -249,9 +250,9 @@ def arguments(source: random.Random) -> dict[str, Any]:
 @functools.cache
 def names_of_runtime() -> dict[str, Any]:
     """Return what lowered code calls, as Python's functions."""
-    from npaccel._loops import _numba_runtime
+    from npaccel._loops.nests import numba_runtime
 
-    found = {n: getattr(v, "py_func", v) for n, v in _numba_runtime.NAMES.items()}
+    found = {n: getattr(v, "py_func", v) for n, v in numba_runtime.NAMES.items()}
     own = types.SimpleNamespace(**{n: getattr(math, n) for n in dir(math) if n[0] != "_"})
     for name in ("sqrt", "exp", "log", "hypot"):
         setattr(own, name, getattr(np, name))  # Compiled, they give NaN instead of errors.
@@ -280,18 +281,18 @@ def run(text: str, values: dict[str, Any], *others: dict[str, Any]) -> str:
     node = ast.parse(text).body[0]
     assert isinstance(node, ast.FunctionDef)
     try:
-        lowered = _scalar_nest.lower(node, values, {"np": np}, narrow=False)
+        lowered = lower_nest.lower(node, values, {"np": np}, narrow=False)
     except NotSupportedError:
         return "array code"
     if lowered.arrays is None:
         return "no array code"
-    kinds = [*map(_numba._kind, values.values())]
-    alike = [other for other in others if [*map(_numba._kind, other.values())] == kinds]
+    kinds = [*map(numba_backend._kind, values.values())]
+    alike = [other for other in others if [*map(numba_backend._kind, other.values())] == kinds]
     results = [_compared(text, lowered, one) for one in (values, *alike)]
     return "the same" if "the same" in results else results[0]
 
 
-def _compared(text: str, lowered: _scalar_nest.Lowered, values: dict[str, Any]) -> str:
+def _compared(text: str, lowered: lower_nest.Lowered, values: dict[str, Any]) -> str:
     ours, theirs = _copied(values), _copied(values)
     names: dict[str, Any] = {"np": np}
     exec(text, names)
@@ -322,7 +323,7 @@ def _compared(text: str, lowered: _scalar_nest.Lowered, values: dict[str, Any]) 
     if isinstance(error, UnboundLocalError):
         return "raises"
     assert error is None, f"{text}\n{error!r}"
-    parts = [make(every, found) for make in _numba._results(lowered)]
+    parts = [make(every, found) for make in numba_backend._results(lowered)]
     outputs = lowered.arrays.results(dict(zip(lowered.outputs, parts, strict=True)), every)
     if outputs is None:
         return "left to Python"

@@ -12,7 +12,7 @@ from comparing import assert_same
 
 import npaccel
 from npaccel._compiler.dispatcher import Engine
-from npaccel._loops import _managers
+from npaccel._syntax import context_managers
 from npaccel.errors import PerformanceWarning
 
 X = np.linspace(-1.0, 2.0, 12).reshape(3, 4)
@@ -129,13 +129,13 @@ def test_names_are_bound_in_a_block(manager, made):
 @pytest.mark.parametrize("manager", MANAGERS)
 def test_which_blocks_may_end_errors(manager, made, monkeypatch):
     found = []
-    mark = _managers.mark
+    mark = context_managers.mark
 
     def marks(definition, value_of):
         mark(definition, value_of)
-        found.append(_managers.may_swallow(definition.body[1]))
+        found.append(context_managers.may_swallow(definition.body[1]))
 
-    monkeypatch.setattr(_managers, "mark", marks)
+    monkeypatch.setattr(context_managers, "mark", marks)
     function = made(
         "def function(a):\n"
         "    for _ in range(20):\n"

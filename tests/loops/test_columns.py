@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from nest_checking import check, nest_of
 
-from npaccel._loops import _scalar_nest
+from npaccel._loops.nests.lowering import lower_nest
 
 pytest.importorskip("numba")
 
@@ -35,4 +35,4 @@ def test_columns_next_to_each_other(others):
 def lowered_source(function, *args):
     nest = nest_of(function)
     values = dict(zip((a.arg for a in nest.args.args), args, strict=True))
-    return _scalar_nest.lower(nest, values, function.__globals__, narrow=False).source
+    return lower_nest.lower(nest, values, function.__globals__, narrow=False).source

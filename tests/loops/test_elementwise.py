@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from nest_checking import function_of, nest_of
 
-from npaccel._loops import _scalar_nest
-from npaccel._loops._elementwise import examine
+from npaccel._loops.nests.lowering import lower_nest
+from npaccel._loops.nests.eligibility import examine
 
 A = np.zeros((4, 5))
 V = np.zeros(4)
@@ -86,7 +86,7 @@ def test_dimensions_decide():
 def test_numba_is_not_imported():
     code = (
         "import ast, sys, numpy as np\n"
-        "from npaccel._loops._elementwise import examine\n"
+        "from npaccel._loops.nests.eligibility import examine\n"
         "nest = ast.parse('def f(v):\\n for i in range(3):\\n  v[i] = i\\n return ()').body[0]\n"
         "assert examine(nest, {'v': np.zeros(3)}, {})[0] == ''\n"
         "assert 'numba' not in sys.modules\n"
@@ -96,7 +96,7 @@ def test_numba_is_not_imported():
 
 def lowered(text, **values):
     source = f"def f({', '.join(values)}):\n{text}"
-    return _scalar_nest.lower(nest_of(function_of(source)), values, {"np": np}, narrow=False)
+    return lower_nest.lower(nest_of(function_of(source)), values, {"np": np}, narrow=False)
 
 
 @pytest.mark.parametrize(

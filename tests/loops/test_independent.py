@@ -5,7 +5,7 @@ import pytest
 import torch
 from nest_checking import check, compiled
 
-from npaccel._loops import _turn_parts
+from npaccel._loops.nests import parallel
 
 pytest.importorskip("numba")
 pytestmark = [pytest.mark.usefixtures("three_threads"), pytest.mark.sampled]
@@ -167,7 +167,7 @@ def test_few_turns(length, runs):
 
 
 def test_uneven_turns_are_cut_into_more_parts(monkeypatch, runs):
-    monkeypatch.setattr(_turn_parts, "_LONG", 0.0)
+    monkeypatch.setattr(parallel, "_LONG", 0.0)
     check(elements, A, B, np.zeros((37, 23)))
     assert runs == [12]
 

@@ -11,7 +11,7 @@ import pytest
 from nest_checking import check, compiled, copied, function_of, nest_of
 from numpy.testing import assert_array_equal
 
-from npaccel._loops import _numba
+from npaccel._loops.nests import numba_backend
 
 pytest.importorskip("numba")
 pytestmark = pytest.mark.sampled
@@ -223,7 +223,7 @@ def test_ints_beyond_64_bits_are_left_to_python():
     )
     nest = check(function, np.zeros(3), 5)
     check(function, np.zeros(3), 2**70, nest=nest)
-    with pytest.raises(_numba.NotSupportedError, match="int64"):
+    with pytest.raises(numba_backend.NotSupportedError, match="int64"):
         compiled(function, np.zeros(3), 2**70)
 
 
@@ -525,12 +525,12 @@ def test_attributes_are_read_again():
 
 
 def test_cache():
-    before = len(_numba._compiled)
+    before = len(numba_backend._compiled)
     function, *args = PROGRAMS["prefix"]
     check(function, *args, namespace=globals())
     again = check(function, *args, namespace=globals())
-    assert len(_numba._compiled) <= before + 1
-    assert next(iter(again._made.values())) in [v[0] for v in _numba._compiled.values()]
+    assert len(numba_backend._compiled) <= before + 1
+    assert next(iter(again._made.values())) in [v[0] for v in numba_backend._compiled.values()]
 
 
 @pytest.mark.parametrize(
@@ -549,17 +549,17 @@ def test_reasons(line, reason):
         f"def f(v, words, n, x, small):\n    for i in range(n):\n        {line}\n    return ()\n"
     )
     args = (np.zeros(3), ["a"], 3, 2, np.zeros(3, np.int8))
-    with pytest.raises(_numba.NotSupportedError, match=f"line 3: .*{reason}") as caught:
+    with pytest.raises(numba_backend.NotSupportedError, match=f"line 3: .*{reason}") as caught:
         compiled(function, *args)
     assert caught.value.line == 3
 
 
 def test_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.setattr(_numba, "_compiled", {})
+    monkeypatch.setattr(numba_backend, "_compiled", {})
     nest, values = nest_of(lu), {"a": np.eye(2)}
-    with pytest.raises(_numba.NotInstalledError, match="pip install"):
-        _numba.compile_nest(nest, values, globals(), __file__)
+    with pytest.raises(numba_backend.NotInstalledError, match="pip install"):
+        numba_backend.compile_nest(nest, values, globals(), __file__)
 
 
 def test_copies_keep_shared_memory():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_programs import run
 
-from npaccel._loops import _slice_expressions
+from npaccel._loops.nests.scalarize import expressions
 
 STATEMENTS = [
     "a[k + 1:, k:] -= np.outer(v[k + 1:], a[k, k:])",
@@ -37,13 +37,13 @@ def test_rows_of_what_is_written(statement):
 
 def test_only_the_row_is_copied(monkeypatch):
     copied = []
-    own = _slice_expressions.materialised
+    own = expressions.materialised
 
     def materialised(rewriting, made):
         copied.append(len(made.lengths))
         return own(rewriting, made)
 
-    monkeypatch.setattr(_slice_expressions, "materialised", materialised)
+    monkeypatch.setattr(expressions, "materialised", materialised)
     assert run(nest(STATEMENTS[0]), values(5, 0)) == "the same"
     assert copied == [1]
 

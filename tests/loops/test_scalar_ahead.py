@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from nest_checking import check, compiled, function_of, nest_of, outcome
 
-from npaccel._loops import _scalar_nest
+from npaccel._loops.nests.lowering import lower_nest
 
 pytest.importorskip("numba")
 
@@ -15,7 +15,7 @@ pytest.importorskip("numba")
 def lowered(function, *args):
     names = [argument.arg for argument in nest_of(function).args.args]
     values = dict(zip(names, args, strict=True))
-    return _scalar_nest.lower(nest_of(function), values, function.__globals__, narrow=False)
+    return lower_nest.lower(nest_of(function), values, function.__globals__, narrow=False)
 
 
 def loops(function, *args):

@@ -8,7 +8,7 @@ import pytest
 from nest_checking import check, compiled
 from small_programs import run
 
-from npaccel._loops import _side_by_side
+from npaccel._loops.nests import unroll_and_jam
 
 pytest.importorskip("numba")
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.sampled
 def jams(monkeypatch):
     """Return what says how many loops were taken statement by statement."""
     found = []
-    own = _side_by_side._Jam.written
+    own = unroll_and_jam._Jam.written
 
     def written(self, body):
         found.append(self)
         return own(self, body)
 
-    monkeypatch.setattr(_side_by_side._Jam, "written", written)
+    monkeypatch.setattr(unroll_and_jam._Jam, "written", written)
     return found
 
 
@@ -63,7 +63,7 @@ def shares(a, q, r):
 
 def test_more_columns_than_are_taken_at_a_time(jams):
     numbers = np.random.default_rng(1)
-    n = 2 * _side_by_side._MOST + 7
+    n = 2 * unroll_and_jam._MOST + 7
     check(
         shares, numbers.normal(size=(6, n)), numbers.normal(size=(6, 3)), np.zeros((3, n)), ulps=64
     )
@@ -180,8 +180,8 @@ def test_the_order_of_additions_stays(monkeypatch):
     given = numbers.normal(size=(37, 21)), numbers.normal(size=(37, 3)), np.zeros((3, 21))
     ours, alone = copy.deepcopy(given), copy.deepcopy(given)
     compiled(shares, *given)(*ours)
-    monkeypatch.setattr(_side_by_side, "side_by_side", lambda made, *_: made)
-    monkeypatch.setattr("npaccel._loops._numba._compiled", {})
+    monkeypatch.setattr(unroll_and_jam, "side_by_side", lambda made, *_: made)
+    monkeypatch.setattr("npaccel._loops.nests.numba_backend._compiled", {})
     compiled(shares, *given)(*alone)
     for one, other in zip(ours, alone, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -9,7 +9,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel._loops import _turn_parts
+from npaccel._loops.nests import parallel
 
 pytest.importorskip("numba")
 
@@ -494,13 +494,13 @@ def test_turns_that_need_more_than_elements(function):
 def runs(monkeypatch):
     """Note each call of compiled code."""
     found = []
-    call = _turn_parts.Runner.__call__
+    call = parallel.Runner.__call__
 
     def noted(self, values, inputs):
         found.append(self)
         return call(self, values, inputs)
 
-    monkeypatch.setattr(_turn_parts.Runner, "__call__", noted)
+    monkeypatch.setattr(parallel.Runner, "__call__", noted)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from small_programs import run, run_program
 
 import npaccel
-from npaccel._loops import _slice_made
+from npaccel._loops.nests.scalarize import result
 
 pytest.importorskip("numba")
 pytestmark = pytest.mark.small_arrays
@@ -268,7 +268,7 @@ def test_jit_hands_them_over(function):
 
 
 def test_large_arrays_stay_with_array_code():
-    size = _slice_made.SMALL
+    size = result.SMALL
     jitted = jitted_like(heat, np.zeros(size + 1), 0.1, 3)
     assert jitted.report().loops[0].engine != "Numba"
     jitted(np.zeros(size), 0.1, 3)

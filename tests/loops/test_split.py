@@ -712,12 +712,12 @@ def test_single_elements_go_to_numba(function, dtype):
 
 
 def test_single_elements_without_numba(monkeypatch):
-    from npaccel._loops import _numba
+    from npaccel._loops.nests import numba_backend
 
     def missing(*args, **options):
-        raise _numba.NotInstalledError("no Numba")
+        raise numba_backend.NotInstalledError("no Numba")
 
-    monkeypatch.setattr(_numba, "compile_nest", missing)
+    monkeypatch.setattr(numba_backend, "compile_nest", missing)
     jitted = npaccel.jit(recurrence, backend="eager", default_float="float64")
     ours, theirs = np.arange(5.0), np.arange(5.0)
     with pytest.warns(PerformanceWarning, match="install Numba"):

@@ -13,7 +13,7 @@ from test_slices import standardised
 
 import npaccel
 from npaccel._process import thread_pool
-from npaccel._loops import _turn_parts
+from npaccel._loops.nests import parallel
 
 pytest.importorskip("numba")
 pytestmark = pytest.mark.usefixtures("three_threads")
@@ -204,26 +204,26 @@ def test_several_threads_at_once():
 
 
 def test_little_work_stays_on_one_thread(monkeypatch, runs):
-    monkeypatch.setattr(_turn_parts, "_WORTH", 1.0)
+    monkeypatch.setattr(parallel, "_WORTH", 1.0)
     for short in (0.0, 0.5):
-        monkeypatch.setattr(_turn_parts, "_SHORT", short)
+        monkeypatch.setattr(parallel, "_SHORT", short)
         nest = check(elements, A, B, np.zeros((37, 23)))
         for _ in range(3):
             check(elements, A, B, np.zeros((37, 23)), nest=nest)
             check(elements, A[:20], B, np.zeros((37, 23)), nest=nest)
     assert not any(runs)
-    monkeypatch.setattr(_turn_parts, "_WORTH", 0.0)
+    monkeypatch.setattr(parallel, "_WORTH", 0.0)
     larger = np.zeros((74, 23))
     check(elements, A, B, larger, nest=nest)
-    monkeypatch.setattr(_turn_parts, "_SHORT", 0.0)
+    monkeypatch.setattr(parallel, "_SHORT", 0.0)
     check(elements, A, B, np.zeros((37, 23)), nest=nest)  # Looked at again after this.
     check(elements, A, B, np.zeros((37, 23)), nest=nest)
     assert runs[-3:] == [3, 0, 3]
 
 
 def test_errors_of_short_calls(monkeypatch):
-    monkeypatch.setattr(_turn_parts, "_SHORT", 0.5)
-    monkeypatch.setattr(_turn_parts, "_WORTH", 1.0)
+    monkeypatch.setattr(parallel, "_SHORT", 0.5)
+    monkeypatch.setattr(parallel, "_WORTH", 1.0)
     places = np.arange(37) % 30
     args = A, places, np.full(37, 7.0), np.full(37, 8.0)
     for function in (at_numbers, outgrown):
@@ -235,7 +235,7 @@ def test_errors_of_short_calls(monkeypatch):
 @pytest.mark.parametrize("faster", [True, False])
 def test_the_faster_way_is_chosen(faster, monkeypatch):
     monkeypatch.undo()
-    choice = _turn_parts.Choice()
+    choice = parallel.Choice()
     ways = []
     for _ in range(300):
         ways.append(choice.in_threads())

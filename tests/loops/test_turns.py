@@ -13,7 +13,7 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel._loops import _driver, _region, _turns
+from npaccel._loops.driver import driver, region as driver_region, iterations
 from npaccel.errors import PerformanceWarning
 
 X = np.linspace(0.0, 1.0, 12)
@@ -25,14 +25,14 @@ field = np.zeros(6)
 def ways(monkeypatch):
     """Which ways were taken: True for tensors, False for NumPy."""
     taken = []
-    go = _turns.TurnRunner._go
+    go = iterations.TurnRunner._go
 
     def noted(self, turns, values, budget, stays):
         result = go(self, turns, values, budget, stays)
         taken.append((stays, self.troubles))
         return result
 
-    monkeypatch.setattr(_turns.TurnRunner, "_go", noted)
+    monkeypatch.setattr(iterations.TurnRunner, "_go", noted)
     return taken
 
 
@@ -518,7 +518,7 @@ class _Engine:
 )
 def test_turns_that_are_timed_in_numpy_are_told(compiled, plain, way):
     told = []
-    region = _region.Region(_Engine(compiled, plain), told.append)
+    region = driver_region.Region(_Engine(compiled, plain), told.append)
     x = np.zeros(2)
     while not region.was_timed:
         assert region(x) is x
@@ -529,7 +529,7 @@ def test_turns_that_are_timed_in_numpy_are_told(compiled, plain, way):
 
 def test_a_region_that_raises_is_watched_no_longer():
     engine = _Engine(0, 0)
-    region = _region.Region(engine, lambda _: None)
+    region = driver_region.Region(engine, lambda _: None)
     with pytest.raises(IndexError):
         region.watched(())
     assert not region.watches
@@ -544,7 +544,7 @@ def test_large_products_are_tried_once_in_numpy(plain):
     engine = _Engine(0.001, plain)
     called = []
     engine.function = lambda x: called.append(x) or time.sleep(plain) or x
-    region = _region.Region(engine, lambda _: None)
+    region = driver_region.Region(engine, lambda _: None)
     x = np.zeros(1 << 16)
     region.multiplies = True
     for _ in range(200 if plain else 24):
@@ -571,7 +571,7 @@ def test_a_loop_follows_its_regions_to_numpy(monkeypatch, ways):
         self.was_timed, self.left = True, 1
         self.chosen = self._in_numpy if faster["in NumPy"] else self._compiled
 
-    monkeypatch.setattr(_region.Region, "_choose", choose)
+    monkeypatch.setattr(driver_region.Region, "_choose", choose)
     jitted = npaccel.jit(crossed_out, default_float="float64", cache=False)
     for in_numpy in (False, True):
         faster["in NumPy"] = in_numpy
@@ -588,7 +588,7 @@ def test_a_loop_follows_its_regions_to_numpy(monkeypatch, ways):
 @pytest.mark.inductor
 def test_turns_that_compile_are_not_timed(monkeypatch):
     """Else NumPy would run the others, as a turn with the compiler takes seconds."""
-    on_tensors, compiling = _turns.TurnRunner._on_tensors, []
+    on_tensors, compiling = iterations.TurnRunner._on_tensors, []
 
     def slow(self, turns, values):
         result = on_tensors(self, turns, values)
@@ -598,7 +598,7 @@ def test_turns_that_compile_are_not_timed(monkeypatch):
             return result[0], 100.0
         return result[0], 0.0
 
-    monkeypatch.setattr(_turns.TurnRunner, "_on_tensors", slow)
+    monkeypatch.setattr(iterations.TurnRunner, "_on_tensors", slow)
     jitted = npaccel.jit(swapped, default_float="float64", cache=False)
     assert_same(jitted(X, 100), swapped(X, 100), rtol=1e-12)
     assert len(compiling) == 2
@@ -621,15 +621,15 @@ def test_short_loops_are_compared_over_several_calls(monkeypatch):
         self.was_timed, self.left, self.chosen = True, -1, self._in_numpy
 
     slept = []
-    monkeypatch.setattr(_region.Region, "_choose", choose)
-    monkeypatch.setattr(_region, "_ROUNDS_OF_THREADS", 3)
+    monkeypatch.setattr(driver_region.Region, "_choose", choose)
+    monkeypatch.setattr(driver_region, "_ROUNDS_OF_THREADS", 3)
     monkeypatch.setattr(time, "sleep", slept.append)
     jitted = npaccel.jit(counted_down, default_float="float64", cache=False)
     a, x = np.random.default_rng(0).random((256, 256)), np.ones(256)
     for _ in range(30):
         assert_same(jitted(a, x, 5), counted_down(a, x, 5), rtol=1e-12)
-    assert slept.count(_turns._SPIN) in (1, 2)  # Before each way, at most.
-    assert slept.count(_turns._REST) == 1
+    assert slept.count(iterations._SPIN) in (1, 2)  # Before each way, at most.
+    assert slept.count(iterations._REST) == 1
     assert "µs a turn" in jitted.report().loops[0].detail
 
 
@@ -643,7 +643,7 @@ def iterated(a, x, turns=3, shift=0.0):
 
 @pytest.mark.inductor
 def test_functions_whose_loops_run_in_numpy_are_called_whole(monkeypatch):
-    monkeypatch.setattr(_driver.Program, "loops_in_numpy", lambda self: True)
+    monkeypatch.setattr(driver.Program, "loops_in_numpy", lambda self: True)
     jitted = npaccel.jit(iterated, default_float="float64", cache=False)
     for n in (3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 40, 3):
         own, wanted = [np.arange(n * n, dtype=float).reshape(n, n) % 5 for _ in range(2)]

@@ -9,7 +9,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from npaccel._loops._source import NoSourceError, build, node_of
+from npaccel._syntax.source import NoSourceError, build, node_of
 
 #: What a name of a function stands for: a number, an operand, another function, one of Python's
 #: or NumPy's.

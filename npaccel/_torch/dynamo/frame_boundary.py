@@ -39,7 +39,7 @@ from npaccel._torch.dynamo.python.nested_jit import is_jitted
 from npaccel._torch.dynamo.numpy.calls import refuse
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, SCALAR
 from npaccel._torch.dynamo.state import active
-from npaccel._wide import is_wide
+from npaccel._syntax.wide_data import is_wide
 
 #: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown: in 2.11.
 _LACKS_BOUND_BUILTINS = not hasattr(dynamo_functions, "BoundBuiltinMethodVariable")

@@ -28,7 +28,7 @@ from npaccel._torch.dynamo.state import active
 from npaccel._torch.dynamo.numpy.opaque_objects import OpaqueVariable
 from npaccel._torch.fx_passes.read_only_outputs import is_read_only
 from npaccel._torch.dynamo.numpy.negative_strides import note_view
-from npaccel._wide import DTYPES, TENSOR_DTYPES
+from npaccel._syntax.wide_data import DTYPES, TENSOR_DTYPES
 
 #: Dynamo's name of an attribute that isn't there: NumPy raises.
 MISSING = "attribute that NumPy's arrays don't have"

@@ -19,7 +19,7 @@ from npaccel._numpy.indexing.indexing import getitem, item, setitem
 from npaccel._runtime.outputs import IsScalar
 from npaccel._torch.dynamo.python import scalars as python_numbers
 from npaccel._runtime.torch.symbolic_sizes import leave_unbound, raise_refusal
-from npaccel._wide import is_wide
+from npaccel._syntax.wide_data import is_wide
 
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
 _KEEP_SCALARS = frozenset(

@@ -18,7 +18,7 @@ from npaccel._numpy.core.context import settings
 from npaccel._numpy.random.results import Drawn, bound, result_of
 from npaccel._torch.dynamo.numpy.operations import IN_PLACE
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall, writes
-from npaccel._wide import is_wide
+from npaccel._syntax.wide_data import is_wide
 
 _COMPUTED = (
     "its parameters are computed in the function, and NumPy draws before the compiled code runs; "

@@ -1,0 +1,225 @@
+"""Call a region that runs many times: compiled, or in NumPy where that is measured faster.
+
+Compiled code takes some microseconds to call. A body that computes on a few
+elements is done sooner by NumPy. Which one is the faster is measured on calls
+that are needed anyway, and again after 64, 128, 256, ... calls, because sizes
+may change.
+"""
+
+from __future__ import annotations
+
+import dis
+import time
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from npaccel._runtime.arguments import device_of, is_container
+from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
+from npaccel._loops.driver.tensor_calls import Seen, seen
+
+#: So many calls of each are timed; the shortest counts.
+_ROUNDS = 3
+#: So many where threads of BLAS and OpenMP have to wake first, which takes the first six; fewer of
+#: NumPy's if it's slower by more than this factor.
+_ROUNDS_OF_THREADS, _FAR = 10, 4
+#: NumPy has to be faster by this factor.
+MARGIN = 0.9
+_FIRST_PAUSE = 64
+#: Names under which NumPy calls BLAS.
+_BLAS = frozenset({"dot", "vdot", "inner", "tensordot", "matmul", "einsum", "linalg"})
+#: With arrays of so many elements NumPy is tried once only, if it isn't the faster way: BLAS's
+#: threads spin for 0.1 s after each call, which starves those of compiled code.
+_MANY = 1 << 16
+_RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator", "shuffle"})
+
+
+class Region:
+    """A compiled region, called once a turn.
+
+    Parameters
+    ----------
+    engine : Engine
+    on_choice : callable
+        Is told, in a line, what runs it and why, and "" when nothing but compiled code will.
+    unit : str
+        What a call of it is, in words.
+    """
+
+    def __init__(
+        self, engine: Engine, on_choice: Callable[[str], None], unit: str = "turn"
+    ) -> None:
+        self.engine = engine
+        self.on_choice = on_choice
+        self.unit = unit
+        self.pause = _FIRST_PAUSE
+        self.chosen: Callable[..., Any] = self._compiled
+        self.left = 1
+        self.times: dict[bool, list[float]] = {False: [], True: []}
+        self.kinds: Any = None
+        self.may_choose = may_run_in_numpy(engine)
+        self.multiplies = _multiplies(engine.function.__code__)
+        #: Whether NumPy's BLAS may use threads, so that it isn't tried again and again.
+        self.wakes_threads = False
+        #: Whether both ways were timed; whether calls are noted in `seen`.
+        self.was_timed = self.watches = False
+        self.seen: Seen | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the region."""
+        self.left -= 1
+        if self.left:
+            return self.chosen(*args)
+        return self._measured(args)
+
+    @property
+    def is_in_numpy(self) -> bool:
+        """Whether NumPy was found to be faster."""
+        return self.chosen == self._in_numpy
+
+    def _compiled(self, *args: Any) -> Any:
+        result = self.engine(args, NO_KEYWORDS)
+        if self.watches and self.engine.last is not None:
+            self.seen = seen(self.engine.last, args, self.engine.varying)
+        return result
+
+    def watched(self, args: Sequence[Any]) -> tuple[Any, Seen | None]:
+        """Run it, and say what was called, if that can be told."""
+        self.watches, self.seen = True, None
+        try:
+            return self(*args), self.seen
+        finally:
+            self.watches, self.seen = False, None
+
+    def _in_numpy(self, *args: Any) -> Any:
+        if self.watches or device_of(args) is not None:
+            return self._compiled(*args)
+        return self.engine.function(*args)
+
+    def _measured(self, args: tuple[Any, ...]) -> Any:
+        """Time a call of one or the other; choose when both were timed."""
+        self.left = 1
+        if device_of(args) is not None:  # NumPy doesn't compute on tensors.
+            self.stay_compiled()
+            return self._compiled(*args)
+        if self.multiplies and any(isinstance(a, np.ndarray) and a.size >= _MANY for a in args):
+            self.wakes_threads = True
+        in_numpy = self._is_numpys_turn()
+        if in_numpy and not self.times[True]:
+            self.on_choice(f"in NumPy for single {self.unit}s, which are timed")
+        before = self.engine.compilations
+        start = time.perf_counter()
+        result = self.engine.function(*args) if in_numpy else self._compiled(*args)
+        seconds = time.perf_counter() - start
+        if self.engine.compilations == before:  # A call that compiles says nothing.
+            self.times[in_numpy].append(seconds)
+        if not in_numpy:
+            self.kinds = kinds_of(result)
+            self.may_choose = self.may_choose and device_of([result]) is None
+        elif kinds_of(result) != self.kinds:  # NumPy invents other dtypes here.
+            result = as_kinds(result, self.kinds)
+            self.may_choose = False
+        if not self.may_choose:
+            self.stay_compiled()
+        elif self._is_timed():
+            self._choose()
+        return result
+
+    @property
+    def _rounds(self) -> int:
+        return _ROUNDS_OF_THREADS if self.wakes_threads else _ROUNDS
+
+    def _is_timed(self) -> bool:
+        """Whether enough calls of both ways were timed."""
+        compiled, plain = self.times[False], self.times[True]
+        is_far = len(plain) >= _ROUNDS and min(plain) > _FAR * min(compiled)
+        return is_far or len(plain) >= self._rounds
+
+    def _is_numpys_turn(self) -> bool:
+        """Whether NumPy is to be timed next.
+
+        The ways take turns, each first in every other pair, or arrays that shrink from turn to turn
+        would speak for the one that is timed last. Not where NumPy wakes BLAS's threads, that are
+        in compiled code's way for a while.
+        """
+        compiled, plain = len(self.times[False]), len(self.times[True])
+        if self.wakes_threads or compiled in (0, _ROUNDS):
+            return compiled >= self._rounds
+        return plain < compiled or (plain == compiled and plain % 2 == 1)
+
+    def time_again(self) -> None:
+        """Time further calls both ways."""
+        if self.may_choose:
+            self.left, self.was_timed = 1, False
+
+    def stay_compiled(self) -> None:
+        """Never again run it in NumPy."""
+        self.may_choose = False
+        self.on_choice("")
+        self.chosen = self._compiled
+        self.left = -1  # Never 0 again.
+
+    def _choose(self) -> None:
+        self.was_timed = True
+        compiled, plain = min(self.times[False]), min(self.times[True])
+        in_numpy = plain < (compiled / MARGIN if self.wakes_threads else MARGIN * compiled)
+        unit = self.unit
+        measured = f"{compiled * 1e6:.0f} µs a {unit} compiled, {plain * 1e6:.0f} µs in NumPy"
+        way = "in NumPy" if in_numpy else f"compiled, and single {unit}s in NumPy to compare"
+        self.on_choice(f"{way}: {measured}")
+        if self.wakes_threads and not in_numpy:
+            self.stay_compiled()
+            return
+        self.chosen = self._in_numpy if in_numpy else self._compiled
+        self.times = {False: [], True: []}
+        self.left, self.pause = self.pause, 2 * self.pause
+
+
+def may_run_in_numpy(engine: Engine) -> bool:
+    """Whether a region gives the same in NumPy, as far as its text says.
+
+    Random numbers may come from elsewhere, and another backend is asked for
+    to see what it does.
+    """
+    options, code = engine.options, engine.function.__code__
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars}
+    return (
+        options.backend == "inductor"
+        and options.loops == "auto"
+        and not options.strict
+        and not options.narrow_inputs
+        and not names & _RANDOM
+    )
+
+
+def _multiplies(code: CodeType) -> bool:
+    """Whether code multiplies matrices, as far as its text says."""
+    return bool(_BLAS & set(code.co_names)) or any(
+        "MATRIX_MULTIPLY" in i.opname or (i.opname == "BINARY_OP" and i.argrepr.startswith("@"))
+        for i in dis.get_instructions(code)
+    )
+
+
+def kinds_of(value: Any) -> Any:
+    """Return types and dtypes of a result, without its values."""
+    if isinstance(value, np.ndarray | np.generic):
+        return (type(value) is np.ndarray, value.dtype)
+    if is_container(value):
+        items = value.values() if type(value) is dict else value
+        return (type(value), *map(kinds_of, items))
+    return type(value)
+
+
+def as_kinds(value: Any, kinds: Any) -> Any:
+    """Return a result of NumPy with the dtypes that compiled code gives it."""
+    if isinstance(value, np.ndarray | np.generic) and type(kinds) is tuple:
+        same = len(kinds) == 2 and isinstance(kinds[1], np.dtype)
+        return value.astype(kinds[1], copy=False) if same else value
+    if is_container(value) and type(kinds) is tuple and len(kinds) == len(value) + 1:
+        if type(value) is dict:
+            return {n: as_kinds(v, k) for (n, v), k in zip(value.items(), kinds[1:], strict=True)}
+        new = [as_kinds(v, k) for v, k in zip(value, kinds[1:], strict=True)]
+        return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
+    return value

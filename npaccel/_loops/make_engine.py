@@ -1,0 +1,38 @@
+"""Whether a function is compiled whole, or split at its loops."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+from npaccel._compiler.dispatcher import Engine
+from npaccel._process.imports import load
+from npaccel._syntax import loop_detection
+from npaccel._runtime.options import Options
+from npaccel._report import Log
+
+if TYPE_CHECKING:
+    from npaccel._loops.driver.driver import Driver
+
+
+def make_engine(function: types.FunctionType, options: Options, log: Log) -> Engine | Driver:
+    """Return what runs a function under options.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    options : Options
+    log : Log
+
+    Returns
+    -------
+    Engine or Driver
+        A driver where there are loops that the compiler would unroll.
+    """
+    unrolls = options.loops == "unroll" and not loop_detection.calls_form(function)
+    if unrolls or not loop_detection.loops(function):
+        return Engine(function, options, log)
+    load("npaccel._loops.driver.driver")
+    from npaccel._loops.driver.driver import Driver
+
+    return Driver(function, options, log)

@@ -1,0 +1,193 @@
+"""A loop over single elements: handed to Numba, or left to Python."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from npaccel._runtime import arguments, errstate, opaque
+from npaccel._syntax import wide_data
+from npaccel._loops.nests import eligibility, numba_backend
+from npaccel._loops.nests.scalarize import result as scalarize_result, scalarize
+from npaccel._syntax import source
+from npaccel._loops.partition.nodes import Nest
+from npaccel._loops.nests.lowering.rng import is_generator
+from npaccel._report import Loop
+from npaccel._report._details import Narrowed
+
+if TYPE_CHECKING:
+    from npaccel._loops.driver.driver import Program
+
+
+class NestRunner:
+    """Run a loop if it is about single elements.
+
+    Parameters
+    ----------
+    program : Program
+        The split function that it is part of.
+    definition : ast.FunctionDef
+        The loop as a function of what it reads.
+    function : types.FunctionType
+        The same, to be run by Python.
+    nest : Nest
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        definition: ast.FunctionDef,
+        function: types.FunctionType,
+        nest: Nest,
+    ) -> None:
+        self.program = program
+        self.definition = definition
+        self.function = function
+        self.nest = nest
+        self._chosen: dict[tuple[Any, ...], Any] = {}
+        self._told_threads = False
+
+    def __call__(self, *args: Any) -> Any:
+        """Return what the loop leaves, or None if it is to be split."""
+        if errstate.have_effect():
+            return None  # The split loop looks for it too, and leaves it to NumPy.
+        key = tuple(_kind(value) for value in args)
+        try:
+            chosen = self._chosen[key]
+        except KeyError:
+            chosen = self._chosen[key] = self._choose(args)
+        if chosen is None:
+            return None
+        result = chosen(*args)
+        if result is None:
+            self._note("compiled body")
+        return result
+
+    def is_taken(self) -> bool:
+        """Whether something else than the split loop was chosen for some call."""
+        return any(chosen is not None for chosen in self._chosen.values())
+
+    def _choose(self, args: tuple[Any, ...]) -> Any:
+        program = self.program
+        if arguments.device_of(args) is not None:
+            return None
+        names = [a.arg for a in self.definition.args.args]
+        values = dict(zip(names, args, strict=True))
+        is_array_code = scalarize.is_array_code(self.definition, values)
+        # A loop that draws single numbers is about elements, but for its text.
+        draws = not self.nest.of_elements and any(map(is_generator, values.values()))
+        fits = self.nest.of_elements or is_array_code or draws
+        if not fits and program.options.loops != "numba":
+            return None
+        on_wide = program.driver.on_wide
+        narrow = on_wide is not None and not wide_data.has_wide(args, scalars=False)
+        if on_wide is not None and not narrow:
+            on_wide()
+        reason, lowered = eligibility.examine(
+            self.definition, values, program.outer, narrow=narrow
+        )
+        if (reason or (draws and lowered is None)) and program.options.loops != "numba":
+            return None
+        try:
+            made = numba_backend.compile_nest(
+                self.definition,
+                values,
+                program.outer,
+                program.filename,
+                narrow=narrow,
+                lowered=lowered,
+                on_python=self._ran_in_python,
+                splits=is_array_code,
+                cache=program.options.cache,
+                on_threads=self._ran_in_threads,
+                on_narrowed=self._note_narrowed,
+            )
+        except numba_backend.NotInstalledError:
+            if is_array_code:
+                return None  # Array code, for which Numba would only be faster.
+            self._in_python(
+                "it works on single elements, which array code is slow for",
+                "install Numba, which compiles such loops: pip install 'npaccel[numba]'",
+            )
+            return self.function
+        except numba_backend.NotSupportedError as error:
+            if is_array_code:
+                return None
+            if reason:  # Asked for by loops="numba", but it isn't about single elements.
+                self._in_python(f"Numba can't compile it: {error}", "pass loops='auto'")
+                return None
+            name = next((n for n in values if opaque.kind_of(values[n]) is not None), None)
+            if name is not None:
+                said = f"`{name}` is {opaque.described(values[name])}"
+                self._in_python(said, opaque.advice(values[name], name))
+                return self.function
+            self._in_python(
+                f"it works on single elements, and Numba can't compile it: {error}",
+                _advice(values),
+            )
+            return self.function
+        self._note("Numba")
+        return made
+
+    def _note(self, engine: str, detail: str = "") -> None:
+        for loop in self.nest.loops:
+            for node in ast.walk(loop):
+                if isinstance(node, ast.For | ast.While):
+                    self._note_loop(node, engine, detail)
+
+    def _note_loop(self, node: ast.For | ast.While, engine: str, detail: str) -> None:
+        file, end = self.program.filename, node.end_lineno or 0
+        text = source.line(file, node.lineno)
+        self.program.driver.log.add_loop(Loop(file, node.lineno, text, engine, detail, end))
+
+    def _note_narrowed(self, lines: Iterable[tuple[int, str, str]]) -> None:
+        file = self.program.filename
+        self.program.driver.log.add_narrowed(Narrowed(file, *one) for one in lines)
+
+    def _ran_in_threads(self) -> None:
+        if not self._told_threads:
+            self._told_threads = True
+            for loop in self.nest.loops:
+                self._note_loop(loop, "Numba", "turns in threads where faster")
+
+    def _ran_in_python(self, reason: str, line: int) -> None:
+        self.program.driver.whole.fall_back(
+            f"a call of this loop ran in Python: {reason}",
+            "keep Python's ints below 2**63, or use an array of one element",
+            file=self.program.filename,
+            line=line,
+            text=source.line(self.program.filename, line),
+        )
+
+    def _in_python(self, cause: str, advice: str) -> None:
+        program, line = self.program, self.nest.lineno
+        program.driver.whole.fall_back(
+            f"this loop runs in Python: {cause}",
+            advice,
+            file=program.filename,
+            line=line,
+            text=source.line(program.filename, line),
+        )
+        self._note("Python", cause)
+
+
+def _kind(value: Any) -> Any:
+    """What the choice of an engine depends on."""
+    if arguments.is_array(value):
+        flags = getattr(value, "flags", None)
+        writeable = flags is None or flags.writeable
+        return (type(value), value.dtype, value.ndim, writeable, scalarize_result.size_class(value))
+    return type(value)
+
+
+def _advice(values: Mapping[str, Any]) -> str:
+    """Say what to write instead of a loop over single elements that runs in Python."""
+    if any(
+        isinstance(value, np.random.Generator | np.random.RandomState) for value in values.values()
+    ):
+        return "draw all random numbers before the loop, in one call with `size`"
+    return "write it with whole arrays or slices"

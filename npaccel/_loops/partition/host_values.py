@@ -1,0 +1,211 @@
+"""Which expressions are about Python numbers, and which about arrays.
+
+A *host* value is a Python number, string, None, or a tuple of those. Python
+computes with them faster than a compiled call takes. What is said here decides
+only what is compiled, never what the answer is.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from npaccel._syntax.dataflow import Names
+
+_HOST_TYPES = (int, float, complex, bool, str, bytes, type(None), range, slice, type, type(...))
+#: Attributes of arrays that are host values.
+_HOST_ATTRIBUTES = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
+#: Builtins that give host values for host arguments.
+_HOST_BUILTINS = frozenset(
+    {"range", "min", "max", "abs", "int", "float", "bool", "round", "sum", "divmod", "str"}
+    | {"tuple", "sorted", "pow", "slice", "repr", "format", "isinstance"}
+)
+_ITERATORS = frozenset({"enumerate", "zip", "reversed"})
+
+
+def is_host_value(value: object) -> bool:
+    """Whether a value is a host value."""
+    if isinstance(value, tuple):
+        return type(value) is tuple and all(map(is_host_value, value))
+    return type(value) in _HOST_TYPES or isinstance(value, types.ModuleType)
+
+
+class Kinds:
+    """The local names of a function that hold host values only.
+
+    Parameters
+    ----------
+    definition : ast.FunctionDef
+    local_names : frozenset of str
+    arguments : mapping
+        Whether each parameter is a host value.
+    outer : mapping
+        The values of other names: globals, closure cells, builtins.
+    """
+
+    def __init__(
+        self,
+        definition: ast.FunctionDef,
+        local_names: Names,
+        arguments: Mapping[str, bool],
+        outer: Mapping[str, Any],
+    ) -> None:
+        self.locals = local_names
+        self.outer = outer
+        # Every name is one until something else is assigned to it.
+        self.host = {name for name in local_names if arguments.get(name, True)}
+        before = -1
+        while before != len(self.host):
+            before = len(self.host)
+            self._visit(definition.body)
+
+    def _visit(self, body: Iterable[ast.AST]) -> None:
+        for statement in body:
+            for node in ast.walk(statement):
+                self._note(node)
+
+    def _note(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._bind(target, node.value)
+        elif isinstance(node, ast.AugAssign):
+            if not self.is_host(node.value) and not self.converts(node.value):
+                self._drop(node.target)
+        elif isinstance(node, ast.NamedExpr | ast.AnnAssign) and node.value is not None:
+            self._bind(node.target, node.value)
+        elif isinstance(node, ast.For):
+            self._bind_items(node.target, node.iter)
+        elif isinstance(node, ast.FunctionDef):
+            self.host.discard(node.name)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._drop(node.optional_vars)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        several = ast.Tuple | ast.List
+        if isinstance(target, several) and isinstance(value, several):
+            for one, other in zip(target.elts, value.elts, strict=False):
+                self._bind(one, other)
+        elif not self.is_host(value) and not self.converts(value):
+            self._drop(target)
+
+    def _bind_items(self, target: ast.expr, iterable: ast.expr) -> None:
+        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+            name, arguments = iterable.func.id, iterable.args
+            if name == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                self._bind_items(target.elts[1], arguments[0])
+                return
+            if name == "zip" and isinstance(target, ast.Tuple):
+                for one, other in zip(target.elts, arguments, strict=False):
+                    self._bind_items(one, other)
+                return
+            if name == "reversed" and len(arguments) == 1:
+                self._bind_items(target, arguments[0])
+                return
+            if name in ("range", "tqdm", "trange") and all(map(self.is_host, arguments)):
+                return
+        if not self.is_host(iterable):
+            self._drop(target)
+
+    def _drop(self, target: ast.expr) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.host.discard(node.id)
+
+    def is_host(self, node: ast.expr) -> bool:
+        """Whether an expression gives a host value, without computing on arrays."""
+        match node:
+            case ast.Constant():
+                return True
+            case ast.Name():
+                return node.id in self.host or (node.id not in self.locals and self._outer(node))
+            case ast.Attribute(value=value, attr=attribute):
+                if attribute in _HOST_ATTRIBUTES and self.is_simple(value):
+                    return True
+                return self._outer(node)
+            case ast.Subscript(value=value, slice=index):
+                return self.is_host(value) and self.is_host(index)
+            case ast.Call():
+                return self._call(node)
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp() | ast.IfExp():
+                return self._parts(node)
+            case ast.Tuple() | ast.Slice() | ast.JoinedStr() | ast.FormattedValue():
+                return self._parts(node)
+            case _:
+                return False
+
+    def converts(self, node: ast.AST) -> bool:
+        """Whether an expression makes a Python number of an array's element."""
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("float", "int", "bool", "complex")
+            and node.func.id not in self.locals
+            and len(node.args) == 1
+            and not node.keywords
+            and not self.is_host(node.args[0])
+        )
+
+    def _parts(self, node: ast.expr) -> bool:
+        parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
+        return all(map(self.is_host, parts)) or self._is_identity_test(node)
+
+    def _is_identity_test(self, node: ast.expr) -> bool:
+        """``x is None`` says nothing about an array's elements."""
+        return (
+            isinstance(node, ast.Compare)
+            and all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+            and all(map(self.is_simple, (node.left, *node.comparators)))
+        )
+
+    def _call(self, node: ast.Call) -> bool:
+        if any(isinstance(a, ast.Starred) for a in node.args) or node.keywords:
+            return False
+        if isinstance(node.func, ast.Name) and node.func.id not in self.locals:
+            if node.func.id in ("len", "type", "id", "isinstance"):
+                return all(map(self.is_simple, node.args))
+            known = node.func.id in _HOST_BUILTINS or node.func.id in _ITERATORS
+            return known and all(map(self.is_host, node.args))
+        if isinstance(node.func, ast.Attribute):
+            owner = self._value_of(node.func.value)
+            if isinstance(owner, types.ModuleType) and owner.__name__ in ("math", "time"):
+                return all(map(self.is_host, node.args))
+            methods = ("bit_length", "format", "join", "split", "startswith", "indices")
+            if node.func.attr in methods:
+                return self.is_host(node.func.value) and all(map(self.is_host, node.args))
+        return False
+
+    def _outer(self, node: ast.expr) -> bool:
+        """Whether a name from outside, or an attribute of one, is a host value now."""
+        value = self._value_of(node)
+        return value is not _UNKNOWN and is_host_value(value)
+
+    def _value_of(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Name) and node.id not in self.locals:
+            return self.outer.get(node.id, _UNKNOWN)
+        if isinstance(node, ast.Attribute):
+            owner = self._value_of(node.value)
+            if isinstance(owner, types.ModuleType):
+                return getattr(owner, node.attr, _UNKNOWN)
+        return _UNKNOWN
+
+    def value_of(self, node: ast.expr) -> Any:
+        """What a name from outside leads to now; None if that isn't known."""
+        found = self._value_of(node)
+        return None if found is _UNKNOWN else found
+
+    def is_simple(self, node: ast.expr) -> bool:
+        """Whether an expression only names something that exists."""
+        if isinstance(node, ast.Attribute):
+            return self.is_simple(node.value)
+        return isinstance(node, ast.Name | ast.Constant)
+
+    def moves(self, node: ast.expr) -> bool:
+        """Whether an expression only passes values on, or gives host values."""
+        if isinstance(node, ast.Tuple):
+            return all(map(self.moves, node.elts))
+        return isinstance(node, ast.Name) or self.is_host(node)
+
+
+_UNKNOWN = object()

@@ -1,0 +1,156 @@
+"""Split a function at its loops: what is compiled, and what Python does between.
+
+The result computes the same as the function, statement by statement; only
+statements that follow each other are taken together, and those about Python
+numbers alone are moved out of the compiled parts where nothing can tell.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from npaccel._syntax import context_managers, dataflow
+from npaccel._loops.partition.host_values import Kinds
+from npaccel._syntax.dataflow import Names
+from npaccel._loops.partition.blocks import block
+from npaccel._loops.partition.facts import Facts
+from npaccel._loops.partition.locals import with_single_displays
+from npaccel._loops.partition.ast_utils import called_name
+
+_REFUSED: dict[type[ast.AST], str] = {
+    ast.Yield: "it has a `yield`",
+    ast.YieldFrom: "it has a `yield`",
+    ast.Await: "it has an `await`",
+    ast.AsyncFor: "it has an `async for`",
+    ast.AsyncWith: "it has an `async with`",
+    ast.ClassDef: "it defines a class",
+    ast.Match: "it has a `match`",
+    ast.TryStar: "it has an `except*`",
+}
+_REFUSED_CALLS = frozenset({"locals", "exec", "eval", "vars", "super", "globals", "dir"})
+
+
+class CannotSplitError(Exception):
+    """A function can't be split.
+
+    Parameters
+    ----------
+    reason : str
+    line : int
+    """
+
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+
+@dataclasses.dataclass
+class Split:
+    """A function split into regions.
+
+    Parameters
+    ----------
+    body : list of ast.stmt
+        With `Region`, `Inline` and `Nest` among the statements.
+    kinds : Kinds
+    varying : frozenset of str
+        Host values that change from one turn of a loop to the next.
+    loops : list of ast.For or ast.While
+        Those that Python drives, in the order of the file.
+    native : list of (int, str)
+        Lines that Python runs uncompiled although they are about arrays, and why.
+    temporaries : frozenset of str
+        Local names that the split function has besides the function's own.
+    declared : dict
+        Names that the function declares as global or nonlocal.
+    """
+
+    body: list[ast.stmt]
+    kinds: Kinds
+    varying: Names
+    loops: list[ast.For | ast.While]
+    native: list[tuple[int, str]]
+    temporaries: Names
+    declared: dict[str, type[ast.Global | ast.Nonlocal]]
+
+
+def split(
+    definition: ast.FunctionDef,
+    kinds: Kinds,
+    callee_loops: Callable[[ast.expr], bool],
+    form: Callable[[ast.expr], Sequence[str] | None],
+    *,
+    nests: bool,
+    lists: Names = frozenset(),
+) -> Split:
+    """Split a function.
+
+    Parameters
+    ----------
+    definition : ast.FunctionDef
+    kinds : Kinds
+    callee_loops : callable
+        Whether a called expression is a function of the user's that loops, or a form.
+    form : callable
+        The parameters of `npaccel.fori_loop` and the like, if a called expression is one.
+    nests : bool
+        Whether loops may be handed to an element-wise engine.
+    lists : frozenset of str
+        Parameters that are lists, dicts or sets.
+
+    Raises
+    ------
+    CannotSplitError
+    """
+    _check(definition)
+    _check_inner(definition, form)
+    context_managers.mark(definition, kinds.value_of)
+    with_single_displays(definition)
+    facts = Facts(definition, kinds, callee_loops, form, nests, lists)
+    body = block(facts, definition.body, frozenset(facts.parameters), 0)
+    loops = sorted(facts.loops, key=lambda loop: loop.lineno)
+    return Split(
+        body,
+        kinds,
+        facts.varying,
+        loops,
+        facts.native,
+        frozenset(facts.temporaries),
+        facts.declared,
+    )
+
+
+def _check_inner(
+    definition: ast.FunctionDef, form: Callable[[ast.expr], Sequence[str] | None]
+) -> None:
+    """Refuse inner functions that assign to names of this one, but those that forms run."""
+    own = dataflow.declarations(definition).keys()
+    nodes = list(ast.walk(definition))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and form(n.func) is not None]
+    run = {id(argument) for call in calls for argument in call.args}
+    run |= {id(keyword.value) for call in calls for keyword in call.keywords}
+    for inner in nodes:
+        if inner is definition or not isinstance(inner, ast.FunctionDef):
+            continue
+        written = [n for n in ast.walk(inner) if isinstance(n, ast.Nonlocal)]
+        names = {name for n in written for name in n.names} - own
+        uses = [n for n in nodes if isinstance(n, ast.Name) and n.id == inner.name]
+        if names and not all(id(use) in run for use in uses):
+            what = ", ".join(sorted(names))
+            raise CannotSplitError(f"an inner function assigns to {what} of it", written[0].lineno)
+
+
+def _check(definition: ast.FunctionDef) -> None:
+    for node in ast.walk(definition):
+        reason = _REFUSED.get(type(node))
+        if reason is not None:
+            raise CannotSplitError(reason, getattr(node, "lineno", definition.lineno))
+        if isinstance(node, ast.Call) and called_name(node) in _REFUSED_CALLS:
+            raise CannotSplitError(f"it calls {called_name(node)}()", node.lineno)
+        if isinstance(node, ast.While) and any(
+            isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.test)
+        ):
+            raise CannotSplitError("a `while` assigns in its condition", node.lineno)

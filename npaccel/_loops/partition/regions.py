@@ -1,0 +1,156 @@
+"""Runs of statements: what becomes one region, and what Python does before and after."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from npaccel._syntax import dataflow
+from npaccel._syntax.dataflow import Names
+from npaccel._loops.partition.nodes import INDEX, Region, assign, name
+from npaccel._loops.partition.python_calls import InnerCalls
+from npaccel._loops.partition.facts import Facts
+from npaccel._loops.partition.ast_utils import cannot_fail, is_name_target, is_scalar_by_text, replaced
+
+
+class Runs:
+    """Collects the statements of one block that are compiled together."""
+
+    def __init__(self, facts: Facts, bound: Names, depth: int) -> None:
+        self.facts = facts
+        self.kinds = facts.kinds
+        self.bound = bound
+        self.start = bound  # What is bound before the statements that aren't in a region yet.
+        self.depth = depth
+        self.out: list[ast.stmt] = []
+        self.run: list[ast.stmt] = []
+        self.deferred: list[ast.stmt] = []
+
+    # -- Collecting -----------------------------------------------------------
+
+    def add(self, statement: ast.stmt) -> None:
+        """Add a statement to what is compiled together."""
+        statement = self._with_known_bounds(statement)
+        if self.deferred and not self._commutes(statement, self.deferred):
+            self.flush()
+        self.run.append(statement)
+        self._written(statement)
+
+    def python(self, statement: ast.stmt, *, may_wait: bool = False) -> None:
+        """Add a statement that Python runs."""
+        statement = self._with_inner_calls(statement)
+        if may_wait and self.run:
+            self.deferred.append(statement)
+        else:
+            self.flush()
+            self.out.append(statement)
+        self._written(statement)
+
+    def _written(self, statement: ast.stmt) -> None:
+        self.bound |= dataflow.of_statement(statement).sure
+
+    def flush(self) -> None:
+        """Make a region of the statements collected so far."""
+        before, inside, after = self._sorted_out(self.run)
+        self.out += before
+        if inside:
+            definitions = self.facts.definitions_for(inside)
+            bound = self.start | dataflow.of_statements(before).sure
+            self.out.append(Region(inside, definitions, self.depth > 0, bound))
+        self.out += after
+        self.out += self.deferred
+        self.run, self.deferred = [], []
+        self.start = self.bound
+
+    def finished(self) -> list[ast.stmt]:
+        self.flush()
+        return self.out or [ast.Pass()]
+
+    def _sorted_out(
+        self, run: Sequence[ast.stmt]
+    ) -> tuple[list[ast.stmt], list[ast.stmt], list[ast.stmt]]:
+        """Take what is about Python values alone out of a run, to its ends."""
+        before: list[ast.stmt] = []
+        inside: list[ast.stmt] = []
+        after: list[ast.stmt] = []
+        for statement in run:
+            if self.is_move(statement) and self._may_move(statement, inside):
+                before.append(statement)
+            else:
+                inside.append(statement)
+        for statement in reversed(inside[:]):
+            if not self.is_move(statement):
+                continue
+            later = inside[inside.index(statement) + 1 :]
+            if self._may_move(statement, later):
+                inside.remove(statement)
+                after.insert(0, statement)
+        return before, inside, after
+
+    def _commutes(self, statement: ast.stmt, others: Iterable[ast.stmt]) -> bool:
+        return all(self.facts.commute(statement, other) for other in others)
+
+    def _may_move(self, statement: ast.stmt, past: Sequence[ast.stmt]) -> bool:
+        """Whether a statement about host values may change places with some others."""
+        if not past:
+            return True
+        known = self.kinds.locals | frozenset(self.facts.temporaries)
+        flow = dataflow.of_statement(statement)
+        # What isn't local may be read and written by functions that are called.
+        local = flow.reads | flow.writes <= known
+        return local and cannot_fail(statement) and self._commutes(statement, past)
+
+    def is_move(self, statement: ast.stmt) -> bool:
+        """Whether a statement only renames values, or is about host values."""
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                return all(map(is_name_target, targets)) and self.kinds.moves(value)
+            case ast.AnnAssign(target=target, value=value):
+                return isinstance(target, ast.Name) and (value is None or self.kinds.moves(value))
+            case ast.AugAssign(target=ast.Name() as target, value=value):
+                return target.id in self.kinds.host and self.kinds.is_host(value)
+            case ast.Pass():
+                return True
+            case ast.Expr(value=value):
+                return isinstance(value, ast.Constant)
+            case _:
+                return False
+
+    def _as_temporary(self, value: ast.expr) -> ast.Name:
+        temporary = self.facts.new_name()
+        self.add(assign(temporary, value))
+        return ast.copy_location(name(temporary), value)
+
+    def _with_known_bounds(self, statement: ast.stmt) -> ast.stmt:
+        """Let Python compute the bounds of slices that it gets from arrays.
+
+        Compiled code has to know how sizes depend on its inputs.
+        """
+        bounds = [
+            bound
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Slice)
+            for bound in (node.lower, node.upper, node.step)
+            if bound is not None and self._is_bound_of_array(bound)
+        ]
+        if not bounds or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
+            return statement
+        new: dict[int, ast.expr] = {}
+        for bound in bounds:
+            temporary = self.facts.new_name()
+            index = ast.Call(func=name(INDEX), args=[bound], keywords=[])
+            self.python(assign(temporary, ast.copy_location(index, bound)))
+            self._is_number(temporary)
+            new[id(bound)] = ast.copy_location(name(temporary), bound)
+        return replaced(statement, new)
+
+    def _is_number(self, temporary: str) -> None:
+        self.kinds.host.add(temporary)
+        self.facts.varying |= {temporary}
+
+    def _is_bound_of_array(self, bound: ast.expr) -> bool:
+        return is_scalar_by_text(bound) and not self.kinds.is_host(bound)
+
+    def _with_inner_calls(self, statement: ast.stmt) -> ast.stmt:
+        """Let functions that loop, called by Python, be split functions too."""
+        return InnerCalls(self.facts).visit(statement)  # type: ignore[no-any-return]

@@ -1,0 +1,114 @@
+"""Whether a function loops, itself or in the functions that it calls."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from npaccel._loops.control_flow import primitives
+from npaccel._syntax import source
+
+#: Functions of these are computed with, not looked into.
+LIBRARIES = frozenset(
+    {"numpy", "scipy", "sklearn", "torch", "numba", "jax", "npaccel", "pandas", "matplotlib"}
+) | frozenset(sys.stdlib_module_names)
+
+_LOOPS = ("FOR_ITER", "BACKWARD")
+
+
+@functools.lru_cache(maxsize=4096)
+def code_loops(code: types.CodeType) -> bool:
+    """Whether a function's own bytecode has a loop, or that of a function defined in it.
+
+    From Python 3.12 on comprehensions are among them, and what follows a handler of errors.
+    """
+    if any(part in i.opname for i in dis.get_instructions(code) for part in _LOOPS):
+        return True
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return any(code_loops(c) for c in inner if not c.co_name.startswith("<"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _writes_loops(code: types.CodeType) -> bool:
+    """Whether there is a ``for`` or ``while`` in a function's source, if that can be had."""
+    cells = tuple(types.CellType() for _ in code.co_freevars)
+    try:
+        node = source.node_of(types.FunctionType(code, {}, closure=cells))
+    except source.NoSourceError:
+        return True
+    return any(isinstance(n, ast.For | ast.AsyncFor | ast.While) for n in ast.walk(node))
+
+
+def is_users(function: Any) -> bool:
+    """Whether something is a Python function that isn't part of a known library."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    return (function.__module__ or "").partition(".")[0] not in LIBRARIES - {"__main__"}
+
+
+def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozenset()) -> bool:
+    """Whether a function loops, itself or in a function of the user's that it calls."""
+    code = function.__code__
+    if code in seen:
+        return False
+    if (code_loops(code) and _writes_loops(code)) or calls_form(function):
+        return True
+    seen |= {code}
+    return any(loops(callee, seen) for callee in _callees(function) if is_users(callee))
+
+
+def is_form(found: Any) -> bool:
+    """Whether something is `npaccel.fori_loop` or the like."""
+    return isinstance(found, types.FunctionType) and found in primitives.FUNCTIONS
+
+
+def calls_form(function: types.FunctionType) -> bool:
+    """Whether a function, or one defined in it, names one of npaccel's loops."""
+    return _calls_form(function, function.__code__)
+
+
+def _calls_form(function: types.FunctionType, code: types.CodeType) -> bool:
+    for name in code.co_names:
+        found = function.__globals__.get(name)
+        if is_form(found):
+            return True
+        is_own = isinstance(found, types.ModuleType) and found.__name__ == "npaccel"
+        if is_own and any(is_form(getattr(found, n, None)) for n in code.co_names):
+            return True
+    if any(is_form(cell_contents(cell)) for cell in function.__closure__ or ()):
+        return True
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return any(_calls_form(function, c) for c in inner)
+
+
+def cell_contents(cell: types.CellType) -> Any:
+    """Return what is in a closure cell, None if it isn't filled yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    """The functions that a function's names may lead to."""
+    code = function.__code__
+    for name in code.co_names:
+        found = function.__globals__.get(name)
+        yield from _function_of(found)
+        if isinstance(found, types.ModuleType) and found.__name__ not in LIBRARIES:
+            for attribute in code.co_names:
+                yield from _function_of(found.__dict__.get(attribute))
+    for cell in function.__closure__ or ():
+        yield from _function_of(cell_contents(cell))
+
+
+def _function_of(found: Any) -> Iterator[types.FunctionType]:
+    found = inspect.unwrap(found) if hasattr(found, "_npaccel_jitted") else found
+    if isinstance(found, types.FunctionType):
+        yield found

@@ -1,0 +1,273 @@
+"""Whether 64-bit floats take part in a call, so that none are narrowed there.
+
+``default_float="float32"`` narrows only calls in which nothing is a 64-bit float or complex
+number: no argument, no array or NumPy scalar from outside, none that the code makes. Of a
+function that is one graph the capture tells. Of one that is split or broken into several it's
+decided before the first part runs, from what its names lead to.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import itertools
+import types
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._runtime import arguments
+from npaccel._syntax import loop_detection, source
+
+#: Dtypes of 64 bits a part.
+DTYPES = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})
+#: Their codes, of any byte order, and those of longer ones.
+_CHARS = frozenset("dDgG")
+TENSOR_DTYPES = frozenset({torch.float64, torch.complex128})
+
+#: Names that stand for such a dtype in code.
+_NAMES = frozenset({"float64", "double", "complex128", "cdouble", "longdouble", "clongdouble"})
+#: Builtins that do where they're an argument: ``a.astype(float)``.
+_BUILTINS = frozenset({"float", "complex"})
+#: Methods by which NumPy draws such floats.
+_DRAWS = frozenset(
+    {
+        *("beta", "chisquare", "dirichlet", "exponential", "f", "gamma", "gumbel", "laplace"),
+        *("logistic", "lognormal", "multivariate_normal", "noncentral_chisquare", "noncentral_f"),
+        *("normal", "pareto", "power", "rand", "randn", "random", "random_sample", "rayleigh"),
+        *("standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal"),
+        *("standard_t", "triangular", "uniform", "vonmises", "wald", "weibull"),
+    }
+)
+#: The most frequent types that hold nothing.
+_PLAIN = frozenset({bool, int, float, complex, str, type(None)})
+#: Maximum number of elements of a container that are looked at.
+_LOOKED_AT = 1000
+
+
+#: Cause and advice where a call can't begin anew.
+FOUND_LATE = (
+    "64-bit floats turn up after others of the same call were made 32 bit, so its results may be "
+    "exact to 32 bits only",
+    'decorate it with default_float="float64", or pass the 64-bit data as arguments',
+)
+
+
+class WideDataError(BaseException):
+    """64-bit floats were met after others of the same call had been narrowed.
+
+    It isn't an error of the user's, so that no handler in the function sees it: the call is
+    made again, with nothing narrowed.
+    """
+
+
+def is_wide(value: Any) -> bool:
+    """Whether a value is an array, tensor or NumPy scalar of 64-bit floats or complex numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.char in _CHARS
+    return isinstance(value, torch.Tensor) and value.dtype in TENSOR_DTYPES
+
+
+def has_wide(values: Iterable[Any], *, scalars: bool = True) -> bool:
+    """Whether 64-bit floats are among arguments, or in their containers.
+
+    Parameters
+    ----------
+    values : iterable
+    scalars : bool
+        Whether NumPy scalars and arrays without dimensions count. They don't where another part
+        of the same function has computed them of Python numbers.
+    """
+    for value in values:
+        for _, part in arguments.parts(value, ""):
+            if is_wide(part) and (scalars or part.ndim):
+                return True
+    return False
+
+
+def holds_wide(value: Any) -> bool:
+    """Whether an argument holds arrays of 64-bit floats, looked for one level deep.
+
+    It goes into containers, and into the attributes of the user's objects.
+    """
+    if type(value) in _PLAIN:
+        return False
+    if isinstance(value, np.ndarray | np.generic | torch.Tensor):
+        return is_wide(value)
+    if isinstance(value, list | tuple):
+        parts: Iterable[Any] = value[:_LOOKED_AT]
+    elif isinstance(value, dict):
+        parts = itertools.islice(value.values(), _LOOKED_AT)
+    elif _is_users_object(value):
+        parts = getattr(value, "__dict__", {}).values()
+    else:
+        return False
+    return any(is_wide(part) and part.ndim for part in parts)
+
+
+def reaches_wide(function: types.FunctionType, values: Sequence[Any]) -> bool:
+    """Whether a call may meet 64-bit floats, by all that its arguments and names lead to.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    values : sequence
+        Its arguments.
+
+    Returns
+    -------
+    bool
+        True also where code that isn't reached would make them.
+    """
+    search = _Search(list(values))
+    search.follow_function(function)
+    return code_makes_wide(function.__code__) or search.run()
+
+
+class _Search:
+    """A walk through what a function can reach."""
+
+    def __init__(self, todo: list[Any]) -> None:
+        self.todo = todo
+        self.seen: dict[int, Any] = {}  # By identity; the objects live as long.
+
+    def run(self) -> bool:
+        while self.todo:
+            value = self.todo.pop()
+            if id(value) in self.seen:
+                continue
+            self.seen[id(value)] = value
+            if is_wide(value) or self._makes_wide(value):
+                return True
+            self._follow(value)
+        return False
+
+    def _makes_wide(self, value: Any) -> bool:
+        function = _function_of(value)
+        return function is not None and code_makes_wide(function.__code__)
+
+    def _follow(self, value: Any) -> None:
+        function = _function_of(value)
+        if function is not None:
+            self.follow_function(function)
+        elif isinstance(value, types.MethodType):
+            self.todo += [value.__func__, value.__self__]
+        elif isinstance(value, functools.partial):
+            self.todo += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, list | tuple | set | frozenset):
+            self.todo += list(value)[:_LOOKED_AT]
+        elif isinstance(value, dict):
+            self.todo += list(value.values())[:_LOOKED_AT]
+        elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+            self.todo += value.reshape(-1)[:_LOOKED_AT].tolist()
+        elif isinstance(value, np.ndarray) and value.dtype.names:
+            self.todo += [value[name] for name in value.dtype.names]
+        elif _is_users_object(value):
+            self.todo += list(getattr(value, "__dict__", {}).values())
+            self.todo.append(type(value))
+        elif isinstance(value, type) and _is_users_class(value):
+            self.todo += [part for kind in value.__mro__[:-1] for part in vars(kind).values()]
+        elif isinstance(value, property):
+            self.todo += [value.fget]
+
+    def follow_function(self, function: types.FunctionType) -> None:
+        """Look at what a function's names lead to."""
+        self.todo += map(loop_detection.cell_contents, function.__closure__ or ())
+        self.todo += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        names = _names_of(function.__code__)
+        for name in names:
+            found = function.__globals__.get(name)
+            if isinstance(found, types.ModuleType):
+                if found.__name__.partition(".")[0] not in loop_detection.LIBRARIES:
+                    self.todo += [found.__dict__.get(other) for other in names]
+            else:
+                self.todo.append(found)
+
+
+def _function_of(value: Any) -> types.FunctionType | None:
+    """Return the user's function that a value is, or that a jitted one wraps."""
+    if hasattr(type(value), "_npaccel_jitted"):
+        value = value.__wrapped__
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    return value if loop_detection.is_users(value) else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users_class(kind: type) -> bool:
+    return (kind.__module__ or "").partition(".")[0] not in loop_detection.LIBRARIES - {"__main__"}
+
+
+def _is_users_object(value: Any) -> bool:
+    kind: Any = type(value)
+    return not isinstance(value, type | types.ModuleType) and _is_users_class(kind)
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_of(code: types.CodeType) -> tuple[str, ...]:
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return (*code.co_names, *(name for c in inner for name in _names_of(c)))
+
+
+@functools.lru_cache(maxsize=4096)
+def code_makes_wide(code: types.CodeType) -> bool:
+    """Whether a function's code asks for 64-bit floats, or draws them."""
+    names = _names_of(code)
+    if _NAMES & set(names):
+        return True
+    if not (_DRAWS | _BUILTINS) & set(names) and not any(map(_is_dtype, _constants_of(code))):
+        return False
+    cells = tuple(types.CellType() for _ in code.co_freevars)
+    try:
+        node: ast.AST = source.node_of(types.FunctionType(code, {}, closure=cells))
+    except source.NoSourceError:
+        return bool(_DRAWS & set(names)) or _passes_builtin(code)
+    return any(isinstance(call, ast.Call) and _asks(call) for call in ast.walk(node))
+
+
+def _asks(call: ast.Call) -> bool:
+    """Whether a call has such a dtype as an argument, or draws random floats."""
+    is_method = isinstance(call.func, ast.Attribute)
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWS:
+        return True
+    for word in call.keywords:
+        if word.arg in ("dtype", "signature") and _names_dtype(word.value):
+            return True
+    return is_method and any(map(_names_dtype, call.args))
+
+
+def _names_dtype(node: ast.expr) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in _BUILTINS
+    return isinstance(node, ast.Constant) and _is_dtype(node.value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_dtype_text(text: str) -> bool:
+    try:
+        return np.dtype(text).newbyteorder("=") in DTYPES
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_dtype(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 12 and _is_dtype_text(value)
+
+
+def _constants_of(code: types.CodeType) -> tuple[Any, ...]:
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    names = (n for c in code.co_consts if isinstance(c, tuple) for n in c)
+    return (*code.co_consts, *names, *(value for c in inner for value in _constants_of(c)))
+
+
+def _passes_builtin(code: types.CodeType) -> bool:
+    """Whether bytecode reads ``float`` or ``complex`` as a value; a call pushes NULL besides."""
+    found = any(
+        i.opname == "LOAD_GLOBAL" and i.argval in _BUILTINS and not (i.arg or 0) & 1
+        for i in dis.get_instructions(code)
+    )
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return found or any(map(_passes_builtin, inner))
