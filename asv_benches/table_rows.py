@@ -115,13 +115,13 @@ def measure(texts: dict[str, str], pieces: Pieces) -> int:
 
 def table_rows(pieces: Pieces | None = None) -> list[Row]:
     """Time every compiled row."""
-    from npaccel import _support
+    from npaccel._tools import support_page
 
     pieces = pieces or Pieces()
     timed = [
         row.name
-        for row in _support.table()
-        if row.status == "compiled" and _support.chapter(row) != "Constants and types"
+        for row in support_page.table()
+        if row.status == "compiled" and support_page.chapter(row) != "Constants and types"
     ]
     texts, without = calls(timed)
     left = measure(texts, pieces)

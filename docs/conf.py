@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from npaccel import _support
+from npaccel._tools import support_page
 from npaccel._scipy import _support as _scipy_support
 from npaccel._sklearn import _support as _sklearn_support
 from npaccel._version import __version__
@@ -49,7 +49,7 @@ _figures = {
     for name in ("precision", "speeds")
 }
 _pages = {
-    "support": _support.page(),
+    "support": support_page.page(),
     "scipy": _scipy_support.page(),
     "sklearn": _sklearn_support.page(_figures["speeds"]),
     "sklearn_precision": _sklearn_support.precision_page(_figures["precision"]),

@@ -19,26 +19,26 @@ from npaccel.errors import VerificationError as VerificationError
 
 if TYPE_CHECKING:
     from npaccel import testing as testing
-    from npaccel._check._checking import CheckResult, check
-    from npaccel._check._precision import PrecisionAudit, audit_precision
-    from npaccel._check._promotion import PromotionReport, check_promotion
-    from npaccel._check._transfers import Transfers, transfers
+    from npaccel._check.check import CheckResult, check
+    from npaccel._check.precision_audit import PrecisionAudit, audit_precision
+    from npaccel._check.promotion_report import PromotionReport, check_promotion
+    from npaccel._check.transfers import Transfers, transfers
     from npaccel._scipy._patching import array_api
 
 #: Modules that are imported when they're used.
 _MODULES = ("scipy", "sklearn", "testing")
 #: Where the names are that are imported when they're used.
 _LATER = {
-    "CheckResult": "npaccel._check._checking",
-    "PrecisionAudit": "npaccel._check._precision",
-    "PromotionReport": "npaccel._check._promotion",
-    "Transfers": "npaccel._check._transfers",
+    "CheckResult": "npaccel._check.check",
+    "PrecisionAudit": "npaccel._check.precision_audit",
+    "PromotionReport": "npaccel._check.promotion_report",
+    "Transfers": "npaccel._check.transfers",
     "array_api": "npaccel._scipy._patching",
-    "audit_precision": "npaccel._check._precision",
-    "check": "npaccel._check._checking",
-    "check_promotion": "npaccel._check._promotion",
-    "load_ipython_extension": "npaccel._notebook",
-    "transfers": "npaccel._check._transfers",
+    "audit_precision": "npaccel._check.precision_audit",
+    "check": "npaccel._check.check",
+    "check_promotion": "npaccel._check.promotion_report",
+    "load_ipython_extension": "npaccel._tools.notebook",
+    "transfers": "npaccel._check.transfers",
 }
 
 __all__ = [

@@ -1,6 +1,6 @@
 """``python -m npaccel``: the command ``npaccel``."""
 
-from npaccel._cli import main
+from npaccel._tools.cli import main
 
 if __name__ == "__main__":
     main(prog_name="npaccel")

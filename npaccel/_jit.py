@@ -171,7 +171,7 @@ class Jitted(Generic[P, R]):
         return Report(self._npaccel_name(), self._npaccel_log, self._npaccel_target.__code__)
 
     def _npaccel_measure(self, args: Sequence[Any] | None) -> None:
-        from npaccel._check._timing import measured
+        from npaccel._verify.timing import measured
 
         engine = self._npaccel_engine(runtime_options.current())
         if engine is None:
@@ -208,7 +208,7 @@ class Jitted(Generic[P, R]):
         with self._npaccel_log.lock:
             graphs = list(self._npaccel_log.graphs)
         if line is not None:
-            from npaccel._report._code import behind_line
+            from npaccel._report.generated_code import behind_line
 
             return behind_line(graphs, self._npaccel_target.__code__.co_filename, line)
         return "\n\n".join(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from npaccel._check._checking import check
-from npaccel._check._promotion import check_promotion
+from npaccel._check.check import check
+from npaccel._check.promotion_report import check_promotion
 
 __all__ = ["assert_no_promotion_surprises", "assert_same_as_numpy"]
 

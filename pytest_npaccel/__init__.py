@@ -41,10 +41,10 @@ class _Checks:
 
     def __init__(self, promotion: bool) -> None:
         import npaccel
-        from npaccel._check import _checking
+        from npaccel._check import check
 
         npaccel.config.verify = True
-        _checking.listeners.append(self._checked)
+        check.listeners.append(self._checked)
         self._promotion = promotion
         self._functions: dict[str, int] = {}
         self._differences = 0
@@ -56,7 +56,7 @@ class _Checks:
         self._functions[name] = self._functions.get(name, 0) + 1
         self._differences += bool(differences)
         if self._promotion and not differences:
-            from npaccel._check._promotion import report_of
+            from npaccel._check.promotion_report import report_of
 
             try:
                 report = report_of(engine, values)
@@ -78,7 +78,7 @@ class _Checks:
     def pytest_unconfigure(self) -> None:
         """Switch verification off."""
         import npaccel
-        from npaccel._check import _checking
+        from npaccel._check import check
 
-        _checking.listeners.remove(self._checked)
+        check.listeners.remove(self._checked)
         npaccel.config.verify = False

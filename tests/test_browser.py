@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel._report._html import page
+from npaccel._report.html import page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (

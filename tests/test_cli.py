@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import npaccel
 from npaccel._cache import cache_warnings
-from npaccel import _cli
+from npaccel._tools import cli
 from npaccel._cache.store import DiskCache, cache_key
 from npaccel._version import __version__
 
@@ -28,7 +28,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def run(*args):
-    return CliRunner().invoke(_cli.main, args)
+    return CliRunner().invoke(cli.main, args)
 
 
 def rows(output):
@@ -56,8 +56,8 @@ def test_help(args):
 
 
 def test_every_command_says_what_it_does():
-    commands = [_cli.main, *_cli.main.commands.values(), *_cli.cache.commands.values()]
-    assert set(_cli.cache.commands) == {"info", "clear", "verify"}
+    commands = [cli.main, *cli.main.commands.values(), *cli.cache.commands.values()]
+    assert set(cli.cache.commands) == {"info", "clear", "verify"}
     assert all(command.get_short_help_str() for command in commands)
 
 
@@ -155,7 +155,7 @@ def test_a_refused_folder_is_named_and_left_alone(cache):
     ],
 )
 def test_sizes(number, text):
-    assert _cli._size(number) == text
+    assert cli._size(number) == text
 
 
 def test_python_m_npaccel(cache):

@@ -11,7 +11,7 @@ import pytest
 
 import npaccel
 from npaccel._report import Graph, Log, Report
-from npaccel._report._details import Details, Timing
+from npaccel._report.details import Details, Timing
 
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 import npaccel
-from npaccel import _cli
-from npaccel._scripts._decorating import Source
-from npaccel._scripts._doctor import diagnose
-from npaccel._scripts._running import run_script
-from npaccel._scripts._watching import Profile
+from npaccel._tools import cli
+from npaccel._tools.decorate import Source
+from npaccel._tools.doctor import diagnose
+from npaccel._tools.run_script import run_script
+from npaccel._tools.profile_calls import Profile
 
 SCRIPT = """
 import sys
@@ -77,7 +77,7 @@ def python(*args, **options):
 
 def invoke(*args):
     with npaccel.options(backend="eager"):
-        return CliRunner().invoke(_cli.main, list(map(str, args)))
+        return CliRunner().invoke(cli.main, list(map(str, args)))
 
 
 def test_output_is_that_of_python(script):
@@ -275,9 +275,9 @@ def test_main_programs_are_told_to_be_divided(tmp_path, monkeypatch):
 
 
 def test_auto_asks_the_doctor(heavy, monkeypatch):
-    from npaccel._scripts import _commands
+    from npaccel._tools import commands
 
-    monkeypatch.setattr(_commands, "_advised", lambda script, args, options: ["__main__:step"])
+    monkeypatch.setattr(commands, "_advised", lambda script, args, options: ["__main__:step"])
     result = invoke("run", "--auto", heavy)
     assert result.exit_code == 0
     assert "step: " in result.stderr

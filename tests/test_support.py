@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from npaccel import _cli, _support
+from npaccel._tools import cli, support_page
 
 
 def run(*args):
-    return CliRunner().invoke(_cli.main, ("support", *args))
+    return CliRunner().invoke(cli.main, ("support", *args))
 
 
 def test_totals_and_what_is_not_compiled():
     result = run()
     assert result.exit_code == 0
-    rows = _support.table()
+    rows = support_page.table()
     first = dict(line.split() for line in result.output.split("\n\n")[0].splitlines())
-    assert {status: int(count) for status, count in first.items()} == _support.totals(rows)
+    assert {status: int(count) for status, count in first.items()} == support_page.totals(rows)
     words = {
         word for line in result.output.splitlines() if line[:2] == "  " for word in line.split()
     }
@@ -67,43 +67,43 @@ def test_an_unknown_name_exits_with_1_and_similar_names():
 
 
 def test_the_page_has_every_row_once_with_all_that_the_table_knows():
-    text = _support.page()
-    methods = [row for row in _support.table() if _support.chapter(row) == _support._UFUNC_METHODS]
+    text = support_page.page()
+    methods = [row for row in support_page.table() if support_page.chapter(row) == support_page._UFUNC_METHODS]
     lines = text.splitlines()
-    for row in _support.table():
+    for row in support_page.table():
         if row in methods:
             assert f"| `{row.name.rsplit('.', 1)[0]}` |" in text
-            assert all(note in text for note in _support.notes(row))
+            assert all(note in text for note in support_page.notes(row))
             continue
-        line = _support._line(*_support.cells(row))
+        line = support_page._line(*support_page.cells(row))
         assert lines.count(line) == 1, row.name
-    counts = _support.totals(_support.table())
+    counts = support_page.totals(support_page.table())
     assert "| **all** | " + " | ".join(f"**{n}**" for n in counts.values()) + " |" in text
 
 
 def test_dtypes_come_from_numpys_loops():
-    (row,) = _support.find("np.bitwise_and")
-    assert _support.dtypes(row) == "bool, int8 to int64, uint8 to uint64"
-    assert _support.refused_dtypes(row) == "object"
-    (row,) = _support.find("np.subtract")
-    assert "datetime64" in _support.refused_dtypes(row)
-    (row,) = _support.find("np.add.reduce")
-    assert "complex128" in _support.dtypes(row)
+    (row,) = support_page.find("np.bitwise_and")
+    assert support_page.dtypes(row) == "bool, int8 to int64, uint8 to uint64"
+    assert support_page.refused_dtypes(row) == "object"
+    (row,) = support_page.find("np.subtract")
+    assert "datetime64" in support_page.refused_dtypes(row)
+    (row,) = support_page.find("np.add.reduce")
+    assert "complex128" in support_page.dtypes(row)
 
 
 def test_what_is_not_a_ufunc_takes_what_torch_has():
-    (row,) = _support.find("np.concatenate")
-    assert _support.dtypes(row).startswith("bool, ")
-    assert "object" in _support.refused_dtypes(row)
-    assert _support.devices(row) == "CPU, CUDA"
-    assert _support.tolerance(row).endswith(" eps")
+    (row,) = support_page.find("np.concatenate")
+    assert support_page.dtypes(row).startswith("bool, ")
+    assert "object" in support_page.refused_dtypes(row)
+    assert support_page.devices(row) == "CPU, CUDA"
+    assert support_page.tolerance(row).endswith(" eps")
 
 
 def test_what_is_not_compiled_has_no_dtypes_and_runs_in_numpy():
-    (row,) = _support.find("np.savetxt")
-    assert _support.cells(row)[2:6] == ["", "", "NumPy", ""]
+    (row,) = support_page.find("np.savetxt")
+    assert support_page.cells(row)[2:6] == ["", "", "NumPy", ""]
 
 
 def test_a_chapter_for_every_kind_of_row():
-    chapters = {_support.chapter(row) for row in _support.table()}
-    assert chapters == set(_support._ORDER)
+    chapters = {support_page.chapter(row) for row in support_page.table()}
+    assert chapters == set(support_page._ORDER)

@@ -24,12 +24,12 @@ from npaccel._syntax import wide_data
 from npaccel._process import fork, signals
 from npaccel._runtime.artifacts import Kept
 from npaccel._runtime.guard_serialization import NotKeepableError
-from npaccel._described import describe
+from npaccel._report.describe import describe
 from npaccel._runtime.error_translation import (CompiledCodeError, Patience, UncompiledForMemoryError, before_a_call)
 from npaccel._runtime.guards import Condition, Scope, failed, readable
 from npaccel._process.imports import load, uncut
 from npaccel._runtime.options import Options
-from npaccel._remedies import remedy
+from npaccel._report.suggestions import remedy
 from npaccel._report import Fallback, Graph, Log
 from npaccel._runtime.runner import FAILED, MISS, OVERLAP, Runner, for_key, make_runner
 from npaccel._torch import quietly_imported
@@ -45,7 +45,7 @@ from npaccel.errors import (
 
 if TYPE_CHECKING:
     from npaccel._compiler.frame import Compiled
-    from npaccel._report._details import Details
+    from npaccel._report.details import Details
 
 #: So many calls whose indices are special are interpreted before such code is compiled.
 MAX_INTERPRETED = 8
@@ -307,10 +307,10 @@ class Engine:
             key = usual
         if not self.options.verify:
             return self._find_or_compile(values, key)
-        load("npaccel._check._checking")
-        from npaccel._check import _checking
+        load("npaccel._check.check")
+        from npaccel._check import check
 
-        return _checking.verified_call(self, values, key)
+        return check.verified_call(self, values, key)
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, whatever ``verify`` says."""

@@ -24,7 +24,7 @@ from npaccel._runtime.error_translation import (FAILURES, CompiledCodeError, Unc
 from npaccel._runtime.guards import Condition, UnknownGuardError, array_like
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._runtime.host_rng import restore
-from npaccel._report._details import Details
+from npaccel._report.details import Details
 from npaccel._runtime.runner import (FAILED, MISS, InputPlan, Plan, Runner, copy_back, draw_functions, is_apart, make_check)
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.inductor.compile import CompiledGraph

@@ -22,7 +22,7 @@ from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._process.progress import notice
 from npaccel._report import Graph
-from npaccel._report._details import Details
+from npaccel._report.details import Details
 from npaccel._runtime.runner import Runner, copy_back
 from npaccel._compiler.snapshot import Snapshot
 from npaccel._torch.dynamo import capture as dynamo

@@ -40,7 +40,7 @@ from npaccel.errors import CacheError
 
 if TYPE_CHECKING:
     from npaccel._compiler.frame import Compiled
-    from npaccel._report._details import Details, LineCode, Narrowed
+    from npaccel._report.details import Details, LineCode, Narrowed
 
 _CODE = "code.py"
 #: What comes of reading metadata that another program, or another version, wrote.
@@ -284,8 +284,8 @@ def encode_details(details: Details, code: types.CodeType) -> list[Any]:
 
 def decode_details(item: Any, code: types.CodeType) -> Details:
     """Read details that `encode_details` made."""
-    load("npaccel._report._details")
-    from npaccel._report._details import Details, LineCode, Narrowed
+    load("npaccel._report.details")
+    from npaccel._report.details import Details, LineCode, Narrowed
 
     def place(file: str, line: int) -> tuple[str, int]:
         return (file, line) if file else (code.co_filename, code.co_firstlineno + line)

@@ -6,7 +6,7 @@ import dataclasses
 import threading
 
 from npaccel._process import fork
-from npaccel._report._text import table
+from npaccel._report.text import table
 
 
 @dataclasses.dataclass(frozen=True)

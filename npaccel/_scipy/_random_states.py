@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import host_rng
-from npaccel._check._copies import read_by
+from npaccel._verify.copies import read_by
 from npaccel._syntax.loop_detection import LIBRARIES, is_users
 
 #: SciPy's parameters without which it draws from NumPy's global state.

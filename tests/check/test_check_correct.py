@@ -8,7 +8,7 @@ import pytest
 from correct_functions import CASES, table
 
 import npaccel
-from npaccel._check._compare import compare
+from npaccel._verify.compare import compare
 
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 

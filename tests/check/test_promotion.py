@@ -7,7 +7,7 @@ import pytest
 
 import npaccel
 from npaccel import testing
-from npaccel._check import _numpy1
+from npaccel._check import numpy1_promotion
 
 u8, i8 = np.array([1], np.uint8), np.array([1], np.int8)
 f32, d32 = np.array([1.0], np.float32), np.array(1.0, np.float32)
@@ -134,10 +134,10 @@ def test_numpy_1_keeps_or_widens_the_arrays_dtype(code):
     """With a Python number of no higher kind the result holds array and number."""
     array = np.ones(2, code)
     for value in VALUES:
-        found = _numpy1.result_type(array, value)
+        found = numpy1_promotion.result_type(array, value)
         assert np.can_cast(array.dtype, found)
-        if _numpy1.looks_at_values([array, value]):
-            assert _numpy1.can_cast(value, found)
+        if numpy1_promotion.looks_at_values([array, value]):
+            assert numpy1_promotion.can_cast(value, found)
         else:
             assert found == np.promote_types(array.dtype, np.asarray(value).dtype)
 

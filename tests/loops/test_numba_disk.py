@@ -259,7 +259,7 @@ def test_a_numba_that_cannot_be_kept_compiles_as_before(in_child):
 def test_the_command_counts_and_clears_them(in_child):
     in_child("""
     from click.testing import CliRunner
-    from npaccel._cli import main
+    from npaccel._tools.cli import main
 
     def shown(command):
         return CliRunner().invoke(main, ["cache", command]).output

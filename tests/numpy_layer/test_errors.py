@@ -13,7 +13,8 @@ import pytest
 from chapter import tensors
 
 import npaccel
-from npaccel import _numpy, _support
+from npaccel import _numpy
+from npaccel._tools import support_page
 from npaccel._numpy.core import table
 
 _numpy.load()
@@ -46,7 +47,7 @@ CALLS = {
 
 def theirs(row):
     """Return NumPy's callable of a row, or None where there is nothing to be called."""
-    found = row.numpy if row.numpy is not None else _support.numpy_object(row.name)
+    found = row.numpy if row.numpy is not None else support_page.numpy_object(row.name)
     return None if isinstance(found, type | types.NoneType) or not callable(found) else found
 
 

@@ -20,7 +20,7 @@ from scipy_running import differences
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel import _cli
+from npaccel._tools import cli
 from npaccel._scipy import _listing, _support, _table
 from npaccel.errors import MixedDevicesError, NotCompiledError, PerformanceWarning
 
@@ -302,7 +302,7 @@ def test_declared_names_are_scipys():
 
 
 def run(*args):
-    return CliRunner().invoke(_cli.main, ("support", *args))
+    return CliRunner().invoke(cli.main, ("support", *args))
 
 
 def test_support_on_the_command_line():

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from sklearn import metrics
 
 import npaccel.sklearn
-from npaccel._cli import main
+from npaccel._tools.cli import main
 from npaccel._sklearn import _listing, _support, _table
 
 

@@ -38,7 +38,7 @@ from npaccel._loops.driver.iterations import TurnRunner, Ways
 from npaccel._loops.driver.whole_function import Calls
 from npaccel._runtime.options import Options
 from npaccel._report import Log, Loop
-from npaccel._report._details import Native
+from npaccel._report.details import Native
 from npaccel._compiler.snapshot import Snapshot
 
 #: So many combinations of kinds of arguments are split apart; later ones share the last.

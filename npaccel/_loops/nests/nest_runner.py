@@ -17,7 +17,7 @@ from npaccel._syntax import source
 from npaccel._loops.partition.nodes import Nest
 from npaccel._loops.nests.lowering.rng import is_generator
 from npaccel._report import Loop
-from npaccel._report._details import Narrowed
+from npaccel._report.details import Narrowed
 
 if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Program

@@ -42,7 +42,7 @@ from npaccel._process import fork
 from npaccel._runtime.arguments import Sizes, is_lazy, resolved
 from npaccel._numpy.core.context import settings
 from npaccel._runtime.host_rng import Draws
-from npaccel._report._details import Narrowed
+from npaccel._report.details import Narrowed
 from npaccel._runtime.outputs import IsScalar
 from npaccel._torch.dynamo.capture_errors import CaptureError, error_of
 from npaccel._torch.dynamo.device_guard import keep_device_guard

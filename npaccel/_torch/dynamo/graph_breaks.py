@@ -34,7 +34,7 @@ from npaccel._process import fork, signals
 from npaccel._process.imports import uncut
 from npaccel._numpy.core.context import settings
 from npaccel._runtime.host_rng import Draws
-from npaccel._report._details import Narrowed
+from npaccel._report.details import Narrowed
 from npaccel._torch.dynamo.python import nested_jit as jitted_calls
 from npaccel._torch.dynamo.break_reasons import reason_in
 from npaccel._torch.dynamo.capture import Capture, check_views, rewritten

@@ -13,7 +13,7 @@ from typing import Any
 from torch._guards import TracingContext
 
 from npaccel._numpy.core import context
-from npaccel._report._details import Narrowed
+from npaccel._report.details import Narrowed
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)[^\n]*(?:\n([^\n]*))?')
 

@@ -29,7 +29,7 @@ from torch._inductor.fx_passes import reinplace
 
 from npaccel._process import fork
 from npaccel._runtime.error_translation import ASSERTION
-from npaccel._report._details import LineCode
+from npaccel._report.details import LineCode
 from npaccel._torch.inductor.complex import lowering as complex_pairs
 from npaccel._torch.inductor import precompiled_headers as headers
 from npaccel._torch.inductor.signed_zeros import zeros_added

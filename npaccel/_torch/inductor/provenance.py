@@ -17,7 +17,7 @@ from torch._inductor.codecache import PyCodeCache
 from torch._inductor.cpp_builder import CppBuilder
 
 from npaccel._report import Place
-from npaccel._report._details import LineCode
+from npaccel._report.details import LineCode
 from npaccel._torch.inductor.ndarray_codegen import HOST_KERNELS
 from npaccel._torch.dynamo.source_lines import frames_of
 

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from npaccel._scripts._decorating import Source
+from npaccel._tools.decorate import Source
 
 
 def run_script(script: str, args: Sequence[str], source: Source) -> int:

@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Iterable, Sequence
 
-from npaccel._report._log import Graph
+from npaccel._report.log import Graph
 
 
 @functools.lru_cache(maxsize=64)

@@ -12,8 +12,8 @@ import torch
 from npaccel._runtime import arguments, outputs as runtime_outputs
 from npaccel._compiler import compile as compiler_compile
 from npaccel._compiler.call_arguments import Call
-from npaccel._check._instrument import Site
-from npaccel._check._observers import is_value, name_of, rebuilt
+from npaccel._verify.instrument import Site
+from npaccel._verify.observers import is_value, name_of, rebuilt
 from npaccel._compiler.frame import Frame
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._compiler.graph_breaks import trace_settings

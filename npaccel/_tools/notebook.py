@@ -17,7 +17,7 @@ from IPython.display import display
 
 from npaccel._jit import Jitted, jit
 from npaccel._syntax.dataflow import of_statements
-from npaccel._scripts._decorating import Source
+from npaccel._tools.decorate import Source
 
 #: The name of the function that a cell without functions becomes.
 _CELL = "cell"

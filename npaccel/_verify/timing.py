@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from npaccel._runtime import arguments
-from npaccel._check._cases import as_array
-from npaccel._check._copies import Surroundings, copied
-from npaccel._report._details import Timing
+from npaccel._verify.case import as_array
+from npaccel._verify.copies import Surroundings, copied
+from npaccel._report.details import Timing
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine
@@ -56,7 +56,7 @@ def measured(engine: Engine | Driver, values: Sequence[Any]) -> Timing:
 
 def described(engine: Engine | Driver, values: Sequence[Any]) -> str:
     """Return the arguments of a call as text."""
-    from npaccel._described import describe
+    from npaccel._report.describe import describe
 
     return describe(values, engine.binding.names)
 

@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from npaccel._jit import Jitted, jit
-from npaccel._scripts._decorating import Source
-from npaccel._scripts._running import run_script
+from npaccel._tools.decorate import Source
+from npaccel._tools.run_script import run_script
 
 #: What `npaccel doctor` exits with, besides 0 and click's 2 for wrong usage.
 SCRIPT_FAILED, DIFFERS, TOO_SLOW = 1, 3, 4
@@ -181,7 +181,7 @@ def _print_reports(jitted: dict[str, Jitted[..., Any]]) -> None:
 
 
 def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
-    from npaccel._report._html import page
+    from npaccel._report.html import page
 
     Path(path).write_text(page([one.report() for one in jitted.values()]), encoding="utf-8")
 
@@ -213,7 +213,7 @@ def doctor(
     differs from NumPy; 4 if --expect isn't met.
     """
     from npaccel._process.progress import bar
-    from npaccel._scripts._doctor import diagnose
+    from npaccel._tools.doctor import diagnose
 
     options = _given(device=device, default_float=default_float)
     found = diagnose(script, _own(args), options, progress=lambda some: bar(some, "trying"))

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from npaccel._report._report import Report
+    from npaccel._report.report import Report
 
 #: How the stages of compiling are called.
 STAGES = {

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel._check._compare import Mismatch, Slack, compare, pairs
-from npaccel._check._events import Event, Recording, Step, graph_run
-from npaccel._check._observers import Observer, Perturbing
+from npaccel._verify.compare import Mismatch, Slack, compare, pairs
+from npaccel._verify.trace_events import Event, Recording, Step, graph_run
+from npaccel._verify.observers import Observer, Perturbing
 from npaccel._torch.dynamo.source_lines import is_internal
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from npaccel._report._text import duration, facts, summary
+from npaccel._report.text import duration, facts, summary
 
 if TYPE_CHECKING:
-    from npaccel._report._lines import Block, SourceLine
-    from npaccel._report._report import Report
+    from npaccel._report.source_lines import Block, SourceLine
+    from npaccel._report.report import Report
 
 #: The class of a line in the style, by engine.
 _CLASSES = {

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from npaccel._runtime import arguments
-from npaccel._check._compare import TOLERANCES, Mismatch, Slack, compare, pairs, same_state
-from npaccel._check._copies import GLOBAL_STATE, Surroundings, copied
-from npaccel._check._instrument import SourceError
-from npaccel._check._locate import PERTURBATIONS
-from npaccel._check._observers import Narrowing, Observer, Perturbing
+from npaccel._verify.compare import TOLERANCES, Mismatch, Slack, compare, pairs, same_state
+from npaccel._verify.copies import GLOBAL_STATE, Surroundings, copied
+from npaccel._verify.instrument import SourceError
+from npaccel._verify.locate import PERTURBATIONS
+from npaccel._verify.observers import Narrowing, Observer, Perturbing
 from npaccel.errors import PerformanceWarning
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import linecache
 import types
 from typing import TYPE_CHECKING
 
-from npaccel._report._code import behind
-from npaccel._report._log import Graph, Place
+from npaccel._report.generated_code import behind
+from npaccel._report.log import Graph, Place
 
 if TYPE_CHECKING:
-    from npaccel._report._report import Report
+    from npaccel._report.report import Report
 
 #: Of several engines of one line, the first of these is named.
 _ORDER = ("NumPy", "Python", "Numba", "Triton", "C++", "library", "interpreted", "compiled")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel._check import _numpy1
-from npaccel._check._checking import _engine_of, _jitted
-from npaccel._check._copies import Surroundings, copied
-from npaccel._check._instrument import Site, SourceError
-from npaccel._check._observers import Narrowing, Observer, is_value, leaves, name_of
+from npaccel._check import numpy1_promotion
+from npaccel._check.check import _engine_of, _jitted
+from npaccel._verify.copies import Surroundings, copied
+from npaccel._verify.instrument import Site, SourceError
+from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._numpy.core import operators
-from npaccel._report._text import table
+from npaccel._report.text import table
 from npaccel._syntax.wide_data import has_wide, reaches_wide
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ class _Dtypes:
         self.operations.setdefault((where, count), made)
 
     def _result(self, function: Any, operands: tuple[Any, ...], result: Any) -> str:
-        ufunc = _numpy1.ufunc_of(function)
-        if ufunc in _numpy1.COMPARISONS and len(operands) == 2:
+        ufunc = numpy1_promotion.ufunc_of(function)
+        if ufunc in numpy1_promotion.COMPARISONS and len(operands) == 2:
             return _compared_in(ufunc, operands, self.old)
         if function is operator.setitem:
             return _dtype_name(operands[0])
@@ -183,7 +183,7 @@ def _dtype_name(value: Any) -> str:
 def _compared_in(ufunc: Any, operands: tuple[Any, ...], old: bool) -> str:
     """Return the dtype in which a comparison is computed."""
     if old:
-        dtypes = _numpy1.loop_dtypes(ufunc, operands)
+        dtypes = numpy1_promotion.loop_dtypes(ufunc, operands)
         return str(dtypes[0]) if dtypes else "object"
     given = tuple(_weak(x) for x in operands)
     try:
@@ -215,7 +215,7 @@ def _compute(
         self.listener(where, function, operands, keywords, error)
         if function is np.can_cast:
             return False
-        return _numpy1.wrapped(function, operands, keywords)
+        return numpy1_promotion.wrapped(function, operands, keywords)
 
 
 class _NewPromotion(Observer):
@@ -247,7 +247,7 @@ def _lost(function: Any, operands: tuple[Any, ...], keywords: dict[str, Any], re
         return _to_real(function, operands, result)
     if name_of(function).rpartition(".")[2] in ("astype", "float32", "float16", "complex64"):
         return _lost_by_cast(operands[0], result.dtype)
-    ufunc = _numpy1.ufunc_of(function)
+    ufunc = numpy1_promotion.ufunc_of(function)
     if ufunc is None or not operands:
         return _to_real(function, operands, result)
     return next(filter(None, (_inexact_integer(x, result.dtype) for x in operands)), "")
@@ -297,7 +297,7 @@ def _widened(function: Any, operands: tuple[Any, ...], result: Any) -> tuple[int
     """Say which operand turns a 32-bit float into 64 bit, by its position."""
     if not is_value(result) or result.dtype.str[1:] not in ("f8", "c16"):
         return None
-    if _numpy1.ufunc_of(function) is None or function in operators.INPLACE:
+    if numpy1_promotion.ufunc_of(function) is None or function in operators.INPLACE:
         return None
     arrays: list[tuple[int, Any]] = [(i, x) for i, x in enumerate(operands) if is_value(x)]
     narrow = [x for _, x in arrays if x.dtype.str[1:] in ("f2", "f4", "c8")]
@@ -317,7 +317,7 @@ def _overflowed(function: Any, operands: tuple[Any, ...], result: Any) -> tuple[
             if type(x) is int:
                 return i, " ".join(str(result).split())
         return 0, " ".join(str(result).split())
-    if _numpy1.ufunc_of(function) is None or not is_value(result):
+    if numpy1_promotion.ufunc_of(function) is None or not is_value(result):
         return None
     if result.dtype.kind not in "fc":
         return None
@@ -407,7 +407,7 @@ def report_of(engine: Engine | Driver, values: Sequence[Any]) -> PromotionReport
     surroundings = Surroundings(engine.function)
     kinds: list[tuple[type[Observer], _Dtypes]] = [
         (_NewPromotion, _Dtypes()),
-        (_numpy1.OldPromotion, _Dtypes(old=True)),
+        (numpy1_promotion.OldPromotion, _Dtypes(old=True)),
         (_NewNarrowing if narrows else _NewPromotion, _Dtypes()),
     ]
     for kind, listener in kinds:
@@ -497,7 +497,7 @@ def _strong_scalar(op: _Operation) -> int | None:
 
 
 def _mend_change(op: _Operation, old: _Operation) -> str:
-    if _numpy1.ufunc_of(op.function) is None:
+    if numpy1_promotion.ufunc_of(op.function) is None:
         return f"dtypes instead of values: {op.where.text} looks at values in NumPy 1"
     if op.result == "OverflowError":
         return _mend_overflow(op, old)

@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 
 from npaccel import _numpy
-from npaccel._check._instrument import (
-    Attribute,
-    Site,
-    SourceError,
-    instrument,
-    is_users,
-    site,
-)
+from npaccel._verify.instrument import Attribute, Site, SourceError, instrument, is_users, site
 from npaccel._numpy.core import table
 
 #: Is told of an operation: site, function, operands, keywords, result.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._check._instrument import Site
-from npaccel._check._observers import Observer, is_value
+from npaccel._verify.instrument import Site
+from npaccel._verify.observers import Observer, is_value
 from npaccel._numpy.core import operators
 
 DType = np.dtype[Any]

@@ -13,15 +13,15 @@ from npaccel._runtime import arguments
 from npaccel._process.imports import load
 
 if TYPE_CHECKING:
-    from npaccel._report._details import Details, Narrowed, Native, Timing
+    from npaccel._report.details import Details, Narrowed, Native, Timing
 
 #: A line of a file.
 Place = tuple[str, int]
 
 
 def _no_details() -> Details:
-    load("npaccel._report._details")
-    from npaccel._report._details import Details
+    load("npaccel._report.details")
+    from npaccel._report.details import Details
 
     return Details()
 

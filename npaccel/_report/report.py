@@ -7,11 +7,11 @@ import math
 import types
 from typing import TYPE_CHECKING, Any
 
-from npaccel._report._log import Fallback, Graph, Log
+from npaccel._report.log import Fallback, Graph, Log
 
 if TYPE_CHECKING:
-    from npaccel._report._details import Narrowed
-    from npaccel._report._lines import Block
+    from npaccel._report.details import Narrowed
+    from npaccel._report.source_lines import Block
 
 
 class Report:
@@ -115,7 +115,7 @@ class Report:
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The source of the function, and of what is compiled with it, line by line."""
-        from npaccel._report._lines import blocks
+        from npaccel._report.source_lines import blocks
 
         return blocks(self, self._code)
 
@@ -142,11 +142,11 @@ class Report:
         return str(self)
 
     def __str__(self) -> str:
-        from npaccel._report._text import text
+        from npaccel._report.text import text
 
         return text(self)
 
     def _repr_html_(self) -> str:
-        from npaccel._report._html import html
+        from npaccel._report.html import html
 
         return html(self)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime.arguments import distinct, to_array
-from npaccel._check._copies import _GENERATORS, random_state
+from npaccel._verify.copies import _GENERATORS, random_state
 
 #: How far floats may be apart, relative to NumPy's, by the bytes of a real part:
 #: what other kernels and other orders of addition cost.

@@ -8,12 +8,12 @@ import io
 import warnings
 from typing import Any
 
-from npaccel._check._checking import CheckResult, check
-from npaccel._check._timing import measured
+from npaccel._check.check import CheckResult, check
+from npaccel._verify.timing import measured
 from npaccel._jit import Jitted, jit
 from npaccel._report import Report
-from npaccel._report._details import Timing
-from npaccel._scripts._watching import Watched
+from npaccel._report.details import Timing
+from npaccel._tools.profile_calls import Watched
 
 #: Advice for what isn't run once more, since it may be the whole program.
 MOVE = "move what it does with arrays into a function that takes them as arguments"

@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from npaccel._cache.store import default_cache
-from npaccel._scripts._commands import doctor, run
+from npaccel._tools.commands import doctor, run
 from npaccel._version import __version__
 
 __all__ = ["main"]
@@ -101,7 +101,7 @@ def support(context: click.Context, name: str | None) -> None:
     if name is not None and name.split(".")[0] == "sklearn":
         _show_sklearn(context, name)
         return
-    from npaccel import _support
+    from npaccel._tools import support_page as _support
 
     if name is None:
         _show_uncompiled()
@@ -155,7 +155,7 @@ def _unknown(context: click.Context, name: str, library: str, close: list[str]) 
 
 
 def _show_uncompiled() -> None:
-    from npaccel import _support
+    from npaccel._tools import support_page as _support
 
     rows = _support.table()
     _show_totals(_support.totals(rows))

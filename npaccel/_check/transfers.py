@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import npaccel
-from npaccel._report._text import table
+from npaccel._report.text import table
 from npaccel._runtime.torch.copy_watch import CopyWatch
 from npaccel.errors import OptionError, TransferError
 
