@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from npaccel._tools import support_page
-from npaccel._scipy import _support as _scipy_support
+from npaccel._scipy.dispatch import support_page as _scipy_support
 from npaccel._sklearn import _support as _sklearn_support
 from npaccel._version import __version__
 

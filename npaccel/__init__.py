@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npaccel._check.precision_audit import PrecisionAudit, audit_precision
     from npaccel._check.promotion_report import PromotionReport, check_promotion
     from npaccel._check.transfers import Transfers, transfers
-    from npaccel._scipy._patching import array_api
+    from npaccel._scipy.dispatch.patching import array_api
 
 #: Modules that are imported when they're used.
 _MODULES = ("scipy", "sklearn", "testing")
@@ -33,7 +33,7 @@ _LATER = {
     "PrecisionAudit": "npaccel._check.precision_audit",
     "PromotionReport": "npaccel._check.promotion_report",
     "Transfers": "npaccel._check.transfers",
-    "array_api": "npaccel._scipy._patching",
+    "array_api": "npaccel._scipy.dispatch.patching",
     "audit_precision": "npaccel._check.precision_audit",
     "check": "npaccel._check.check",
     "check_promotion": "npaccel._check.promotion_report",

@@ -39,7 +39,7 @@ TABLES = {
         },
     ),
     "scipy": (
-        "npaccel._scipy._table",
+        "npaccel._scipy.dispatch.table",
         {"in_numpy", "on_tensors", "through_host", "refused"},
         "1.17",
         {

@@ -16,19 +16,19 @@ def _enter() -> None:
     from scipy._lib import _array_api
 
     import npaccel
-    from npaccel._scipy import _listing
+    from npaccel._scipy.dispatch import listing
 
     npaccel.config.backend = os.environ["SCIPY_OWN_TESTS_BACKEND"]
-    for module in _listing.SUBMODULES:
+    for module in listing.SUBMODULES:
         importlib.import_module(f"scipy.{module}")
     npaccel.array_api.install()
     # Tests are marked by what the table says of the function that they name.
     table: dict[Any, Any] = _array_api.xp_capabilities_table
-    for module in _listing.SUBMODULES:
+    for module in listing.SUBMODULES:
         public = importlib.import_module(f"scipy.{module}")
         for name in public.__all__:
             function = getattr(public, name)
-            original = getattr(function, _listing.ORIGINAL, None)
+            original = getattr(function, listing.ORIGINAL, None)
             if original is not None and original in table:
                 table[function] = table[original]
 

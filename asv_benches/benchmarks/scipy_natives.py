@@ -87,7 +87,7 @@ _BY_ELEMENT = {
 @functools.cache
 def calls() -> dict[str, str]:
     """Return a call of each native function, by name: the first that the tests make."""
-    from npaccel._scipy import _table
+    from npaccel._scipy.dispatch import table
 
     if str(_TESTS) not in sys.path:
         sys.path.append(str(_TESTS))
@@ -95,7 +95,7 @@ def calls() -> dict[str, str]:
     for module in pkgutil.iter_modules([str(_TESTS)]):
         if module.name.startswith("calls_"):
             for name, texts in importlib.import_module(module.name).CALLS.items():
-                row = _table.row(f"scipy.{name}")
+                row = table.row(f"scipy.{name}")
                 if row is not None and row.route == "native":
                     found[name] = _AT_THAT_SIZE.get(name, texts[0])
     return found
@@ -149,10 +149,10 @@ def prepare(name: str, implementation: str, dtype: str = "float64") -> Callable[
 
 def on_every_core(name: str) -> bool:
     """Whether SciPy's own code, where it runs, gets a part of the elements on each core."""
-    from npaccel._scipy import _element_loops, _table
+    from npaccel._scipy.dispatch import element_loops, table
 
-    row = _table.row(f"scipy.{name}")
-    return row is not None and _element_loops.is_by_element(row)
+    row = table.row(f"scipy.{name}")
+    return row is not None and element_loops.is_by_element(row)
 
 
 def left_to_scipy(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy import _containers
+from npaccel._scipy.dispatch import conversion
 
 #: Whether the CPU counts as a device of its own, so that tests see what would be copied to a GPU.
 _pretending: ContextVar[bool] = ContextVar("npaccel_sklearn_pretending", default=False)
@@ -60,7 +60,7 @@ def is_apart(device: torch.device) -> bool:
 
 def to_device(array: np.ndarray[Any, Any] | np.generic, device: torch.device) -> torch.Tensor:
     """Return an array as a tensor on a device: on the CPU without a copy."""
-    tensor: torch.Tensor = _containers.to_device(array, device)
+    tensor: torch.Tensor = conversion.to_device(array, device)
     count = counting.get()
     if count is not None and is_apart(device):
         count.copies_in += 1
@@ -70,7 +70,7 @@ def to_device(array: np.ndarray[Any, Any] | np.generic, device: torch.device) ->
 
 def to_host(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """Return a tensor as an array: from the CPU without a copy."""
-    array: np.ndarray[Any, Any] = _containers.to_host(tensor)
+    array: np.ndarray[Any, Any] = conversion.to_host(tensor)
     count = counting.get()
     if count is not None and is_apart(tensor.device):
         count.copies_out += 1

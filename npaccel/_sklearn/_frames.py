@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 
 from npaccel._process import fork
-from npaccel._scipy import _switch
+from npaccel._scipy.dispatch import array_api_switch
 from npaccel._sklearn import _crossings
 
 #: "tensor": results are tensors, on their device. "array": NumPy's arrays.
@@ -145,7 +145,7 @@ def _install() -> None:
             return
 
         def check(array_api_dispatch: Any) -> None:
-            if not _switch._on.get():
+            if not array_api_switch._on.get():
                 asked(array_api_dispatch)
 
         vars(check)["_npaccel"] = True
@@ -161,7 +161,7 @@ def dispatching(on: bool) -> Iterator[None]:
     config["array_api_dispatch"] = on
     try:
         if on:
-            with _switch.array_api_on():
+            with array_api_switch.array_api_on():
                 yield
         else:
             yield

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy import _containers
+from npaccel._scipy.dispatch import conversion
 from npaccel._sklearn import _crossings
 
 
@@ -27,13 +27,13 @@ def routed(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = [*_containers.tensors(args), *_containers.tensors(kwargs)]
+        given = [*conversion.tensors(args), *conversion.tensors(kwargs)]
         if not given:
             return original(*args, **kwargs)
-        device = _containers.device_of(original.__name__, given)
-        args, kwargs = _containers.mapped((args, kwargs), _array)
+        device = conversion.device_of(original.__name__, given)
+        args, kwargs = conversion.mapped((args, kwargs), _array)
         found = original(*args, **kwargs)
-        return _containers.mapped(found, lambda part: _tensor(part, device))
+        return conversion.mapped(found, lambda part: _tensor(part, device))
 
     return call
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from npaccel._runtime import options
-from npaccel._scipy import _containers
-from npaccel._scipy._wide_floats import wide_floats
+from npaccel._scipy.dispatch import conversion
+from npaccel._scipy.dispatch.float64_default import wide_floats
 from npaccel._sklearn import _frames, _functions, _listing
 from npaccel._sklearn._table import on_device
 
@@ -74,7 +74,7 @@ def _with_tensors(
 
     @functools.wraps(original, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = [*_containers.tensors(args), *_containers.tensors(kwargs)]
+        given = [*conversion.tensors(args), *conversion.tensors(kwargs)]
         if not given or options.current().disabled:
             return on_host(*args, **kwargs)
         try:

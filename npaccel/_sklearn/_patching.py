@@ -17,7 +17,7 @@ from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from npaccel._scipy._while_used import WhileUsed
+from npaccel._scipy.dispatch.refcounted_patch import WhileUsed
 from npaccel._sklearn import _accelerate, _frames, _listing, _state, _table
 from npaccel._sklearn._device import METHODS, Accelerated
 

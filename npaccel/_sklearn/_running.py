@@ -15,8 +15,8 @@ import torch
 from scipy import sparse
 
 from npaccel._runtime import options
-from npaccel._scipy import _containers
-from npaccel._scipy._wide_floats import wide_floats
+from npaccel._scipy.dispatch import conversion
+from npaccel._scipy.dispatch.float64_default import wide_floats
 from npaccel._sklearn import _crossings, _frames, _report, _state
 from npaccel._sklearn._frames import Container, Frame
 from npaccel.errors import NotOnDeviceError
@@ -131,7 +131,7 @@ def _run(
             elif plan.passes:
                 args, kwargs = _of_metric(args, kwargs)
             elif not plan.on_device:
-                args, kwargs = _containers.mapped((args, kwargs), _array)
+                args, kwargs = conversion.mapped((args, kwargs), _array)
             method = function if plan.own else _sklearns(self, name)
             is_delegated = plan.on_device and type(self)._npaccel_route == "delegated"
             with wide_floats() if is_delegated else contextlib.nullcontext():
@@ -371,14 +371,14 @@ def _left(frame: Frame, found: Any) -> Any:
     if frame.foreign:
         return found
     if frame.gives == "array":
-        return _containers.mapped(found, _array_or_number)
+        return conversion.mapped(found, _array_or_number)
 
     def part(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
             return _crossings.to_device(value, frame.device)
         return value
 
-    return _containers.mapped(found, part)
+    return conversion.mapped(found, part)
 
 
 def _array_or_number(value: Any) -> Any:

@@ -112,7 +112,7 @@ def support(context: click.Context, name: str | None) -> None:
 def _show_scipy(context: click.Context, name: str) -> None:
     import scipy
 
-    from npaccel._scipy import _support
+    from npaccel._scipy.dispatch import support_page as _support
 
     if name == "scipy":
         _show_totals(_support.totals(_support.functions(_support.table())))

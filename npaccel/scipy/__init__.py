@@ -6,7 +6,7 @@ computes on the tensors itself), *native* (npaccel's own), *host* (the data goes
 back, which is counted) or *refused* with a reason.
 """
 
-from npaccel._scipy._log import Calls, Report, clear_report, report
+from npaccel._scipy.dispatch.log import Calls, Report, clear_report, report
 
 from npaccel.scipy import (  # isort: skip
     cluster as cluster,

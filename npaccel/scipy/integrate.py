@@ -1,5 +1,5 @@
 """`scipy.integrate`, with functions that take tensors."""
 
-from npaccel._scipy._namespace import mirror
+from npaccel._scipy.dispatch.mirror import mirror
 
 __all__, __getattr__, __dir__ = mirror("integrate")

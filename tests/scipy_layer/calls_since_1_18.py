@@ -1,6 +1,6 @@
 """Calls of what SciPy has since 1.18."""
 
-from npaccel._scipy._listing import scipy_since
+from npaccel._scipy.dispatch.listing import scipy_since
 
 CALLS = {
     "cluster.vq.py_vq": ["points, points2"],

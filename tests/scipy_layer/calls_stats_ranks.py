@@ -1,6 +1,6 @@
 """Calls of functions of `scipy.stats` that rank, correlate and measure distances."""
 
-from npaccel._scipy._listing import scipy_since
+from npaccel._scipy.dispatch.listing import scipy_since
 
 _TWO = ["x, y", "tall, 2 * tall ** 2", "tall, tall ** 3, axis=1", "integers, x"]
 _KEPT = ["tall, tall ** 2, axis=1, keepdims=True", "tall, tall ** 2, axis=None"]

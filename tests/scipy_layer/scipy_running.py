@@ -14,7 +14,7 @@ import torch
 from scipy_arrays import arrays
 
 import npaccel.scipy
-from npaccel._scipy import _routes, _table
+from npaccel._scipy.dispatch import routes, table
 
 _NARROW = {"float64": "float32", "complex128": "complex64"}
 
@@ -29,7 +29,7 @@ class Outcome:
 
 def off_a_cpu(name: str) -> Any:
     """Return a function that doesn't leave to SciPy what SciPy does best on a CPU."""
-    return _routes.routed(dataclasses.replace(_table.row(f"scipy.{name}"), hosted=None))
+    return routes.routed(dataclasses.replace(table.row(f"scipy.{name}"), hosted=None))
 
 
 def outcome(module: Any, name: str, arguments: str, known: dict[str, Any]) -> Outcome:
@@ -64,7 +64,7 @@ def both(
     importlib.import_module(f"scipy.{name.split('.', maxsplit=1)[0]}")
     on_host = arrays(dtype)
     on_device = {key: torch.from_numpy(value.copy()) for key, value in on_host.items()}
-    row = _table.row(f"scipy.{name}")
+    row = table.row(f"scipy.{name}")
     if row is not None and row.wide:
         wider = {"f": np.float64, "c": np.complex128}
         on_host = {k: v.astype(wider.get(v.dtype.kind, v.dtype)) for k, v in on_host.items()}
@@ -166,6 +166,6 @@ def _array_differences(
 
 def tolerance(name: str) -> float:
     """Return how far from SciPy's a result may be, in units of eps."""
-    row = _table.row(f"scipy.{name}")
+    row = table.row(f"scipy.{name}")
     assert row is not None, f"scipy.{name} is no function"
-    return _table.DEFAULT_TOLERANCE if row.tolerance is None else row.tolerance
+    return table.DEFAULT_TOLERANCE if row.tolerance is None else row.tolerance

@@ -10,7 +10,7 @@ import torch
 
 import npaccel.scipy
 from npaccel._process import thread_pool
-from npaccel._scipy import _element_loops, _table
+from npaccel._scipy.dispatch import element_loops, table
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_same_bits(parts, name):
     function, args = CALLS[name]
-    found = _element_loops.in_scipy(function, args, {})
+    found = element_loops.in_scipy(function, args, {})
     assert parts
     assert parts[0] > 1
     _same(found, function(*args))
@@ -94,7 +94,7 @@ def test_functions_around_ufuncs(parts, name):
 
 
 def test_each_row_by_element_is_tried():
-    rows = [row.name for row in _table.rows().values() if row.by_element]
+    rows = [row.name for row in table.rows().values() if row.by_element]
     special = {name.removeprefix("scipy.special.") for name in rows if ".special." in name}
     plain = {name for name in special if not isinstance(getattr(scipy.special, name), np.ufunc)}
     assert plain == set(AROUND_UFUNCS)
@@ -102,7 +102,7 @@ def test_each_row_by_element_is_tried():
 
 def test_keywords_of_a_distribution(parts):
     given = {"loc": TABLE / 10, "scale": 2.0}
-    found = _element_loops.in_scipy(scipy.stats.norm.sf, (TABLE,), given)
+    found = element_loops.in_scipy(scipy.stats.norm.sf, (TABLE,), given)
     assert parts
     _same(found, scipy.stats.norm.sf(TABLE, **given))
 
@@ -123,21 +123,21 @@ NOT_DIVIDED = {
 @pytest.mark.parametrize("name", NOT_DIVIDED)
 def test_not_divided(parts, name):
     function, args = NOT_DIVIDED[name]
-    found = _element_loops.in_scipy(function, args, {})
+    found = element_loops.in_scipy(function, args, {})
     assert not parts
     np.testing.assert_array_equal(found, function(*args))
 
 
 def test_which_are_by_element():
     for name in ("special.jv", "special.jvp", "stats.gamma.ppf"):
-        assert _element_loops.is_by_element(_table.row(f"scipy.{name}"))
+        assert element_loops.is_by_element(table.row(f"scipy.{name}"))
     for name in ("special.logsumexp", "special.legendre_p_all", "stats.norm.fit", "fft.fft"):
-        assert not _element_loops.is_by_element(_table.row(f"scipy.{name}"))
+        assert not element_loops.is_by_element(table.row(f"scipy.{name}"))
 
 
 def test_one_core_divides_nothing(parts):
     torch.set_num_threads(1)
-    _element_loops.in_scipy(scipy.special.j0, (MANY,), {})
+    element_loops.in_scipy(scipy.special.j0, (MANY,), {})
     assert not parts
 
 
@@ -146,14 +146,14 @@ def test_errors_are_handled_as_outside(parts):
         scipy.special.errstate(all="raise"),
         pytest.raises(scipy.special.SpecialFunctionError, match="singularity"),
     ):
-        _element_loops.in_scipy(scipy.special.psi, (np.floor(-MANY),), {})
+        element_loops.in_scipy(scipy.special.psi, (np.floor(-MANY),), {})
     assert parts
     with pytest.raises(FloatingPointError), np.errstate(all="raise"):
-        _element_loops.in_scipy(scipy.stats.norm.logpdf, (MANY * 1e300,), {})
+        element_loops.in_scipy(scipy.stats.norm.logpdf, (MANY * 1e300,), {})
     with pytest.raises(ValueError, match="broadcast"):
-        _element_loops.in_scipy(scipy.special.jv, (MANY, MANY[:-1]), {})
+        element_loops.in_scipy(scipy.special.jv, (MANY, MANY[:-1]), {})
     with pytest.raises(TypeError):
-        _element_loops.in_scipy(scipy.special.ellipe, (MANY + 1j,), {})
+        element_loops.in_scipy(scipy.special.ellipe, (MANY + 1j,), {})
 
 
 def test_a_failure_ends_after_all_parts(parts):

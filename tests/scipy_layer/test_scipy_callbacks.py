@@ -10,7 +10,7 @@ import torch
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy._random_states import RandomStates
+from npaccel._scipy.dispatch.random_states import RandomStates
 
 X = np.random.default_rng(7).normal(size=40)
 LEGACY = np.random.RandomState(11)

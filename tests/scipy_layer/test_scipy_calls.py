@@ -13,7 +13,9 @@ from scipy_arrays import arrays
 from scipy_running import both, differences, outcome, tolerance
 
 import npaccel
-from npaccel._scipy import _parts_distribution_tails, _parts_special_quantiles, _table
+from npaccel._scipy.stats import _tails
+from npaccel._scipy.special import _inverse
+from npaccel._scipy.dispatch import table
 
 HERE = Path(__file__).parent
 #: Whether all calls are made in every dtype and on every device, not only the first ones.
@@ -36,7 +38,7 @@ def cases(kind, routes=("native", "delegated", "host"), most=None):
         pytest.param(name, arguments, id=f"{name}({arguments})")
         for name, texts in written(kind).items()
         for arguments in texts[: None if SWEEP else most]
-        if (row := _table.row(f"scipy.{name}")) is None or row.route in routes
+        if (row := table.row(f"scipy.{name}")) is None or row.route in routes
     ]
 
 
@@ -103,9 +105,9 @@ def test_errors(name, arguments):
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "arguments"), cases("CALLS", routes=("native",), most=1))
 def test_native_functions_copy_nothing(name, arguments, monkeypatch):
-    monkeypatch.setattr(_parts_distribution_tails, "_HALVINGS", 2)  # There is no value to find.
-    monkeypatch.setattr(_parts_special_quantiles, "_GAMMA_STEPS", 2)
-    monkeypatch.setattr(_parts_special_quantiles, "_BETA_STEPS", 2)
+    monkeypatch.setattr(_tails, "_HALVINGS", 2)  # There is no value to find.
+    monkeypatch.setattr(_inverse, "_GAMMA_STEPS", 2)
+    monkeypatch.setattr(_inverse, "_BETA_STEPS", 2)
     if arguments in written("READS").get(name, ()):
         pytest.skip("this call's result has a shape that depends on the data")
     seen = npaccel.transfers("allow")
@@ -122,7 +124,7 @@ WITHOUT_CALLS = ()
 
 
 def test_every_function_that_takes_arrays_is_called():
-    rows = [row for row in _table.rows().values() if row.takes_arrays]
+    rows = [row for row in table.rows().values() if row.takes_arrays]
     names = {row.name.removeprefix("scipy.") for row in rows}
     missing = [n for n in names - set(written("CALLS")) if not n.startswith(WITHOUT_CALLS)]
     assert len(missing) == 0, f"{len(missing)} without a call: {', '.join(sorted(missing)[:20])}"
@@ -130,5 +132,5 @@ def test_every_function_that_takes_arrays_is_called():
 
 def test_names_are_scipys():
     for kind in ("CALLS", "ERRORS", "READS"):
-        unknown = [name for name in written(kind) if _table.row(f"scipy.{name}") is None]
+        unknown = [name for name in written(kind) if table.row(f"scipy.{name}") is None]
         assert not unknown

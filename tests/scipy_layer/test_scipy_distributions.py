@@ -11,7 +11,8 @@ from scipy_running import both, differences, off_a_cpu, tolerance
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy import _distributions, _parts_special, _table
+from npaccel._scipy.dispatch import distributions, table
+from npaccel._scipy.special import _common
 
 X = np.linspace(-2, 2, 7)
 LOC = np.linspace(-1, 1, 7)
@@ -97,12 +98,12 @@ def test_under_scipys_names():
     [
         pytest.param(name, text, id=f"{name}({text})")
         for name, texts in CALLS.items()
-        if _table.row(f"scipy.{name}").hosted is not None
+        if table.row(f"scipy.{name}").hosted is not None
         for text in texts
     ],
 )
 def test_tails_as_on_a_gpu(name, arguments, monkeypatch):
-    monkeypatch.setattr(_distributions, "_method", lambda *names: off_a_cpu(name))
+    monkeypatch.setattr(distributions, "_method", lambda *names: off_a_cpu(name))
     nsp.clear_report()
     with npaccel.options(default_float="float64"):
         expected, actual = both(name, arguments, "float64")
@@ -131,7 +132,7 @@ def test_one_number_times_logarithms(name):
     for x in (0.0, -0.0, 1.0, -2.5, np.inf, np.nan, 5e-324):
         for dtype in (torch.float64, torch.float32):
             number = torch.tensor(x, dtype=dtype)
-            found = getattr(_parts_special, name)(number, y.to(dtype))
+            found = getattr(_common, name)(number, y.to(dtype))
             wanted = getattr(torch.special, name)(number, y.to(dtype))
             torch.testing.assert_close(found, wanted, equal_nan=True)
 
@@ -139,6 +140,6 @@ def test_one_number_times_logarithms(name):
 def test_gradients_of_one_number_times_logarithms():
     x = torch.tensor(0.0, dtype=torch.float64, requires_grad=True)
     y = torch.tensor([1e-200, 0.5, 4.0], dtype=torch.float64, requires_grad=True)
-    of_x, of_y = torch.autograd.grad(_parts_special.xlogy(x, y).sum(), (x, y))
+    of_x, of_y = torch.autograd.grad(_common.xlogy(x, y).sum(), (x, y))
     assert of_x.item() == pytest.approx(torch.log(y.detach()).sum().item())
     assert of_y.tolist() == [0, 0, 0]

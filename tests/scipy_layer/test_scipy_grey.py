@@ -7,7 +7,7 @@ import torch
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy import _routes, _table
+from npaccel._scipy.dispatch import routes, table
 from npaccel.errors import NotCompiledError
 
 DTYPES = (
@@ -37,7 +37,7 @@ def image(dtype, rng):
 
 def in_numpy(name, x, **named):
     """Call npaccel's own form, which is written in NumPy, on arrays."""
-    return _table.row(f"scipy.ndimage.{name}").implementation(x.copy(), **named)
+    return table.row(f"scipy.ndimage.{name}").implementation(x.copy(), **named)
 
 
 def on_tensors(name, x, **named):
@@ -138,13 +138,13 @@ def test_a_named_dtype_is_the_results():
 
 def test_reasons_quote_none_of_npaccels_lines(monkeypatch):
     """Of an attempt that fails in npaccel's code, however it fails."""
-    row = _table.row("scipy.ndimage.grey_erosion")
+    row = table.row("scipy.ndimage.grey_erosion")
 
     def broken(*arguments):
         raise NotCompiledError("grey_erosion: /npaccel/_scipy/_chapter.py:3: no\n    x = y\n  mend")
 
-    monkeypatch.setattr(_routes, "_computed", broken)
-    found = _routes.routed(row)(torch.eye(3), size=2)
+    monkeypatch.setattr(routes, "_computed", broken)
+    found = routes.routed(row)(torch.eye(3), size=2)
     assert torch.equal(found, torch.from_numpy(scipy.ndimage.grey_erosion(np.eye(3, dtype="f"), 2)))
     (calls,) = nsp.report()
     assert calls.reason == "npaccel's own form of it can't be compiled for these arguments"

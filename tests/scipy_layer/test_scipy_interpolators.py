@@ -8,7 +8,7 @@ import scipy.interpolate
 import torch
 
 import npaccel.scipy as nsp
-from npaccel._scipy import _parts_tridiagonal
+from npaccel._scipy.linalg import _tridiagonal
 from npaccel.errors import NotCompiledError
 
 RNG = np.random.default_rng(5)
@@ -184,7 +184,7 @@ def test_reduction_is_elimination(n):
     matrix += torch.diag(lower[1:], -1) + torch.diag(upper[:-1], 1)
     right = torch.rand(n, 3, dtype=torch.float64)
     wanted = torch.linalg.solve(matrix, right)
-    for solve in (_parts_tridiagonal.by_reduction, _parts_tridiagonal.solved):
+    for solve in (_tridiagonal.by_reduction, _tridiagonal.solved):
         assert torch.allclose(solve(lower, diagonal, upper, right), wanted)
 
 

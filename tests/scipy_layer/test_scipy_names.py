@@ -16,11 +16,11 @@ from scipy_running import differences
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy import _containers, _listing
-from npaccel._scipy._patching import Replaced
+from npaccel._scipy.dispatch import conversion, listing
+from npaccel._scipy.dispatch.patching import Replaced
 
 
-@pytest.mark.parametrize("module", ["cluster", *_listing.SUBMODULES])
+@pytest.mark.parametrize("module", ["cluster", *listing.SUBMODULES])
 def test_every_public_name_is_there(module):
     theirs = importlib.import_module(f"scipy.{module}")
     ours = importlib.import_module(f"npaccel.scipy.{module}")
@@ -104,10 +104,10 @@ OBJECTS = {
 @pytest.mark.parametrize("name", OBJECTS)
 def test_classes_and_objects(name, in_block):
     given, ask = OBJECTS[name]
-    kind = _listing.find(name)
+    kind = listing.find(name)
     at = np.linspace(0.1, 1.9, 8)
     expected = ask(kind(*given), at)
-    tensors = _containers.mapped(given, lambda v: _containers.to_device(v, torch.device("cpu")))
+    tensors = conversion.mapped(given, lambda v: conversion.to_device(v, torch.device("cpu")))
     place = scipy if in_block else nsp
     with npaccel.array_api() if in_block else contextlib.nullcontext():
         for part in name.split("."):
@@ -138,7 +138,7 @@ def test_classes_can_be_derived_from(in_block):
         assert again in (interpolate.CubicSpline, scipy.interpolate.CubicSpline)
         assert interpolate.CubicSpline.__name__ == "CubicSpline"
         union = interpolate.CubicSpline | None
-        assert union == _listing.find("interpolate.CubicSpline") | None
+        assert union == listing.find("interpolate.CubicSpline") | None
         assert isinstance(Own(X, Y), (None | interpolate.CubicSpline))
         found = Own(X, Y)(X)
     assert Own.__mro__[1] is scipy.interpolate.CubicSpline
@@ -158,9 +158,9 @@ def test_names_pass_for_scipys():
         for name, kind in kinds.items():
             found = functools.reduce(getattr, name.split("."), scipy)
             assert isinstance(found, kind)
-            assert _listing.own(found) is _listing.find(name)
+            assert listing.own(found) is listing.find(name)
             again = pickle.loads(pickle.dumps(found))
-            assert again is found or type(again) is type(_listing.find(name))
+            assert again is found or type(again) is type(listing.find(name))
         assert issubclass(scipy.interpolate.CubicSpline, scipy.interpolate.PPoly)
 
 

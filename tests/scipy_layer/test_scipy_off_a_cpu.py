@@ -7,7 +7,7 @@ from scipy_running import both, differences, tolerance
 from test_scipy_calls import SWEEP, written
 
 import npaccel
-from npaccel._scipy import _routes, _table
+from npaccel._scipy.dispatch import routes, table
 
 #: What is called so; the others are compared on a CPU only where they are native there.
 CHAPTERS = (
@@ -33,7 +33,7 @@ def cases():
     for name, texts in written("CALLS").items():
         if not name.startswith(CHAPTERS):
             continue
-        row = _table.row(f"scipy.{name}")
+        row = table.row(f"scipy.{name}")
         if row is not None and row.route == "native" and row.hosted is not None:
             for arguments in texts if SWEEP else texts[:2]:
                 yield pytest.param(name, arguments, id=f"{name}({arguments})")
@@ -41,7 +41,7 @@ def cases():
 
 @pytest.fixture(autouse=True)
 def as_on_a_gpu(monkeypatch):
-    original = _routes._not_native
+    original = routes._not_native
 
     def not_native(row, bound):
         reason = original(row, bound)
@@ -49,7 +49,7 @@ def as_on_a_gpu(monkeypatch):
             return reason
         return original(dataclasses.replace(row, hosted=None), bound)
 
-    monkeypatch.setattr(_routes, "_not_native", not_native)
+    monkeypatch.setattr(routes, "_not_native", not_native)
     with npaccel.options(backend="eager"):
         yield
 

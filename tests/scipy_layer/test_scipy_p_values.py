@@ -7,8 +7,8 @@ import pytest
 import scipy.stats
 import torch
 
-from npaccel._scipy import _element_loops
-from npaccel._scipy._parts_samples import chi_square, fisher, student
+from npaccel._scipy.dispatch import element_loops
+from npaccel._scipy.stats._samples import chi_square, fisher, student
 
 VALUES = np.array([-math.inf, -30.0, -2.5, -1e-3, 0.0, 1e-3, 0.7, 4.0, 60.0, math.inf, math.nan])
 FREE = (1.0, 2.5, 30.0, 999.0)
@@ -18,9 +18,9 @@ FREE = (1.0, 2.5, 30.0, 999.0)
 def statistic(request, monkeypatch):
     """A function that makes a statistic of which gradients are wanted, or not."""
     asked = []
-    original = _element_loops.in_scipy
+    original = element_loops.in_scipy
     monkeypatch.setattr(
-        _element_loops, "in_scipy", lambda *args: asked.append(args) or original(*args)
+        element_loops, "in_scipy", lambda *args: asked.append(args) or original(*args)
     )
     yield lambda values: torch.from_numpy(values).requires_grad_(request.param)
     assert bool(asked) is not request.param

@@ -9,7 +9,7 @@ from scipy_arrays import arrays
 from scipy_running import differences, outcome
 
 import npaccel
-from npaccel._scipy import _chapter_distance_tables
+from npaccel._scipy.spatial import tables
 
 
 @pytest.mark.sampled
@@ -18,7 +18,7 @@ def test_pairs(arguments):
     known = {name: torch.from_numpy(value) for name, value in arrays().items()}
     expected = outcome(scipy, "spatial.distance.pdist", arguments, arrays())
     with npaccel.options(backend="eager"):
-        compiled = npaccel.jit(_chapter_distance_tables.pdist, default_float="float64")
+        compiled = npaccel.jit(tables.pdist, default_float="float64")
         rows, parameters = _parts(arguments, known)
         found = compiled(*rows, **parameters)
     assert not differences(expected.value, found, False, 1024)

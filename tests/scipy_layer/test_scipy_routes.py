@@ -21,7 +21,7 @@ from scipy_running import differences
 import npaccel
 import npaccel.scipy as nsp
 from npaccel._tools import cli
-from npaccel._scipy import _listing, _support, _table
+from npaccel._scipy.dispatch import listing, support_page, table
 from npaccel.errors import MixedDevicesError, NotCompiledError, PerformanceWarning
 
 HOST = "linalg.ldl"
@@ -101,7 +101,7 @@ def test_integers_and_narrow_floats_together(name, swapped):
     rng = np.random.default_rng(8)
     arrays = [rng.integers(1, 9, 12), rng.uniform(0.2, 0.9, 12).astype(np.float32)]
     arrays = arrays[::-1] if swapped and name != "special.bdtr" else arrays
-    call, function = MIXED[name], _listing.find(name)
+    call, function = MIXED[name], listing.find(name)
     wanted = call(function, *arrays)
     ours = functools.reduce(getattr, name.split("."), nsp)
     for default in ("float64", "float32"):
@@ -134,9 +134,9 @@ def test_a_users_function_gets_tensors():
 
 
 def test_the_host_is_counted_and_told_once_on_another_device(monkeypatch):
-    from npaccel._scipy import _containers
+    from npaccel._scipy.dispatch import conversion
 
-    monkeypatch.setattr(_containers, "device_of", lambda name, found: torch.device("meta"))
+    monkeypatch.setattr(conversion, "device_of", lambda name, found: torch.device("meta"))
     a = torch.eye(3)
     with pytest.warns(PerformanceWarning, match=r"scipy.linalg.ldl: .*through the host"):
         nsp.linalg.ldl(a)
@@ -289,15 +289,15 @@ def test_scipys_own_code_keeps_its_dtypes():
 
 
 def test_every_function_has_a_route():
-    rows = _table.rows()
+    rows = table.rows()
     assert {row.route for row in rows.values()} <= {"delegated", "native", "host", "refused"}
-    for name in _listing.names():
+    for name in listing.names():
         assert f"scipy.{name}" in rows
 
 
 def test_declared_names_are_scipys():
-    for name, row in _table.rows().items():
-        found = _listing.find(name.removeprefix("scipy."))
+    for name, row in table.rows().items():
+        found = listing.find(name.removeprefix("scipy."))
         assert found is row.scipy or found == row.scipy  # a method is a new object each time
 
 
@@ -308,8 +308,8 @@ def run(*args):
 def test_support_on_the_command_line():
     assert run("scipy.stats.zscore").output.startswith("scipy.stats.zscore: ")
     totals = dict(line.split() for line in run("scipy").output.splitlines())
-    assert {k: int(v) for k, v in totals.items()} == _support.totals(
-        _support.functions(_support.table())
+    assert {k: int(v) for k, v in totals.items()} == support_page.totals(
+        support_page.functions(support_page.table())
     )
     wrong = run("scipy.stats.zscor")
     assert wrong.exit_code == 1

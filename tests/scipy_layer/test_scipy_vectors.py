@@ -8,7 +8,7 @@ from scipy_arrays import arrays
 from scipy_running import off_a_cpu
 
 import npaccel.scipy
-from npaccel._scipy import _table
+from npaccel._scipy.dispatch import table
 from npaccel.scipy import linalg
 
 
@@ -82,7 +82,7 @@ def test_bands(known, lower):
         row = bands[k if lower else 2 - k].numpy()
         row = row[: n - k] if lower else row[k:]
         whole += np.diag(row, -k) + (np.diag(row, k) if k else 0)
-    implementation = _table.row("scipy.linalg.eig_banded").implementation
+    implementation = table.row("scipy.linalg.eig_banded").implementation
     values, vectors = implementation(bands, lower)
     close(torch.from_numpy(whole) @ vectors, vectors * values)
     close(linalg.eigvals_banded(bands, lower), values)
@@ -92,7 +92,7 @@ def test_bands(known, lower):
 
 def test_three_diagonals(known):
     d, e = known["x"], known["y"][:49]
-    implementation = _table.row("scipy.linalg.eigh_tridiagonal").implementation
+    implementation = table.row("scipy.linalg.eigh_tridiagonal").implementation
     values, vectors = implementation(d, e)
     whole = torch.diag(d) + torch.diag(e, 1) + torch.diag(e, -1)
     close(whole @ vectors, vectors * values)
@@ -127,14 +127,14 @@ def test_complex_singular_vectors(known):
 
 def test_solving_with_diagonals_on_other_devices(known):
     c, b = known["spd"][0], known["wide"][:6]
-    implementation = _table.row("scipy.linalg.solve_toeplitz").implementation
+    implementation = table.row("scipy.linalg.solve_toeplitz").implementation
     expected = scipy.linalg.solve_toeplitz(c.numpy(), b.numpy()).astype(b.numpy().dtype)
     close(implementation(c, b), torch.from_numpy(expected), 5000)
     expected = scipy.linalg.solve_toeplitz((c.numpy(), 2 * c.numpy()), b[:, 0].numpy())
     found = implementation((c, 2 * c), b[:, 0])
     close(found, torch.from_numpy(expected.astype(b.numpy().dtype)), 5000)
     spd, vector = known["spd"], known["vector"]
-    solve = _table.row("scipy.linalg.solve").implementation
+    solve = table.row("scipy.linalg.solve").implementation
     for kind in ("tridiagonal", "banded"):
         expected = scipy.linalg.solve(spd.numpy(), vector.numpy(), assume_a=kind)
         close(solve(spd, vector, assume_a=kind), torch.from_numpy(expected))
@@ -142,7 +142,7 @@ def test_solving_with_diagonals_on_other_devices(known):
 
 def test_hausdorff_on_other_devices(known):
     u, v = known["points"], known["points2"]
-    implementation = _table.row("scipy.spatial.distance.directed_hausdorff").implementation
+    implementation = table.row("scipy.spatial.distance.directed_hausdorff").implementation
     distance, first, second = implementation(u.numpy(), v.numpy())
     expected = npaccel.scipy.spatial.distance.directed_hausdorff(u, v)
     assert abs(distance - float(expected[0])) < 1e-6

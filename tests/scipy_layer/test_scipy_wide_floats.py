@@ -8,7 +8,7 @@ import torch
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy._wide_floats import wide_floats
+from npaccel._scipy.dispatch.float64_default import wide_floats
 
 
 def test_without_a_dtype():

@@ -11,7 +11,7 @@ from scipy_running import differences, tolerance
 from test_scipy_calls import SWEEP
 
 import npaccel
-from npaccel._scipy import _table
+from npaccel._scipy.dispatch import table
 from npaccel.errors import PerformanceWarning
 
 #: What a call may be made of; others have keywords, attributes or more arrays.
@@ -22,7 +22,7 @@ def native(calls):
     """The first call of each native function, as the values of its arguments."""
     known = arrays()
     for name, texts in calls.items():
-        row = _table.row(f"scipy.{name}")
+        row = table.row(f"scipy.{name}")
         if row is None or row.route != "native":
             continue
         text = next((t for t in texts if "=" not in t), "")

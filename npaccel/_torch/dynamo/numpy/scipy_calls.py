@@ -23,7 +23,7 @@ from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import TensorVariable
 
-from npaccel._scipy._listing import own
+from npaccel._scipy.dispatch.listing import own
 from npaccel._torch.dynamo.numpy.calls import emit, inlined, refuse
 from npaccel._torch.dynamo.numpy.operations import Operation
 from npaccel._torch.dynamo.state import active
@@ -60,39 +60,39 @@ def is_scipy(obj: Any) -> bool:
     if isinstance(obj, types.FunctionType) or type(obj).__name__ == "MultiUFunc":
         return module.startswith("scipy.")
     if type(obj).__module__.startswith("scipy.stats."):
-        from npaccel._scipy import _distributions
+        from npaccel._scipy.dispatch import distributions
 
-        return _distributions.is_distribution(obj)
+        return distributions.is_distribution(obj)
     return False
 
 
 def _name(obj: Any) -> str | None:
-    from npaccel._scipy import _table
+    from npaccel._scipy.dispatch import table
 
-    _table.load()
-    row = _table.row_of(obj)
+    table.load()
+    row = table.row_of(obj)
     return None if row is None else row.name
 
 
 def call_function(tx: Any, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Trace a call of SciPy, or break the graph at it."""
-    from npaccel._scipy import _table
+    from npaccel._scipy.dispatch import table
 
-    _table.load()
+    table.load()
     function = own(function)
     module = getattr(function, "__module__", None) or "scipy.special"
     name = f"{module}.{function.__name__}"
-    return _call(tx, _table.row_of(function), name, args, kwargs)
+    return _call(tx, table.row_of(function), name, args, kwargs)
 
 
 def call_method(
     tx: Any, distribution: Any, name: str, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Trace a call of a distribution's method, or break the graph at it."""
-    from npaccel._scipy import _table
+    from npaccel._scipy.dispatch import table
 
     full = f"scipy.stats.{distribution.name}.{name}"
-    return _call(tx, _table.row(full), full, args, kwargs)
+    return _call(tx, table.row(full), full, args, kwargs)
 
 
 def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -1,0 +1,242 @@
+"""The one table of SciPy's functions: what becomes of a call with tensors.
+
+A chapter module declares native functions with `in_numpy` and `on_tensors`, and why others go
+through the host with `through_host`. What isn't declared is *delegated* where SciPy says that it
+computes on a GPU's tensors, else *host*.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+from npaccel._chapters import load_chapters
+from npaccel._scipy.dispatch import listing
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: "delegated": SciPy computes on the tensors itself. "native": npaccel computes, on the tensors'
+#: device. "host": NumPy's arrays go through SciPy, and tensors come back. "refused": an error.
+Route = Literal["delegated", "native", "host", "refused"]
+
+#: How far from SciPy's the tests let native results be, in units of the result dtype's eps.
+DEFAULT_TOLERANCE = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One function of SciPy and what becomes of a call with tensors.
+
+    Parameters
+    ----------
+    name : str
+        SciPy's public name, as in ``"scipy.ndimage.zoom"``.
+    scipy : callable
+        SciPy's function.
+    route : {"delegated", "native", "host", "refused"}
+    implementation : callable, optional
+        Of a native function: a twin of SciPy's, in NumPy or on tensors.
+    written_in : {"numpy", "tensors"}
+        What the implementation takes. In NumPy it's compiled by `npaccel.jit`, and traced as the
+        user's own code where a jitted function calls SciPy's.
+    arrays : tuple of str
+        Parameters that may be arrays. A value of any other parameter is part of what is compiled.
+    tolerance : float or None
+        Relative tolerance against SciPy in units of the result dtype's eps; None:
+        `DEFAULT_TOLERANCE`.
+    hosted : callable, optional
+        Given the bound arguments, why this call has to go through the host, or an empty string.
+    note : str
+        What differs, or why the tolerance is loosened.
+    reason : str
+        Why it goes through the host, or is refused.
+    takes_arrays : bool
+        Whether any argument may be an array.
+    fused : bool
+        Whether an implementation on tensors is compiled too, so that its many small steps become
+        one. In a jitted function it's part of what is compiled in any case.
+    by_element : bool
+        Whether each element of the result depends on that element of the arrays alone: the parts
+        of them that SciPy gets on a CPU are computed by all cores. Any ufunc is so.
+    wide : bool
+        Whether SciPy gets 64 bits on the host: its loops of 32 bits don't end.
+    """
+
+    name: str
+    scipy: Any
+    route: Route
+    implementation: Callable[..., Any] | None = None
+    written_in: Literal["numpy", "tensors"] = "numpy"
+    arrays: tuple[str, ...] = ()
+    tolerance: float | None = None
+    hosted: Callable[[dict[str, Any]], str] | None = None
+    note: str = ""
+    reason: str = ""
+    takes_arrays: bool = True
+    fused: bool = False
+    by_element: bool = False
+    wide: bool = False
+
+
+_declared: dict[str, Row] = {}
+_by_object: dict[int, Row] = {}
+
+
+def _declare(row: Row) -> None:
+    if row.name in _declared:
+        raise ValueError(f"table: {row.name} has a row already; mend the first one")
+    _declared[row.name] = row
+    _by_object[id(row.scipy)] = row
+
+
+def in_numpy(
+    name: str,
+    *,
+    arrays: Iterable[str],
+    tolerance: float | None = None,
+    hosted: Callable[[dict[str, Any]], str] | None = None,
+    note: str = "",
+) -> Callable[[F], F]:
+    """Declare a function written in plain NumPy as npaccel's form of a SciPy function.
+
+    Parameters
+    ----------
+    name : str
+        SciPy's public name without ``scipy.``, as in ``"ndimage.zoom"``. A name that the
+        installed SciPy doesn't have is passed over.
+    arrays, tolerance, hosted, note
+        The fields of `Row`.
+    """
+    return _native(name, "numpy", tuple(arrays), tolerance, hosted, note)
+
+
+def on_tensors(
+    name: str,
+    *,
+    arrays: Iterable[str],
+    tolerance: float | None = None,
+    hosted: Callable[[dict[str, Any]], str] | None = None,
+    note: str = "",
+    fused: bool = False,
+    by_element: bool = False,
+) -> Callable[[F], F]:
+    """Declare a function that takes tensors as npaccel's form of a SciPy function.
+
+    For what NumPy has no word for, and for loops around a user's function.
+
+    Parameters
+    ----------
+    name, arrays, tolerance, hosted, note
+        As in `in_numpy`.
+    fused : bool
+        The field of `Row`. Its parameters that aren't arrays must be hashable then.
+    by_element : bool
+        The field of `Row`.
+    """
+    return _native(name, "tensors", tuple(arrays), tolerance, hosted, note, fused, by_element)
+
+
+def _native(
+    name: str,
+    written_in: Literal["numpy", "tensors"],
+    arrays: tuple[str, ...],
+    tolerance: float | None,
+    hosted: Callable[[dict[str, Any]], str] | None,
+    note: str,
+    fused: bool = False,
+    by_element: bool = False,
+) -> Callable[[F], F]:
+    def declare(function: F) -> F:
+        original = listing.find(name)
+        if original is None:
+            return function
+        unknown = set(arrays) - set(inspect.signature(function).parameters)
+        if unknown:
+            raise ValueError(f"table: {name} has no parameter {', '.join(sorted(unknown))}")
+        _declare(
+            Row(
+                f"scipy.{name}",
+                original,
+                "native",
+                function,
+                written_in,
+                arrays,
+                tolerance,
+                hosted,
+                note,
+                fused=fused,
+                by_element=by_element,
+            )
+        )
+        return function
+
+    return declare
+
+
+def through_host(names: str, reason: str, *, takes_arrays: bool = True, wide: bool = False) -> None:
+    """Say why functions go through the host.
+
+    Parameters
+    ----------
+    names : str
+        SciPy's public names without ``scipy.``, with spaces between.
+    reason : str
+        Why, without a full stop.
+    takes_arrays : bool
+        False for functions none of whose arguments is an array: they are SciPy's own.
+    wide : bool
+        The field of `Row`.
+    """
+    _leave(names, "host", reason, takes_arrays, wide)
+
+
+def refused(names: str, reason: str) -> None:
+    """Say why functions can't be called with tensors, and what to do instead."""
+    _leave(names, "refused", reason)
+
+
+def _leave(
+    names: str, route: Route, reason: str, takes_arrays: bool = True, wide: bool = False
+) -> None:
+    for name in names.split():
+        original = listing.find(name)
+        if original is not None:
+            row = Row(f"scipy.{name}", original, route, reason=reason)
+            _declare(dataclasses.replace(row, takes_arrays=takes_arrays, wide=wide))
+
+
+def load() -> None:
+    """Import the chapters, once."""
+    load_chapters("npaccel._scipy")
+
+
+def row(name: str) -> Row | None:
+    """Return the row of a public name (``"scipy.ndimage.zoom"``), None if it's no function."""
+    load()
+    found = _declared.get(name)
+    if found is not None:
+        return found
+    original = listing.find(name.removeprefix("scipy."))
+    if original is None or not listing.is_function(original):
+        return None
+    same = _by_object.get(id(original))
+    if same is not None:
+        return dataclasses.replace(same, name=name)
+    delegated = listing.computes_on_gpu(original)
+    return Row(name, original, "delegated" if delegated else "host")
+
+
+def row_of(original: Any) -> Row | None:
+    """Return the declared row of a SciPy object, None where there is none."""
+    found = _by_object.get(id(original))
+    return found if found is not None and found.scipy is original else None
+
+
+def rows() -> dict[str, Row]:
+    """Return the row of every function of SciPy's submodules, by name."""
+    load()
+    names = [f"scipy.{name}" for name in listing.names()]
+    found = {name: row(name) for name in [*names, *sorted(set(_declared) - set(names))]}
+    return {name: one for name, one in found.items() if one is not None}
