@@ -116,13 +116,13 @@ def estimator_rows(pieces: Pieces, device: str, around: dict[str, str]) -> list[
     around : dict
         What the figures depend on.
     """
-    from npaccel._sklearn import _table
+    from npaccel._sklearn.dispatch import table as dispatch_table
 
     conditions = f"conditions {device}"
     if pieces.found.get(conditions) != around:
         pieces.found = {k: v for k, v in pieces.found.items() if not k.endswith(f" {device}")}
         pieces.keep(conditions, around)
-    table = sorted(_table.device_estimators(), key=lambda row: row.name)
+    table = sorted(dispatch_table.device_estimators(), key=lambda row: row.name)
     ratios = {}
     for row in table:
         key = f"{row.name} {device}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from npaccel._tools import support_page
 from npaccel._scipy.dispatch import support_page as _scipy_support
-from npaccel._sklearn import _support as _sklearn_support
+from npaccel._sklearn.dispatch import support_page as _sklearn_support
 from npaccel._version import __version__
 
 project = "npaccel"

@@ -61,7 +61,7 @@ TABLES = {
         },
     ),
     "sklearn": (
-        "npaccel._sklearn._table",
+        "npaccel._sklearn.dispatch.table",
         {"on_device", "composite", "delegated", "through_host"},
         "1.9",
         {

@@ -105,12 +105,12 @@ def _way(way: str) -> Iterator[None]:
         if way != BARE:
             import npaccel
             import npaccel.sklearn
-            from npaccel._sklearn import _crossings
+            from npaccel._sklearn.dispatch import transfers
 
             stack.enter_context(npaccel.options(backend="eager"))
             stack.enter_context(npaccel.sklearn.accelerated())
             if way == APART:
-                stack.enter_context(_crossings.cpu_as_device())
+                stack.enter_context(transfers.cpu_as_device())
         yield
 
 

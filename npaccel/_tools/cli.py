@@ -126,7 +126,7 @@ def _show_sklearn(context: click.Context, name: str) -> None:
     except ImportError as error:
         raise click.ClickException("scikit-learn isn't installed") from error
 
-    from npaccel._sklearn import _support
+    from npaccel._sklearn.dispatch import support_page as _support
 
     if name == "sklearn":
         _show_totals(_support.totals(_support.table()))

@@ -97,7 +97,7 @@ def run(
     if not quiet:
         _print_reports(jitted)
     if sklearn and not quiet:
-        from npaccel._sklearn._report import everything
+        from npaccel._sklearn.dispatch.report import everything
 
         click.echo(f"\n{everything.report()}", err=True)
     if html is not None:
@@ -114,7 +114,7 @@ def _sklearn_accelerated(device: str | None) -> contextlib.AbstractContextManage
         from npaccel.sklearn import accelerated  # noqa: F401 (its error names what is missing)
     except ImportError as error:
         raise click.ClickException(str(error)) from error
-    from npaccel._sklearn._patching import everywhere
+    from npaccel._sklearn.dispatch.patching import everywhere
 
     return everywhere(device or "auto")
 

@@ -16,10 +16,10 @@ except ImportError as error:
         "npaccel.sklearn needs scikit-learn: python3 -m pip install scikit-learn"
     ) from error
 
-from npaccel._sklearn._accelerate import accelerate, to_host
-from npaccel._sklearn._listing import SUBMODULES as _SUBMODULES
-from npaccel._sklearn._patching import accelerated
-from npaccel._sklearn._report import EstimatorReport, Step
+from npaccel._sklearn.dispatch.accelerate import accelerate, to_host
+from npaccel._sklearn.dispatch.listing import SUBMODULES as _SUBMODULES
+from npaccel._sklearn.dispatch.patching import accelerated
+from npaccel._sklearn.dispatch.report import EstimatorReport, Step
 
 __all__ = ["EstimatorReport", "Step", "accelerate", "accelerated", "to_host"]
 

@@ -1,5 +1,5 @@
 """`sklearn.pipeline`, accelerated."""
 
-from npaccel._sklearn._namespace import mirror
+from npaccel._sklearn.dispatch.mirror import mirror
 
 __all__, __getattr__, __dir__ = mirror("pipeline")

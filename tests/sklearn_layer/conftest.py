@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import npaccel
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 
 @pytest.fixture(autouse=True)
@@ -27,5 +27,5 @@ def as_device(monkeypatch):
         raise TypeError("can't convert cuda:0 device type tensor to numpy")
 
     monkeypatch.setattr(torch.Tensor, "__array__", refuse)
-    with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+    with transfers.cpu_as_device(), npaccel.options(backend="eager"):
         yield

@@ -10,7 +10,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils._test_common import instance_generator
 
 import npaccel
-from npaccel._sklearn import _accelerate, _crossings
+from npaccel._sklearn.dispatch import accelerate, transfers
 
 #: Parameters in the place of scikit-learn's. Its products of numbers around 10,000, given as
 #: kernels, take a solver hundreds of thousands of steps with C=1; the others take as many steps as
@@ -85,7 +85,7 @@ def failures(row, estimator, apart):
 
 def _call(check, estimator, apart):
     if apart:
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             check(estimator)
     else:
         check(estimator)
@@ -100,10 +100,10 @@ def errors_agree(estimator, *data, method="fit", given=()):
         What both are fitted with before.
     """
     theirs = clone(estimator)
-    mine = _accelerate.class_of(type(estimator))(**clone(estimator).get_params(deep=False))
+    mine = accelerate.class_of(type(estimator))(**clone(estimator).get_params(deep=False))
     found = []
     for one in (theirs, mine):
-        with warnings.catch_warnings(), _crossings.cpu_as_device():
+        with warnings.catch_warnings(), transfers.cpu_as_device():
             warnings.simplefilter("ignore")
             if given:
                 one.fit(*given)

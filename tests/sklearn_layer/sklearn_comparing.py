@@ -5,12 +5,12 @@ import torch
 from sklearn.base import clone
 
 import npaccel
-from npaccel._sklearn import _accelerate, _crossings
+from npaccel._sklearn.dispatch import accelerate, transfers
 
 
 def accelerated(estimator):
     """Return npaccel's form of an estimator of scikit-learn's, unfitted."""
-    return _accelerate.class_of(type(estimator))(**clone(estimator).get_params(deep=False))
+    return accelerate.class_of(type(estimator))(**clone(estimator).get_params(deep=False))
 
 
 def fitted_attributes(estimator):
@@ -108,5 +108,5 @@ def _run(call):
 
 
 def _run_as_device(call):
-    with npaccel.options(backend="eager"), _crossings.cpu_as_device():
+    with npaccel.options(backend="eager"), transfers.cpu_as_device():
         return call()

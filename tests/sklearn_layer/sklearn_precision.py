@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn_data import scaled
 
 import npaccel
-from npaccel._sklearn import _crossings, _table
+from npaccel._sklearn.dispatch import transfers, table as dispatch_table
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "sklearn_precision.json"
 #: Data sets by kind of estimator.
@@ -137,13 +137,13 @@ def _run(row, who, given):
     if who == "scikit-learn":
         return results(row, one, *given)
     mine = sklearn_comparing.accelerated(clone(one))
-    with npaccel.options(backend="eager"), _crossings.cpu_as_device():
+    with npaccel.options(backend="eager"), transfers.cpu_as_device():
         found = results(row, mine, *given)
         return tuple({k: sklearn_comparing.as_array_all(v) for k, v in t.items()} for t in found)
 
 
 def main(names):
-    rows = {row.name: row for row in _table.device_estimators()}
+    rows = {row.name: row for row in dispatch_table.device_estimators()}
     known = json.loads(FILE.read_text(encoding="utf-8")) if names else {"estimators": {}}
     if known.get("versions", versions()) != versions():
         raise SystemExit(f"{FILE.name} is of {known['versions']}: without names all are done anew")

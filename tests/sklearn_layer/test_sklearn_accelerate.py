@@ -27,7 +27,7 @@ from sklearn_data import data
 import npaccel
 import npaccel.sklearn
 from npaccel import errors
-from npaccel._sklearn._device import Accelerated
+from npaccel._sklearn.dispatch.estimator import Accelerated
 
 
 def pipeline():
@@ -196,11 +196,11 @@ def test_switched_off():
 
 
 def test_the_namespace_mirrors_scikit_learns():
-    from npaccel._sklearn import _listing
+    from npaccel._sklearn.dispatch import listing
 
-    for module in _listing.SUBMODULES:
+    for module in listing.SUBMODULES:
         mine = __import__(f"npaccel.sklearn.{module}", fromlist=["x"])
-        assert mine.__all__ == _listing.public(module)
+        assert mine.__all__ == listing.public(module)
     assert issubclass(npaccel.sklearn.linear_model.Ridge, Ridge)
     assert npaccel.sklearn.model_selection.KFold is sklearn.model_selection.KFold
     with pytest.raises(AttributeError, match="no public name 'nothing'"):

@@ -11,7 +11,7 @@ from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import data, scaled
 
 import npaccel
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 PROBABILITIES = ("predict", "predict_proba", "predict_log_proba")
 COUNTS = [
@@ -55,7 +55,7 @@ def test_weights_and_strings(estimator):
 def test_in_parts(estimator, give):
     X, y = data("digits")
     theirs, mine = clone(estimator), accelerated(estimator)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         for rows in np.array_split(np.argsort(y, kind="stable"), 4):
             theirs.partial_fit(X[rows], y[rows], classes=np.arange(11))
             mine.partial_fit(give(X[rows]), give(y[rows]), classes=np.arange(11))
@@ -102,7 +102,7 @@ def test_linear(name, dtype, tolerance, container):
         tolerance=tolerance,
         container=container,
     )
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.transform(X)
     assert_same(np.abs(np.asarray(found)), np.abs(theirs.transform(X)), tolerance, "transform")
 
@@ -110,7 +110,7 @@ def test_linear(name, dtype, tolerance, container):
 def test_gaussian_bayes_by_scikit_learn_on_tensors():
     X, y = data("wine")
     theirs = GaussianNB().fit(X, y)
-    with npaccel.options(backend="eager"), _crossings.cpu_as_device():
+    with npaccel.options(backend="eager"), transfers.cpu_as_device():
         mine = accelerated(GaussianNB()).fit(X, y)
         for method in PROBABILITIES:
             wanted = getattr(theirs, method)(X)

@@ -7,7 +7,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import assert_same, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 
 def check(estimator, X, methods, container="device"):
@@ -45,7 +45,7 @@ def test_inverse_transform_and_draws():
     estimator = KBinsDiscretizer(4, encode="ordinal", subsample=60, random_state=1)
     theirs, mine = check(estimator, X, ["transform"])
     codes = theirs.transform(X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         np.testing.assert_array_equal(
             mine.inverse_transform(codes), theirs.inverse_transform(codes)
         )

@@ -9,7 +9,7 @@ from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import data
 from sklearn_data import scaled as centred
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 
 def scaled(name, dtype="float64"):
@@ -31,7 +31,7 @@ def test_truncated_svd(transposed, dtype, tolerance, container):
     theirs, mine = compare(
         estimator, X, methods=["transform"], tolerance=tolerance, container=container
     )
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         back = mine.inverse_transform(theirs.transform(X))
     assert_same(back, theirs.inverse_transform(theirs.transform(X)), tolerance, "inverse_transform")
 
@@ -49,7 +49,7 @@ def test_incremental_pca(whiten, dtype, tolerance, container):
         for method in ("get_covariance", "get_precision"):
             found = np.asarray(getattr(mine, method)())
             assert_same(found, getattr(theirs, method)(), 1e-6, method)
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             back = mine.inverse_transform(theirs.transform(X))
         assert_same(back, theirs.inverse_transform(theirs.transform(X)), 1e-8, "inverse_transform")
 
@@ -57,7 +57,7 @@ def test_incremental_pca(whiten, dtype, tolerance, container):
 def test_incremental_pca_in_parts():
     X, _ = data("wine")
     theirs, mine = IncrementalPCA(), accelerated(IncrementalPCA())
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         for part in np.array_split(X, 4):
             theirs.partial_fit(part)
             mine.partial_fit(part)
@@ -82,7 +82,7 @@ def test_fast_ica(params, container):
     X = X[:, :4] if params.get("whiten") is False else X
     estimator = FastICA(**{"n_components": 3, "random_state": 1, "max_iter": 60, **params})
     theirs, mine = compare(estimator, X, methods=["transform"], tolerance=1e-5, container=container)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         back = mine.inverse_transform(theirs.transform(X))
         found = accelerated(estimator).fit_transform(X)
     assert_same(back, theirs.inverse_transform(theirs.transform(X)), 1e-5, "inverse_transform")
@@ -107,7 +107,7 @@ def test_factor_analysis(dtype, rotation, container):
     theirs, mine = compare(estimator, X, methods=methods, tolerance=1e-4, container=container)
     for method in ("get_covariance", "get_precision"):
         assert_same(np.asarray(getattr(mine, method)()), getattr(theirs, method)(), 1e-4, method)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         assert float(mine.score(X)) == pytest.approx(theirs.score(X), rel=1e-5)
 
 
@@ -139,7 +139,7 @@ def test_nmf(params, container):
     X = X + 0.1
     estimator = NMF(3, random_state=0, max_iter=40, **params)
     theirs, mine = compare(estimator, X, methods=["transform"], tolerance=1e-5, container=container)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = accelerated(estimator).fit_transform(X)
         back = mine.inverse_transform(theirs.transform(X))
     assert_same(found, estimator.fit_transform(X), 1e-5, "fit_transform")
@@ -158,7 +158,7 @@ def test_nmf_of_float32():
 def test_ica_where_the_first_column_is_constant():
     X = np.random.default_rng(0).uniform(size=(60, 4))
     X[:, 0] = 1.0
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = accelerated(FastICA(3, random_state=0)).fit_transform(X)
     np.testing.assert_allclose(np.cov(found.T, ddof=0), np.eye(3), atol=1e-6)
 
@@ -173,7 +173,7 @@ def test_gaussian_projection(dtype, container):
         theirs, mine = compare(
             estimator, X, methods=["transform"], tolerance=tolerance, container=container
         )
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             back = mine.inverse_transform(theirs.transform(X))
         assert_same(back, theirs.inverse_transform(theirs.transform(X)), tolerance, "inverse")
 

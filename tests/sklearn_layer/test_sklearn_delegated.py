@@ -17,7 +17,7 @@ from sklearn_comparing import accelerated, as_array_all, assert_same
 from sklearn_data import data
 
 import npaccel
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 TRANSFORMERS = [
     Binarizer(threshold=3.0),
@@ -40,7 +40,7 @@ def test_equals_itself_on_arrays(estimator, dtype, give):
     X = data("wine", dtype)[0][:, :5]
     X = X[:5] if isinstance(estimator, KernelCenterer) else X
     theirs = clone(estimator).fit(X)
-    with npaccel.options(backend="eager"), _crossings.cpu_as_device():
+    with npaccel.options(backend="eager"), transfers.cpu_as_device():
         mine = accelerated(estimator).fit(give(X))
         found = mine.transform(give(X))
     assert {step.route for step in mine.report_.steps} == {"delegated"}

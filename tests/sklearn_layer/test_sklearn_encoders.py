@@ -7,7 +7,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 ESTIMATORS = [
     OneHotEncoder(sparse_output=False),
@@ -38,7 +38,7 @@ def test_equals_scikit_learn(estimator, dtype, container):
 def test_values_that_were_not_seen(estimator):
     X = columns("float64")
     theirs, mine = compare(estimator, X[:20], tolerance=0, container="device")
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.transform(X)
     np.testing.assert_array_equal(found, theirs.transform(X))
     np.testing.assert_array_equal(mine.get_feature_names_out(), theirs.get_feature_names_out())
@@ -46,7 +46,7 @@ def test_values_that_were_not_seen(estimator):
 
 def test_inverse_transform():
     X = columns("int64")
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         encoder = accelerated(OneHotEncoder(sparse_output=False)).fit(X)
         np.testing.assert_array_equal(encoder.inverse_transform(encoder.transform(X)), X)
 

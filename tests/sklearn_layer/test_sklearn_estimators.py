@@ -5,9 +5,9 @@ import inspect
 import pytest
 import sklearn_checking
 
-from npaccel._sklearn import _table
+from npaccel._sklearn.dispatch import table
 
-ROWS = {row.name: row for row in _table.device_estimators()}
+ROWS = {row.name: row for row in table.device_estimators()}
 CASES = [
     pytest.param(row, one, id=f"{name}-{n}")
     for name, row in ROWS.items()

@@ -12,7 +12,8 @@ from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import scaled
 
 import npaccel.sklearn
-from npaccel._sklearn import _crossings, _parts_covariances
+from npaccel._sklearn.dispatch import transfers
+from npaccel._sklearn.gaussian_process import _covariances
 
 KERNELS = [
     1.5 * k.RBF([1.0, 2.0, 0.7]) + k.WhiteKernel(0.3),
@@ -28,12 +29,12 @@ def test_kernels_and_gradients(kernel):
     X = scaled("diabetes")[0][:20, :3]
     X[3] = X[4]
     wanted, slopes = kernel(X, eval_gradient=True)
-    found, mine = _parts_covariances.values(kernel, torch.from_numpy(X), slopes=True)
+    found, mine = _covariances.values(kernel, torch.from_numpy(X), slopes=True)
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     np.testing.assert_allclose(torch.stack(mine, dim=2), slopes, atol=1e-12)
-    found, _ = _parts_covariances.values(kernel, torch.from_numpy(X), torch.from_numpy(X[:7]))
+    found, _ = _covariances.values(kernel, torch.from_numpy(X), torch.from_numpy(X[:7]))
     np.testing.assert_allclose(found, kernel(X, X[:7]), atol=1e-12)
-    found = _parts_covariances.diagonal(kernel, torch.from_numpy(X))
+    found = _covariances.diagonal(kernel, torch.from_numpy(X))
     np.testing.assert_allclose(found, kernel.diag(X), atol=1e-12)
 
 
@@ -50,7 +51,7 @@ def test_equals_scikit_learn(kernel, container):
         return
     np.testing.assert_allclose(mine.kernel_.theta, theirs.kernel_.theta, atol=1e-3)
     new = X[:9] + 0.1
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         for options in ({"return_std": True}, {"return_cov": True}):
             for a, b in zip(
                 mine.predict(new, **options), theirs.predict(new, **options), strict=True
@@ -79,7 +80,7 @@ def test_targets_restarts_and_noise_of_each_row():
 
 def test_predictions_before_a_fit():
     X = scaled("diabetes")[0][:5, :3]
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = accelerated(GaussianProcessRegressor()).predict(X, return_cov=True)
     wanted = GaussianProcessRegressor().predict(X, return_cov=True)
     for a, b in zip(found, wanted, strict=True):

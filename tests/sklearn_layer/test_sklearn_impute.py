@@ -7,7 +7,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 STRATEGIES = ["mean", "median", "most_frequent", "constant"]
 
@@ -55,7 +55,7 @@ def test_columns_without_any_number(strategy, keep):
     np.testing.assert_array_equal(mine.get_feature_names_out(), theirs.get_feature_names_out())
     if keep:
         return
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.inverse_transform(theirs.transform(X))
     np.testing.assert_array_equal(found, theirs.inverse_transform(theirs.transform(X)))
 
@@ -114,7 +114,7 @@ def test_neighbors_of_columns_without_any_number(keep):
     )
     new = X[:4].copy()
     new[0] = np.nan
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         np.testing.assert_allclose(mine.transform(new), theirs.transform(new))
         np.testing.assert_allclose(mine.transform(X[60:65]), theirs.transform(X[60:65]))
     if not keep:

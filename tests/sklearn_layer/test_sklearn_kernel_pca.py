@@ -9,7 +9,7 @@ from sklearn_comparing import accelerated, compare
 from sklearn_data import scaled
 
 import npaccel
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 KERNELS = [
     {"kernel": "linear"},
@@ -52,7 +52,7 @@ def test_way_back():
     estimator = KernelPCA(4, kernel="rbf", gamma=0.05, fit_inverse_transform=True, alpha=0.1)
     theirs, mine = compare(estimator, X, methods=["transform"], container="device")
     low = theirs.transform(X)
-    with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+    with transfers.cpu_as_device(), npaccel.options(backend="eager"):
         found = mine.inverse_transform(low)
     np.testing.assert_allclose(found, theirs.inverse_transform(low), atol=1e-6)
 
@@ -74,7 +74,7 @@ def test_what_goes_to_scikit_learn():
         {"n_components": 2, "eigen_solver": "arpack", "tol": 0.1, "random_state": 0},
     ):
         mine = accelerated(KernelPCA(**params))
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             mine.fit(np.abs(X))
         assert {step.route for step in mine.report_.steps} == {"host"}
 

@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn_comparing import accelerated, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 TOLERANCE = {"float64": 1e-9, "float32": 2e-3}
 MODELS = {
@@ -57,7 +57,7 @@ def test_penalty_per_target():
     X, y = data("diabetes")
     y = np.stack([y, y**2], axis=1)
     compare(Ridge(alpha=[1.0, 20.0]), X, y, tolerance=1e-9, container="device")
-    with pytest.raises(ValueError, match="2 != 3"), _crossings.cpu_as_device():
+    with pytest.raises(ValueError, match="2 != 3"), transfers.cpu_as_device():
         accelerated(Ridge(alpha=[1.0, 2.0, 3.0])).fit(X, y)
 
 
@@ -80,7 +80,7 @@ def test_one_column_of_targets(model):
 def test_what_stays_on_the_host(model):
     X, y = data("diabetes")
     mine = accelerated(model)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine.fit(X, y)
     np.testing.assert_array_equal(mine.coef_, model.fit(X, y).coef_)
     assert mine.report_.steps[0].route == "host"

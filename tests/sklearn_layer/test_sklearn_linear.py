@@ -73,7 +73,7 @@ def test_generalized(estimator, dtype, tolerance, container):
 @pytest.mark.parametrize("estimator", MODELS, ids=str)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_generalized_with_weights(estimator):
-    from npaccel._sklearn import _crossings
+    from npaccel._sklearn.dispatch import transfers
 
     X, y = scaled("diabetes")
     y = y / y.mean()
@@ -81,7 +81,7 @@ def test_generalized_with_weights(estimator):
     theirs, mine = compare(
         estimator, X, y, tolerance=1e-6, container="device", sample_weight=weights
     )
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         assert mine.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-6)
         found = mine.score(X, y, sample_weight=weights)
     assert found == pytest.approx(theirs.score(X, y, sample_weight=weights), abs=1e-6)

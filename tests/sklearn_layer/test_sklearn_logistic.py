@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_comparing import accelerated, compare
 from sklearn_data import scaled
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 #: In 32 bits the search ends where the loss no longer changes; it's flat there.
@@ -80,7 +80,7 @@ def test_warm_start():
     X, y = scaled("wine")
     models = [LogisticRegression(warm_start=True, max_iter=5)]
     models.append(accelerated(models[0]))
-    with warnings.catch_warnings(), _crossings.cpu_as_device():
+    with warnings.catch_warnings(), transfers.cpu_as_device():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for model in models:
             model.fit(X, y).fit(X, y)
@@ -90,7 +90,7 @@ def test_warm_start():
 def test_says_that_it_has_not_converged():
     X, y = scaled("wine")
     text = r"lbfgs failed to converge after 3 iteration\(s\) \(status=1\)"
-    with pytest.warns(ConvergenceWarning, match=text), _crossings.cpu_as_device():
+    with pytest.warns(ConvergenceWarning, match=text), transfers.cpu_as_device():
         accelerated(LogisticRegression(max_iter=3)).fit(X, y)
 
 
@@ -102,7 +102,7 @@ def test_other_solvers_are_scikit_learns(params):
     X, y = scaled("wine")
     model = LogisticRegression(random_state=0, **params)
     mine = accelerated(model)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine.fit(X, y)
     np.testing.assert_array_equal(mine.coef_, model.fit(X, y).coef_)
     assert mine.report_.steps[0].reason == f"`solver={params['solver']!r}`"
@@ -120,6 +120,6 @@ def test_other_solvers_are_scikit_learns(params):
 def test_errors_are_scikit_learns(X, y):
     with pytest.raises(ValueError, match=".") as theirs:
         LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match=".") as mine, _crossings.cpu_as_device():
+    with pytest.raises(ValueError, match=".") as mine, transfers.cpu_as_device():
         accelerated(LogisticRegression()).fit(X, y)
     assert str(mine.value)[:30] == str(theirs.value)[:30]

@@ -9,7 +9,8 @@ from sklearn_comparing import accelerated, compare
 from sklearn_data import data, scaled
 
 import npaccel
-from npaccel._sklearn import _crossings, _parts_means
+from npaccel._sklearn.dispatch import transfers
+from npaccel._sklearn.cluster import _kmeans
 
 METHODS = ("predict", "transform", "score")
 TOLERANCE = {"float64": 1e-6, "float32": 2e-4}
@@ -97,7 +98,7 @@ def test_kmeans_warns_of_duplicates():
 def test_errors_are_scikit_learns(kind, params, X):
     with pytest.raises(ValueError, match=".") as theirs:
         kind(**params).fit(X)
-    with pytest.raises(ValueError, match=".") as mine, _crossings.cpu_as_device():
+    with pytest.raises(ValueError, match=".") as mine, transfers.cpu_as_device():
         accelerated(kind(**params)).fit(X)
     assert str(mine.value) == str(theirs.value)
 
@@ -106,17 +107,17 @@ def test_a_function_that_starts_runs_on_the_host():
     X, _ = data("wine")
     start = KMeans(3, init=lambda X, k, random_state: X[:k], n_init=1)
     model = accelerated(start)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         model.fit(X)
     assert [step.reason for step in model.report_.steps] == ["`init` is a function"]
     np.testing.assert_allclose(model.cluster_centers_, start.fit(X).cluster_centers_)
 
 
 def test_large_tables_are_compiled_in_tiles(monkeypatch):
-    from npaccel._sklearn import _parts_tiles
+    from npaccel._sklearn.kernels import tiles
 
-    monkeypatch.setattr(_parts_tiles, "_WORTH_COMPILING", 1)
-    monkeypatch.setattr(_parts_tiles, "_CPU_BYTES", 1 << 12)
+    monkeypatch.setattr(tiles, "_WORTH_COMPILING", 1)
+    monkeypatch.setattr(tiles, "_CPU_BYTES", 1 << 12)
     X, _ = scaled("digits")
     compare(KMeans(9, random_state=1), X, methods=METHODS, tolerance=1e-6, container="device")
 
@@ -154,7 +155,7 @@ def test_minibatch_in_parts():
     X, _ = scaled("digits")
     theirs = MiniBatchKMeans(6, random_state=2)
     mine = accelerated(theirs)
-    with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+    with transfers.cpu_as_device(), npaccel.options(backend="eager"):
         for part in np.array_split(X, 4):
             theirs.partial_fit(part)
             mine.partial_fit(part)
@@ -172,7 +173,7 @@ def test_sums_leave_the_rows_as_they_are(dtype, weighted):
     labels = torch.from_numpy(random.integers(0, 64, len(X)).astype(np.int32))
     weights = torch.from_numpy(random.random(len(X))) if weighted else None
     kept = X.clone()
-    rows = _parts_means.Points(X, 64, X.mean(dim=0))
+    rows = _kmeans.Points(X, 64, X.mean(dim=0))
     assert rows.turned
     factors = weights.numpy() if weighted else np.ones(len(X))
     centred = (kept - kept.mean(dim=0)).double().numpy() * factors[:, None]

@@ -10,8 +10,8 @@ from sklearn_data import scaled
 
 import npaccel
 from npaccel import sklearn as accelerated
-from npaccel._sklearn import _functions
-from npaccel._sklearn._chapter_metrics_distances import _SCIPYS
+from npaccel._sklearn.dispatch import functions
+from npaccel._sklearn.metrics.distances import _SCIPYS
 
 RANDOM = np.random.default_rng(0)
 N = 200
@@ -56,7 +56,7 @@ def same(name, *args, native=True, monkeypatch=None, **kwargs):
     named = {key: tensor(value) for key, value in kwargs.items()}
     moved = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_functions, "_array", lambda v: moved.append(v) or as_array_all(v))
+        patch.setattr(functions, "_array", lambda v: moved.append(v) or as_array_all(v))
         mine = getattr(accelerated.metrics, name)(*given, **named)
     assert not (native and moved), "it was computed on the host"
     if isinstance(theirs, tuple):

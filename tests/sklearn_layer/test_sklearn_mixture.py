@@ -7,10 +7,10 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import assert_same, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings, _table
+from npaccel._sklearn.dispatch import transfers, table
 
 pytestmark = pytest.mark.skipif(
-    _table.row("cluster.KMeans").route != "device", reason="it begins with KMeans on the device"
+    table.row("cluster.KMeans").route != "device", reason="it begins with KMeans on the device"
 )
 METHODS = ("predict", "predict_proba", "score_samples")
 
@@ -46,7 +46,7 @@ def test_criteria_and_samples():
     theirs, mine = compare(
         GaussianMixture(2, random_state=0), X, tolerance=1e-5, container="device"
     )
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         for name in ("bic", "aic", "score"):
             assert getattr(mine, name)(X) == pytest.approx(getattr(theirs, name)(X), rel=1e-6)
         for a, b in zip(mine.sample(5), theirs.sample(5), strict=True):

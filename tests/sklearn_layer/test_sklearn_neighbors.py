@@ -15,7 +15,8 @@ from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import data, scaled
 
 import npaccel
-from npaccel._sklearn import _crossings, _parts_nearest
+from npaccel._sklearn.dispatch import transfers
+from npaccel._sklearn.neighbors import _nearest
 
 TOLERANCE = 1e-6
 
@@ -23,7 +24,7 @@ TOLERANCE = 1e-6
 def both(estimator, X, y=None):
     mine = accelerated(estimator)
     given = (X,) if y is None else (X, y)
-    with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+    with transfers.cpu_as_device(), npaccel.options(backend="eager"):
         return estimator.fit(*given), mine.fit(*given)
 
 
@@ -59,7 +60,7 @@ def test_metrics(params):
     # As it is, several rows are as far from another.
     X = X + np.random.default_rng(1).normal(size=X.shape) / 9
     theirs, mine = both(NearestNeighbors(**params), X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         moved = X[:50] + np.random.default_rng(0).normal(size=(50, X.shape[1])) / 9
         for given in (moved, None):
             k = None if given is not None else min(5, theirs.n_neighbors)
@@ -75,7 +76,7 @@ def test_metrics(params):
 def test_numbers_alone():
     X, _ = scaled("wine")
     theirs, mine = both(NearestNeighbors(), X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.kneighbors(X, return_distance=False)
     np.testing.assert_array_equal(found, theirs.kneighbors(X, return_distance=False))
 
@@ -83,13 +84,13 @@ def test_numbers_alone():
 @pytest.mark.parametrize("offset", [0.0, 1e4], ids=["centred", "far from zero"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_large_tables_in_32_bits_find_the_same(dtype, offset, monkeypatch):
-    monkeypatch.setattr(_parts_nearest, "_LARGE", 1)
-    monkeypatch.setattr(_parts_nearest, "_CPU_TILE", 1 << 15)
+    monkeypatch.setattr(_nearest, "_LARGE", 1)
+    monkeypatch.setattr(_nearest, "_CPU_TILE", 1 << 15)
     random = np.random.default_rng(0)
     X = (random.normal(size=(3001, 7)) + offset).astype(dtype)
     X = X.astype("float64")
     theirs, mine = both(NearestNeighbors(n_neighbors=9, algorithm="brute"), X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.kneighbors(X[:201])
     # Far from zero scikit-learn's products lose digits, how many depends on the processor.
     wanted = theirs.fit(X - offset).kneighbors(X[:201] - offset)
@@ -99,12 +100,12 @@ def test_large_tables_in_32_bits_find_the_same(dtype, offset, monkeypatch):
 
 def test_rows_in_doubt_are_done_in_64_bits(monkeypatch):
     """Distances that differ by less than 32 bits can tell."""
-    monkeypatch.setattr(_parts_nearest, "_LARGE", 1)
+    monkeypatch.setattr(_nearest, "_LARGE", 1)
     angles = np.random.default_rng(0).permutation(4000) / 4000
     radii = 1.0 + 1e-9 * angles
     X = np.stack([radii * np.cos(6.28 * angles), radii * np.sin(6.28 * angles)], axis=1)
     _, mine = both(NearestNeighbors(n_neighbors=5, algorithm="brute"), X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         _, found = mine.kneighbors(np.zeros((1, 2)))
     np.testing.assert_array_equal(found[0], np.argsort(np.hypot(X[:, 0], X[:, 1]))[:5])
 
@@ -112,7 +113,7 @@ def test_rows_in_doubt_are_done_in_64_bits(monkeypatch):
 def test_of_equal_distances_the_first_rows_are_taken():
     X = torch.arange(900.0)[:, None] // 300
     found = accelerated(NearestNeighbors(n_neighbors=3, algorithm="brute")).fit(X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         distances, numbers = found.kneighbors(X[::600])
     assert distances.tolist() == [[0.0] * 3] * 2
     assert numbers.tolist() == [[0, 1, 2], [600, 601, 602]]
@@ -127,7 +128,7 @@ def test_classifier(dtype, weights, container):
     methods = ("predict", "predict_proba")
     theirs, mine = compare(model, X, y, methods=methods, container=container)
     if container == "device":
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             assert mine.score(X, y) == theirs.score(X, y)
 
 
@@ -137,7 +138,7 @@ def test_classifier_of_names_and_of_several_outputs():
     for target in (names, np.stack([y, y % 2, (y + 1) % 3], axis=1)):
         for weights in ("uniform", "distance"):
             theirs, mine = both(KNeighborsClassifier(weights=weights), X, target)
-            with _crossings.cpu_as_device():
+            with transfers.cpu_as_device():
                 for given in (X + 0.1, None):
                     found, wanted = mine.predict(given), theirs.predict(given)
                     np.testing.assert_array_equal(found, wanted)
@@ -170,7 +171,7 @@ def test_regressor(dtype, weights, container):
 def test_what_runs_on_the_host(params, reason):
     X, _ = scaled("wine")
     theirs, mine = both(NearestNeighbors(**params), X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         assert_same(mine.kneighbors(X), theirs.kneighbors(X), TOLERANCE, "kneighbors")
     assert all(step.route == "host" for step in mine.report_.steps)
     assert reason in mine.report_.steps[0].reason
@@ -190,7 +191,7 @@ def test_errors_are_scikit_learns():
     ):
         with pytest.raises((ValueError, TypeError), match=".") as wanted:
             call(theirs)
-        with pytest.raises(wanted.type, match=".") as found, _crossings.cpu_as_device():
+        with pytest.raises(wanted.type, match=".") as found, transfers.cpu_as_device():
             call(mine)
         assert str(found.value) == str(wanted.value)
 
@@ -213,7 +214,7 @@ def test_rows_within_a_radius(dtype, container):
     give = torch.from_numpy if container == "tensor" else np.asarray
     for given in (X[:40], None):
         for more in ({}, {"radius": 1.7}, {"sort_results": True}, {"return_distance": False}):
-            with _crossings.cpu_as_device():
+            with transfers.cpu_as_device():
                 found = mine.radius_neighbors(None if given is None else give(given), **more)
             wanted = theirs.radius_neighbors(given, **more)
             for a, b in zip(np.atleast_2d(found), np.atleast_2d(wanted), strict=True):
@@ -223,7 +224,7 @@ def test_rows_within_a_radius(dtype, container):
                     np.testing.assert_allclose(
                         one, other, atol=3e-3 if dtype == "float32" else 1e-6
                     )
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         for mode in ("connectivity", "distance"):
             found = mine.radius_neighbors_graph(give(X[:9]), mode=mode)
             wanted = theirs.radius_neighbors_graph(X[:9], mode=mode)
@@ -242,7 +243,7 @@ def test_metrics_within_a_radius(params):
     X, _ = scaled("wine")
     radius = 0.4 if params.get("metric") == "cosine" else 5.0
     theirs, mine = both(NearestNeighbors(radius=radius, algorithm="brute", **params), X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.radius_neighbors(X[:30] + 0.1)
     wanted = theirs.radius_neighbors(X[:30] + 0.1)
     for a, b in zip(np.concatenate(found), np.concatenate(wanted), strict=True):
@@ -260,7 +261,7 @@ def test_classifier_within_a_radius(weights, container):
     compare(estimator, X, y, methods=methods, container=container)
     several = np.stack([y, y % 2], axis=1)
     theirs, mine = compare(estimator, X, several, methods=methods, container=container)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         np.testing.assert_array_equal(mine.predict(None), theirs.predict(None))
 
 
@@ -270,12 +271,12 @@ def test_rows_without_neighbours_are_scikit_learns():
     for label in ("most_frequent", 1):
         estimator = RadiusNeighborsClassifier(radius_of(X), outlier_label=label, weights="distance")
         theirs, mine = both(estimator, X, y)
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             np.testing.assert_array_equal(mine.predict(far), theirs.predict(far))
     given = {"given": (X, y), "method": "predict"}
     errors_agree(RadiusNeighborsClassifier(radius_of(X), weights="distance"), far, **given)
     theirs, mine = both(RadiusNeighborsRegressor(radius_of(X)), X, X[:, 0])
-    with pytest.warns(UserWarning, match="no neighbors"), _crossings.cpu_as_device():
+    with pytest.warns(UserWarning, match="no neighbors"), transfers.cpu_as_device():
         found = mine.predict(far)
     with pytest.warns(UserWarning, match="no neighbors"):
         assert_same(found, theirs.predict(far), TOLERANCE, "predict")

@@ -62,7 +62,7 @@ def test_in_parts_and_from_one_to_the_other(solver):
     X, y = X[rows], y[rows]
     theirs = MLPClassifier(**options({"solver": solver}))
     mine = accelerated(clone(theirs))
-    from npaccel._sklearn import _crossings
+    from npaccel._sklearn.dispatch import transfers
 
     for i in range(3):
         part = slice(50 * i, 50 * i + 50)
@@ -71,7 +71,7 @@ def test_in_parts_and_from_one_to_the_other(solver):
             # On a CPU it's scikit-learn's own code that goes on, and is gone on from.
             mine.partial_fit(X[part], y[part], classes=[0, 1, 2])
         else:
-            with _crossings.cpu_as_device():
+            with transfers.cpu_as_device():
                 mine.partial_fit(X[part], y[part], classes=[0, 1, 2])
     assert_same(mine.predict_proba(X), theirs.predict_proba(X), 1e-6, "predict_proba")
     assert mine.t_ == theirs.t_
@@ -81,10 +81,10 @@ def test_warm_start():
     X, y = scaled("wine")
     estimator = MLPClassifier(**options({"warm_start": True, "max_iter": 3}))
     theirs, mine = compare(estimator, X, y, tolerance=1e-6, container="device")
-    from npaccel._sklearn import _crossings
+    from npaccel._sklearn.dispatch import transfers
 
     theirs.fit(X, y)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine.fit(X, y)
         assert_same(mine.predict_proba(X), theirs.predict_proba(X), 1e-6, "predict_proba")
 

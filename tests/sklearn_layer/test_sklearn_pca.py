@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn_comparing import accelerated, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 METHODS = ("transform", "score_samples")
 TOLERANCE = {"float64": 1e-7, "float32": 2e-4}
@@ -47,7 +47,7 @@ def test_equals_scikit_learn(case, dtype, container):
 def test_fit_transform_and_back(params):
     X, _ = data("wine")
     theirs, mine = PCA(6, **params), accelerated(PCA(6, **params))
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.fit_transform(X)
         back = mine.inverse_transform(found)
     wanted = theirs.fit_transform(X)
@@ -61,7 +61,7 @@ def test_fit_transform_and_back(params):
 @pytest.mark.parametrize("X", [np.ones((1, 3)), np.arange(8.0).reshape(8, 1), np.ones((5, 3))])
 def test_edges(X):
     theirs, mine = PCA(), accelerated(PCA())
-    with np.errstate(all="ignore"), _crossings.cpu_as_device():
+    with np.errstate(all="ignore"), transfers.cpu_as_device():
         if len(X) > 1:
             theirs.fit(X)
             mine.fit(X)
@@ -80,7 +80,7 @@ def test_errors_are_scikit_learns(params):
     X, _ = data("wine")
     with pytest.raises(ValueError, match=".") as theirs:
         PCA(**params).fit(X)
-    with pytest.raises(type(theirs.value), match="n_components"), _crossings.cpu_as_device():
+    with pytest.raises(type(theirs.value), match="n_components"), transfers.cpu_as_device():
         accelerated(PCA(**params)).fit(X)
 
 

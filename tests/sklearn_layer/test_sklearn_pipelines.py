@@ -30,7 +30,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn_data import data
 
 import npaccel.sklearn
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 
 def logistic(**params):
@@ -227,7 +227,7 @@ def test_the_host_when_a_device_is_not_apart():
         mine = npaccel.sklearn.accelerate(pipeline().set_params(pca__n_components=5)).fit(X, y)
     report = mine.report_
     assert (report.copies_in, report.copies_out, report.bytes_in) == (0, 0, 0)
-    assert not _crossings.is_apart(torch.device("cpu"))
+    assert not transfers.is_apart(torch.device("cpu"))
 
 
 def test_threads(as_device):
@@ -237,7 +237,7 @@ def test_threads(as_device):
 
     def run(n):
         # The fixture's settings are of the main thread.
-        with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+        with transfers.cpu_as_device(), npaccel.options(backend="eager"):
             model = npaccel.sklearn.accelerate(make_pipeline(StandardScaler(), logistic()))
             found[n] = model.fit(X, y).predict_proba(X), model.report_.copies_in
 

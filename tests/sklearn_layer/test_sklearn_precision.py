@@ -11,17 +11,17 @@ import pytest
 import sklearn_examples
 import sklearn_precision
 
-from npaccel._sklearn import _support, _table
+from npaccel._sklearn.dispatch import support_page, table as dispatch_table
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = {row.name: row for row in _table.device_estimators()}
+ROWS = {row.name: row for row in dispatch_table.device_estimators()}
 KNOWN = json.loads(sklearn_precision.FILE.read_text(encoding="utf-8"))
 
 
 def test_every_device_estimator_has_an_entry():
     missing = set(ROWS) - set(KNOWN["estimators"])
     assert not missing, "run python tests/sklearn_layer/sklearn_precision.py --missing"
-    page = _support.precision_page(KNOWN)
+    page = support_page.precision_page(KNOWN)
     assert "not measured" not in page
     assert all(f"| `{name}` |" in page for name in ROWS)
     assert set(KNOWN["versions"]) == {"numpy", "scikit-learn", "torch"}
@@ -60,10 +60,10 @@ def test_differences():
 
 
 def test_what_is_not_measured_is_said():
-    page = _support.precision_page({"versions": {"numpy": "2"}, "estimators": {}})
+    page = support_page.precision_page({"versions": {"numpy": "2"}, "estimators": {}})
     assert page.count("not measured") == len(ROWS)
     assert page.startswith("Computed with numpy 2.")
-    assert _support.page().count("| not measured |") == len(ROWS)
+    assert support_page.page().count("| not measured |") == len(ROWS)
 
 
 def test_speeds_stand_on_the_support_page():
@@ -73,7 +73,7 @@ def test_speeds_stand_on_the_support_page():
         "decomposition.PCA cpu": {"sklearn": 3.0, "npaccel": 2.0, "where": "device"},
         "linear_model.Ridge cpu": {"sklearn": 1.0, "npaccel": 1.0, "where": "host"},
     }
-    page = _support.page(speeds)
+    page = support_page.page(speeds)
     assert "Times as fast, CPU: processor abacus." in page
     assert "Times as fast, GPU: graphics etch." in page
     (line,) = [one for one in page.splitlines() if one.startswith("| `PCA` |")]
@@ -95,7 +95,7 @@ def test_speeds_are_measured(estimator_rows, monkeypatch, tmp_path):
     names = ("preprocessing.StandardScaler", "linear_model.LinearRegression")
     file = tmp_path / "speeds.json"
     file.write_text(json.dumps({"conditions cpu": {"a": "1"}, "x cpu": {}, "y cuda": {}}))
-    monkeypatch.setattr(_table, "device_estimators", lambda: [ROWS[name] for name in names])
+    monkeypatch.setattr(dispatch_table, "device_estimators", lambda: [ROWS[name] for name in names])
     pieces = estimator_rows.Pieces(file)
     (row,) = estimator_rows.estimator_rows(pieces, "cpu", {"a": "2"})
     assert row.what.startswith("2 device estimators, 200 x 32")

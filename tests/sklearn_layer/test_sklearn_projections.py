@@ -12,7 +12,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 
 @pytest.mark.parametrize("container", ["tensor", "device"])
@@ -29,7 +29,7 @@ def test_equals_scikit_learn(inverse, dtype, tolerance, container):
     assert mine.components_.dtype == theirs.components_.dtype
     assert abs(mine.components_ - theirs.components_).sum() == 0
     Z = theirs.transform(X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         found = mine.inverse_transform(Z)
     wanted = theirs.inverse_transform(Z)
     np.testing.assert_allclose(
@@ -47,7 +47,7 @@ def test_density_and_the_number_of_components():
 
 def test_the_dense_copy_is_made_once_and_not_kept_in_pickles():
     X, _ = data("digits")
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine = accelerated(SparseRandomProjection(6, random_state=2)).fit(X)
         wanted = mine.transform(X)
         again = mine.transform(X)
@@ -62,13 +62,13 @@ def test_sparse_data_and_many_components_go_to_scikit_learn(monkeypatch):
     X, _ = data("digits")
     estimator = SparseRandomProjection(6, random_state=2)
     theirs = clone(estimator).fit(X)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine = accelerated(estimator).fit(sparse.csr_matrix(X))
         assert mine.report_.steps[0].route == "host"
         found = mine.transform(sparse.csr_matrix(X))
         assert sparse.issparse(found)
         np.testing.assert_allclose(found.toarray(), theirs.transform(X), atol=1e-10)
-        monkeypatch.setattr("npaccel._sklearn._chapter_random_projection._LARGEST", 5)
+        monkeypatch.setattr("npaccel._sklearn.random_projection._LARGEST", 5)
         np.testing.assert_allclose(mine.transform(X), theirs.transform(X), atol=1e-10)
         assert "dense" in mine.report_.steps[-1].reason
 

@@ -7,7 +7,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 METHODS = ("transform", "inverse_transform")
 LOOSE = {"float64": 1e-9, "float32": 2e-5}
@@ -50,7 +50,7 @@ def test_power_transformer(method, standardize, dtype, tolerance):
     estimator = PowerTransformer(method, standardize=standardize)
     methods = METHODS if method == "yeo-johnson" else ["transform"]
     _, mine = compare(estimator, X, methods=methods, tolerance=tolerance, container="device")
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         back = mine.inverse_transform(mine.transform(X))
     np.testing.assert_allclose(back, X, rtol=tolerance, atol=tolerance)
 

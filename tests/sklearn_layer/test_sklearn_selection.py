@@ -9,7 +9,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 SCORES = ["f_classif", "f_regression", "r_regression", "chi2"]
 
@@ -56,7 +56,7 @@ def test_names_of_strings_as_labels():
 
 def test_tensors():
     X, y = data("wine")
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine = accelerated(SelectKBest(k=3)).fit(torch.from_numpy(X), torch.from_numpy(y))
     theirs = SelectKBest(k=3).fit(X, y)
     assert isinstance(mine.scores_, torch.Tensor)

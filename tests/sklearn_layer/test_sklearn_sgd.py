@@ -24,7 +24,8 @@ from sklearn_comparing import accelerated, assert_same, compare, fitted_attribut
 from sklearn_data import scaled
 
 import npaccel
-from npaccel._sklearn import _crossings, _parts_sgd, _parts_sgd_steps
+from npaccel._sklearn.dispatch import transfers
+from npaccel._sklearn.linear_model import _sgd, _sgd_steps
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -66,7 +67,7 @@ def test_rows_are_shuffled_as_in_scikit_learn(seed, count):
     data = ArrayDataset64(np.zeros((count, 1)), np.zeros(count), np.ones(count))
     data._shuffle_py(seed)
     wanted = [data._next_py()[3] for _ in range(count)]
-    assert _parts_sgd.shuffled(seed, count).tolist() == wanted
+    assert _sgd.shuffled(seed, count).tolist() == wanted
 
 
 # -- Losses -------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def test_rows_are_shuffled_as_in_scikit_learn(seed, count):
     ],
 )
 def test_losses(name, theirs, parameter):
-    loss = _parts_sgd_steps.LOSSES[name]
+    loss = _sgd_steps.LOSSES[name]
     for y in (-1.0, 1.0):
         for p in (-1e300, -40.0, -1.1, -1.0, -0.9, 0.0, 0.9, 1.0, 1.1, 20.0, 40.0, np.inf):
             assert loss(y, p, parameter) == (theirs.py_loss(p, y), theirs.py_dloss(p, y))
@@ -132,12 +133,12 @@ def test_probabilities(name, loss):
     methods = ["predict_proba", "predict"]
     estimator = SGDClassifier(**options({"loss": loss, "alpha": 0.01}))
     _, mine = compare(estimator, X, y, methods=methods, container="device")
-    with np.errstate(divide="ignore"), _crossings.cpu_as_device():
+    with np.errstate(divide="ignore"), transfers.cpu_as_device():
         found = mine.predict_log_proba(X)
         # torch's logarithm and NumPy's may differ in the last bit.
         np.testing.assert_allclose(found, np.log(mine.predict_proba(X)), rtol=1e-15, atol=0)
     far = np.full((3, X.shape[1]), [[1e3], [-1e3], [0.0]])
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         assert np.allclose(mine.predict_proba(far).sum(axis=1), 1.0)
 
 
@@ -176,7 +177,7 @@ def test_narrow_numbers():
 
 def test_many_classes_in_groups(monkeypatch):
     X, y = scaled("digits")
-    monkeypatch.setattr("npaccel._sklearn._parts.TILE", 4 * 128 * 128)
+    monkeypatch.setattr("npaccel._sklearn.dispatch.common.TILE", 4 * 128 * 128)
     estimator = Perceptron(max_iter=4, class_weight="balanced")
     compare(estimator, X[:200], y[:200], methods=["predict"], container="device")
 
@@ -254,7 +255,7 @@ def test_one_class_draws_what_scikit_learn_draws():
     left = []
     for make in (SGDOneClassSVM, lambda **form: accelerated(SGDOneClassSVM(**form))):
         np.random.seed(0)  # noqa: NPY002 (scikit-learn draws from this generator)
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             found = make(max_iter=2).fit(X).coef_
         left.append((found, np.random.random()))  # noqa: NPY002 (the same)
     np.testing.assert_allclose(left[0][0], left[1][0], atol=1e-12)
@@ -309,7 +310,7 @@ def test_in_parts(kind, form, hosts):
                 mine.partial_fit(X[part], y[part], **more)
                 assert {step.route for step in mine.report_.steps} == {"host"}
             else:
-                with _crossings.cpu_as_device():
+                with transfers.cpu_as_device():
                     mine.partial_fit(X[part], y[part], **more)
                 assert {step.route for step in mine.report_.steps} == {"device"}
             for name in fitted_attributes(theirs):
@@ -325,7 +326,7 @@ def test_warm_start(kind, average):
     theirs, mine = compare(estimator, X, y, container="device")
     for _ in range(2):
         theirs.fit(X, y)
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             mine.fit(X, y)
         for name in fitted_attributes(theirs):
             assert_same(getattr(mine, name), getattr(theirs, name), 1e-6, name)
@@ -337,7 +338,7 @@ def test_first_coefficients():
     theirs = SGDClassifier(max_iter=2, random_state=0)
     mine = accelerated(theirs)
     theirs.fit(X, y, coef.copy(), intercept.copy())
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine.fit(torch.from_numpy(X), y, torch.from_numpy(coef), intercept)
     assert_same(mine.coef_.numpy(), theirs.coef_, 1e-6, "coef_")
     assert (coef == 1.0).all()
@@ -375,7 +376,7 @@ def test_what_scikit_learn_is_left(form, reason, capsys):
     X, y = scaled("wine")
     for kind in (SGDClassifier, Perceptron):
         mine = accelerated(kind(**form))
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             mine.fit(X, y)
         (step,) = mine.report_.steps
         assert step.route == "host"
@@ -403,7 +404,7 @@ def test_warnings_are_scikit_learns():
     ):
         found = []
         for one in (clone(estimator), accelerated(estimator)):
-            with _crossings.cpu_as_device(), warnings.catch_warnings(record=True) as caught:
+            with transfers.cpu_as_device(), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 one.fit(X, y)
             found.append([(w.category, str(w.message)) for w in caught])

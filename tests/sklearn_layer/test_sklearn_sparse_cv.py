@@ -8,7 +8,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import accelerated, compare
 from sklearn_data import scaled
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 EXACT = {"tol": 1e-8, "alphas": 12}
@@ -62,7 +62,7 @@ def test_a_column_of_targets_and_integers():
 def test_what_stays_on_the_host(estimator, reason):
     X, y = scaled("diabetes")
     mine = accelerated(estimator)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine.fit(X, y)
         wide = accelerated(LassoCV(cv=2)).fit(X[:8], y[:8])
     (step,) = mine.report_.steps

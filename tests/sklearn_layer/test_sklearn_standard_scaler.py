@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import data
 
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 METHODS = ("transform", "inverse_transform")
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
@@ -46,7 +46,7 @@ def test_in_parts(nans):
     if nans:
         X[::7, 2] = np.nan
     theirs, mine = StandardScaler(), accelerated(StandardScaler())
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         for part in np.array_split(X, 3):
             theirs.partial_fit(part)
             mine.partial_fit(part)
@@ -63,7 +63,7 @@ def test_edges(X):
 def test_errors_are_scikit_learns(X):
     with pytest.raises(ValueError, match=".") as theirs:
         StandardScaler().fit(X)
-    with pytest.raises(ValueError, match=".") as mine, _crossings.cpu_as_device():
+    with pytest.raises(ValueError, match=".") as mine, transfers.cpu_as_device():
         accelerated(StandardScaler()).fit(X)
     assert str(mine.value) == str(theirs.value)
 

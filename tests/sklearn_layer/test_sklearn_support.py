@@ -7,12 +7,12 @@ from sklearn import metrics
 
 import npaccel.sklearn
 from npaccel._tools.cli import main
-from npaccel._sklearn import _listing, _support, _table
+from npaccel._sklearn.dispatch import listing, support_page, table
 
 
 def test_every_public_estimator_has_a_row():
-    rows = _table.rows()
-    assert set(_listing.names()) <= set(rows)
+    rows = table.rows()
+    assert set(listing.names()) <= set(rows)
     assert all(row.sklearn is not None for row in rows.values())
     assert rows["preprocessing.StandardScaler"].route == "device"
     assert rows["preprocessing.MinMaxScaler"].route in ("delegated", "device")
@@ -21,10 +21,10 @@ def test_every_public_estimator_has_a_row():
 
 
 def test_the_page_has_a_line_for_each():
-    page = _support.page()
-    assert all(f"| `{name.rpartition('.')[2]}` |" in page for name in _listing.names())
-    totals = _support.totals(_support.table())
-    assert sum(totals.values()) == len(_support.table())
+    page = support_page.page()
+    assert all(f"| `{name.rpartition('.')[2]}` |" in page for name in listing.names())
+    totals = support_page.totals(support_page.table())
+    assert sum(totals.values()) == len(support_page.table())
 
 
 def test_the_command():

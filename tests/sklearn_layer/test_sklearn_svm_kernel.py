@@ -16,7 +16,8 @@ from sklearn_comparing import accelerated, assert_same, compare
 from sklearn_data import data, scaled
 
 import npaccel
-from npaccel._sklearn import _crossings, _parts_smo
+from npaccel._sklearn.dispatch import transfers
+from npaccel._sklearn.svm import _smo
 
 KERNELS = [
     {"kernel": "rbf"},
@@ -123,7 +124,7 @@ def test_precomputed_kernel():
 
 
 def test_rows_of_the_kernel_by_need(monkeypatch):
-    monkeypatch.setattr(_parts_smo, "LARGEST_TABLE", 0)
+    monkeypatch.setattr(_smo, "LARGEST_TABLE", 0)
     for params in KERNELS:
         X, y = few("wine", 120)
         compare(SVC(**params), X, y, methods=DECISIONS, container="device", tolerance=1e-5)
@@ -132,8 +133,8 @@ def test_rows_of_the_kernel_by_need(monkeypatch):
 def test_compiled_steps(monkeypatch):
     """What a GPU runs, by the interpreter."""
     X, y = few("wine", 60)
-    monkeypatch.setattr(_parts_smo, "_STEPS", 8)
-    monkeypatch.setattr(_parts_smo, "_on_cpu", _parts_smo._passes.compiled)
+    monkeypatch.setattr(_smo, "_STEPS", 8)
+    monkeypatch.setattr(_smo, "_on_cpu", _smo._passes.compiled)
     compare(SVC(), X, y, methods=DECISIONS, container="device")
 
 
@@ -169,7 +170,7 @@ def test_steps_of_a_gpu_by_tritons_interpreter():
 @pytest.mark.parametrize("table", [True, False])
 def test_on_a_gpu(table, monkeypatch):
     if not table:
-        monkeypatch.setattr(_parts_smo, "LARGEST_TABLE", 0)
+        monkeypatch.setattr(_smo, "LARGEST_TABLE", 0)
     X, y = few("wine", 150)
     for estimator in (SVC(), NuSVC(nu=0.3)):
         mine, theirs = accelerated(estimator), estimator.fit(X, y)
@@ -240,7 +241,7 @@ def test_one_class(kernel, nu, weighted):
     estimator = OneClassSVM(kernel=kernel, nu=nu)
     found = compare(estimator, X, methods=methods, container="device", **fit)
     assert_steps_are_libsvms(*found[::-1])
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine = accelerated(estimator).fit_predict(X)
     np.testing.assert_array_equal(mine, estimator.fit_predict(X))
 
@@ -257,7 +258,7 @@ def test_what_goes_to_libsvm():
         (SVC(), sparse.csr_matrix(X), "X is a sparse matrix"),
     ):
         mine, theirs = accelerated(estimator), estimator
-        with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+        with transfers.cpu_as_device(), npaccel.options(backend="eager"):
             mine.fit(given, y)
             theirs.fit(given, y)
             assert reason in mine.report_.steps[0].reason
@@ -272,7 +273,7 @@ def test_probability_false_warns_as_scikit_learn():
     X, y = few("wine", 40)
     caught = []
     for estimator in (SVC(probability=False), accelerated(SVC(probability=False))):
-        with warnings.catch_warnings(record=True) as found, _crossings.cpu_as_device():
+        with warnings.catch_warnings(record=True) as found, transfers.cpu_as_device():
             warnings.simplefilter("always")
             estimator.fit(X, y)
         caught.append([(one.category, str(one.message)) for one in found])
@@ -284,7 +285,7 @@ def test_random_state_is_drawn_from_as_by_scikit_learn():
     after = []
     for kind in (SVC, type(accelerated(SVC()))):
         random = np.random.RandomState(3)
-        with _crossings.cpu_as_device():
+        with transfers.cpu_as_device():
             kind(random_state=random).fit(X, y)
         after.append(random.randint(1 << 30))
     assert after[0] == after[1]
@@ -292,7 +293,7 @@ def test_random_state_is_drawn_from_as_by_scikit_learn():
 
 def test_the_host_asks_rarely():
     X, y = few("breast_cancer", 150)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine = accelerated(SVC(C=50.0)).fit(X, y)
     (step,) = mine.report_.steps
     assert step.numbers < 8 + mine.n_iter_[0] / 32
@@ -301,7 +302,7 @@ def test_the_host_asks_rarely():
 def test_arrays_fitted_by_libsvm_predict_on_tensors():
     X, y = few("wine", 150)
     mine, theirs = accelerated(SVC()).fit(X, y), SVC().fit(X, y)
-    with _crossings.cpu_as_device(), npaccel.options(backend="eager"):
+    with transfers.cpu_as_device(), npaccel.options(backend="eager"):
         found = mine.decision_function(torch.from_numpy(X))
     np.testing.assert_allclose(found, theirs.decision_function(X), atol=1e-9)
 
@@ -339,5 +340,5 @@ def test_errors_of_predictions_are_scikit_learns():
     errors_agree(SVC(), X, method="predict_proba", **fitted)
     for one in (SVC().fit(X, y), accelerated(SVC()).fit(X, y)):
         one._n_support[0] = 1_000_000
-        with pytest.raises(ValueError, match="was altered"), _crossings.cpu_as_device():
+        with pytest.raises(ValueError, match="was altered"), transfers.cpu_as_device():
             one.predict(X)

@@ -48,7 +48,7 @@ from sklearn.preprocessing import (
 
 import npaccel
 import npaccel.sklearn
-from npaccel._sklearn import _crossings
+from npaccel._sklearn.dispatch import transfers
 
 ROWS = 40
 #: What results are to be, and whether that's configured for all estimators.
@@ -332,7 +332,7 @@ def ways(apart, monkeypatch):
         monkeypatch.setattr(torch.Tensor, "__array__", refuse)
     with npaccel.options(backend="eager"), contextlib.ExitStack() as stack:
         if apart:
-            stack.enter_context(_crossings.cpu_as_device())
+            stack.enter_context(transfers.cpu_as_device())
         yield npaccel.sklearn.accelerate, contextlib.nullcontext()
         yield clone, npaccel.sklearn.accelerated()
 

@@ -23,7 +23,7 @@ from sklearn.preprocessing import QuantileTransformer
 from sklearn.svm import SVC
 
 import npaccel.sklearn
-from npaccel._sklearn import _parts
+from npaccel._sklearn.dispatch import common
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(24, 3))
@@ -106,13 +106,13 @@ def outcome(estimator, call, before, give):
 def test_a_fit_that_scikit_learn_ends(as_device, monkeypatch, name):
     estimator, call, before = CALLS[name]
     ended = []
-    by_scikit_learn = _parts.by_scikit_learn
+    by_scikit_learn = common.by_scikit_learn
 
     def counted(*args, **kwargs):
         ended.append(args[1])
         return by_scikit_learn(*args, **kwargs)
 
-    monkeypatch.setattr(_parts, "by_scikit_learn", counted)
+    monkeypatch.setattr(common, "by_scikit_learn", counted)
     text, left, state = outcome(clone(estimator), call, before, np.asarray)
     mine = npaccel.sklearn.accelerate(estimator)
     found, others, after = outcome(mine, call, before, np.asarray)

@@ -16,7 +16,8 @@ from sklearn_comparing import accelerated, compare
 from sklearn_data import scaled
 
 import npaccel.sklearn
-from npaccel._sklearn import _crossings, _parts_embedding, _table
+from npaccel._sklearn.dispatch import transfers, table
+from npaccel._sklearn.manifold import _tsne
 from npaccel.errors import NotOnDeviceError
 
 EXACT = {"method": "exact", "random_state": 0}
@@ -40,7 +41,7 @@ def test_probabilities(perplexity):
     X = points()
     distances = squareform(pdist(X, "sqeuclidean")).astype(np.float32)
     wanted = squareform(_t_sne._joint_probabilities(distances, perplexity, 0))
-    found = _parts_embedding.probabilities(torch.from_numpy(distances), perplexity)
+    found = _tsne.probabilities(torch.from_numpy(distances), perplexity)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-9, atol=1e-18)
 
 
@@ -48,7 +49,7 @@ def test_probabilities_of_rows_that_are_the_same():
     distances = np.zeros((7, 7), np.float32)
     distances[0, 1:] = distances[1:, 0] = 1e6
     wanted = squareform(_t_sne._joint_probabilities(distances, 3.0, 0))
-    found = _parts_embedding.probabilities(torch.from_numpy(distances), 3.0)
+    found = _tsne.probabilities(torch.from_numpy(distances), 3.0)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-9, atol=1e-18)
 
 
@@ -61,9 +62,9 @@ def test_the_gradient(components, dtype, monkeypatch):
     Y = random.normal(size=(40, components)).astype(dtype)
     args = (12.0 * P, max(components - 1, 1), 40, components)
     wanted, slopes = _t_sne._kl_divergence(Y.ravel(), *args)
-    divergence = _parts_embedding.Divergence(torch.from_numpy(squareform(P)), components)
+    divergence = _tsne.Divergence(torch.from_numpy(squareform(P)), components)
     for tile in (1 << 22, 7 * 40):
-        monkeypatch.setattr(_parts_embedding, "_CPU_TILE", tile)
+        monkeypatch.setattr(_tsne, "_CPU_TILE", tile)
         factor = torch.tensor(12.0, dtype=torch.float64)
         value, gradient = divergence(torch.from_numpy(Y).T.contiguous(), factor, True)
         assert value.item() == pytest.approx(wanted, rel=1e-12)
@@ -77,7 +78,7 @@ def test_the_gradient(components, dtype, monkeypatch):
     ["eager", pytest.param("inductor", marks=[pytest.mark.inductor, pytest.mark.slow])],
 )
 def test_compiled_kernels_give_the_same(backend, monkeypatch):
-    X, n = points(60), _parts_embedding
+    X, n = points(60), _tsne
     distances = torch.from_numpy(squareform(pdist(X, "sqeuclidean")).astype(np.float32))
     YT = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 60)).astype(np.float32))
     factor = torch.tensor(2.0, dtype=torch.float64)
@@ -130,7 +131,7 @@ def test_distances_and_points_to_begin_with(few_steps):
     estimator = TSNE(metric="precomputed", perplexity=10, init=begin, **few_steps)
     # scikit-learn squares the distances where they stand.
     theirs = TSNE(**estimator.get_params()).fit_transform(distances.copy())
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine = accelerated(estimator)
         found = mine.fit_transform(distances)
     assert mine.report_.steps[0].route == "device"
@@ -143,7 +144,7 @@ def test_a_long_run(dtype):
     X = points(150, dtype)
     estimator = TSNE(perplexity=15, max_iter=300, **EXACT)
     theirs = TSNE(**estimator.get_params()).fit(X)
-    with npaccel.options(backend="eager"), _crossings.cpu_as_device():
+    with npaccel.options(backend="eager"), transfers.cpu_as_device():
         mine = accelerated(estimator).fit(X)
     assert mine.n_iter_ == theirs.n_iter_
     # In 32 bits each descent ends in another minimum, of which some are a quarter above others.
@@ -158,7 +159,7 @@ def test_no_step_after_the_first_250():
     X = points(40)
     estimator = TSNE(perplexity=5, max_iter=250, init="random", **EXACT)
     theirs = TSNE(**estimator.get_params()).fit(X)
-    with npaccel.options(backend="eager"), _crossings.cpu_as_device():
+    with npaccel.options(backend="eager"), transfers.cpu_as_device():
         mine = accelerated(estimator).fit(X)
     assert (mine.n_iter_, mine.kl_divergence_) == (theirs.n_iter_, theirs.kl_divergence_)
 
@@ -181,7 +182,7 @@ def test_few_rows_are_left_to_scikit_learn_on_a_cpu(few_steps):
 def test_what_stays_on_the_host(params, reason):
     estimator = TSNE(perplexity=5, max_iter=250, **{**EXACT, **params})
     mine = accelerated(estimator)
-    with _crossings.cpu_as_device():
+    with transfers.cpu_as_device():
         mine.fit(points(20))
     (step,) = mine.report_.steps
     assert step.route == "host"
@@ -210,7 +211,7 @@ def test_errors_are_scikit_learns(estimator, X):
 
 def test_check_estimator():
     """The table's test takes the default method."""
-    row = _table.row("manifold.TSNE")
+    row = table.row("manifold.TSNE")
     exact = row.implementation(method="exact", perplexity=2, max_iter=250)
     found = sklearn_checking.failures(row, exact, apart=True)
     assert not found, "\n".join(found)
