@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from npaccel._tools import support_page
 from npaccel._scipy.dispatch import support_page as _scipy_support
 from npaccel._sklearn.dispatch import support_page as _sklearn_support
+from npaccel._tools import support_page
 from npaccel._version import __version__
 
 project = "npaccel"

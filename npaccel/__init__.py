@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from npaccel._runtime.torch import malloc
 from npaccel import errors
-from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_loop
 from npaccel._jit import Jitted, jit
-from npaccel._runtime.options import config, disabled, options
+from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_loop
 from npaccel._report import Report
+from npaccel._runtime.options import config, disabled, options
+from npaccel._runtime.torch import malloc
 from npaccel._torch import check_supported
 from npaccel._version import __version__
 from npaccel.errors import NotCompiledError as NotCompiledError

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from npaccel._runtime import errstate, options as runtime_options
 from npaccel._compiler.dispatcher import Engine
 from npaccel._loops.make_engine import make_engine
-from npaccel._runtime.options import Options, Scope
 from npaccel._report import Log, Report
+from npaccel._runtime import errstate
+from npaccel._runtime import options as runtime_options
+from npaccel._runtime.options import Options, Scope
 
 if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Driver
@@ -99,7 +100,11 @@ class Jitted(Generic[P, R]):
         self._npaccel_log = Log()
         self._npaccel_engines: dict[Scope, Engine | Driver | None] = {}
         if "static_argnames" in explicit:
-            Engine(self._npaccel_target, runtime_options.resolve(explicit, runtime_options.current()), Log())
+            Engine(
+                self._npaccel_target,
+                runtime_options.resolve(explicit, runtime_options.current()),
+                Log(),
+            )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the compiled function."""

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import npaccel
 from npaccel._cache import cache_warnings
-from npaccel._tools import cli
 from npaccel._cache.store import DiskCache, cache_key
+from npaccel._tools import cli
 from npaccel._version import __version__
 
 KEY, OTHER = cache_key("key"), cache_key("other")

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import npaccel
-from npaccel._cache import secure_files, cache_warnings
-from npaccel._process import fork
+from npaccel._cache import cache_warnings, secure_files
 from npaccel._cache.store import default_cache
+from npaccel._process import fork
 from npaccel.errors import CacheWarning, PerformanceWarning
 
 pytestmark = pytest.mark.inductor

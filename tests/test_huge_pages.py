@@ -10,8 +10,7 @@ import pytest
 import torch
 from children import run
 
-from npaccel._runtime.torch import malloc
-from npaccel._runtime.torch import huge_pages
+from npaccel._runtime.torch import huge_pages, malloc
 
 LINE = "buf0 = empty_strided_cpu(({sizes}), ({strides}), torch.{dtype})\n"
 

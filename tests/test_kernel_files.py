@@ -9,9 +9,10 @@ from torch._inductor.cpp_builder import CppBuilder
 
 import npaccel
 from npaccel._compiler.scratch import scratch_folder
-from npaccel._torch.inductor import compile as inductor, kernel_files
-from npaccel._torch.inductor.kernel_files import _Kernel, _shared_out
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
+from npaccel._torch.inductor import compile as inductor
+from npaccel._torch.inductor import kernel_files
+from npaccel._torch.inductor.kernel_files import _Kernel, _shared_out
 
 TIMES = """
 #include <torch/csrc/inductor/cpp_prefix.h>

@@ -7,8 +7,8 @@ import pytest
 from comparing import assert_same, check
 
 import npaccel
-from npaccel._runtime import arguments
 from npaccel import errors
+from npaccel._runtime import arguments
 
 
 def alike(function, *args, **options):

@@ -14,8 +14,8 @@ import npaccel
 from npaccel._tools import cli
 from npaccel._tools.decorate import Source
 from npaccel._tools.doctor import diagnose
-from npaccel._tools.run_script import run_script
 from npaccel._tools.profile_calls import Profile
+from npaccel._tools.run_script import run_script
 
 SCRIPT = """
 import sys

@@ -68,7 +68,11 @@ def test_an_unknown_name_exits_with_1_and_similar_names():
 
 def test_the_page_has_every_row_once_with_all_that_the_table_knows():
     text = support_page.page()
-    methods = [row for row in support_page.table() if support_page.chapter(row) == support_page._UFUNC_METHODS]
+    methods = [
+        row
+        for row in support_page.table()
+        if support_page.chapter(row) == support_page._UFUNC_METHODS
+    ]
     lines = text.splitlines()
     for row in support_page.table():
         if row in methods:

@@ -13,12 +13,14 @@ from torch._inductor.cpp_builder import CppBuilder
 
 import npaccel
 from npaccel._numpy.core.context import TraceSettings, tracing
-from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.inductor import fusion, compile as inductor, provenance
-from npaccel._torch.dynamo import source_lines as lines, install as numpy_tracing
-from npaccel._torch.dynamo.numpy import operations as numpy_operations
 from npaccel._runtime.torch import loader
 from npaccel._runtime.torch.symbolic_sizes import surely
+from npaccel._torch.dynamo import capture as dynamo
+from npaccel._torch.dynamo import install as numpy_tracing
+from npaccel._torch.dynamo import source_lines as lines
+from npaccel._torch.dynamo.numpy import operations as numpy_operations
+from npaccel._torch.inductor import compile as inductor
+from npaccel._torch.inductor import fusion, provenance
 
 X = np.arange(6.0)
 

@@ -9,8 +9,8 @@ import torch
 from comparing import assert_same, check
 
 import npaccel
-from npaccel._runtime import error_translation
 from npaccel import errors
+from npaccel._runtime import error_translation
 
 X = np.arange(6.0)
 M = np.random.default_rng(0).random((3, 3))

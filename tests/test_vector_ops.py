@@ -8,8 +8,8 @@ import pytest
 from torch._inductor.cpu_vec_isa import InvalidVecISA, VecAVX512, pick_vec_isa
 
 import npaccel
-from npaccel._torch.inductor.kernels import reduceat as slice_folds
 from npaccel._torch.inductor.cpp.vector_ops import fast_vector_operations
+from npaccel._torch.inductor.kernels import reduceat as slice_folds
 
 pytestmark = pytest.mark.sampled
 

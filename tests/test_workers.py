@@ -62,5 +62,7 @@ def test_one_thread_needs_no_other():
 
 
 def test_a_team_of_one_does_all(monkeypatch):
-    monkeypatch.setattr(thread_pool, "_openmp", lambda: lambda take, data, threads, flags: take(data))
+    monkeypatch.setattr(
+        thread_pool, "_openmp", lambda: lambda take, data, threads, flags: take(data)
+    )
     assert thread_pool.in_threads(str, range(3), helps=True) == ["0", "1", "2"]

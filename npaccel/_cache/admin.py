@@ -7,9 +7,9 @@ import os
 from typing import NamedTuple
 
 from npaccel._cache import secure_files as secure
+from npaccel._cache.cache_warnings import describe
 from npaccel._cache.entry import Entry
 from npaccel._cache.layout import SCRATCH, TRASH, discard, iter_entries, sweep, usage
-from npaccel._cache.cache_warnings import describe
 from npaccel._cache.sealed_files import SUFFIX, damaged
 from npaccel.errors import CacheError
 

@@ -11,7 +11,7 @@ from npaccel.errors import CacheError, CacheWarning
 
 __all__ = ["describe", "remedy_of", "warn", "warn_compiler", "warn_failure", "warn_once"]
 
-_PACKAGE = os.path.dirname(__file__) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _said: dict[str, object] = {}
 
 _REMEDIES = {

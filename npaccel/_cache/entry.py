@@ -11,8 +11,8 @@ import os
 import time
 
 from npaccel._cache import secure_files as secure
-from npaccel._cache.layout import INDEX, cache_key, check_name, discard
 from npaccel._cache.cache_warnings import warn, warn_failure
+from npaccel._cache.layout import INDEX, cache_key, check_name, discard
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this

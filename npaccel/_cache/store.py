@@ -13,9 +13,21 @@ import errno
 import os
 
 from npaccel._cache import secure_files as secure
-from npaccel._cache.entry import Entry, encode_metadata, open_entry, write_index
-from npaccel._cache.layout import (SCRATCH, TRASH, VERSION, cache_key, check_key, check_name, discard, is_key, iter_entries, sweep, usage)
 from npaccel._cache.cache_warnings import warn_failure, warn_once
+from npaccel._cache.entry import Entry, encode_metadata, open_entry, write_index
+from npaccel._cache.layout import (
+    SCRATCH,
+    TRASH,
+    VERSION,
+    cache_key,
+    check_key,
+    check_name,
+    discard,
+    is_key,
+    iter_entries,
+    sweep,
+    usage,
+)
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this

@@ -1,8 +1,7 @@
-"""Compare compiled functions with plain NumPy, and say at which line the two part.
+"""Answer what users ask about a function: whether it's right, how precise, where dtypes surprise.
 
-`instrument` rewrites the user's function so that every operation passes through
-an observer; `observers` has those: one records, one narrows as ``default_float``
-does, one perturbs, one promotes as NumPy 1 did. The public functions are built on
-them: `check` (check), `promotion_report` (check_promotion), `precision_audit`
-(audit_precision). `transfers` watches copies between host and device.
+In: a function and arguments. Out: a result that prints as a table.
+
+`check` compares with NumPy, `precision_audit` with more digits, `promotion_report` with what NumPy
+1 promoted to, `transfers` watches copies between host and device. Read `check` first.
 """

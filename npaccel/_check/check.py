@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel._runtime import arguments, options as runtime_options
-from npaccel._verify.case import Case, Outcome
-from npaccel._verify.compare import Mismatch
-from npaccel._verify.instrument import SourceError
-from npaccel._verify.locate import Line, Locator, definition
 from npaccel._compiler.dispatcher import Engine
 from npaccel._jit import Jitted, jit
 from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log
 from npaccel._report.text import table
+from npaccel._runtime import arguments
+from npaccel._runtime import options as runtime_options
+from npaccel._verify.case import Case, Outcome
+from npaccel._verify.compare import Mismatch
+from npaccel._verify.instrument import SourceError
+from npaccel._verify.locate import Line, Locator, definition
 from npaccel.errors import VerificationError
 
 if TYPE_CHECKING:

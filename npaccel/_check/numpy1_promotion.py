@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._numpy.core import operators
 from npaccel._verify.instrument import Site
 from npaccel._verify.observers import Observer, is_value
-from npaccel._numpy.core import operators
 
 DType = np.dtype[Any]
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel._verify.case import Case
 from npaccel._check.check import _engine_of, _jitted
-from npaccel._verify.compare import pairs
-from npaccel._verify.instrument import Site, SourceError
-from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._check.promotion_report import mend_narrow
 from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log
 from npaccel._report.text import table
+from npaccel._verify.case import Case
+from npaccel._verify.compare import pairs
+from npaccel._verify.instrument import Site, SourceError
+from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

@@ -15,12 +15,12 @@ import numpy as np
 
 from npaccel._check import numpy1_promotion
 from npaccel._check.check import _engine_of, _jitted
-from npaccel._verify.copies import Surroundings, copied
-from npaccel._verify.instrument import Site, SourceError
-from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of
 from npaccel._numpy.core import operators
 from npaccel._report.text import table
 from npaccel._syntax.wide_data import has_wide, reaches_wide
+from npaccel._verify.copies import Surroundings, copied
+from npaccel._verify.instrument import Site, SourceError
+from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

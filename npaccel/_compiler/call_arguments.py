@@ -12,9 +12,9 @@ import torch
 from npaccel._runtime import arguments, device_transfer
 from npaccel._runtime.error_translation import FAILURES, CompiledCodeError, is_out_of_memory
 from npaccel._runtime.runner import narrowed
+from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.capture import Capture
-from npaccel._runtime.torch.dtype_views import without_other_base
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

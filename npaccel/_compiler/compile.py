@@ -16,26 +16,31 @@ from npaccel._torch import load_compiler
 
 load_compiler()
 
-from npaccel._process import signals
 from npaccel._cache.cache_warnings import remedy_of
 from npaccel._compiler.call_arguments import Call
-from npaccel._runtime.error_translation import (UncompiledForMemoryError, assumption_and_advice, before_a_call, is_assumption)
 from npaccel._compiler.frame import Compiled, Frame, Outcome, Uncompiled
-from npaccel._numpy.core.context import TraceSettings, tracing
-from npaccel._runtime.opaque import Kind
 from npaccel._compiler.graph_breaks import in_pieces, trace_settings
-from npaccel._process.progress import notice
 from npaccel._compiler.scratch import scratch_folder
+from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._process import signals
+from npaccel._process.progress import notice
+from npaccel._runtime.error_translation import (
+    UncompiledForMemoryError,
+    assumption_and_advice,
+    before_a_call,
+    is_assumption,
+)
+from npaccel._runtime.opaque import Kind
+from npaccel._syntax.wide_data import reaches_wide
 from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.inductor import compile as inductor
-from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.break_reasons import UNKNOWN, in_our_words
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.numpy import opaque_objects
+from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
+from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.inductor.compile import CompiledGraph
 from npaccel._torch.leftovers import forgotten
-from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
-from npaccel._syntax.wide_data import reaches_wide
 from npaccel.errors import (
     CompilerNotFoundError,
     NotCompiledError,

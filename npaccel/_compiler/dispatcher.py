@@ -19,21 +19,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel._runtime import (arguments as runtime_arguments, artifacts, binding, error_translation)
-from npaccel._syntax import wide_data
 from npaccel._process import fork, signals
-from npaccel._runtime.artifacts import Kept
-from npaccel._runtime.guard_serialization import NotKeepableError
-from npaccel._report.describe import describe
-from npaccel._runtime.error_translation import (CompiledCodeError, Patience, UncompiledForMemoryError, before_a_call)
-from npaccel._runtime.guards import Condition, Scope, failed, readable
 from npaccel._process.imports import load, uncut
-from npaccel._runtime.options import Options
-from npaccel._report.suggestions import remedy
 from npaccel._report import Fallback, Graph, Log
+from npaccel._report.describe import describe
+from npaccel._report.suggestions import remedy
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel._runtime import artifacts, binding, error_translation
+from npaccel._runtime.artifacts import Kept
+from npaccel._runtime.error_translation import (
+    CompiledCodeError,
+    Patience,
+    UncompiledForMemoryError,
+    before_a_call,
+)
+from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guards import Condition, Scope, failed, readable
+from npaccel._runtime.options import Options
 from npaccel._runtime.runner import FAILED, MISS, OVERLAP, Runner, for_key, make_runner
-from npaccel._torch import quietly_imported
 from npaccel._runtime.torch.loader import NotPortableError
+from npaccel._syntax import wide_data
+from npaccel._torch import quietly_imported
 from npaccel.errors import (
     DeviceNotFoundError,
     NotCompiledError,

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel._runtime import arguments
 from npaccel._process import signals
-from npaccel._runtime.error_translation import (CompiledCodeError, as_memory_error, as_numpy_error, assumption_and_advice, is_assumption)
+from npaccel._runtime import arguments
+from npaccel._runtime.error_translation import (
+    CompiledCodeError,
+    as_memory_error,
+    as_numpy_error,
+    assumption_and_advice,
+    is_assumption,
+)
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

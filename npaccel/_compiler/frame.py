@@ -15,21 +15,38 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime import (arguments as runtime_arguments, guard_serialization, device_transfer, guards, outputs as runtime_outputs)
 from npaccel._compiler import error_recovery
-from npaccel._process import signals
 from npaccel._compiler.call_arguments import Call
-from npaccel._runtime.guard_serialization import NotKeepableError
-from npaccel._runtime.error_translation import (FAILURES, CompiledCodeError, UncompiledForMemoryError, is_out_of_memory)
-from npaccel._runtime.guards import Condition, UnknownGuardError, array_like
 from npaccel._numpy.core.context import TraceSettings, tracing
-from npaccel._runtime.host_rng import restore
+from npaccel._process import signals
 from npaccel._report.details import Details
-from npaccel._runtime.runner import (FAILED, MISS, InputPlan, Plan, Runner, copy_back, draw_functions, is_apart, make_check)
-from npaccel._torch.dynamo.capture import Capture
-from npaccel._torch.inductor.compile import CompiledGraph
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel._runtime import device_transfer, guard_serialization, guards
+from npaccel._runtime import outputs as runtime_outputs
+from npaccel._runtime.error_translation import (
+    FAILURES,
+    CompiledCodeError,
+    UncompiledForMemoryError,
+    is_out_of_memory,
+)
+from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guards import Condition, UnknownGuardError, array_like
+from npaccel._runtime.host_rng import restore
+from npaccel._runtime.runner import (
+    FAILED,
+    MISS,
+    InputPlan,
+    Plan,
+    Runner,
+    copy_back,
+    draw_functions,
+    is_apart,
+    make_check,
+)
 from npaccel._runtime.torch.loader import Code
+from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.reads import MovedError
+from npaccel._torch.inductor.compile import CompiledGraph
 
 
 @dataclasses.dataclass
@@ -264,7 +281,9 @@ class Frame:
 
     def _new_run(self) -> runtime_outputs.Run:
         capture = self.capture
-        return runtime_outputs.Run(capture.scalar_outputs, capture.read_only_outputs, self.call.tensors)
+        return runtime_outputs.Run(
+            capture.scalar_outputs, capture.read_only_outputs, self.call.tensors
+        )
 
     def run_frame(self, values: Sequence[Any], run: runtime_outputs.Run) -> Any:
         """Run Dynamo's frame on the caller's own objects."""
@@ -287,7 +306,10 @@ class Frame:
 
     def _graph(self, *inputs: Any) -> Any:
         """Compute the graph; called by the frame."""
-        compiled, run = self.compiled, runtime_outputs.current()  # Other threads have runs of their own.
+        compiled, run = (
+            self.compiled,
+            runtime_outputs.current(),
+        )  # Other threads have runs of their own.
         assert compiled is not None
         assert run is not None
         if run.replays:
@@ -530,7 +552,9 @@ class Frame:
             if type(value) in (int, float)
         }
 
-    def _replayed(self, run: runtime_outputs.Run, numbers: Mapping[str, Any]) -> tuple[Any, runtime_outputs.Run]:
+    def _replayed(
+        self, run: runtime_outputs.Run, numbers: Mapping[str, Any]
+    ) -> tuple[Any, runtime_outputs.Run]:
         """Run the frame without computing anything, to see where numbers and bools go.
 
         Parameters
@@ -610,7 +634,9 @@ class Frame:
             for i in views
         )
 
-    def _views(self, made: runtime_outputs.Template, run: runtime_outputs.Run) -> frozenset[int] | None:
+    def _views(
+        self, made: runtime_outputs.Template, run: runtime_outputs.Run
+    ) -> frozenset[int] | None:
         """The outputs that are read-only arrays; None if one is a view of a copy."""
         found = set()
         for output in runtime_outputs.outputs_of(made):

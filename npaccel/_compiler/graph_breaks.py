@@ -17,22 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel._runtime import (arguments, error_translation, errstate, outputs as runtime_outputs)
-from npaccel._runtime.error_translation import CompiledCodeError, Patience
+from npaccel._compiler.snapshot import Snapshot
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._process.progress import notice
 from npaccel._report import Graph
 from npaccel._report.details import Details
+from npaccel._runtime import arguments, error_translation, errstate
+from npaccel._runtime import outputs as runtime_outputs
+from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._runtime.runner import Runner, copy_back
-from npaccel._compiler.snapshot import Snapshot
+from npaccel._syntax.wide_data import FOUND_LATE, WideDataError, holds_wide
 from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.dynamo import failed_subgraphs as failed_pieces, graph_breaks as pieces
-from npaccel._torch.inductor import compile as inductor
-from npaccel._torch.dynamo.numpy import opaque_objects
+from npaccel._torch.dynamo import failed_subgraphs as failed_pieces
+from npaccel._torch.dynamo import graph_breaks as pieces
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.numpy import opaque_objects
+from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.leftovers import forgotten
-from npaccel._syntax.wide_data import FOUND_LATE, WideDataError, holds_wide
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine
@@ -286,7 +288,9 @@ class _PieceCompiler:
                 copy_back(copied[i], inputs[i])
             known = piece.scalar_outputs, piece.read_only_outputs
             runtime_outputs.note_outputs(outputs, *known, read_only)
-            runtime_outputs.note_wholes(outputs, {o: copied[i] for o, i in wholes.items() if i in copied})
+            runtime_outputs.note_wholes(
+                outputs, {o: copied[i] for o, i in wholes.items() if i in copied}
+            )
             return outputs
 
         is_late = piece.has_wide_data and settings.narrow
@@ -324,6 +328,9 @@ def _computed(compiled: Callable[..., Any], inputs: Sequence[Any], *, undone: bo
     except error_translation.FAILURES as error:
         if not undone:
             error_translation.raise_without_memory(error)
-        if error_translation.is_assumption(error) or error_translation.as_numpy_error(error) is not None:
+        if (
+            error_translation.is_assumption(error)
+            or error_translation.as_numpy_error(error) is not None
+        ):
             raise CompiledCodeError(error) from error
         raise

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from npaccel._cache import secure_files as secure
-from npaccel._process import fork
-from npaccel._cache.store import default_cache
-from npaccel._cache.layout import sweep
 from npaccel._cache.cache_warnings import warn_compiler
+from npaccel._cache.layout import sweep
 from npaccel._cache.room import HEADER, KERNEL, fault
+from npaccel._cache.store import default_cache
+from npaccel._process import fork
 from npaccel._torch.inductor import precompiled_headers as headers
 from npaccel.errors import CacheError
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from npaccel._compiler.dispatcher import Engine
 from npaccel._process.imports import load
-from npaccel._syntax import loop_detection
-from npaccel._runtime.options import Options
 from npaccel._report import Log
+from npaccel._runtime.options import Options
+from npaccel._syntax import loop_detection
 
 if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Driver

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from npaccel._report.text import duration, facts, summary
 
 if TYPE_CHECKING:
-    from npaccel._report.source_lines import Block, SourceLine
     from npaccel._report.report import Report
+    from npaccel._report.source_lines import Block, SourceLine
 
 #: The class of a line in the style, by engine.
 _CLASSES = {

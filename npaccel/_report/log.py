@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from npaccel._runtime import arguments
 from npaccel._process.imports import load
+from npaccel._runtime import arguments
 
 if TYPE_CHECKING:
     from npaccel._report.details import Details, Narrowed, Native, Timing

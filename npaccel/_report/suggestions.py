@@ -6,7 +6,7 @@ import re
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
     (
-        r"\bnpaccel\._forms\b|`(fori_loop|while_loop|scan|cond)`|\b(fori_loop|while_loop)\(",
+        r"\bnpaccel\._loops\.control_flow\b|`(fori_loop|while_loop|scan|cond)`|\b(fori_loop|while_loop)\(",
         "import npaccel at the top of the module, and keep `yield`, `eval` and the like out of "
         "the function: then it's split here, and the body is compiled",
     ),

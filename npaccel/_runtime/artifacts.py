@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from npaccel._cache.entry import bound
+from npaccel._cache.store import DiskCache, Entry, cache_key
+from npaccel._process.imports import load
 from npaccel._runtime import guard_serialization, guards, outputs
 from npaccel._runtime.arguments import FunctionKey
-from npaccel._cache.store import DiskCache, Entry, cache_key
-from npaccel._cache.entry import bound
-from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.error_translation import UncompiledForMemoryError, before_a_call
+from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.guards import Condition, Scope
-from npaccel._process.imports import load
-from npaccel._runtime.options import Options
 from npaccel._runtime.host_rng import Draws, Line
+from npaccel._runtime.options import Options
 from npaccel._runtime.runner import InputPlan, Plan
 from npaccel._runtime.torch.loader import Code, NotPortableError, load_module, portable_source
 from npaccel._version import __version__
@@ -87,7 +87,7 @@ def common_environment() -> tuple[str, ...]:
 
 def _own_sources() -> str:
     """Hash the sizes and times of npaccel's files: a version may change while it's worked on."""
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     stats = [(path, path.stat()) for path in sorted(root.rglob("*.py"))]
     known = [(str(path.relative_to(root)), stat.st_size, stat.st_mtime_ns) for path, stat in stats]
     return cache_key(*map(repr, known))

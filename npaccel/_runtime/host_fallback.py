@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime import arguments
 from npaccel._report import Log
+from npaccel._runtime import arguments
 from npaccel.errors import NotCompiledError
 
 

@@ -19,13 +19,20 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._process.signals import from_handler
 from npaccel._runtime import device_transfer
 from npaccel._runtime.arguments import CONVERTERS, COPYING, to_array, to_tensor
 from npaccel._runtime.error_translation import FAILURES, CompiledCodeError
 from npaccel._runtime.guards import Condition, Scope, check_code
 from npaccel._runtime.host_rng import Draw, Draws, Save, make_draw, restore
-from npaccel._runtime.outputs import (Template, apart, as_memmap, has_overlap, outputs_of, template_code)
-from npaccel._process.signals import from_handler
+from npaccel._runtime.outputs import (
+    Template,
+    apart,
+    as_memmap,
+    has_overlap,
+    outputs_of,
+    template_code,
+)
 from npaccel._runtime.torch.loader import Code
 
 #: What a runner returns when it isn't the one for a call.

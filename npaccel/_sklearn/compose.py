@@ -14,7 +14,7 @@ import torch
 from scipy import sparse
 
 from npaccel._numpy.core import dtypes
-from npaccel._sklearn.dispatch import transfers, call_stack, routes
+from npaccel._sklearn.dispatch import call_stack, routes, transfers
 from npaccel._sklearn.dispatch.table import composite
 
 composite("pipeline.Pipeline", fit="tensor", later="tensor")

@@ -11,7 +11,7 @@ from scipy import special, stats
 from sklearn import feature_selection
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common, routes, validation
+from npaccel._sklearn.dispatch import call_stack, common, routes, transfers, validation
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device

@@ -9,10 +9,10 @@ import torch
 from sklearn import kernel_ridge
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.metrics import _pairwise
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.metrics import _pairwise
 
 
 @on_device(

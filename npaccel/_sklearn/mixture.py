@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import accelerate, transfers, common
+from npaccel._sklearn.dispatch import accelerate, common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device
 

@@ -12,7 +12,7 @@ from sklearn import naive_bayes
 from sklearn.naive_bayes import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common, validation
+from npaccel._sklearn.dispatch import call_stack, common, transfers, validation
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from npaccel._runtime.options import disabled
 from npaccel._report.text import duration, table
-from npaccel._tools.trial import MOVE, Trial, tried
+from npaccel._runtime.options import disabled
 from npaccel._tools.profile_calls import Profile, Watched
+from npaccel._tools.trial import MOVE, Trial, tried
 
 #: A function is hot from this share of the run's time on, by itself.
 HOT = 0.03

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from npaccel import _numpy
-from npaccel._numpy.core import dtypes as core_dtypes, table as core_table
+from npaccel._numpy.core import dtypes as core_dtypes
+from npaccel._numpy.core import table as core_table
 from npaccel._numpy.core.known_differences import named_differences
 from npaccel._numpy.core.table import Row
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime.arguments import distinct
 from npaccel._compiler.snapshot import Snapshot
+from npaccel._runtime.arguments import distinct
 
 _ATOMS = (
     *(bool, int, float, complex, str, bytes, type(None), type, types.ModuleType, range),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel._verify.compare import Mismatch, Slack, compare, pairs
-from npaccel._verify.trace_events import Event, Recording, Step, graph_run
-from npaccel._verify.observers import Observer, Perturbing
 from npaccel._torch.dynamo.source_lines import is_internal
+from npaccel._verify.compare import Mismatch, Slack, compare, pairs
+from npaccel._verify.observers import Observer, Perturbing
+from npaccel._verify.trace_events import Event, Recording, Step, graph_run
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

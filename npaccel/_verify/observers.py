@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from npaccel import _numpy
-from npaccel._verify.instrument import Attribute, Site, SourceError, instrument, is_users, site
 from npaccel._numpy.core import table
+from npaccel._verify.instrument import Attribute, Site, SourceError, instrument, is_users, site
 
 #: Is told of an operation: site, function, operands, keywords, result.
 Listener = Callable[[Site, Any, tuple[Any, ...], dict[str, Any], Any], None]

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from npaccel._report.details import Timing
 from npaccel._runtime import arguments
 from npaccel._verify.case import as_array
 from npaccel._verify.copies import Surroundings, copied
-from npaccel._report.details import Timing
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine

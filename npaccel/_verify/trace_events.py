@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel._runtime import arguments, outputs as runtime_outputs
 from npaccel._compiler import compile as compiler_compile
 from npaccel._compiler.call_arguments import Call
-from npaccel._verify.instrument import Site
-from npaccel._verify.observers import is_value, name_of, rebuilt
 from npaccel._compiler.frame import Frame
-from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._compiler.graph_breaks import trace_settings
+from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._runtime import arguments
+from npaccel._runtime import outputs as runtime_outputs
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo import graph_breaks as pieces
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
-from npaccel._torch.inductor.compile import CompiledGraph
-from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.dynamo.numpy.operations import Operation, is_scalar
+from npaccel._torch.dynamo.source_lines import frames_of
+from npaccel._torch.inductor.compile import CompiledGraph
+from npaccel._verify.instrument import Site
+from npaccel._verify.observers import is_value, name_of, rebuilt
 
 if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Engine
@@ -232,7 +233,9 @@ def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:
     try:
         with dynamo.lock:
             call = Call(engine, values, device)
-            capture, settings = compiler_compile.captured(call, compiler_compile.new_history(engine), False)
+            capture, settings = compiler_compile.captured(
+                call, compiler_compile.new_history(engine), False
+            )
             if capture.graph is not None:
                 with tracing(settings):
                     _run_whole(run, call, capture, settings)

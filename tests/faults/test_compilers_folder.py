@@ -10,9 +10,9 @@ import children
 import pytest
 
 from npaccel._cache import secure_files as secure
-from npaccel._cache.store import DiskCache
 from npaccel._cache.layout import sweep
 from npaccel._cache.sealed_files import SUFFIX, is_whole, sealed_file
+from npaccel._cache.store import DiskCache
 
 PROGRAM = """
 import npaccel

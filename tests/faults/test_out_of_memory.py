@@ -11,8 +11,8 @@ import sweep
 import torch
 
 import npaccel
-from npaccel._runtime import error_translation
 from npaccel import errors
+from npaccel._runtime import error_translation
 
 LIMITS = """
 import gc, resource, warnings

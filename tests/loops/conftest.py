@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from npaccel._loops.partition import blocks
 from npaccel._loops.nests import parallel
+from npaccel._loops.partition import blocks
 
 
 @pytest.fixture(autouse=True)

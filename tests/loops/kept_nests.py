@@ -156,7 +156,9 @@ def check_scaled(kind: str = "f8", rate: float = RATE, *, cache: bool = True) ->
     """Compare one small nest with Python, for arrays of a dtype and a constant."""
     u = np.ones((3, 4), kind)
     wanted = (rate * u + 1).astype(kind)
-    nest = numba_backend.compile_nest(nest_of(scaled), {"u": u}, {"RATE": rate}, __file__, cache=cache)
+    nest = numba_backend.compile_nest(
+        nest_of(scaled), {"u": u}, {"RATE": rate}, __file__, cache=cache
+    )
     nest(u)
     np.testing.assert_array_equal(u, wanted, strict=True)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from nest_checking import function_of, nest_of
 
-from npaccel._loops.nests.lowering import lower_nest
 from npaccel._loops.nests.eligibility import examine
+from npaccel._loops.nests.lowering import lower_nest
 
 A = np.zeros((4, 5))
 V = np.zeros(4)

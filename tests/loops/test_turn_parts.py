@@ -12,8 +12,8 @@ from test_independent import SPARSE, A, B, elements
 from test_slices import standardised
 
 import npaccel
-from npaccel._process import thread_pool
 from npaccel._loops.nests import parallel
+from npaccel._process import thread_pool
 
 pytest.importorskip("numba")
 pytestmark = pytest.mark.usefixtures("three_threads")

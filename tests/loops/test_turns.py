@@ -13,7 +13,8 @@ import pytest
 from comparing import assert_same
 
 import npaccel
-from npaccel._loops.driver import driver, region as driver_region, iterations
+from npaccel._loops.driver import driver, iterations
+from npaccel._loops.driver import region as driver_region
 from npaccel.errors import PerformanceWarning
 
 X = np.linspace(0.0, 1.0, 12)

@@ -9,8 +9,8 @@ from diff_cases import function, reference, rendered
 from diff_excuses import FALL_BACKS, excused
 
 import npaccel
-from npaccel._runtime.arguments import to_tensor
 from npaccel._numpy.core.known_differences import UNCHECKED, differences_of
+from npaccel._runtime.arguments import to_tensor
 from npaccel.errors import NotCompiledError
 
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 from chapter import ALL, NUMBERS, check, data, implementation, tensors, traced
 
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.creation import creation, grids, ranges
 from npaccel._numpy.ufuncs import ufuncs
-from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (creation, grids, ranges, ufuncs)  # imported for their rows
 

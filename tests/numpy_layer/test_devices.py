@@ -9,13 +9,13 @@ import torch
 from chapter import ALL
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from npaccel._numpy.host import kernels as host
-from npaccel._numpy.linalg import einsum
-from npaccel._numpy.statistics import histograms, sorting
-from npaccel._numpy.indexing import indexing
-from npaccel._numpy.ufuncs import reductions, kernels
 from npaccel._numpy.core.dtypes import cast, within
 from npaccel._numpy.core.table import rows
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.indexing import indexing
+from npaccel._numpy.linalg import einsum
+from npaccel._numpy.statistics import histograms, sorting
+from npaccel._numpy.ufuncs import kernels, reductions
 
 
 class Recorded(TorchDispatchMode):
@@ -78,9 +78,7 @@ def test_sorts(by_torch, dtype):
     np.testing.assert_array_equal(
         sorting.argsort(t, kind="stable").numpy(), np.argsort(x, kind="stable")
     )
-    np.testing.assert_array_equal(
-        sorting.lexsort((t, t.flip(0))).numpy(), np.lexsort((x, x[::-1]))
-    )
+    np.testing.assert_array_equal(sorting.lexsort((t, t.flip(0))).numpy(), np.lexsort((x, x[::-1])))
 
 
 def test_only_one_nan_and_one_zero_are_sorted(by_torch):

@@ -14,8 +14,8 @@ from chapter import tensors
 
 import npaccel
 from npaccel import _numpy
-from npaccel._tools import support_page
 from npaccel._numpy.core import table
+from npaccel._tools import support_page
 
 _numpy.load()
 A = np.arange(6.0).reshape(2, 3) / 8  # Quantiles out of range depend on the data.

@@ -5,8 +5,8 @@ import pytest
 import torch
 from chapter import ALL, check, data, implementation, same, traced
 
-from npaccel._numpy.signal import fft
 from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.signal import fft
 
 MODULES = (fft,)  # imported for its rows
 

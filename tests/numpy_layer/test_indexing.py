@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npaccel
-from npaccel._numpy.indexing import indexing, taking
-from npaccel._numpy.manipulation import manipulation
 from npaccel._numpy.core import storing
-from npaccel._numpy.ufuncs import ufuncs
+from npaccel._numpy.indexing import indexing, taking
 from npaccel._numpy.indexing.indexing import getitem, setitem
+from npaccel._numpy.manipulation import manipulation
+from npaccel._numpy.ufuncs import ufuncs
 
 MODULES = (manipulation, storing, taking, ufuncs)  # imported for their rows
 

@@ -6,10 +6,10 @@ import torch
 from chapter import ALL, LAPACK, check, data, implementation, same, tensors, traced
 
 import npaccel
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.linalg import decompositions, einsum, linalg, norms, products
 from npaccel._numpy.statistics import reductions
 from npaccel._numpy.ufuncs import ufuncs
-from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (
     decompositions,

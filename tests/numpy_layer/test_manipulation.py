@@ -9,10 +9,10 @@ from comparing import check as compare
 
 import npaccel
 from npaccel._numpy.core import dtype_queries, methods
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.manipulation import joining, manipulation, padding, repeating
 from npaccel._numpy.statistics import quantiles, reductions
 from npaccel._numpy.ufuncs import ufuncs
-from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (
     *(dtype_queries, joining, manipulation, methods, padding),

@@ -8,9 +8,9 @@ import torch
 from chapter import ALL, check, data, implementation, same, tensors, with_nan
 
 from npaccel._numpy.core import methods
-from npaccel._numpy.ufuncs import ufuncs
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.core.methods import attribute
+from npaccel._numpy.ufuncs import ufuncs
 
 MODULES = (methods, ufuncs)  # imported for their rows
 

@@ -15,8 +15,8 @@ import torch
 from chapter import ALL, implementation, tensors
 
 import npaccel
-from npaccel._numpy.ufuncs import ufuncs
 from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.ufuncs import ufuncs
 
 BINARY = [k.ufunc for k in (*ufuncs.KERNELS, *ufuncs.PRODUCT_KERNELS) if k.ufunc.nin == 2]
 FULL = os.environ.get("NPACCEL_TEST_SWEEP") == "full"

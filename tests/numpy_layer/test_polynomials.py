@@ -6,9 +6,9 @@ import torch
 from chapter import ALL, check, data, implementation, traced
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
 
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.polynomial import polynomials, series
 from npaccel._numpy.ufuncs import ufuncs
-from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (polynomials, series, ufuncs)  # imported for their rows
 

@@ -18,10 +18,10 @@ from chapter import (
 )
 
 import npaccel
-from npaccel._numpy.statistics import cumulative, nanfunctions, quantiles, reductions
-from npaccel._numpy.linalg import linalg
-from npaccel._numpy.ufuncs import ufuncs
 from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.linalg import linalg
+from npaccel._numpy.statistics import cumulative, nanfunctions, quantiles, reductions
+from npaccel._numpy.ufuncs import ufuncs
 
 MODULES = (
     cumulative,

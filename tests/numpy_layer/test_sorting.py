@@ -5,10 +5,10 @@ import pytest
 import torch
 from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
 
+from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.statistics import sets, sorting
 from npaccel._numpy.ufuncs import ufuncs
-from npaccel._numpy.core.context import TraceSettings, tracing
 
 MODULES = (sets, sorting, ufuncs)  # imported for their rows
 

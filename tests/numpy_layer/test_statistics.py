@@ -5,10 +5,10 @@ import pytest
 import torch
 from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
 
-from npaccel._numpy.ufuncs import comparing, ufuncs
-from npaccel._numpy.statistics import histograms, quantiles, reductions, statistics
-from npaccel._numpy.signal import signals
 from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._numpy.signal import signals
+from npaccel._numpy.statistics import histograms, quantiles, reductions, statistics
+from npaccel._numpy.ufuncs import comparing, ufuncs
 
 # imported for their rows
 MODULES = (comparing, histograms, quantiles, reductions, signals, statistics, ufuncs)

@@ -8,10 +8,10 @@ import torch
 from chapter import ALL, check, data, implementation, same, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from npaccel._numpy.host import kernels
-from npaccel._numpy.ufuncs import methods, ufuncs
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.core.table import row_named
+from npaccel._numpy.host import kernels
+from npaccel._numpy.ufuncs import methods, ufuncs
 from npaccel._numpy.ufuncs.reductions import FOLDS
 
 FOLDING = sorted(FOLDS, key=lambda u: u.__name__)

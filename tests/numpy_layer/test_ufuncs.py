@@ -11,9 +11,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import npaccel
 from npaccel._numpy.core import operators as core_operators
-from npaccel._numpy.ufuncs import ufuncs as ufuncs_ufuncs
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.core.table import row_of, rows
+from npaccel._numpy.ufuncs import ufuncs as ufuncs_ufuncs
 
 UFUNCS = [k.ufunc for k in ufuncs_ufuncs.KERNELS]
 PRODUCTS = [k.ufunc for k in ufuncs_ufuncs.PRODUCT_KERNELS]
@@ -315,7 +315,9 @@ def test_products_keywords():
 
 
 def operators(kind):
-    return sorted({"binary": core_operators.BINARY, "inplace": core_operators.INPLACE}[kind], key=name)
+    return sorted(
+        {"binary": core_operators.BINARY, "inplace": core_operators.INPLACE}[kind], key=name
+    )
 
 
 def compare(mine, theirs):

@@ -13,9 +13,9 @@ from scipy_arrays import arrays
 from scipy_running import both, differences, outcome, tolerance
 
 import npaccel
-from npaccel._scipy.stats import _tails
-from npaccel._scipy.special import _inverse
 from npaccel._scipy.dispatch import table
+from npaccel._scipy.special import _inverse
+from npaccel._scipy.stats import _tails
 
 HERE = Path(__file__).parent
 #: Whether all calls are made in every dtype and on every device, not only the first ones.

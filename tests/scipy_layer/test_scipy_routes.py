@@ -20,8 +20,8 @@ from scipy_running import differences
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._tools import cli
 from npaccel._scipy.dispatch import listing, support_page, table
+from npaccel._tools import cli
 from npaccel.errors import MixedDevicesError, NotCompiledError, PerformanceWarning
 
 HOST = "linalg.ldl"

@@ -19,7 +19,8 @@ from sklearn.base import clone
 from sklearn_data import scaled
 
 import npaccel
-from npaccel._sklearn.dispatch import transfers, table as dispatch_table
+from npaccel._sklearn.dispatch import table as dispatch_table
+from npaccel._sklearn.dispatch import transfers
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "sklearn_precision.json"
 #: Data sets by kind of estimator.

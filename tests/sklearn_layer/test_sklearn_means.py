@@ -9,8 +9,8 @@ from sklearn_comparing import accelerated, compare
 from sklearn_data import data, scaled
 
 import npaccel
-from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.cluster import _kmeans
+from npaccel._sklearn.dispatch import transfers
 
 METHODS = ("predict", "transform", "score")
 TOLERANCE = {"float64": 1e-6, "float32": 2e-4}

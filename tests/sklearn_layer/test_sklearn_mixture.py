@@ -7,7 +7,7 @@ from sklearn_checking import errors_agree
 from sklearn_comparing import assert_same, compare
 from sklearn_data import data
 
-from npaccel._sklearn.dispatch import transfers, table
+from npaccel._sklearn.dispatch import table, transfers
 
 pytestmark = pytest.mark.skipif(
     table.row("cluster.KMeans").route != "device", reason="it begins with KMeans on the device"

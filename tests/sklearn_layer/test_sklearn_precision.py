@@ -11,7 +11,8 @@ import pytest
 import sklearn_examples
 import sklearn_precision
 
-from npaccel._sklearn.dispatch import support_page, table as dispatch_table
+from npaccel._sklearn.dispatch import support_page
+from npaccel._sklearn.dispatch import table as dispatch_table
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = {row.name: row for row in dispatch_table.device_estimators()}

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 from sklearn import metrics
 
 import npaccel.sklearn
-from npaccel._tools.cli import main
 from npaccel._sklearn.dispatch import listing, support_page, table
+from npaccel._tools.cli import main
 
 
 def test_every_public_estimator_has_a_row():

@@ -16,7 +16,7 @@ from sklearn_comparing import accelerated, compare
 from sklearn_data import scaled
 
 import npaccel.sklearn
-from npaccel._sklearn.dispatch import transfers, table
+from npaccel._sklearn.dispatch import table, transfers
 from npaccel._sklearn.manifold import _tsne
 from npaccel.errors import NotOnDeviceError
 

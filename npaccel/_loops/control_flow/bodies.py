@@ -15,16 +15,18 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from npaccel._runtime import arguments as runtime_arguments
-from npaccel._loops.control_flow import carry as control_flow_carry, primitives
-from npaccel._loops.control_flow.carry import Carry, Leaf, Spec
 from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
-from npaccel._syntax import lambda_lifting, loop_detection, source as syntax_source
-from npaccel._syntax.lambda_lifting import Closure, NotLiftedError
-from npaccel._syntax.dataflow import Names
+from npaccel._loops.control_flow import carry as control_flow_carry
+from npaccel._loops.control_flow import primitives
+from npaccel._loops.control_flow.carry import Carry, Leaf, Spec
 from npaccel._loops.driver.region import Region
-from npaccel._syntax.source import NoSourceError
 from npaccel._report import Loop
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel._syntax import lambda_lifting, loop_detection
+from npaccel._syntax import source as syntax_source
+from npaccel._syntax.dataflow import Names
+from npaccel._syntax.lambda_lifting import Closure, NotLiftedError
+from npaccel._syntax.source import NoSourceError
 
 if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Driver
@@ -90,7 +92,8 @@ class Forms:
             target = made.target
             code = target.__code__ if target is not None else None
             self.driver.whole.fall_back(
-                f"{role} {control_flow_carry.described(function)} runs in NumPy, because {made.why}",
+                f"{role} {control_flow_carry.described(function)} runs in NumPy, because "
+                f"{made.why}",
                 "write it as a function, in a file, that only reads names from outside",
                 line=code.co_firstlineno if code else 0,
                 file=code.co_filename if code else "",

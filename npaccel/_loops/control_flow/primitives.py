@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from npaccel._runtime.arguments import is_array
 from npaccel._loops.control_flow.carry import Carry, Node, described, leaves, mapped, spec_of
+from npaccel._runtime.arguments import is_array
 
 T = TypeVar("T")
 

@@ -19,27 +19,38 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime import arguments as runtime_arguments
-from npaccel._loops.control_flow import primitives
-from npaccel._syntax import wide_data
-from npaccel._process import fork, signals
-from npaccel._runtime.binding import Binding
 from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
-from npaccel._syntax import loop_detection, dataflow, source
-from npaccel._loops.partition import liveness, nodes as partition_nodes
+from npaccel._compiler.snapshot import Snapshot
+from npaccel._loops.control_flow import primitives
 from npaccel._loops.control_flow.bodies import Forms
-from npaccel._loops.driver.loop_variants import Clones, clones, with_turns
-from npaccel._loops.partition.host_values import Kinds, is_host_value
-from npaccel._loops.partition.nodes import (APPENDING, INDEX, INNER, LOOP, NATIVE, NEST, REGION, Inline, Nest, name)
-from npaccel._loops.driver.region import Region
-from npaccel._syntax.source import NoSourceError
-from npaccel._loops.partition.partition import CannotSplitError, Split, split
 from npaccel._loops.driver.iterations import TurnRunner, Ways
+from npaccel._loops.driver.loop_variants import Clones, clones, with_turns
+from npaccel._loops.driver.region import Region
 from npaccel._loops.driver.whole_function import Calls
-from npaccel._runtime.options import Options
+from npaccel._loops.partition import liveness
+from npaccel._loops.partition import nodes as partition_nodes
+from npaccel._loops.partition.host_values import Kinds, is_host_value
+from npaccel._loops.partition.nodes import (
+    APPENDING,
+    INDEX,
+    INNER,
+    LOOP,
+    NATIVE,
+    NEST,
+    REGION,
+    Inline,
+    Nest,
+    name,
+)
+from npaccel._loops.partition.partition import CannotSplitError, Split, split
+from npaccel._process import fork, signals
 from npaccel._report import Log, Loop
 from npaccel._report.details import Native
-from npaccel._compiler.snapshot import Snapshot
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel._runtime.binding import Binding
+from npaccel._runtime.options import Options
+from npaccel._syntax import dataflow, loop_detection, source, wide_data
+from npaccel._syntax.source import NoSourceError
 
 #: So many combinations of kinds of arguments are split apart; later ones share the last.
 _MAX_VARIANTS = 16
@@ -340,7 +351,9 @@ class Program:
     def _callee_loops(self, callee: ast.expr) -> bool:
         """Whether an expression that is called leads to a function of the user's that loops."""
         found = self._called(callee)
-        return loop_detection.is_form(found) or (loop_detection.is_users(found) and loop_detection.loops(found))
+        return loop_detection.is_form(found) or (
+            loop_detection.is_users(found) and loop_detection.loops(found)
+        )
 
     def _form(self, callee: ast.expr) -> Sequence[str] | None:
         """The parameters of a form, those for functions with () after their names."""

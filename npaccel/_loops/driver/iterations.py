@@ -22,11 +22,11 @@ import numpy as np
 import torch
 
 from npaccel._compiler import error_recovery
+from npaccel._loops.driver.region import MARGIN, Region
+from npaccel._loops.driver.tensor_calls import CannotStayError, Factory, Seen, make_raw
+from npaccel._loops.nests.nest_runner import NestRunner
 from npaccel._runtime.arguments import how_converted, map_arrays
 from npaccel._runtime.error_translation import CompiledCodeError
-from npaccel._loops.nests.nest_runner import NestRunner
-from npaccel._loops.driver.tensor_calls import CannotStayError, Factory, Seen, make_raw
-from npaccel._loops.driver.region import MARGIN, Region
 from npaccel._runtime.outputs import has_overlap
 
 #: After so many runs on tensors that soon ended in the middle, tensors aren't tried again.

@@ -20,9 +20,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from npaccel._loops.partition.nodes import INNER, LOOP, NATIVE, TURNS, assign, name
 from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
-from npaccel._loops.partition.nodes import INNER, LOOP, NATIVE, TURNS, assign, name
 
 #: Names of the split function that only stand for what it calls.
 _PREFIXES = ("_npaccel_region", "_npaccel_nest", "_npaccel_loop", "_npaccel_turns")

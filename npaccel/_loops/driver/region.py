@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._runtime.arguments import device_of, is_container
 from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
 from npaccel._loops.driver.tensor_calls import Seen, seen
+from npaccel._runtime.arguments import device_of, is_container
 
 #: So many calls of each are timed; the shortest counts.
 _ROUNDS = 3

@@ -18,11 +18,23 @@ from typing import Any, TypeGuard
 import numpy as np
 import torch
 
-from npaccel._runtime import device_transfer, runner as runtime_runner
-from npaccel._runtime.arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._compiler.dispatcher import Engine
+from npaccel._runtime import device_transfer
+from npaccel._runtime import runner as runtime_runner
+from npaccel._runtime.arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._runtime.guards import Condition, check_code
-from npaccel._runtime.outputs import (Argument, Container, Output, Template, View, apart, arguments_of, has_overlap, is_view_of, template_code)
+from npaccel._runtime.outputs import (
+    Argument,
+    Container,
+    Output,
+    Template,
+    View,
+    apart,
+    arguments_of,
+    has_overlap,
+    is_view_of,
+    template_code,
+)
 from npaccel._runtime.runner import InputPlan, Plan
 
 #: Makes a call from what notes that the loop is to be left, what calls the

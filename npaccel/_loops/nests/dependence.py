@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._syntax import dataflow
 from npaccel._loops.nests.intrinsics import Hidden, is_hidden
 from npaccel._loops.nests.resolve import builtin, is_slice
+from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
 
 #: What says nothing about elements.

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from npaccel._loops.nests import captured
 from npaccel._loops.nests.lowering import lower_nest
-from npaccel._loops.nests.scalarize import scalarize
-from npaccel._loops.nests.resolve import is_slice
 from npaccel._loops.nests.lowering.lower_nest import Lowered
 from npaccel._loops.nests.lowering.types import NotSupportedError
+from npaccel._loops.nests.resolve import is_slice
+from npaccel._loops.nests.scalarize import scalarize
 
 
 def examine(

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel._runtime import arguments, errstate, opaque
-from npaccel._syntax import wide_data
 from npaccel._loops.nests import eligibility, numba_backend
-from npaccel._loops.nests.scalarize import result as scalarize_result, scalarize
-from npaccel._syntax import source
-from npaccel._loops.partition.nodes import Nest
 from npaccel._loops.nests.lowering.rng import is_generator
+from npaccel._loops.nests.scalarize import result as scalarize_result
+from npaccel._loops.nests.scalarize import scalarize
+from npaccel._loops.partition.nodes import Nest
 from npaccel._report import Loop
 from npaccel._report.details import Narrowed
+from npaccel._runtime import arguments, errstate, opaque
+from npaccel._syntax import source, wide_data
 
 if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Program
@@ -87,9 +87,7 @@ class NestRunner:
         narrow = on_wide is not None and not wide_data.has_wide(args, scalars=False)
         if on_wide is not None and not narrow:
             on_wide()
-        reason, lowered = eligibility.examine(
-            self.definition, values, program.outer, narrow=narrow
-        )
+        reason, lowered = eligibility.examine(self.definition, values, program.outer, narrow=narrow)
         if (reason or (draws and lowered is None)) and program.options.loops != "numba":
             return None
         try:

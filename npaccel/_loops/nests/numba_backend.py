@@ -10,15 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._process import fork, signals
-from npaccel._process.imports import load
 from npaccel._loops.nests import captured, numba_errors, parallel
 from npaccel._loops.nests.lowering import lower_nest
-from npaccel._loops.nests.lowering.rng import drawing, is_generator
 from npaccel._loops.nests.lowering.expressions import MISSING
 from npaccel._loops.nests.lowering.lower_nest import Lowered
+from npaccel._loops.nests.lowering.rng import drawing, is_generator
 from npaccel._loops.nests.lowering.statements import layout
-from npaccel._loops.nests.lowering.types import (Array, Draws, NotSupportedError, Np, Other, Py, Types, key_of, storage_name)
+from npaccel._loops.nests.lowering.types import (
+    Array,
+    Draws,
+    NotSupportedError,
+    Np,
+    Other,
+    Py,
+    Types,
+    key_of,
+    storage_name,
+)
+from npaccel._process import fork, signals
+from npaccel._process.imports import load
 
 __all__ = ["CompiledNest", "NotInstalledError", "NotSupportedError", "compile_nest"]
 

@@ -16,11 +16,11 @@ import llvmlite
 import llvmlite.binding
 import numba
 
-from npaccel._runtime import artifacts
-from npaccel._cache.store import Entry, cache_key, default_cache
-from npaccel._cache.entry import bound
 from npaccel._cache.cache_warnings import warn_once
+from npaccel._cache.entry import bound
+from npaccel._cache.store import Entry, cache_key, default_cache
 from npaccel._loops.nests import numba_runtime
+from npaccel._runtime import artifacts
 from npaccel.errors import CacheError
 
 try:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._process import thread_pool
 from npaccel._loops.nests.lowering.lower_nest import Lowered
+from npaccel._process import thread_pool
 
 #: Work that takes as long, in seconds, is worth threads; so much longer for each byte copied.
 _WORTH, _COPIED = 4e-4, 3e-10

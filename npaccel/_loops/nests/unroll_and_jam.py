@@ -19,12 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._syntax import dataflow
-from npaccel._loops.nests.intrinsics import (Hidden, called, is_hidden, is_temporary, locate, name_of, temporary)
 from npaccel._loops.nests.dependence import independent
-from npaccel._loops.nests.resolve import builtin
+from npaccel._loops.nests.intrinsics import (
+    Hidden,
+    called,
+    is_hidden,
+    is_temporary,
+    locate,
+    name_of,
+    temporary,
+)
 from npaccel._loops.nests.lowering.types import FLOAT64
+from npaccel._loops.nests.resolve import builtin
 from npaccel._loops.nests.scalarize.result import Bound, Made
+from npaccel._syntax import dataflow
 
 #: So many turns are taken at a time, so that their numbers stay in the fastest cache; of few
 #: turns, none are.

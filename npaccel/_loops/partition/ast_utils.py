@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from npaccel._loops.nests.resolve import is_slice
-from npaccel._syntax.dataflow import Names
 from npaccel._loops.nests.scalarize.interchange import may_be_columns
 from npaccel._loops.nests.scalarize.scalarize import has_products
+from npaccel._syntax.dataflow import Names
 
 
 def called_name(node: ast.Call) -> str:

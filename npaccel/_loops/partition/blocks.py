@@ -6,15 +6,22 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from npaccel._syntax import dataflow
-from npaccel._syntax.context_managers import may_swallow
-from npaccel._syntax.dataflow import Names
-from npaccel._loops.partition.nodes import Nest, assign, name
 from npaccel._loops.nests.scalarize.interchange import may_be_columns
+from npaccel._loops.partition.ast_utils import (
+    Continues,
+    is_name_target,
+    leading,
+    may_be_elementwise,
+    may_be_simple,
+    with_leading,
+)
 from npaccel._loops.partition.facts import Facts
 from npaccel._loops.partition.hoisting import CannotLiftError, Lifting
 from npaccel._loops.partition.locals import is_inner, makes_container
-from npaccel._loops.partition.ast_utils import (Continues, is_name_target, leading, may_be_elementwise, may_be_simple, with_leading)
+from npaccel._loops.partition.nodes import Nest, assign, name
+from npaccel._syntax import dataflow
+from npaccel._syntax.context_managers import may_swallow
+from npaccel._syntax.dataflow import Names
 
 
 def block(facts: Facts, statements: Sequence[ast.stmt], bound: Names, depth: int) -> list[ast.stmt]:

@@ -6,13 +6,19 @@ import ast
 import copy
 from collections.abc import Callable, Iterable, Sequence
 
-from npaccel._syntax import dataflow
+from npaccel._loops.partition.ast_utils import constant_turns
 from npaccel._loops.partition.host_values import Kinds
+from npaccel._loops.partition.locals import (
+    GROWING_METHODS,
+    appends_by_text,
+    containers,
+    function_node,
+    inner_definitions,
+)
+from npaccel._loops.partition.nodes import TEMPORARY
+from npaccel._syntax import dataflow
 from npaccel._syntax.context_managers import may_swallow
 from npaccel._syntax.dataflow import Flow, Names
-from npaccel._loops.partition.nodes import TEMPORARY
-from npaccel._loops.partition.locals import (GROWING_METHODS, appends_by_text, containers, function_node, inner_definitions)
-from npaccel._loops.partition.ast_utils import constant_turns
 
 #: Methods of a list, dict or set that look at what is in their arguments.
 _READING_METHODS = frozenset({"extend", "update", "remove", "discard"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from npaccel._loops.partition.ast_utils import called_name, is_scalar_by_text, replaced
 from npaccel._loops.partition.host_values import Kinds
 from npaccel._loops.partition.nodes import Inline, assign, name
 from npaccel._loops.partition.python_calls import InnerCalls
 from npaccel._loops.partition.regions import Runs
-from npaccel._loops.partition.ast_utils import called_name, is_scalar_by_text, replaced
 
 _ITERATORS = frozenset({"enumerate", "zip", "reversed", "range", "tqdm", "map", "iter"})
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

@@ -6,10 +6,10 @@ import ast
 import dataclasses
 from collections.abc import Sequence
 
+from npaccel._loops.partition.nodes import Nest, Region
 from npaccel._syntax import dataflow
 from npaccel._syntax.context_managers import may_swallow
 from npaccel._syntax.dataflow import Flow, Names
-from npaccel._loops.partition.nodes import Nest, Region
 
 _NONE: Names = frozenset()
 

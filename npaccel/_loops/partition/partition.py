@@ -11,13 +11,13 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._syntax import context_managers, dataflow
-from npaccel._loops.partition.host_values import Kinds
-from npaccel._syntax.dataflow import Names
+from npaccel._loops.partition.ast_utils import called_name
 from npaccel._loops.partition.blocks import block
 from npaccel._loops.partition.facts import Facts
+from npaccel._loops.partition.host_values import Kinds
 from npaccel._loops.partition.locals import with_single_displays
-from npaccel._loops.partition.ast_utils import called_name
+from npaccel._syntax import context_managers, dataflow
+from npaccel._syntax.dataflow import Names
 
 _REFUSED: dict[type[ast.AST], str] = {
     ast.Yield: "it has a `yield`",

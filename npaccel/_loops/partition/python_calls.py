@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from npaccel._loops.partition.nodes import APPENDING, INNER, NATIVE, name
 from npaccel._loops.partition.facts import Facts
 from npaccel._loops.partition.locals import is_inner
+from npaccel._loops.partition.nodes import APPENDING, INNER, NATIVE, name
 
 
 class InnerCalls(ast.NodeTransformer):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from npaccel._syntax import dataflow
-from npaccel._syntax.dataflow import Names
+from npaccel._loops.partition.ast_utils import (
+    cannot_fail,
+    is_name_target,
+    is_scalar_by_text,
+    replaced,
+)
+from npaccel._loops.partition.facts import Facts
 from npaccel._loops.partition.nodes import INDEX, Region, assign, name
 from npaccel._loops.partition.python_calls import InnerCalls
-from npaccel._loops.partition.facts import Facts
-from npaccel._loops.partition.ast_utils import cannot_fail, is_name_target, is_scalar_by_text, replaced
+from npaccel._syntax import dataflow
+from npaccel._syntax.dataflow import Names
 
 
 class Runs:

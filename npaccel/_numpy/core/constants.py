@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core import operators
-from npaccel._numpy.indexing.indexing import getitem, setitem
 from npaccel._numpy.core.methods import attribute
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.indexing.indexing import getitem, setitem
 from npaccel._numpy.ufuncs.ufuncs import BY_UFUNC
 
 _NUMBERS = "pi e inf nan euler_gamma newaxis True_ False_ little_endian"
@@ -81,9 +81,7 @@ def _declare_operators() -> None:
             )
     for op in (operator.neg, operator.pos, operator.abs, operator.invert):
         name = f"__{op.__name__}__"
-        implements(f"numpy.ndarray.{name}", zero_d="scalar")(
-            functools.partial(operators.unary, op)
-        )
+        implements(f"numpy.ndarray.{name}", zero_d="scalar")(functools.partial(operators.unary, op))
     for op, plain in operators.INPLACE.items():
         implements(f"numpy.ndarray.__{op.__name__}__", mutates=(0,), note=_note(plain))(
             functools.partial(operators.inplace, op)

@@ -9,7 +9,14 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.axes import needs_array
-from npaccel._numpy.core.dtypes import (DType, as_tensor, is_scalar, result_dtype, to_numpy, weak_type)
+from npaccel._numpy.core.dtypes import (
+    DType,
+    as_tensor,
+    is_scalar,
+    result_dtype,
+    to_numpy,
+    weak_type,
+)
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import concrete
 

@@ -10,19 +10,26 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core import dtype_queries
-from npaccel._numpy.manipulation import padding
 from npaccel._numpy.core.axes import NO_VALUE, call, check_placed, reversed_axes
 from npaccel._numpy.core.dtypes import as_dtype, as_tensor, cast, check_cast, to_numpy, to_torch
-from npaccel._numpy.creation.grids import diagonal
-from npaccel._numpy.indexing.indexing import getitem, setitem, value_for
 from npaccel._numpy.core.layouts import lying_like
-from npaccel._numpy.manipulation.manipulation import (matrix_transpose, ravel, reshaped, squeeze, swapaxes, transpose)
-from npaccel._numpy.manipulation.repeating import repeat
-from npaccel._numpy.ufuncs.rounding import clip, imag, real, round_
 from npaccel._numpy.core.storing import put
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.creation.grids import diagonal
+from npaccel._numpy.indexing.indexing import getitem, setitem, value_for
 from npaccel._numpy.indexing.taking import choose, compress, nonzero, take
+from npaccel._numpy.manipulation import padding
+from npaccel._numpy.manipulation.manipulation import (
+    matrix_transpose,
+    ravel,
+    reshaped,
+    squeeze,
+    swapaxes,
+    transpose,
+)
+from npaccel._numpy.manipulation.repeating import repeat
 from npaccel._numpy.ufuncs.integers import elements_at
+from npaccel._numpy.ufuncs.rounding import clip, imag, real, round_
 from npaccel._runtime.torch.symbolic_sizes import surely
 
 #: Chapters that only enter rows in the table.

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from npaccel._numpy.core import operators
+from npaccel._numpy.core.dtypes import as_tensor, cast, is_scalar, result_dtype, to_numpy, weak_type
 from npaccel._numpy.host import kernels as host
 from npaccel._runtime.error_translation import ELEMENTS
-from npaccel._numpy.core import operators
-from npaccel._numpy.core.dtypes import (as_tensor, cast, is_scalar, result_dtype, to_numpy, weak_type)
 from npaccel._runtime.torch.symbolic_sizes import raise_unless, refuse_where
 
 #: Below this a float is the value of an int64.

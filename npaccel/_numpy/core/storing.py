@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import axis_of
-from npaccel._numpy.creation.creation import cast_scalar
 from npaccel._numpy.core.dtypes import BOOL, as_tensor, cast, check_cast, is_scalar, to_numpy
+from npaccel._numpy.core.table import implements
+from npaccel._numpy.creation.creation import cast_scalar
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.indexing.index_keys import bounded
 from npaccel._numpy.indexing.indexing import fitted, setitem, value_for
-from npaccel._numpy.core.table import implements
 from npaccel._numpy.indexing.taking import along_axis_key, flat_key, integer_indices
 from npaccel._numpy.ufuncs.dispatch import concrete
 from npaccel._numpy.ufuncs.integers import either, elements_at

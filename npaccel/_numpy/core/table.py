@@ -1,7 +1,7 @@
 """The one table of NumPy functions: a row per NumPy object.
 
 Registration in capture, the tests against live NumPy and the support page are
-made from these rows. A chapter module declares its rows with `implements`.
+made from these rows. A module declares its rows with `implements`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Functions that make arrays: of constants, ranges, grids."""

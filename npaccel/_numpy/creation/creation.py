@@ -10,10 +10,21 @@ import torch
 
 from npaccel._numpy.core.axes import NO_VALUE, check_placed, reversed_axes
 from npaccel._numpy.core.context import settings
-from npaccel._numpy.core.dtypes import (DType, as_dtype, as_tensor, default_float, dtype_of, full_scalar, is_scalar, narrow, to_numpy, to_torch)
-from npaccel._numpy.indexing.indexing import fitted, value_for
+from npaccel._numpy.core.dtypes import (
+    DType,
+    as_dtype,
+    as_tensor,
+    default_float,
+    dtype_of,
+    full_scalar,
+    is_scalar,
+    narrow,
+    to_numpy,
+    to_torch,
+)
 from npaccel._numpy.core.layouts import lying_like
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.indexing.indexing import fitted, value_for
 from npaccel._numpy.ufuncs.dispatch import is_symbolic
 
 #: A shape argument: one size or several; a size may be symbolic.

@@ -11,11 +11,23 @@ import torch
 
 from npaccel._numpy.core.axes import axis_of, check_placed, needs_array
 from npaccel._numpy.core.context import settings
-from npaccel._numpy.creation.creation import shape_of
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    INT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    check_cast,
+    default_float,
+    result_dtype,
+    to_numpy,
+    to_torch,
+)
 from npaccel._numpy.core.known_differences import UNCHECKED
-from npaccel._numpy.core.dtypes import (BOOL, INT64, DType, as_dtype, as_tensor, cast, check_cast, default_float, result_dtype, to_numpy, to_torch)
-from npaccel._numpy.indexing.index_keys import bounded
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.creation.creation import shape_of
+from npaccel._numpy.indexing.index_keys import bounded
 from npaccel._numpy.ufuncs.integers import either
 from npaccel._runtime.torch.symbolic_sizes import refuse_where, surely
 

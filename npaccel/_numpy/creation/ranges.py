@@ -12,7 +12,22 @@ import torch
 
 from npaccel._numpy.core.axes import axis_of, call, check_placed
 from npaccel._numpy.core.context import settings, tracing
-from npaccel._numpy.core.dtypes import (BOOL, FLOAT32, FLOAT64, DType, as_dtype, as_tensor, cast, default_float, dtype_of, is_scalar, narrow, result_dtype, strong, to_torch)
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    default_float,
+    dtype_of,
+    is_scalar,
+    narrow,
+    result_dtype,
+    strong,
+    to_torch,
+)
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import is_symbolic
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data, holds_here, refuse_where, surely

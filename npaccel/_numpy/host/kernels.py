@@ -18,9 +18,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import linalg, registration, blocked, polynomials
+from npaccel._numpy.host import (
+    blocked,
+    linalg,  # noqa: F401 (its kernels are in `direct`, too)
+    polynomials,  # noqa: F401 (likewise)
+    registration,
+)
+from npaccel._numpy.host.registration import (
+    Array,
+    Form,
+    direct,  # noqa: F401 (compiled code imports it from here)
+    kernel,
+    several,
+    writing,
+)
 from npaccel._runtime.error_translation import refusing
-from npaccel._numpy.host.registration import Array, Form, direct, kernel, several, writing
 
 #: What rows ask before they call a kernel.
 usable = registration.usable

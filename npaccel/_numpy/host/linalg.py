@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host.registration import Array, Form, kernel, operator, several, usable, writing
 from npaccel._numpy.host.blocked import MANY
+from npaccel._numpy.host.registration import Array, Form, kernel, operator, several, usable, writing
 
 #: Stacks of matrices with so many multiplications each are NumPy's: torch's threads wait for each
 #: other at every one of them.

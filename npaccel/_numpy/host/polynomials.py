@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime.error_translation import refusing
-from npaccel._numpy.host.registration import Array, Form, kernel
 from npaccel._numpy.host.blocked import in_blocks
+from npaccel._numpy.host.registration import Array, Form, kernel
+from npaccel._runtime.error_translation import refusing
 
 
 def _one_more(x: torch.Tensor) -> Form:

@@ -1,0 +1,1 @@
+"""Subscripts: basic, by arrays, by masks; ``take`` and its relatives."""

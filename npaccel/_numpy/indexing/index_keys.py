@@ -15,7 +15,13 @@ import torch
 
 from npaccel._numpy.core.dtypes import INT64, as_tensor, cast
 from npaccel._numpy.ufuncs.dispatch import broadcast_shape
-from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, holds_here, refuse_where, surely
+from npaccel._runtime.torch.symbolic_sizes import (
+    assume,
+    depends_on_data,
+    holds_here,
+    refuse_where,
+    surely,
+)
 
 _Size = int | torch.SymInt
 _BAD_KEY = (

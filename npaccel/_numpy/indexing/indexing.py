@@ -9,13 +9,38 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
-from npaccel._numpy.core.dtypes import (DType, as_tensor, cast, dtype_of, full_scalar, is_scalar, strong, to_numpy)
-from npaccel._numpy.indexing.index_keys import (Selection, check_broadcast, check_without_elements, expanded_key, moved, numpy_place, places, select, width)
+from npaccel._numpy.core.dtypes import (
+    DType,
+    as_tensor,
+    cast,
+    dtype_of,
+    full_scalar,
+    is_scalar,
+    strong,
+    to_numpy,
+)
 from npaccel._numpy.core.layouts import axes_by_memory, lying_as_gathered, steps_in
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.indexing.index_keys import (
+    Selection,
+    check_broadcast,
+    check_without_elements,
+    expanded_key,
+    moved,
+    numpy_place,
+    places,
+    select,
+    width,
+)
 from npaccel._numpy.ufuncs.dispatch import broadcast_shape, is_symbolic
 from npaccel._numpy.ufuncs.integers import as_bits, as_signed, either
-from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, raise_unless, share_memory, surely
+from npaccel._runtime.torch.symbolic_sizes import (
+    assume,
+    depends_on_data,
+    raise_unless,
+    share_memory,
+    surely,
+)
 
 
 def flipped(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:

@@ -8,15 +8,23 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import axis_of, deliver, needs_array, probe, written_back
-from npaccel._numpy.core.dtypes import (BOOL, INT64, as_tensor, cast, is_scalar, result_dtype, to_numpy)
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    INT64,
+    as_tensor,
+    cast,
+    is_scalar,
+    result_dtype,
+    to_numpy,
+)
+from npaccel._numpy.core.layouts import lying_as_numpys
+from npaccel._numpy.core.table import implements
 from npaccel._numpy.creation.grids import split_index
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.indexing.index_keys import bounded
 from npaccel._numpy.indexing.indexing import getitem, selected, value_for
-from npaccel._numpy.core.layouts import lying_as_numpys
 from npaccel._numpy.manipulation.manipulation import along
-from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import broadcast_shape, concrete, is_symbolic
 from npaccel._numpy.ufuncs.integers import as_bits, as_signed, either
 from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, surely

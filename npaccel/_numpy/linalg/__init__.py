@@ -1,0 +1,1 @@
+"""Products, einsum, norms, solvers and decompositions."""

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from numpy.linalg import LinAlgError
 
-from npaccel._numpy.host import kernels as host
-from npaccel._numpy.host import linalg as host_linalg
 from npaccel._numpy.core.dtypes import DType, as_dtype, as_tensor, cast, narrow, to_numpy
 from npaccel._numpy.core.layouts import lying_like
-from npaccel._numpy.linalg.norms import check_float, singular_values
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.host import linalg as host_linalg
+from npaccel._numpy.linalg.norms import check_float, singular_values
 
 _EigResult: Any = type(np.linalg.eig(np.eye(1)))
 _EighResult: Any = type(np.linalg.eigh(np.eye(1)))

@@ -12,8 +12,8 @@ import torch
 
 from npaccel._numpy.core.axes import call, deliver
 from npaccel._numpy.core.dtypes import as_dtype, cast, check_cast, to_numpy
-from npaccel._numpy.linalg.products import promoted
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.linalg.products import promoted
 from npaccel._numpy.ufuncs.gufuncs import from_zero
 from npaccel._runtime.torch.symbolic_sizes import surely
 

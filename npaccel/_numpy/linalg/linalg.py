@@ -15,14 +15,24 @@ import numpy as np
 import torch
 from numpy.linalg import LinAlgError
 
+from npaccel._numpy.core.axes import NO_VALUE, axis_of, call
+from npaccel._numpy.core.dtypes import as_tensor, to_numpy
+from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host import linalg as host_linalg
-from npaccel._numpy.core.axes import NO_VALUE, axis_of, call
-from npaccel._numpy.linalg.decompositions import (AT_RUN_TIME, check_square, check_stacked, conjugate, for_numpys_lapack, prepared, square, svd, transposed)
-from npaccel._numpy.core.dtypes import as_tensor, to_numpy
+from npaccel._numpy.linalg.decompositions import (
+    AT_RUN_TIME,
+    check_square,
+    check_stacked,
+    conjugate,
+    for_numpys_lapack,
+    prepared,
+    square,
+    svd,
+    transposed,
+)
 from npaccel._numpy.linalg.norms import norm
 from npaccel._numpy.linalg.products import exactly, promoted, tensordot, trace
-from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.gufuncs import matmul
 
 _SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from npaccel._numpy.host import kernels as host
-from npaccel._numpy.host import linalg as host_linalg
 from npaccel._numpy.core.axes import axes_of, axis_of
 from npaccel._numpy.core.dtypes import as_tensor, cast, narrow, to_numpy
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.host import linalg as host_linalg
 from npaccel._runtime.torch.symbolic_sizes import surely
 
 

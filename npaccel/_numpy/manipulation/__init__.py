@@ -1,0 +1,1 @@
+"""Shapes, joins, repetitions, rolls and padding."""

@@ -10,10 +10,19 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.axes import axis_of, deliver, needs_array
-from npaccel._numpy.core.dtypes import (DType, as_dtype, as_tensor, cast, check_cast, is_scalar, result_dtype, to_numpy)
+from npaccel._numpy.core.dtypes import (
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    check_cast,
+    is_scalar,
+    result_dtype,
+    to_numpy,
+)
 from npaccel._numpy.core.layouts import lying_as_joined
-from npaccel._numpy.manipulation.manipulation import atleast_1d, atleast_2d, atleast_3d
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.manipulation.manipulation import atleast_1d, atleast_2d, atleast_3d
 from npaccel._runtime.torch.symbolic_sizes import surely
 
 

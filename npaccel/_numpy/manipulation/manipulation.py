@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from numpy.exceptions import AxisError
 
-from npaccel._numpy.host.kernels import usable
 from npaccel._numpy.core.axes import axes_of, axis_of, needs_array, reversed_axes
-from npaccel._numpy.creation.creation import shape_of
 from npaccel._numpy.core.dtypes import as_tensor, is_scalar
-from npaccel._numpy.indexing.indexing import fitted, flipped
 from npaccel._numpy.core.layouts import lying_like
-from npaccel._numpy.manipulation.rolls import known_shifts, pairs_of, rolled
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.creation.creation import shape_of
+from npaccel._numpy.host.kernels import usable
+from npaccel._numpy.indexing.indexing import fitted, flipped
+from npaccel._numpy.manipulation.rolls import known_shifts, pairs_of, rolled
 from npaccel._numpy.ufuncs.dispatch import broadcast_shape
 from npaccel._numpy.ufuncs.integers import as_bits, as_signed
 from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, holds_here, surely

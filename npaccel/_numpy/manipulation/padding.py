@@ -10,10 +10,10 @@ import torch
 
 from npaccel._numpy.core.axes import Axis, axes_of, call
 from npaccel._numpy.core.dtypes import as_tensor, cast, is_scalar, to_numpy
-from npaccel._numpy.indexing.indexing import flipped, selected, value_for
-from npaccel._numpy.creation.ranges import linspace
-from npaccel._numpy.statistics.reductions import nonzero_mask
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.creation.ranges import linspace
+from npaccel._numpy.indexing.indexing import flipped, selected, value_for
+from npaccel._numpy.statistics.reductions import nonzero_mask
 from npaccel._runtime.torch.symbolic_sizes import assume, holds_here, surely
 
 _KEYWORDS: dict[str, tuple[str, ...]] = {

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.axes import axis_of
-from npaccel._numpy.creation.creation import shape_of
 from npaccel._numpy.core.dtypes import INT64, as_tensor, cast, check_cast, is_scalar, to_numpy
+from npaccel._numpy.core.table import implements
+from npaccel._numpy.creation.creation import shape_of
 from npaccel._numpy.indexing.indexing import fitted, getitem, selected, setitem, value_for
 from npaccel._numpy.manipulation.joining import split_at
 from npaccel._numpy.manipulation.manipulation import along, moveaxis, reshaped
-from npaccel._numpy.core.table import implements
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data, holds_here, refuse_where, surely
 
 

@@ -1,0 +1,1 @@
+"""`numpy.polynomial` and the older ``poly*`` functions."""

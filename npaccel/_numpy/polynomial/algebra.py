@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import polynomials as host_series
 from npaccel._numpy.core.axes import call
-from npaccel._numpy.core.dtypes import (DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy)
+from npaccel._numpy.core.dtypes import DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy
+from npaccel._numpy.core.table import implements, row_of
+from npaccel._numpy.host import polynomials as host_series
 from npaccel._numpy.manipulation.padding import between
 from npaccel._numpy.polynomial.series import MODULES, RECURRENCES, clenshaw, many, name_of
-from npaccel._numpy.core.table import implements, row_of
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, surely
 

@@ -9,16 +9,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import polynomials as host_series
 from npaccel._numpy.core.axes import axis_of, call
 from npaccel._numpy.core.context import settings
+from npaccel._numpy.core.dtypes import (
+    COMPLEX128,
+    FLOAT64,
+    as_tensor,
+    cast,
+    default_float,
+    narrow,
+    to_numpy,
+)
+from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import polynomials as host_series
 from npaccel._numpy.linalg.decompositions import prepared
-from npaccel._numpy.core.dtypes import (COMPLEX128, FLOAT64, as_tensor, cast, default_float, narrow, to_numpy)
 from npaccel._numpy.linalg.linalg import least_squares, lstsq
+from npaccel._numpy.polynomial.algebra import coefficients
 from npaccel._numpy.polynomial.polynomials import check_fit, weights_of
 from npaccel._numpy.polynomial.series import MODULES, VALUES, many, name_of
-from npaccel._numpy.polynomial.algebra import coefficients
-from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._runtime.torch.symbolic_sizes import assume, surely
 

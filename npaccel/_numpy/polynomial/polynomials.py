@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.axes import call
+from npaccel._numpy.core.dtypes import as_dtype, as_tensor, cast, dtype_of, narrow, to_numpy
+from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import polynomials as host_series
 from npaccel._numpy.host.registration import usable
-from npaccel._numpy.core.axes import call
 from npaccel._numpy.linalg.decompositions import prepared
-from npaccel._numpy.core.dtypes import as_dtype, as_tensor, cast, dtype_of, narrow, to_numpy
 from npaccel._numpy.linalg.linalg import inv, least_squares, lstsq
 from npaccel._numpy.linalg.products import dot, promoted
 from npaccel._numpy.polynomial.series import many
 from npaccel._numpy.signal.signals import convolve
-from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.integers import as_signed, elements_at
 from npaccel._runtime.torch.symbolic_sizes import assume, holds_here, surely
 

@@ -9,11 +9,22 @@ import numpy as np
 import torch
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
 
+from npaccel._numpy.core.axes import call
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    FLOAT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    is_scalar,
+    narrow,
+    to_numpy,
+)
+from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import polynomials as host_series
 from npaccel._numpy.host.registration import usable
-from npaccel._numpy.core.axes import call
-from npaccel._numpy.core.dtypes import (BOOL, FLOAT64, DType, as_dtype, as_tensor, cast, dtype_of, is_scalar, narrow, to_numpy)
-from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data, surely
 

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.dtypes import FLOAT64, as_tensor, dtype_of, narrow, to_torch
+from npaccel._numpy.indexing.taking import take, take_along_axis
 from npaccel._numpy.random.philox import Stream
 from npaccel._numpy.random.results import Drawn, bound, result_of
-from npaccel._numpy.indexing.taking import take, take_along_axis
 
 #: Tables of `binomial` and `poisson` have at most so many entries.
 _LONGEST_TABLE = 4096

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime.arguments import to_array
-from npaccel._numpy.random.results import ALIASES, PARAMETERS, Drawn
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.indexing.taking import take, take_along_axis
+from npaccel._numpy.random.results import ALIASES, PARAMETERS, Drawn
+from npaccel._runtime.arguments import to_array
 from npaccel._runtime.host_rng import drawn
 
 #: Why a draw breaks the graph where it can't be an input of it.

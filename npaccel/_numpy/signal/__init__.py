@@ -1,0 +1,1 @@
+"""FFT, convolution and windows."""

@@ -12,10 +12,19 @@ import torch
 
 from npaccel._numpy.core.axes import axis_of, check_placed, deliver, probe
 from npaccel._numpy.core.context import settings
-from npaccel._numpy.core.dtypes import (DType, as_dtype, as_tensor, cast, default_float, narrow, to_numpy, to_torch)
+from npaccel._numpy.core.dtypes import (
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    default_float,
+    narrow,
+    to_numpy,
+    to_torch,
+)
 from npaccel._numpy.core.layouts import lying_like
-from npaccel._numpy.manipulation.manipulation import roll
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.manipulation.manipulation import roll
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._runtime.torch.symbolic_sizes import holds_here, surely
 

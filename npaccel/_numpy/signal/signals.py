@@ -10,15 +10,28 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import axis_of, call
-from npaccel._numpy.statistics.cumulative import diff, sliced
-from npaccel._numpy.core.dtypes import (COMPLEX128, FLOAT64, as_dtype, as_tensor, cast, check_cast, dtype_of, narrow, result_dtype, strong, to_numpy, to_torch)
+from npaccel._numpy.core.dtypes import (
+    COMPLEX128,
+    FLOAT64,
+    as_dtype,
+    as_tensor,
+    cast,
+    check_cast,
+    dtype_of,
+    narrow,
+    result_dtype,
+    strong,
+    to_numpy,
+    to_torch,
+)
+from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.linalg.norms import as_inexact
 from npaccel._numpy.linalg.products import promoted
-from npaccel._numpy.core.table import implements
-from npaccel._numpy.ufuncs.integers import as_signed
+from npaccel._numpy.statistics.cumulative import diff, sliced
 from npaccel._numpy.ufuncs.gufuncs import from_zero
+from npaccel._numpy.ufuncs.integers import as_signed
 from npaccel._runtime.torch.symbolic_sizes import holds_here
 
 #: Up to this length of a window its products are written out, one after another.

@@ -10,9 +10,9 @@ import torch
 
 from npaccel._numpy.core.axes import call
 from npaccel._numpy.core.context import settings
-from npaccel._numpy.creation.creation import shape_of
 from npaccel._numpy.core.dtypes import as_tensor, default_float, to_torch
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.creation.creation import shape_of
 
 
 def _range(start: Any, stop: Any, step: int) -> torch.Tensor:

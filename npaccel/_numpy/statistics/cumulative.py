@@ -9,7 +9,17 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.axes import NO_VALUE, Axis, axes_of, axis_of, call, deliver, probe
-from npaccel._numpy.core.dtypes import (DType, as_dtype, as_tensor, cast, dtype_of, is_array, narrow, strong, to_numpy)
+from npaccel._numpy.core.dtypes import (
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    is_array,
+    narrow,
+    strong,
+    to_numpy,
+)
 from npaccel._numpy.core.layouts import lying_as_numpys
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.reductions import FOLDS

@@ -11,13 +11,28 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import call, probe
-from npaccel._numpy.statistics.cumulative import diff
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    COMPLEX128,
+    FLOAT64,
+    INT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    check_cast,
+    dtype_of,
+    narrow,
+    result_dtype,
+    to_numpy,
+    to_torch,
+)
 from npaccel._numpy.core.known_differences import UNCHECKED
-from npaccel._numpy.core.dtypes import (BOOL, COMPLEX128, FLOAT64, INT64, DType, as_dtype, as_tensor, cast, check_cast, dtype_of, narrow, result_dtype, to_numpy, to_torch)
-from npaccel._numpy.statistics.sorting import keys_of, ordered, search
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.statistics.cumulative import diff
+from npaccel._numpy.statistics.sorting import keys_of, ordered, search
 from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where, surely
 
 #: What `numpy.histogramdd` returns the edges in.

@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
-from npaccel._numpy.core.axes import (NO_VALUE, Axis, call, deliver, given, masked, over_axes, reduced_axes)
-from npaccel._numpy.statistics.cumulative import cumprod, cumsum
-from npaccel._numpy.core.known_differences import UNCHECKED
+from npaccel._numpy.core.axes import (
+    NO_VALUE,
+    Axis,
+    call,
+    deliver,
+    given,
+    masked,
+    over_axes,
+    reduced_axes,
+)
 from npaccel._numpy.core.dtypes import BOOL, as_dtype, as_tensor, cast, to_numpy
+from npaccel._numpy.core.known_differences import UNCHECKED
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.statistics.cumulative import cumprod, cumsum
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._runtime.torch.symbolic_sizes import refuse_where
 

@@ -9,12 +9,23 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import Axis, axes_of, call, deliver, probe, written_back
+from npaccel._numpy.core.dtypes import (
+    FLOAT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    full_scalar,
+    narrow,
+    strong,
+    to_numpy,
+)
 from npaccel._numpy.core.known_differences import UNCHECKED
-from npaccel._numpy.core.dtypes import (FLOAT64, DType, as_dtype, as_tensor, cast, dtype_of, full_scalar, narrow, strong, to_numpy)
-from npaccel._numpy.statistics.sorting import ordered, positions
 from npaccel._numpy.core.table import implements, parameters_of, scalar_unless_kept
+from npaccel._numpy.host import kernels as host
+from npaccel._numpy.statistics.sorting import ordered, positions
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._numpy.ufuncs.integers import as_bits, as_signed, elements_at
 from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where, surely

@@ -8,12 +8,35 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.core.axes import (NO_VALUE, Axis, absent, at_least_zero, axes_of, call, count_over, deliver, masked, over_axes, probe, reduced_axes)
-from npaccel._numpy.core.dtypes import (BOOL, FLOAT64, DType, as_dtype, as_tensor, cast, narrow, to_numpy, to_torch)
+from npaccel._numpy.core.axes import (
+    NO_VALUE,
+    Axis,
+    absent,
+    at_least_zero,
+    axes_of,
+    call,
+    count_over,
+    deliver,
+    masked,
+    over_axes,
+    probe,
+    reduced_axes,
+)
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    FLOAT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    narrow,
+    to_numpy,
+    to_torch,
+)
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import named
-from npaccel._numpy.ufuncs.reductions import FOLDS
 from npaccel._numpy.ufuncs.methods import from_zero, reduce_ufunc
+from npaccel._numpy.ufuncs.reductions import FOLDS
 
 
 def _given(where: Any) -> bool:

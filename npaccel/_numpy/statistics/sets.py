@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import axis_of, call
 from npaccel._numpy.core.dtypes import INT64, as_tensor, cast, to_numpy
+from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.linalg.products import promoted
 from npaccel._numpy.statistics.sorting import ordered, positions, search
-from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.integers import as_signed, elements_at
 
 

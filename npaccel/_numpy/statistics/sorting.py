@@ -11,11 +11,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import axis_of, written_back
-from npaccel._numpy.core.dtypes import (INT64, as_dtype, as_tensor, cast, dtype_of, result_dtype, strong, to_numpy)
+from npaccel._numpy.core.dtypes import (
+    INT64,
+    as_dtype,
+    as_tensor,
+    cast,
+    dtype_of,
+    result_dtype,
+    strong,
+    to_numpy,
+)
 from npaccel._numpy.core.layouts import lying_like
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.ufuncs.integers import from_ordered as from_order
 from npaccel._numpy.ufuncs.integers import ordered as in_signed_order
 from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where, surely

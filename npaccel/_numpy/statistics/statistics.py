@@ -7,15 +7,35 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.axes import (
+    NO_VALUE,
+    Axis,
+    at_least_zero,
+    axes_of,
+    call,
+    count_over,
+    over_axes,
+)
+from npaccel._numpy.core.dtypes import (
+    FLOAT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    default_float,
+    dtype_of,
+    narrow,
+    strong,
+    to_numpy,
+    to_torch,
+)
+from npaccel._numpy.core.known_differences import UNCHECKED
+from npaccel._numpy.core.table import implements, parameters_of
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host import linalg as host_linalg
-from npaccel._numpy.core.axes import (NO_VALUE, Axis, at_least_zero, axes_of, call, count_over, over_axes)
-from npaccel._numpy.core.known_differences import UNCHECKED
-from npaccel._numpy.core.dtypes import (FLOAT64, DType, as_dtype, as_tensor, cast, default_float, dtype_of, narrow, strong, to_numpy, to_torch)
-from npaccel._numpy.manipulation.manipulation import squeezed
 from npaccel._numpy.linalg.products import dot
+from npaccel._numpy.manipulation.manipulation import squeezed
 from npaccel._numpy.statistics.quantiles import shaped_weights
-from npaccel._numpy.core.table import implements, parameters_of
 from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where
 
 _WEIGHTLESS = "Weights sum to zero, can't be normalized"

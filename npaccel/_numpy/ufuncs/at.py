@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.dtypes import DType, as_tensor, cast, to_numpy
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.indexing.indexing import getitem
-from npaccel._numpy.ufuncs.dispatch import Request, loop_dtypes
-from npaccel._numpy.ufuncs.reductions import from_bits, to_bits
-from npaccel._numpy.ufuncs.integers import (as_bits, as_signed, either, from_ordered, is_integral, ordered)
 from npaccel._numpy.ufuncs.comparisons import truth
+from npaccel._numpy.ufuncs.dispatch import Request, loop_dtypes
+from npaccel._numpy.ufuncs.integers import (
+    as_bits,
+    as_signed,
+    either,
+    from_ordered,
+    is_integral,
+    ordered,
+)
+from npaccel._numpy.ufuncs.reductions import from_bits, to_bits
 from npaccel._numpy.ufuncs.ufuncs import BY_UFUNC
 
 #: Applying these twice is applying them once.

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import axis_of
 from npaccel._numpy.core.dtypes import as_tensor, to_numpy
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
 from npaccel._runtime.torch.symbolic_sizes import surely
 
 

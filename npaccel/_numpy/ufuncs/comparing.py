@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.ufuncs import kernels
 from npaccel._numpy.core.axes import call
 from npaccel._numpy.core.dtypes import as_dtype, as_tensor, cast, dtype_of, is_scalar, to_numpy
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.ufuncs import kernels
 from npaccel._runtime.torch.symbolic_sizes import holds_here
 
 

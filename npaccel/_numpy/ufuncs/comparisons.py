@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from npaccel._numpy.ufuncs import integers
-from npaccel._numpy.ufuncs.kernel_selection import as_tensors, complex_or
 from npaccel._numpy.ufuncs.integers import Compute, Operand, dtype_of_first
+from npaccel._numpy.ufuncs.kernel_selection import as_tensors, complex_or
 
 
 def isfinite(x: torch.Tensor) -> torch.Tensor:

@@ -16,10 +16,26 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import NO_VALUE
-from npaccel._numpy.core.dtypes import (BOOL, DType, OperandDType, are_numbers, as_dtype, as_tensor, cast, check_cast, dtype_of, fitting, full_scalar, is_scalar, narrow, to_numpy, weak_type)
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    DType,
+    OperandDType,
+    are_numbers,
+    as_dtype,
+    as_tensor,
+    cast,
+    check_cast,
+    dtype_of,
+    fitting,
+    full_scalar,
+    is_scalar,
+    narrow,
+    to_numpy,
+    weak_type,
+)
 from npaccel._numpy.core.layouts import lying_as_numpys
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.ufuncs.integers import SIGNED, Compute, either
 
 _REPRESENTATIVE: dict[type, Any] = {bool: True, int: 1, float: 1.0, complex: 1j}

@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import linalg as host_linalg
-from npaccel._numpy.host.registration import usable
 from npaccel._numpy.core.axes import NO_VALUE, given
 from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, is_scalar, to_numpy
-from npaccel._numpy.ufuncs.dispatch import (Kernel, Request, broadcast_shape, deliver, loop_dtypes, named, out_tuple, request_of)
+from npaccel._numpy.host import linalg as host_linalg
+from npaccel._numpy.host.registration import usable
+from npaccel._numpy.ufuncs.dispatch import (
+    Kernel,
+    Request,
+    broadcast_shape,
+    deliver,
+    loop_dtypes,
+    named,
+    out_tuple,
+    request_of,
+)
 from npaccel._numpy.ufuncs.integers import Compute, as_signed, is_integral
 from npaccel._runtime.torch.symbolic_sizes import holds_here, surely
 

@@ -19,8 +19,14 @@ import torch
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host.registration import as_array
 from npaccel._numpy.ufuncs import integers
-from npaccel._numpy.ufuncs.kernel_selection import as_tensors, complex_or, in_float32, integers_or, or_by_numpy
 from npaccel._numpy.ufuncs.integers import Compute, Operand, dtype_of_first, is_integral
+from npaccel._numpy.ufuncs.kernel_selection import (
+    as_tensors,
+    complex_or,
+    in_float32,
+    integers_or,
+    or_by_numpy,
+)
 from npaccel._runtime.torch.symbolic_sizes import refuse_where, surely
 
 

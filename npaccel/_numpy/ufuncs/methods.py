@@ -12,16 +12,50 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
-from npaccel._numpy.host import blocked
 from npaccel._numpy.core.axes import reduced_axes
-from npaccel._numpy.core.dtypes import (BOOL, INT64, DType, as_dtype, as_tensor, cast, full_scalar, is_scalar, narrow, to_numpy)
+from npaccel._numpy.core.dtypes import (
+    BOOL,
+    INT64,
+    DType,
+    as_dtype,
+    as_tensor,
+    cast,
+    full_scalar,
+    is_scalar,
+    narrow,
+    to_numpy,
+)
 from npaccel._numpy.core.layouts import lying_as_numpys, lying_as_reduced
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import blocked
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.ufuncs.at import at, has_at
-from npaccel._numpy.ufuncs.dispatch import (broadcast_shape, concrete, deliver, is_symbolic, named, out_tuple)
-from npaccel._numpy.ufuncs.reductions import (FOLDS, Fold, flattened, is_negative_zero, is_rounded, negated, neutral_value, with_axes)
-from npaccel._numpy.ufuncs.integers import Compute, absolute, as_bits, as_signed, either, is_integral
+from npaccel._numpy.ufuncs.dispatch import (
+    broadcast_shape,
+    concrete,
+    deliver,
+    is_symbolic,
+    named,
+    out_tuple,
+)
+from npaccel._numpy.ufuncs.integers import (
+    Compute,
+    absolute,
+    as_bits,
+    as_signed,
+    either,
+    is_integral,
+)
+from npaccel._numpy.ufuncs.reductions import (
+    FOLDS,
+    Fold,
+    flattened,
+    is_negative_zero,
+    is_rounded,
+    negated,
+    neutral_value,
+    with_axes,
+)
 from npaccel._numpy.ufuncs.ufuncs import BY_UFUNC, IMPLEMENTATIONS, KERNELS
 from npaccel._runtime.torch.symbolic_sizes import surely
 

@@ -17,10 +17,20 @@ import numpy as np
 import torch
 
 from npaccel._numpy.host import kernels as host
-from npaccel._numpy.ufuncs import kernels
 from npaccel._numpy.ufuncs import comparisons as ordering
+from npaccel._numpy.ufuncs import kernels
+from npaccel._numpy.ufuncs.integers import (
+    Compute,
+    absolute,
+    as_bits,
+    as_signed,
+    by_bits,
+    by_order,
+    gcd,
+    is_integral,
+    lcm,
+)
 from npaccel._numpy.ufuncs.kernel_selection import complex_or, in_float32
-from npaccel._numpy.ufuncs.integers import (Compute, absolute, as_bits, as_signed, by_bits, by_order, gcd, is_integral, lcm)
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data, surely
 
 Axes = tuple[int, ...]

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.host import kernels as host
 from npaccel._numpy.core.axes import call, deliver
-from npaccel._numpy.core.dtypes import (FLOAT64, as_dtype, as_tensor, cast, is_scalar, result_dtype, to_numpy)
+from npaccel._numpy.core.dtypes import (
+    FLOAT64,
+    as_dtype,
+    as_tensor,
+    cast,
+    is_scalar,
+    result_dtype,
+    to_numpy,
+)
 from npaccel._numpy.core.table import implements
+from npaccel._numpy.host import kernels as host
 from npaccel._numpy.ufuncs.dispatch import concrete, is_symbolic
 from npaccel._numpy.ufuncs.integers import either
 from npaccel._runtime.torch.symbolic_sizes import surely

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.ufuncs import float_parts
-from npaccel._numpy.ufuncs import integers
-from npaccel._numpy.ufuncs import kernels
-from npaccel._numpy.ufuncs import comparisons as ordering
 from npaccel._numpy.core.known_differences import UNCHECKED
 from npaccel._numpy.core.table import implements
-from npaccel._numpy.ufuncs.kernel_selection import complex_or, in_float32, integers_or
+from npaccel._numpy.ufuncs import comparisons as ordering
+from npaccel._numpy.ufuncs import float_parts, integers, kernels
 from npaccel._numpy.ufuncs.dispatch import Kernel, elementwise
-from npaccel._numpy.ufuncs.integers import Compute
 from npaccel._numpy.ufuncs.gufuncs import gufunc, matmul, matvec, vecdot, vecmat
+from npaccel._numpy.ufuncs.integers import Compute
+from npaccel._numpy.ufuncs.kernel_selection import complex_or, in_float32, integers_or
 
 _COMPLEX_NOTE = "complex results may differ in the last bits, and near infinities"
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime.error_translation import ELEMENTS
-from npaccel._numpy.vectorize import elements
 from npaccel._numpy.core.context import settings, tracing
-from npaccel._numpy.core.dtypes import (DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy)
+from npaccel._numpy.core.dtypes import DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy
+from npaccel._numpy.vectorize import elements
 from npaccel._numpy.vectorize.code import BUILTINS, Code, dotted
 from npaccel._numpy.vectorize.elements import Failures, Number
+from npaccel._runtime.error_translation import ELEMENTS
 from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, raise_unless, surely
 
 #: So many parts of a function are evaluated, and so many kinds of numbers kept apart.
@@ -227,9 +227,7 @@ class _Evaluation:
             op = operator.lt if function is min else operator.gt
             found = given[0]
             for other in given[1:]:
-                beyond = self.spread(
-                    lambda x, y: elements.binary(op, x, y, failures), other, found
-                )
+                beyond = self.spread(lambda x, y: elements.binary(op, x, y, failures), other, found)
                 found = self.choose(self.truth(beyond), other, found)
             return found
         if len(given) == 1 and function in BUILTINS and function not in (min, max):

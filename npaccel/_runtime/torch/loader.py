@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from npaccel._torch.inductor import ndarray_codegen as array_code
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.libraries import load_kernels, path_of
+from npaccel._torch.inductor import ndarray_codegen as array_code
 
 #: Names that the generated module imports from dynamo and inductor, and what
 #: stands for them here.

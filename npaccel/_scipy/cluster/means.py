@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.dispatch.checks import readable
 from npaccel._scipy.dispatch.arguments import free_for_scipy
-from npaccel._scipy.linalg._common import refuse_traced
+from npaccel._scipy.dispatch.checks import readable
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.linalg._common import refuse_traced
 
 _WHY = "its steps go on until the values have settled"
 #: So many distances are there at once.

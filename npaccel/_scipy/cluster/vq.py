@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._scipy.spatial._distance import Table, squared, total
-from npaccel._scipy.linalg._common import not_finite
 from npaccel._scipy.dispatch.table import in_numpy
+from npaccel._scipy.linalg._common import not_finite
+from npaccel._scipy.spatial._distance import Table, squared, total
 
 
 def _refused(bound: dict[str, Any]) -> str:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from npaccel._scipy.dispatch.array_api_switch import array_api_on
-from npaccel._scipy.dispatch.refcounted_patch import WhileUsed
 from npaccel._scipy.dispatch.float64_default import wide_floats
+from npaccel._scipy.dispatch.refcounted_patch import WhileUsed
 
 
 def delegated(function: Any, args: Any, kwargs: Any) -> Any:

@@ -18,8 +18,8 @@ import torch
 
 from npaccel._scipy.dispatch import conversion, delegation, listing, log, routes
 from npaccel._scipy.dispatch.class_stand_in import ClassStandIn
-from npaccel._scipy.interpolate._interpolators import BUILT
 from npaccel._scipy.dispatch.table import Row
+from npaccel._scipy.interpolate._interpolators import BUILT
 from npaccel.errors import TransferError
 
 #: Submodules whose classes compute; those of others hold data or parameters, and are SciPy's own.
@@ -250,9 +250,7 @@ def _delegated_again(data: bytes, name: str, device: torch.device, width: conver
     return _around(Delegated, delegation.delegated(pickle.loads, (data,), {}), name, device, width)
 
 
-def _around(
-    kind: Any, inner: Any, name: str, device: torch.device, width: conversion.Width
-) -> Any:
+def _around(kind: Any, inner: Any, name: str, device: torch.device, width: conversion.Width) -> Any:
     """Return SciPy's object in one of ours, with the operators that it has."""
     of: Any = type(inner)
     return _with_operators(kind, of)(inner, name, device, width)

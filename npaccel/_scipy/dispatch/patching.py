@@ -20,10 +20,10 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
 from npaccel._process import fork
-from npaccel._syntax.loop_detection import LIBRARIES
 from npaccel._scipy.dispatch import listing
 from npaccel._scipy.dispatch.class_stand_in import ClassStandIn
 from npaccel._scipy.dispatch.refcounted_patch import WhileUsed
+from npaccel._syntax.loop_detection import LIBRARIES
 
 _depth: ContextVar[int] = ContextVar("npaccel_array_api", default=0)
 _lock = threading.RLock()

@@ -109,9 +109,7 @@ def _on_device(value: Any, device: torch.device) -> Any:
 # -- Native ---------------------------------------------------------------------------------
 
 
-def _native(
-    row: Row, args: Any, kwargs: Any, device: torch.device, width: conversion.Width
-) -> Any:
+def _native(row: Row, args: Any, kwargs: Any, device: torch.device, width: conversion.Width) -> Any:
     """Call npaccel's own function; what it can't do goes through the host, which is said."""
     try:
         bound = _signature(row).bind(*args, **kwargs)

@@ -6,7 +6,8 @@ import collections
 import difflib
 from collections.abc import Iterable
 
-from npaccel._scipy.dispatch import listing, table as dispatch_table
+from npaccel._scipy.dispatch import listing
+from npaccel._scipy.dispatch import table as dispatch_table
 from npaccel._scipy.dispatch.table import Route, Row
 
 _ROUTES: tuple[Route, ...] = ("delegated", "native", "host", "refused")

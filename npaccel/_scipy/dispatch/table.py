@@ -1,6 +1,6 @@
 """The one table of SciPy's functions: what becomes of a call with tensors.
 
-A chapter module declares native functions with `in_numpy` and `on_tensors`, and why others go
+A module of rows declares native functions with `in_numpy` and `on_tensors`, and why others go
 through the host with `through_host`. What isn't declared is *delegated* where SciPy says that it
 computes on a GPU's tensors, else *host*.
 """
@@ -8,11 +8,13 @@ computes on a GPU's tensors, else *host*.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
-from npaccel._chapters import load_chapters
+from npaccel import _scipy
+from npaccel._process.imports import uncut
 from npaccel._scipy.dispatch import listing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -208,8 +210,19 @@ def _leave(
 
 
 def load() -> None:
-    """Import the chapters, once."""
-    load_chapters("npaccel._scipy")
+    """Import the modules that declare rows, once."""
+    if not _loaded:
+        uncut(_load)
+
+
+def _load() -> None:
+    for module in _scipy.MODULES:
+        importlib.import_module(f"npaccel._scipy.{module}")
+    _loaded.add("_scipy")
+
+
+#: Whether all modules have declared their rows.
+_loaded: set[str] = set()
 
 
 def row(name: str) -> Row | None:

@@ -10,8 +10,8 @@ import torch
 
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._scipy.dispatch.arguments import on_a_cpu
-from npaccel._scipy.fft._trigonometric import as_floats, check_workers, transformed
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.fft._trigonometric import as_floats, check_workers, transformed
 
 through_host(
     "fft.fhtoffset fft.fftfreq fft.rfftfreq fft.get_workers fft.next_fast_len fft.prev_fast_len "

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from npaccel._numpy.ufuncs.dispatch import named
-from npaccel._scipy.fft._trigonometric import as_floats, check_workers
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.fft._trigonometric import as_floats, check_workers
 
 _ROUNDING = "`workers` and `overwrite_x` are checked, and change nothing"
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.integrate._runge_kutta import Method, Solver, Tolerance, solution_of
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.integrate._runge_kutta import Method, Solver, Tolerance, solution_of
 
 _EXPLICIT = ("RK23", "RK45", "DOP853")
 _MESSAGES = {

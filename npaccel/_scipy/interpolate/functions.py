@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch import conversion, listing, routes
-from npaccel._scipy.interpolate import _interpolators as interpolators
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.interpolate import _interpolators as interpolators
 
 
 def _known_method(bound: dict[str, Any]) -> str:

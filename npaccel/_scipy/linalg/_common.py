@@ -11,9 +11,9 @@ import torch
 from scipy.linalg import LinAlgWarning
 
 from npaccel._numpy.linalg.decompositions import conjugate, prepared, transposed
+from npaccel._runtime.torch.symbolic_sizes import is_traced, surely
 from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.checks import is_finite, readable
-from npaccel._runtime.torch.symbolic_sizes import is_traced, surely
 
 Linear = Callable[[torch.Tensor], torch.Tensor]
 

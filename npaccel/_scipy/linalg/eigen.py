@@ -9,10 +9,22 @@ import torch
 
 from npaccel._numpy.linalg.decompositions import prepared, transposed
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.dispatch.checks import readable
 from npaccel._scipy.dispatch.arguments import on_a_cpu
-from npaccel._scipy.linalg._common import (adjoint, banded, check_square, check_stack, common_rank, from_triangle, has_none, matrices, refuse_traced, results, square)
+from npaccel._scipy.dispatch.checks import readable
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.linalg._common import (
+    adjoint,
+    banded,
+    check_square,
+    check_stack,
+    common_rank,
+    from_triangle,
+    has_none,
+    matrices,
+    refuse_traced,
+    results,
+    square,
+)
 
 _SIGNS = "vectors may differ from SciPy's by a sign (complex: by a phase), as between BLAS builds"
 _REAL = "whether the vectors of a real matrix are real depends on its values"

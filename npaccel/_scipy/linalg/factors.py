@@ -9,13 +9,24 @@ import torch
 from scipy.linalg import LinAlgWarning
 
 from npaccel._numpy.linalg.decompositions import conjugate, prepared
+from npaccel._runtime.torch.symbolic_sizes import is_traced
 from npaccel._scipy.dispatch import checks
+from npaccel._scipy.dispatch.arguments import on_a_cpu, one_matrix
 from npaccel._scipy.dispatch.checks import readable
 from npaccel._scipy.dispatch.listing import scipy_since
-from npaccel._scipy.dispatch.arguments import on_a_cpu, one_matrix
-from npaccel._scipy.linalg._common import (adjoint, at_least_1d, check_square, check_stack, has_none, like, matrices, refuse_traced, results, with_columns)
 from npaccel._scipy.dispatch.table import on_tensors
-from npaccel._runtime.torch.symbolic_sizes import is_traced
+from npaccel._scipy.linalg._common import (
+    adjoint,
+    at_least_1d,
+    check_square,
+    check_stack,
+    has_none,
+    like,
+    matrices,
+    refuse_traced,
+    results,
+    with_columns,
+)
 
 
 @on_tensors("linalg.lu", arrays=("a",))

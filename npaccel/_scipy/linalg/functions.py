@@ -9,9 +9,18 @@ import torch
 from npaccel._numpy.linalg.decompositions import prepared
 from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.checks import readable
-from npaccel._scipy.linalg._common import (broadcast_shapes, check_square, check_stack, has_none, norm1, refuse_traced, results, square)
-from npaccel._scipy.linalg._matrix_functions import logarithm, sign, square_root
 from npaccel._scipy.dispatch.table import in_numpy, on_tensors
+from npaccel._scipy.linalg._common import (
+    broadcast_shapes,
+    check_square,
+    check_stack,
+    has_none,
+    norm1,
+    refuse_traced,
+    results,
+    square,
+)
+from npaccel._scipy.linalg._matrix_functions import logarithm, sign, square_root
 
 #: Products of matrices round differently in each order.
 _ROUNDING = "computed by products of whole matrices, where SciPy goes by a Schur form"

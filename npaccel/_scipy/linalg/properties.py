@@ -9,8 +9,8 @@ import torch
 from npaccel._numpy.linalg.decompositions import transposed
 from npaccel._numpy.linalg.norms import norm as numpy_norm
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.linalg._common import adjoint, eye_of
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.linalg._common import adjoint, eye_of
 
 
 @on_tensors("linalg.norm", arrays=("a",))

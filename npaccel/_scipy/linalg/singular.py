@@ -8,8 +8,15 @@ import torch
 
 from npaccel._numpy.linalg.decompositions import prepared
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.linalg._common import (adjoint, check_stack, common_rank, has_none, matrices, results)
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.linalg._common import (
+    adjoint,
+    check_stack,
+    common_rank,
+    has_none,
+    matrices,
+    results,
+)
 
 _SIGNS = "vectors may differ from SciPy's by a sign (complex: by a phase), as between BLAS builds"
 _SIZE = "the size of the result depends on the rank"

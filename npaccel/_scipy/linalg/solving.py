@@ -9,8 +9,25 @@ import torch
 from npaccel._numpy.linalg.decompositions import prepared, transposed
 from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.arguments import free_for_scipy, one_matrix
-from npaccel._scipy.linalg._common import (adjoint, at_least_1d, check_square, common_rank, diagonal, eye_of, from_triangle, has_none, matrices, nonsingular, norm1, reciprocal_condition, results, square, warn_if_ill_conditioned, with_columns)
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.linalg._common import (
+    adjoint,
+    at_least_1d,
+    check_square,
+    common_rank,
+    diagonal,
+    eye_of,
+    from_triangle,
+    has_none,
+    matrices,
+    nonsingular,
+    norm1,
+    reciprocal_condition,
+    results,
+    square,
+    warn_if_ill_conditioned,
+    with_columns,
+)
 
 _KINDS: dict[Any, str] = {
     None: "general",

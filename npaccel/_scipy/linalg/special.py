@@ -9,8 +9,8 @@ import torch
 from npaccel._numpy.linalg.decompositions import conjugate, prepared
 from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.arguments import common_dtype, free_for_scipy, on_a_cpu
-from npaccel._scipy.linalg._common import at_least_1d, broadcast_shapes, check_stack, has_none, like
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.linalg._common import at_least_1d, broadcast_shapes, check_stack, has_none, like
 
 _copied = on_a_cpu("NumPy copies as fast")
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.ndimage import _common as parts
 
 #: How many rounds pass between two looks at whether anything still changes.
 _ROUNDS = 8

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from npaccel._scipy.dispatch import conversion, listing, table
+from npaccel._scipy.dispatch.table import in_numpy, on_tensors
 from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.ndimage import _linear as linear
-from npaccel._scipy.dispatch.table import in_numpy, on_tensors
 
 
 @in_numpy("ndimage.prewitt", arrays=("input", "output"))

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.ndimage import _common as parts
 
 #: How many numbers a step over an axis may have in memory at once.
 _AT_ONCE = 1 << 27

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._scipy.dispatch.table import in_numpy
 from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.ndimage import _order_statistics as order
-from npaccel._scipy.dispatch.table import in_numpy
 
 NAN = "a NaN fills its windows, where what SciPy gives depends on the order of its steps"
 

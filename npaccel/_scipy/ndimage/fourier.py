@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.dispatch.table import in_numpy, on_tensors
+from npaccel._scipy.ndimage import _common as parts
 
 _FLOATS = ("float32", "float64", "complex64", "complex128")
 

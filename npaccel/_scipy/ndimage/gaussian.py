@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._scipy.dispatch.table import in_numpy
 from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.ndimage import _linear as linear
-from npaccel._scipy.dispatch.table import in_numpy
 
 
 @in_numpy("ndimage.gaussian_filter1d", arrays=("input", "output"))

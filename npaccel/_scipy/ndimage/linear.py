@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._scipy.dispatch.table import in_numpy
 from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.ndimage import _linear as linear
-from npaccel._scipy.dispatch.table import in_numpy
 
 
 @in_numpy("ndimage.correlate1d", arrays=("input", "weights", "output"))

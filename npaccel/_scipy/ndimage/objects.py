@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.ndimage import _common as parts
 
 
 def _on_a_cpu(bound: dict[str, Any]) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._scipy.dispatch.table import in_numpy
 from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.ndimage import _order_statistics as order
-from npaccel._scipy.dispatch.table import in_numpy
 
 _NAN = "a NaN fills its windows, where what SciPy gives depends on the order of its steps"
 #: Windows with more elements are sorted; on a CPU SciPy's selection is faster then.

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.ndimage import _labels as groups
 from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.ndimage import _labels as groups
 
 _ARRAYS = ("input", "labels", "index")
 

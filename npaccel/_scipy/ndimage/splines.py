@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.ndimage import _common as parts
-from npaccel._scipy.ndimage import _splines as spline
 from npaccel._scipy.dispatch.arguments import on_a_cpu
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.ndimage import _common as parts
+from npaccel._scipy.ndimage import _splines as spline
 
 
 def _by_parts(

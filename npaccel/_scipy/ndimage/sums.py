@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.ndimage import _labels as groups
 from npaccel._scipy.dispatch.arguments import free_for_scipy, on_a_cpu
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.ndimage import _labels as groups
 
 _ARRAYS = ("input", "labels", "index")
 

@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._scipy.dispatch.table import in_numpy
 from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.ndimage import _order_statistics as order
-from npaccel._scipy.ndimage.extremes import ARRAYS, NAN, closed, dilated, eroded, opened, settings_of
-from npaccel._scipy.dispatch.table import in_numpy
+from npaccel._scipy.ndimage.extremes import (
+    ARRAYS,
+    NAN,
+    closed,
+    dilated,
+    eroded,
+    opened,
+    settings_of,
+)
 
 
 def _own_dtype(x: Any, output: Any) -> None:

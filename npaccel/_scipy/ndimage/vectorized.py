@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.ndimage import _splines as spline
 from npaccel._scipy.ndimage.derivatives import _foreign
-from npaccel._scipy.dispatch.table import on_tensors
 
 #: SciPy's own reading of the modes in this function: "grid-mirror" is not "reflect".
 _MODES = {

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.dispatch.checks import OwnError
 from npaccel._scipy.dispatch.arguments import common_dtype
-from npaccel._scipy.optimize._objectives import read
+from npaccel._scipy.dispatch.checks import OwnError
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.optimize._objectives import read
 
 Tensor = Any
 

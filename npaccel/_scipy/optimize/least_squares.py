@@ -10,10 +10,15 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.optimize.minimize import ends
 from npaccel._scipy.dispatch.arguments import free_for_scipy
-from npaccel._scipy.optimize._least_squares import Ended, covariance, differentiated, levenberg_marquardt
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.optimize._least_squares import (
+    Ended,
+    covariance,
+    differentiated,
+    levenberg_marquardt,
+)
+from npaccel._scipy.optimize.minimize import ends
 
 _MESSAGES = {
     0: "The maximum number of function evaluations is exceeded.",

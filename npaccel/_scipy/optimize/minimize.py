@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.optimize import _minimizers as minimizers
 from npaccel._scipy.optimize._objectives import Objective, caller
-from npaccel._scipy.dispatch.table import on_tensors, through_host
 
 _COMMON = {"maxiter": None, "disp": False, "return_all": False, "eps": 1.4901161193847656e-08}
 _WOLFE = {"norm": math.inf, "gtol": 1e-5, "c1": 1e-4, "finite_diff_rel_step": None, "workers": None}

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch.arguments import on_a_cpu
+from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.optimize._least_squares import Ended, differentiated, levenberg_marquardt
 from npaccel._scipy.optimize._objectives import read
-from npaccel._scipy.dispatch.table import on_tensors
 
 _XTOL = 1.49012e-08
 _NOTE = "the Jacobian is exact, not of differences: the way to the root is another"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.arguments import common_dtype
+from npaccel._scipy.dispatch.checks import is_near
 
 #: Tensors.
 Tensor = Any

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.ndimage import _linear as linear
-from npaccel._scipy.signal import _common as parts
 from npaccel._scipy.dispatch.arguments import common_dtype, free_for_scipy
 from npaccel._scipy.dispatch.table import in_numpy, on_tensors, through_host
+from npaccel._scipy.ndimage import _linear as linear
+from npaccel._scipy.signal import _common as parts
 
 through_host("signal.correlation_lags", "takes no arrays", takes_arrays=False)
 

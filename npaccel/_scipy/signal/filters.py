@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.signal import _common as parts
-from npaccel._scipy.signal import _recursion as recursion
 from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.signal import _common as parts
+from npaccel._scipy.signal import _recursion as recursion
 
 _LOSES = "off a CPU it goes pole by pole, which loses the digits that rounded coefficients lose"
 _ON_A_CPU = "on a CPU, SciPy's recursion goes sample after sample, exactly and as fast"

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.signal import _common as parts
 from npaccel._scipy.dispatch.arguments import on_a_cpu
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.signal import _common as parts
 
 through_host(
     "signal.peak_prominences signal.peak_widths",

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.signal import _common as parts
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.signal import _common as parts
 
 #: So many sines at once.
 _AT_ONCE = 2**22

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.signal import _common as parts
-from npaccel._scipy.signal.filters import _ON_A_CPU, sosfilt, sosfiltfilt
-from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.arguments import free_for_scipy
+from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.signal import _common as parts
+from npaccel._scipy.signal.filters import _ON_A_CPU, sosfilt, sosfiltfilt
 
 #: Backgrounds that are taken away before, and added afterwards.
 _BACKGROUNDS = ("mean", "median", "minimum", "maximum")

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.ndimage import ranks
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.ndimage import _common as nd
-from npaccel._scipy.ndimage import _splines as borders
-from npaccel._scipy.signal import _common as parts
 from npaccel._scipy.dispatch.arguments import on_a_cpu
 from npaccel._scipy.dispatch.table import in_numpy, on_tensors
+from npaccel._scipy.ndimage import _common as nd
+from npaccel._scipy.ndimage import _splines as borders
+from npaccel._scipy.ndimage import ranks
+from npaccel._scipy.signal import _common as parts
 
 _NAN = "a NaN fills its windows, where what SciPy gives depends on the order of its steps"
 

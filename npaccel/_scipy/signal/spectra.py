@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.signal import _common as parts
-from npaccel._scipy.signal.smoothing import detrended
-from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.arguments import on_a_cpu
+from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.signal import _common as parts
+from npaccel._scipy.signal.smoothing import detrended
 
 
 def _function(bound: dict[str, Any]) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.ndimage import _splines as spline
 from npaccel._scipy.signal import _common as parts
-from npaccel._scipy.dispatch.table import on_tensors, through_host
 
 through_host(
     "signal.cspline2d signal.qspline2d signal.spline_filter signal.symiirorder1 "

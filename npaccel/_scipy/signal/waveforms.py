@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._scipy.signal import _common as parts
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.signal import _common as parts
 
 through_host("signal.unit_impulse", "takes no arrays", takes_arrays=False)
 through_host("signal.max_len_seq", "a register is shifted bit after bit")

@@ -10,8 +10,8 @@ import torch
 
 from npaccel._scipy.dispatch import checks as dispatch_checks
 from npaccel._scipy.dispatch.arguments import free_for_scipy, on_a_cpu
-from npaccel._scipy.spatial._distance import Table, as_floats, squared, total
 from npaccel._scipy.dispatch.table import in_numpy, on_tensors
+from npaccel._scipy.spatial._distance import Table, as_floats, squared, total
 
 
 def _observations(pairs: int) -> int:
@@ -52,7 +52,9 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     if X.shape[0] != X.shape[1]:
         raise ValueError("The matrix argument must be square.")
     if checks:
-        dispatch_checks.holds(_is_matrix(X, 0.0), "the matrix isn't symmetric, or its diagonal not zero")
+        dispatch_checks.holds(
+            _is_matrix(X, 0.0), "the matrix isn't symmetric, or its diagonal not zero"
+        )
     if X.shape[0] <= 1:
         return X.new_zeros(0)
     rows, columns = torch.triu_indices(X.shape[0], X.shape[1], 1, device=X.device)

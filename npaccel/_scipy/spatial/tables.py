@@ -8,8 +8,15 @@ import numpy as np
 import torch
 
 from npaccel._scipy.dispatch.arguments import free_for_scipy
-from npaccel._scipy.spatial._distance import METRICS, Table, as_floats, as_weights, distances, stored
 from npaccel._scipy.dispatch.table import in_numpy
+from npaccel._scipy.spatial._distance import (
+    METRICS,
+    Table,
+    as_floats,
+    as_weights,
+    distances,
+    stored,
+)
 
 _ROUNDING = "distances of float32 rows are computed in float32, where SciPy has float64"
 

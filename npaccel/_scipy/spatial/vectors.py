@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._scipy.spatial.tables import refused_weights
-from npaccel._scipy.spatial._distance import canberra_term, relative_entropy
-from npaccel._scipy.linalg._common import not_finite
 from npaccel._scipy.dispatch.table import in_numpy
+from npaccel._scipy.linalg._common import not_finite
+from npaccel._scipy.spatial._distance import canberra_term, relative_entropy
+from npaccel._scipy.spatial.tables import refused_weights
 
 _PAIR = ("u", "v", "w")
 

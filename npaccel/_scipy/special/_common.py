@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.ufuncs import dispatch
 from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.ufuncs import dispatch
 from npaccel._numpy.ufuncs.dispatch import Request
 from npaccel._scipy.dispatch import listing
 from npaccel._scipy.dispatch.arguments import on_a_cpu

@@ -7,7 +7,15 @@ import math
 import scipy.special
 import torch
 
-from npaccel._scipy.special._common import (HALF_LOG_2PI, Tensor, log1p_less, polynomial, sin_pi, stirling_error, xlogy)
+from npaccel._scipy.special._common import (
+    HALF_LOG_2PI,
+    Tensor,
+    log1p_less,
+    polynomial,
+    sin_pi,
+    stirling_error,
+    xlogy,
+)
 
 #: From here on Stirling's series has all digits.
 _LARGE = 10

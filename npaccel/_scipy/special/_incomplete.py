@@ -12,7 +12,15 @@ import math
 
 import torch
 
-from npaccel._scipy.special._common import (Tensor, constants, expm1_less, gauss_legendre, log1p_less, stirling_error, xlogy)
+from npaccel._scipy.special._common import (
+    Tensor,
+    constants,
+    expm1_less,
+    gauss_legendre,
+    log1p_less,
+    stirling_error,
+    xlogy,
+)
 from npaccel._scipy.special._gamma import beta_density, log_gamma_less
 
 _END = 36.7

@@ -10,8 +10,15 @@ from typing import Any
 
 import torch
 
+from npaccel._scipy.special._bessel import (
+    bessel_0,
+    bessel_1,
+    bessel_i,
+    bessel_j,
+    bessel_k,
+    bessel_y,
+)
 from npaccel._scipy.special._common import Tensor, elementwise, integer, number, on_cpu, with_orders
-from npaccel._scipy.special._bessel import bessel_0, bessel_1, bessel_i, bessel_j, bessel_k, bessel_y
 
 _LARGEST = 50
 _TURNING = "the recurrence loses digits where the order passes x"

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.ufuncs import dispatch
 from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.ufuncs import dispatch
 from npaccel._scipy.dispatch import listing
-from npaccel._scipy.special.bessel import real_i, whole_j, whole_k, whole_y
-from npaccel._scipy.special._common import Tensor, integer, number, on_cpu
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, integer, number, on_cpu
+from npaccel._scipy.special.bessel import real_i, whole_j, whole_k, whole_y
 
 _LARGEST = 50
 Family = Callable[[int, Tensor], Tensor]

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.special._common import Tensor, elementwise, floats, on_cpu
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, elementwise, floats, on_cpu
 
 #: exp of more than this is infinite.
 _LARGEST = 709.78

@@ -9,9 +9,18 @@ import torch
 
 from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
 from npaccel._scipy.dispatch import checks, table
-from npaccel._scipy.special._common import Tensor, elementwise, floats, integer, on_cpu, sin_pi
-from npaccel._scipy.special._gamma import (beta_of_positive, gamma_of_positive, gamma_of_real, is_pole, log_beta_of_positive, log_ratio, reciprocal_gamma, sign_of_gamma)
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, elementwise, floats, integer, on_cpu, sin_pi
+from npaccel._scipy.special._gamma import (
+    beta_of_positive,
+    gamma_of_positive,
+    gamma_of_real,
+    is_pole,
+    log_beta_of_positive,
+    log_ratio,
+    reciprocal_gamma,
+    sign_of_gamma,
+)
 
 
 @elementwise("gamma", hosted=on_cpu)

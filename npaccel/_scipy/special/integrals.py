@@ -7,7 +7,16 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.special._common import (Tensor, elementwise, gauss_legendre, half_line, integer, on_cpu, polynomial, with_orders)
+from npaccel._scipy.special._common import (
+    Tensor,
+    elementwise,
+    gauss_legendre,
+    half_line,
+    integer,
+    on_cpu,
+    polynomial,
+    with_orders,
+)
 
 _EULER = 0.5772156649015329
 _NODES, _WEIGHTS = half_line(0.2, -3.8, 4.0)

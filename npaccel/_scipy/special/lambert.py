@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
-from npaccel._scipy.special._common import Tensor, integer, on_cpu
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, integer, on_cpu
 
 Pair = tuple[Tensor, Tensor]
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.dtypes import cast, dtype_of, narrow
-from npaccel._scipy.special.polynomials import legendre
-from npaccel._scipy.special._common import Tensor, constants, floats, integer, with_orders
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, constants, floats, integer, with_orders
+from npaccel._scipy.special.polynomials import legendre
 
 _LARGEST = 80
 

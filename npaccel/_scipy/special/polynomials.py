@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.special._common import Tensor, integer, on_cpu, with_orders
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, integer, on_cpu, with_orders
 
 _LARGEST = 200
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch.checks import is_near
-from npaccel._scipy.special._common import Tensor, floats
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, floats
 
 
 def _axes(x: Tensor, axis: Any) -> tuple[int, ...]:

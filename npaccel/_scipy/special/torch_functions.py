@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.special._common import Tensor, elementwise, integer, number, on_cpu
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import Tensor, elementwise, integer, number, on_cpu
 
 special = torch.special
 

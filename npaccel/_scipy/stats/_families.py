@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch.special import log_ndtr, ndtri
 
-from npaccel._scipy.stats._methods import Continuous, Discrete, both_hold, integral
 from npaccel._scipy.special._common import xlog1py, xlogy
+from npaccel._scipy.stats._methods import Continuous, Discrete, both_hold, integral
 
 _SQRT_2PI = math.sqrt(2 * math.pi)
 _LOG_SQRT_2PI = math.log(_SQRT_2PI)

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from npaccel._scipy.dispatch import element_loops
-from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.arguments import as_float, free_for_scipy
+from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.special._incomplete import incomplete_beta, incomplete_gamma
 

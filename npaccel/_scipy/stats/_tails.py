@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch.special import log_ndtr, ndtri
 
-from npaccel._scipy.stats._methods import Continuous, Discrete, both_hold, integral
 from npaccel._scipy.special._common import xlog1py, xlogy
 from npaccel._scipy.special._gamma import beta_density, log_beta_of_positive
 from npaccel._scipy.special._incomplete import incomplete_beta, incomplete_gamma
 from npaccel._scipy.special._inverse import beta_quantile, gamma_quantile
+from npaccel._scipy.stats._methods import Continuous, Discrete, both_hold, integral
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 

@@ -10,8 +10,8 @@ import torch
 
 from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.arguments import as_float, common_dtype, free_for_scipy
-from npaccel._scipy.stats._samples import result
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.stats._samples import result
 
 #: Tensors.
 Tensor = Any

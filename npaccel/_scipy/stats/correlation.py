@@ -10,8 +10,19 @@ import torch
 
 from npaccel._scipy.dispatch.checks import is_near
 from npaccel._scipy.dispatch.listing import scipy_since
-from npaccel._scipy.stats._samples import (along, constant, floats, hosted, kept, mean, number_of, ranks, result, student)
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.stats._samples import (
+    along,
+    constant,
+    floats,
+    hosted,
+    kept,
+    mean,
+    number_of,
+    ranks,
+    result,
+    student,
+)
 
 
 def _warn(*conditions: Any) -> None:

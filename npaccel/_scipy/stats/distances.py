@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.dispatch import checks
-from npaccel._scipy.dispatch import sorting
+from npaccel._scipy.dispatch import checks, sorting
 from npaccel._scipy.dispatch.arguments import as_float, on_a_cpu
-from npaccel._scipy.stats._samples import floats, hosted, result
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.stats._samples import floats, hosted, result
 
 #: Tensors.
 Tensor = Any

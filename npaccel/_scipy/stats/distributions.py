@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._common import on_cpu
 from npaccel._scipy.stats._families import ELEMENTARY
 from npaccel._scipy.stats._methods import Continuous, call, methods, parameters
 from npaccel._scipy.stats._tails import OF_TAILS
-from npaccel._scipy.special._common import on_cpu
-from npaccel._scipy.dispatch.table import on_tensors
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 #: What SciPy calls the first parameter.

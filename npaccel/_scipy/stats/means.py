@@ -9,9 +9,23 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch.arguments import on_a_cpu
-from npaccel._scipy.stats._samples import (SORTS_LESS, along, chi_square, fisher, floats, hosted, kept, mean, normal, number_of, result, student, variance)
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.stats._samples import (
+    SORTS_LESS,
+    along,
+    chi_square,
+    fisher,
+    floats,
+    hosted,
+    kept,
+    mean,
+    normal,
+    number_of,
+    result,
+    student,
+    variance,
+)
 
 #: Tensors.
 Tensor = Any

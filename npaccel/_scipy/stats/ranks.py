@@ -8,10 +8,20 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.arguments import on_a_cpu
-from npaccel._scipy.stats._samples import (along, floats, hosted, kept, normal, ranks, result, student, tied)
+from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.stats._samples import (
+    along,
+    floats,
+    hosted,
+    kept,
+    normal,
+    ranks,
+    result,
+    student,
+    tied,
+)
 
 
 @on_tensors("stats.rankdata", arrays=("a",))

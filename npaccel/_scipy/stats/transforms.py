@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch import checks
-from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.arguments import as_float, common_dtype, on_a_cpu
-from npaccel._scipy.stats._samples import SORTS_LESS, floats, hosted, result
+from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors, through_host
+from npaccel._scipy.stats._samples import SORTS_LESS, floats, hosted, result
 
 #: Tensors.
 Tensor = Any

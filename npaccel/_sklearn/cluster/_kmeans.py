@@ -10,7 +10,14 @@ import torch
 
 from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.kernels import fused_distances
-from npaccel._sklearn.kernels.tiles import (in_threads, nearest, squared_distances, sums_of_columns, tiles, worth_compiling)
+from npaccel._sklearn.kernels.tiles import (
+    in_threads,
+    nearest,
+    squared_distances,
+    sums_of_columns,
+    tiles,
+    worth_compiling,
+)
 from npaccel._torch.inductor.fusion import nothing_stored_between
 
 #: If a larger part of the rows has changed its cluster, the sums are computed anew.

@@ -16,8 +16,8 @@ from sklearn import cluster
 from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
-from npaccel._sklearn.kernels.tiles import tiles
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels.tiles import tiles
 
 _EUCLIDEAN = ("euclidean", "l2")
 

@@ -13,11 +13,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.cluster import _kmeans as means
+from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
-from npaccel._sklearn.kernels.tiles import nearest, squared_distances, tiles
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels.tiles import nearest, squared_distances, tiles
 
 #: Up to how many distances scikit-learn's own code is as fast on a CPU.
 _FEW = 1 << 25

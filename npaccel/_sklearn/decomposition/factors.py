@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack
-from npaccel._sklearn.kernels import linalg
+from npaccel._sklearn.dispatch import call_stack, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
 
 _SMALL = 1e-12
 

@@ -12,11 +12,11 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_psd_eigenvalues, check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.kernels import linalg
-from npaccel._sklearn.metrics import _pairwise
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
+from npaccel._sklearn.metrics import _pairwise
 
 #: The fewest rows of which scikit-learn takes ARPACK, and up to how many components.
 _ROWS, _COMPONENTS = 200, 10

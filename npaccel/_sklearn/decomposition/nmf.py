@@ -13,11 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack
-from npaccel._sklearn.kernels import linalg
+from npaccel._sklearn.dispatch import call_stack, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
 
 #: Smaller numbers are taken for this one (``sklearn/decomposition/_nmf.py``).
 _SMALL = float(np.finfo(np.float32).eps)

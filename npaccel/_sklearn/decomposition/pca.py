@@ -13,9 +13,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.dispatch import transfers
-from npaccel._sklearn.kernels import linalg
 from npaccel._sklearn.dispatch.estimator import FLOATS, IS_BLAS, IS_SMALL, Accelerated, is_small
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
 
 
 @on_device("decomposition.PCA", refused='sparse matrices; `svd_solver="arpack"`', tolerance=1e-5)

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.dispatch import common
-from npaccel._sklearn.kernels import linalg
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
 
 
 def _floating(X: torch.Tensor) -> torch.Tensor:

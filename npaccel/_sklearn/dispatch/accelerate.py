@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from npaccel._process import fork
-from npaccel._sklearn.dispatch import state as dispatch_state, table
+from npaccel._sklearn.dispatch import state as dispatch_state
+from npaccel._sklearn.dispatch import table
 from npaccel._sklearn.dispatch.estimator import Accelerated
 
 _classes: dict[type, type] = {}

@@ -16,7 +16,7 @@ How to write a device estimator
             X = self._validated(X, reset=False, dtype=FLOATS, ensure_all_finite="allow-nan")
             return _scaled(X, self.mean_, self.scale_)   # tensors are returned
 
-* It stands in a module ``_chapter_<family>_<topic>.py``, is found by name, and takes part in
+* It stands in a module that `npaccel._sklearn.MODULES` lists, and takes part in
   ``tests/sklearn_layer/test_sklearn_estimators.py``: ``check_estimator`` and the rest.
 * A subclass of scikit-learn's, ``Accelerated`` first. Write public methods only; never override
   private methods of scikit-learn's, for its own code calls them when a call goes through the host.
@@ -54,7 +54,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from npaccel._sklearn.dispatch import call_stack, common, routes, state as dispatch_state
+from npaccel._sklearn.dispatch import call_stack, common, routes
+from npaccel._sklearn.dispatch import state as dispatch_state
 from npaccel._sklearn.dispatch.call_stack import Container
 from npaccel._sklearn.dispatch.report import EstimatorReport
 

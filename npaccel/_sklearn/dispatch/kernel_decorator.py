@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime import options
 from npaccel._jit import jit
+from npaccel._runtime import options
 from npaccel._sklearn.kernels import fused_distances
 
 #: Up to how many elements NumPy itself computes on a CPU, where compiling takes seconds.

@@ -17,7 +17,8 @@ from scipy import sparse
 from npaccel._runtime import options
 from npaccel._scipy.dispatch import conversion
 from npaccel._scipy.dispatch.float64_default import wide_floats
-from npaccel._sklearn.dispatch import transfers, call_stack, report, state as dispatch_state
+from npaccel._sklearn.dispatch import call_stack, report, transfers
+from npaccel._sklearn.dispatch import state as dispatch_state
 from npaccel._sklearn.dispatch.call_stack import Container, Frame
 from npaccel.errors import NotOnDeviceError
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import options
-from npaccel._sklearn.dispatch import transfers, call_stack
+from npaccel._sklearn.dispatch import call_stack, transfers
 from npaccel._sklearn.dispatch.call_stack import Container
 from npaccel._sklearn.dispatch.report import Log
 from npaccel.errors import DeviceNotFoundError, OptionError, PerformanceWarning

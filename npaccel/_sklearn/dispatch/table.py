@@ -1,6 +1,6 @@
 """The one table of scikit-learn's names: where an estimator or a metric computes.
 
-A chapter module declares device estimators with `on_device`, classes that scikit-learn itself
+A module of rows declares device estimators with `on_device`, classes that scikit-learn itself
 computes on tensors with `delegated`, and why others stay on the host with `through_host`. What
 isn't declared is *delegated* where scikit-learn's tags say that it takes tensors, else *host*.
 """
@@ -8,10 +8,12 @@ isn't declared is *delegated* where scikit-learn's tags say that it takes tensor
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from npaccel._chapters import load_chapters
+from npaccel import _sklearn
+from npaccel._process.imports import uncut
 from npaccel._sklearn.dispatch import listing
 from npaccel._sklearn.dispatch.call_stack import Container
 
@@ -198,8 +200,19 @@ def through_host(names: str, reason: str) -> None:
 
 
 def load() -> None:
-    """Import the chapters, once."""
-    load_chapters("npaccel._sklearn")
+    """Import the modules that declare rows, once."""
+    if not _loaded:
+        uncut(_load)
+
+
+def _load() -> None:
+    for module in _sklearn.MODULES:
+        importlib.import_module(f"npaccel._sklearn.{module}")
+    _loaded.add("_sklearn")
+
+
+#: Whether all modules have declared their rows.
+_loaded: set[str] = set()
 
 
 def row(name: str) -> Row | None:

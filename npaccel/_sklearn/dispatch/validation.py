@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._sklearn.dispatch import transfers, call_stack
+from npaccel._sklearn.dispatch import call_stack, transfers
 
 _TORCH: dict[Any, Any] = {
     np.float64: torch.float64,

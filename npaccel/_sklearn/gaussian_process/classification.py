@@ -14,10 +14,10 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common
-from npaccel._sklearn.gaussian_process import _covariances
+from npaccel._sklearn.dispatch import call_stack, common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.gaussian_process import _covariances
 
 
 class Laplace(Accelerated, _gpc._BinaryGaussianProcessClassifierLaplace):  # type: ignore[misc]

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common
-from npaccel._sklearn.gaussian_process import _covariances
+from npaccel._sklearn.dispatch import call_stack, common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.gaussian_process import _covariances
 
 
 def _factor(kernel: Any, X: torch.Tensor, alpha: Any, slopes: bool) -> tuple[Any, ...]:

@@ -9,10 +9,10 @@ import torch
 from sklearn import impute
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.impute.simple import indicator, with_indicators
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.impute.simple import indicator, with_indicators
 
 
 def _distances(

@@ -1,0 +1,1 @@
+"""What several estimators compute: distances by tiles, linear algebra, L-BFGS."""

@@ -16,9 +16,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._sklearn.dispatch import transfers, common
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.linear_model import _sgd_steps
-from npaccel._sklearn.linear_model._sgd_steps import INTERCEPT, MEAN, SCALE, TIME, TOTAL, Block, Form
+from npaccel._sklearn.linear_model._sgd_steps import (
+    INTERCEPT,
+    MEAN,
+    SCALE,
+    TIME,
+    TOTAL,
+    Block,
+    Form,
+)
 
 #: How many rows a block has.
 BLOCK = 128

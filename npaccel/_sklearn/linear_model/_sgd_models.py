@@ -13,7 +13,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.fixes import parse_version
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common, routes
+from npaccel._sklearn.dispatch import call_stack, common, routes, transfers
 from npaccel._sklearn.kernels import linalg
 from npaccel._sklearn.linear_model import _sgd
 from npaccel._sklearn.linear_model._sgd import Task, Weights

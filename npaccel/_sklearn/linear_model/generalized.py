@@ -9,11 +9,11 @@ import torch
 from sklearn import linear_model
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.kernels import lbfgs
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import lbfgs
 
 
 @kernel(static=("power", "log"))

@@ -9,9 +9,9 @@ from sklearn import linear_model
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.dispatch import transfers
-from npaccel._sklearn.kernels import linalg
 from npaccel._sklearn.dispatch.estimator import FLOATS, IS_BLAS, IS_SMALL, Accelerated, is_small
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
 
 
 def _prepared(self: Any, X: Any, y: Any, sample_weight: Any, **params: Any) -> tuple[Any, ...]:

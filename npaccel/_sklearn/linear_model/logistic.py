@@ -13,10 +13,10 @@ from sklearn import linear_model
 from sklearn.linear_model import _logistic
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.kernels import lbfgs, linalg
 from npaccel._sklearn.dispatch.estimator import FLOATS, IS_BLAS, Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import lbfgs, linalg
 
 #: What ``penalty`` is where it isn't given: from 1.8 on it's deprecated.
 _PENALTY = inspect.signature(linear_model.LogisticRegression).parameters["penalty"].default

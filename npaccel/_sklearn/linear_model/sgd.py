@@ -16,12 +16,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common, routes
+from npaccel._sklearn.dispatch import call_stack, common, routes, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
-from npaccel._sklearn.linear_model._sgd import Weights
-from npaccel._sklearn.linear_model._sgd_models import (LAST, NOTE, REFUSED, Chosen, Descent, held_weights, rate_of, raw_of)
-from npaccel._sklearn.linear_model._sgd_steps import Form
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.linear_model._sgd import Weights
+from npaccel._sklearn.linear_model._sgd_models import (
+    LAST,
+    NOTE,
+    REFUSED,
+    Chosen,
+    Descent,
+    held_weights,
+    rate_of,
+    raw_of,
+)
+from npaccel._sklearn.linear_model._sgd_steps import Form
 
 
 def _coded(y: Any) -> tuple[Any, Any]:

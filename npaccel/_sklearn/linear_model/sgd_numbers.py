@@ -12,11 +12,20 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common
+from npaccel._sklearn.dispatch import call_stack, common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
-from npaccel._sklearn.linear_model._sgd import Weights
-from npaccel._sklearn.linear_model._sgd_models import (LAST, NOTE, REFUSED, Chosen, Descent, held_weights, rate_of, raw_of)
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.linear_model._sgd import Weights
+from npaccel._sklearn.linear_model._sgd_models import (
+    LAST,
+    NOTE,
+    REFUSED,
+    Chosen,
+    Descent,
+    held_weights,
+    rate_of,
+    raw_of,
+)
 
 
 class _Numbers(Descent):

@@ -15,10 +15,10 @@ import torch
 from sklearn import linear_model
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.kernels import linalg
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
 
 #: Up to how many columns there are products of all with all.
 _WIDEST = 1 << 13

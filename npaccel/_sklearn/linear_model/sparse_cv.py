@@ -14,11 +14,11 @@ from sklearn import linear_model
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_scalar, column_or_1d
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.kernels import linalg
-from npaccel._sklearn.linear_model.sparse import ElasticNet, Lasso, Sparse, paths, products
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device, through_host
+from npaccel._sklearn.kernels import linalg
+from npaccel._sklearn.linear_model.sparse import ElasticNet, Lasso, Sparse, paths, products
 
 _REFUSED = (
     "sparse matrices; more columns than rows of a fold; `precompute` as a matrix; splitters of the "

@@ -9,13 +9,13 @@ import torch
 from sklearn import manifold
 from sklearn.utils import check_random_state
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.manifold import _tsne
-from npaccel._sklearn.neighbors import _nearest
-from npaccel._sklearn.metrics import _pairwise
 from npaccel._sklearn.decomposition.pca import PCA
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.manifold import _tsne
+from npaccel._sklearn.metrics import _pairwise
+from npaccel._sklearn.neighbors import _nearest
 
 #: Here the first is what other dtypes become.
 _FLOATS = (np.float32, np.float64)

@@ -16,8 +16,8 @@ from sklearn import metrics
 from sklearn.utils import check_random_state
 
 from npaccel._sklearn.dispatch import transfers
-from npaccel._sklearn.metrics._routing import NotHere, metric, tensors, vectors
 from npaccel._sklearn.kernels.tiles import tiles
+from npaccel._sklearn.metrics._routing import NotHere, metric, tensors, vectors
 
 _EPS = float(np.finfo(np.float64).eps)
 #: How many pairs of labels are counted in a table.

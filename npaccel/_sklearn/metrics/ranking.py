@@ -119,9 +119,7 @@ def roc_auc_score(
         return _averaged(y == 1, scores, weights, average)
     classes = _classes(y)
     if len(classes) == 2 and scores.ndim == 1:
-        return float(
-            transfers.number(_areas((y == classes[1])[:, None], scores[:, None], weights))
-        )
+        return float(transfers.number(_areas((y == classes[1])[:, None], scores[:, None], weights)))
     if scores.ndim != 2 or scores.shape[1] < 3:
         raise NotHere
     return _of_classes(y, scores, classes, average, sample_weight, multi_class, labels, weights)

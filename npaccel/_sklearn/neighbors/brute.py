@@ -15,11 +15,11 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.dispatch import transfers, validation
-from npaccel._sklearn.neighbors import _nearest as nearest
-from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.common import AS_FAST
-from npaccel._sklearn.neighbors._radius import Radius
+from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.neighbors import _nearest as nearest
+from npaccel._sklearn.neighbors._radius import Radius
 
 _METRICS = {"euclidean", "l2", "sqeuclidean", "minkowski", "p", "cosine", *nearest.POWERS}
 #: Up to how many distances scikit-learn's own code is as fast on a CPU.

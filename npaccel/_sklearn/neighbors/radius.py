@@ -9,11 +9,11 @@ from sklearn import neighbors
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.neighbors.brute import _REFUSED, _elected, _Neighbors, _OfNumbers, _shared
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
-from npaccel._sklearn.neighbors._radius import Pairs, Radius
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.neighbors._radius import Pairs, Radius
+from npaccel._sklearn.neighbors.brute import _REFUSED, _elected, _Neighbors, _OfNumbers, _shared
 
 _MORE = "`weights` that is a function; rows that have no neighbour"
 

@@ -1,0 +1,4 @@
+"""Estimators of `sklearn.neural_network` on tensors.
+
+Modules without an underscore declare rows of the table; the others are what they share.
+"""

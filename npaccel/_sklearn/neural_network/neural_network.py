@@ -15,11 +15,11 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_random_state, gen_batches, shuffle
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from npaccel._sklearn.dispatch import transfers, call_stack, common, validation
-from npaccel._sklearn.neural_network import _layers
-from npaccel._sklearn.kernels import lbfgs
+from npaccel._sklearn.dispatch import call_stack, common, transfers, validation
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device, through_host
+from npaccel._sklearn.kernels import lbfgs
+from npaccel._sklearn.neural_network import _layers
 
 
 class _Perceptron(common.HostOnCpu):
@@ -65,9 +65,7 @@ class _Perceptron(common.HostOnCpu):
             self._initialize(like, units, common.numpy_dtype(X.dtype))
 
     def _npaccel_net(self: Any) -> _layers.Net:
-        return _layers.Net(
-            self.activation, self.out_activation_, self.loss, float(self.alpha)
-        )
+        return _layers.Net(self.activation, self.out_activation_, self.loss, float(self.alpha))
 
     def _npaccel_minimised(
         self: Any, X: torch.Tensor, y: torch.Tensor, weights: Any, units: list[int], flat: Any
@@ -75,9 +73,7 @@ class _Perceptron(common.HostOnCpu):
         net = self._npaccel_net()
 
         def objective(vector: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            loss, slopes = net.backward(
-                X, y, weights, *_layers.unpacked(vector.to(X.dtype), units)
-            )
+            loss, slopes = net.backward(X, y, weights, *_layers.unpacked(vector.to(X.dtype), units))
             return loss.double(), _layers.packed(slopes).double()
 
         found = lbfgs.minimized(

@@ -10,7 +10,7 @@ import torch
 from sklearn import preprocessing
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.table import on_device
 

@@ -13,11 +13,11 @@ from scipy import optimize
 from sklearn import preprocessing
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.preprocessing.standard import StandardScaler
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.preprocessing.standard import StandardScaler
 
 
 @kernel

@@ -17,13 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from npaccel._sklearn.dispatch import transfers, common, validation
+from npaccel._sklearn.dispatch import common, transfers, validation
+from npaccel._sklearn.dispatch.estimator import IS_SMALL, Accelerated
+from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels.tiles import in_threads, tiles
 from npaccel._sklearn.metrics import _pairwise
 from npaccel._sklearn.svm import _smo
-from npaccel._sklearn.dispatch.estimator import IS_SMALL, Accelerated
 from npaccel._sklearn.svm._smo import Problems, Solution
-from npaccel._sklearn.kernels.tiles import in_threads, tiles
-from npaccel._sklearn.dispatch.table import on_device
 
 #: Up to how many kernels of two rows libsvm is as fast on a CPU.
 _FEW = 1 << 13

@@ -17,12 +17,12 @@ from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import transfers, common
-from npaccel._sklearn.kernels import linalg
-from npaccel._sklearn.linear_model.logistic import _weights
+from npaccel._sklearn.dispatch import common, transfers
 from npaccel._sklearn.dispatch.estimator import Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device
+from npaccel._sklearn.kernels import linalg
+from npaccel._sklearn.linear_model.logistic import _weights
 
 #: Up to how many columns there is a Hessian.
 _WIDEST = 1 << 12

@@ -38,25 +38,36 @@ from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutatio
 from torch._guards import CompileContext, Source, TracingContext, compile_context
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-from npaccel._process import fork
-from npaccel._runtime.arguments import Sizes, is_lazy, resolved
 from npaccel._numpy.core.context import settings
-from npaccel._runtime.host_rng import Draws
+from npaccel._process import fork
 from npaccel._report.details import Narrowed
+from npaccel._runtime.arguments import Sizes, is_lazy, resolved
+from npaccel._runtime.host_rng import Draws
 from npaccel._runtime.outputs import IsScalar
 from npaccel._torch.dynamo.capture_errors import CaptureError, error_of
 from npaccel._torch.dynamo.device_guard import keep_device_guard
-from npaccel._torch.dynamo.source_lines import narrowings_noted
-from npaccel._torch.fx_passes.alias_checks import (LEAVES, REASON, RESHAPED, UNSURE, line_of_leaving_view, line_of_reshaped_view, line_of_stale_view, line_of_unsure_view, output_memory, without_stores_back)
-from npaccel._torch.fx_passes.masked_sizes import without_masked_sizes
+from npaccel._torch.dynamo.install import numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
 from npaccel._torch.dynamo.numpy.operations import scalar_results
-from npaccel._torch.dynamo.state import active, as_traced
-from npaccel._torch.dynamo.install import numpy_traced
 from npaccel._torch.dynamo.numpy.rng_hoisting import UnknownValueError, extract
-from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed_inputs
 from npaccel._torch.dynamo.reads import MovedError, Reads, noted
+from npaccel._torch.dynamo.source_lines import narrowings_noted
+from npaccel._torch.dynamo.state import active, as_traced
+from npaccel._torch.fx_passes.alias_checks import (
+    LEAVES,
+    REASON,
+    RESHAPED,
+    UNSURE,
+    line_of_leaving_view,
+    line_of_reshaped_view,
+    line_of_stale_view,
+    line_of_unsure_view,
+    output_memory,
+    without_stores_back,
+)
+from npaccel._torch.fx_passes.masked_sizes import without_masked_sizes
 from npaccel._torch.fx_passes.merge_rolls import with_shared_rolls
+from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed_inputs
 
 #: Guards on settings of torch itself. Calls with tensors that require
 #: gradients have the grad mode in their key; nothing else here changes what

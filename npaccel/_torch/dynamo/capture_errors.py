@@ -9,11 +9,11 @@ import traceback
 import types
 
 from npaccel._runtime.opaque import Kind
-from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.break_reasons import hint_in, reason_in
-from npaccel._torch.dynamo.source_lines import is_internal
+from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.numpy.calls import MISSING, OWNER
 from npaccel._torch.dynamo.numpy.ndarray_slots import IDENTITY
+from npaccel._torch.dynamo.source_lines import is_internal
 
 #: Dynamo's names of what NumPy runs the whole call for: it raises an error of the user's own, or
 #: arrays that pieces of the function hand on aren't as NumPy's.

@@ -30,22 +30,27 @@ from torch._dynamo.resume_execution import (
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
 
+from npaccel._numpy.core.context import settings
 from npaccel._process import fork, signals
 from npaccel._process.imports import uncut
-from npaccel._numpy.core.context import settings
-from npaccel._runtime.host_rng import Draws
 from npaccel._report.details import Narrowed
-from npaccel._torch.dynamo.python import nested_jit as jitted_calls
+from npaccel._runtime.host_rng import Draws
 from npaccel._torch.dynamo.break_reasons import reason_in
 from npaccel._torch.dynamo.capture import Capture, check_views, rewritten
 from npaccel._torch.dynamo.capture_errors import CaptureError, described
 from npaccel._torch.dynamo.failed_subgraphs import answer_failed_pieces
-from npaccel._torch.dynamo.source_lines import is_internal, narrowings_noted
-from npaccel._torch.fx_passes.alias_checks import inputs_by_memory, memory_of, wholes_of, written_inputs
+from npaccel._torch.dynamo.install import numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
 from npaccel._torch.dynamo.numpy.operations import scalar_results
+from npaccel._torch.dynamo.python import nested_jit as jitted_calls
+from npaccel._torch.dynamo.source_lines import is_internal, narrowings_noted
 from npaccel._torch.dynamo.state import active, in_pieces
-from npaccel._torch.dynamo.install import numpy_traced
+from npaccel._torch.fx_passes.alias_checks import (
+    inputs_by_memory,
+    memory_of,
+    wholes_of,
+    written_inputs,
+)
 from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs
 
 #: So often a piece is compiled; for other values it runs in NumPy.

@@ -18,25 +18,56 @@ import torch
 from torch._dynamo import trace_rules
 from torch._dynamo.variables.misc import NumpyVariable
 
-from npaccel._process import fork
 from npaccel import _numpy
 from npaccel._numpy.core import table
-from npaccel._torch.dynamo.python import (class_attributes, list_append as growing_lists, nested_jit as jitted_calls, absent_attributes as missing_names, builtins as python_calls, scalars as python_numbers)
-from npaccel._torch.dynamo.numpy import (ndarray_setattr as numpy_assignments, objects as numpy_objects, ndarray_slots as numpy_slots, opaque_objects, rng_tracing as random_tracing, negative_strides as remade_views, scipy_calls, vectorize as vectorized_calls)
-from npaccel._torch.inductor.complex.literals import write_complex_numbers_exactly
+from npaccel._process import fork
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
+from npaccel._torch.dynamo.frame_boundary import (
+    patch_captured,
+    patch_guards,
+    patch_inputs,
+    patch_outputs,
+    patch_specialized,
+)
+from npaccel._torch.dynamo.numpy import ndarray_setattr as numpy_assignments
+from npaccel._torch.dynamo.numpy import ndarray_slots as numpy_slots
+from npaccel._torch.dynamo.numpy import negative_strides as remade_views
+from npaccel._torch.dynamo.numpy import objects as numpy_objects
+from npaccel._torch.dynamo.numpy import opaque_objects, scipy_calls
+from npaccel._torch.dynamo.numpy import rng_tracing as random_tracing
+from npaccel._torch.dynamo.numpy import vectorize as vectorized_calls
+from npaccel._torch.dynamo.numpy.calls import (
+    assign,
+    call_row,
+    check_stores,
+    emit,
+    emit_operator,
+    refuse,
+)
 from npaccel._torch.dynamo.numpy.ndarray_methods import patch_arrays, patch_operators
-from npaccel._torch.dynamo.numpy.calls import assign, call_row, check_stores, emit, emit_operator, refuse
-from npaccel._torch.dynamo.frame_boundary import (patch_captured, patch_guards, patch_inputs, patch_outputs, patch_specialized)
 from npaccel._torch.dynamo.numpy.operations import Operation, is_scalar
-from npaccel._torch.dynamo.state import active, as_traced
+from npaccel._torch.dynamo.python import absent_attributes as missing_names
+from npaccel._torch.dynamo.python import builtins as python_calls
+from npaccel._torch.dynamo.python import class_attributes
+from npaccel._torch.dynamo.python import list_append as growing_lists
+from npaccel._torch.dynamo.python import nested_jit as jitted_calls
+from npaccel._torch.dynamo.python import scalars as python_numbers
 from npaccel._torch.dynamo.quiet_logs import keep_quiet
 from npaccel._torch.dynamo.reads import note_reads
+from npaccel._torch.dynamo.state import active, as_traced
 from npaccel._torch.dynamo.sympy_solve import patch_equations
+from npaccel._torch.inductor.complex.literals import write_complex_numbers_exactly
 
 _RANDOM = "numpy.random."
 _install_lock = threading.Lock()
 fork.hold(_install_lock)
+#: Python runs them where nothing is split.
+_LEFT_TO_PYTHON = (
+    "npaccel._loops.control_flow.primitives",
+    "npaccel._loops.control_flow.carry",
+    "npaccel._runtime.arguments",
+    "npaccel._runtime.opaque",
+)
 _installed = False
 
 
@@ -106,13 +137,8 @@ def install() -> None:
         patch_guards()
         patch_outputs()
         remade_views.patch_outputs()
-        for module in (
-            "_forms",
-            "_carry",
-            "_arguments",
-            "_opaque",
-        ):  # Python runs them if nothing is split.
-            trace_rules.add(f"npaccel.{module}")
+        for module in _LEFT_TO_PYTHON:
+            trace_rules.add(module)
         python_numbers.patch_outputs(active)
         python_numbers.patch_formatting(active)
         python_numbers.patch_globals(active)

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from npaccel._torch.dynamo.source_lines import frames_of
+from npaccel._runtime.torch.symbolic_sizes import surely
 from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS, depends_on_layout
 from npaccel._torch.dynamo.numpy.operations import INPLACE, RELAID, is_scalar, stored_to
+from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.dynamo.state import active
-from npaccel._runtime.torch.symbolic_sizes import surely
 
 #: Functions that reverse an array.
 FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.indexing import index_keys, masking
 from npaccel._numpy.core import operators, table
 from npaccel._numpy.core.axes import NO_VALUE
-from npaccel._torch.fx_passes.alias_checks import name_of
+from npaccel._numpy.indexing import index_keys, masking
 from npaccel._torch.dynamo.numpy.operations import INPLACE, Operation
+from npaccel._torch.fx_passes.alias_checks import name_of
 
 #: Python's operators that are elementwise.
 OPERATORS = frozenset(

@@ -17,9 +17,9 @@ import torch
 
 from npaccel._numpy.host.kernels import usable
 from npaccel._numpy.manipulation import rolls as manipulation_rolls
+from npaccel._torch.dynamo.numpy.operations import Operation
 from npaccel._torch.fx_passes.alias_checks import memory_of, name_of, written
 from npaccel._torch.fx_passes.masked_sizes import is_known
-from npaccel._torch.dynamo.numpy.operations import Operation
 
 _ROLL = "numpy.roll"
 _SIGNATURE = inspect.signature(np.roll)
@@ -83,7 +83,9 @@ def _small_roll(node: torch.fx.Node) -> _Roll | None:
     shape, axis = ((value.numel(),), 0) if axis is None else (value.shape, axis)
     if not all(isinstance(size, int) for size in shape):
         return None
-    moved = manipulation_rolls.known_shifts(shape, manipulation_rolls.pairs_of(shift, axis, len(shape)))
+    moved = manipulation_rolls.known_shifts(
+        shape, manipulation_rolls.pairs_of(shift, axis, len(shape))
+    )
     if not moved:
         return None
     shifts = [_nearest(moved.get(i, 0), size) for i, size in enumerate(shape)]

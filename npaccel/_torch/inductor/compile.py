@@ -28,53 +28,61 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.fx_passes import reinplace
 
 from npaccel._process import fork
-from npaccel._runtime.error_translation import ASSERTION
 from npaccel._report.details import LineCode
-from npaccel._torch.inductor.complex import lowering as complex_pairs
-from npaccel._torch.inductor import precompiled_headers as headers
-from npaccel._torch.inductor.signed_zeros import zeros_added
-from npaccel._torch.inductor.ndarray_codegen import compiled_on_arrays, on_arrays
-from npaccel._torch.inductor.skip_attention_patterns import no_attention_looked_for
-from npaccel._torch.inductor.cpp.byte_loops import vectorized_by_gcc
+from npaccel._runtime.error_translation import ASSERTION
+from npaccel._runtime.torch.dtype_views import without_other_base
+from npaccel._runtime.torch.huge_pages import use_huge_pages
+from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
+from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
+from npaccel._torch.fx_passes.dynamic_slices import order_by_all_sizes
+from npaccel._torch.fx_passes.early_checks import (
+    RAISING,
+    allocates_after_writing,
+    indices_checked_first,
+    raises_after_writing,
+)
+from npaccel._torch.fx_passes.merge_masks import with_shared_masks
+from npaccel._torch.inductor import precompiled_headers as headers
 from npaccel._torch.inductor.checked_files import files_checked
-from npaccel._torch.inductor.cpp_compilers import kernels_compiled_here
+from npaccel._torch.inductor.complex import lowering as complex_pairs
 from npaccel._torch.inductor.complex.copies import complex_copies_by_torch
 from npaccel._torch.inductor.complex.loads import loads_of_pairs
+from npaccel._torch.inductor.complex.stores import stores_of_pairs
 from npaccel._torch.inductor.complex.views import known_as_views, seen_as_real, viewed_late
-from npaccel._torch.inductor.dtype_propagation import dtype_rules_made_once, where_has_dtypes_of_its_values
-from npaccel._runtime.torch.dtype_views import without_other_base
-from npaccel._torch.fx_passes.dynamic_slices import order_by_all_sizes
-from npaccel._torch.fx_passes.early_checks import (RAISING, allocates_after_writing, indices_checked_first, raises_after_writing)
-from npaccel._torch.inductor.cpp.elementwise_functions import element_functions_inlined
-from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
-from npaccel._torch.inductor.direct_host_calls import host_kernels_called_directly
-from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._torch.inductor.cpp.bounds_checks import checks_ahead_of_loads
-from npaccel._torch.inductor.kernel_files import kernels_in_few_files
+from npaccel._torch.inductor.cpp.byte_loops import vectorized_by_gcc
+from npaccel._torch.inductor.cpp.dynamic_parallelism import loops_shared_by_size
+from npaccel._torch.inductor.cpp.elementwise_functions import element_functions_inlined
 from npaccel._torch.inductor.cpp.lane_reductions import lanes_folded_by_halves
-from npaccel._torch.leftovers import forget_module
-from npaccel._torch.inductor.linking import linked_by_name
-from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
-from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
-from npaccel._torch.inductor.kernels.masked_select import masks_read_by_kernels
 from npaccel._torch.inductor.cpp.mask_stores import fast_mask_stores
 from npaccel._torch.inductor.cpp.narrow_lanes import narrow_as_written
-from npaccel._torch.inductor.relaxed_errors import no_needless_errors
 from npaccel._torch.inductor.cpp.scalar_reductions import numbers_folded
-from npaccel._torch.inductor.write_hazards import reads_before_writes
-from npaccel._torch.inductor.complex.stores import stores_of_pairs
-from npaccel._torch.patching import known_options
-from npaccel._torch.inductor.provenance import observed
-from npaccel._torch.inductor.exact_rounding import all_roundings
-from npaccel._torch.inductor.kernels.argreduce import row_extremes_by_kernels
-from npaccel._torch.inductor.cpp.dynamic_parallelism import loops_shared_by_size
-from npaccel._torch.fx_passes.merge_masks import with_shared_masks
-from npaccel._torch.inductor.kernels.reduceat import slices_folded_by_kernels
-from npaccel._torch.inductor.realize_expensive import computed_once
-from npaccel._torch.inductor.memoized_inner_fn import values_traced_once
 from npaccel._torch.inductor.cpp.vector_ops import fast_vector_operations
+from npaccel._torch.inductor.cpp_compilers import kernels_compiled_here
+from npaccel._torch.inductor.direct_host_calls import host_kernels_called_directly
+from npaccel._torch.inductor.dtype_propagation import (
+    dtype_rules_made_once,
+    where_has_dtypes_of_its_values,
+)
+from npaccel._torch.inductor.exact_rounding import all_roundings
+from npaccel._torch.inductor.kernel_files import kernels_in_few_files
+from npaccel._torch.inductor.kernels.argreduce import row_extremes_by_kernels
+from npaccel._torch.inductor.kernels.masked_select import masks_read_by_kernels
 from npaccel._torch.inductor.kernels.matvec import vectors_multiplied_by_kernels
+from npaccel._torch.inductor.kernels.reduceat import slices_folded_by_kernels
+from npaccel._torch.inductor.linking import linked_by_name
+from npaccel._torch.inductor.memoized_inner_fn import values_traced_once
+from npaccel._torch.inductor.ndarray_codegen import compiled_on_arrays, on_arrays
+from npaccel._torch.inductor.provenance import observed
+from npaccel._torch.inductor.realize_expensive import computed_once
+from npaccel._torch.inductor.relaxed_errors import no_needless_errors
+from npaccel._torch.inductor.signed_zeros import zeros_added
+from npaccel._torch.inductor.skip_attention_patterns import no_attention_looked_for
+from npaccel._torch.inductor.write_hazards import reads_before_writes
+from npaccel._torch.leftovers import forget_module
+from npaccel._torch.patching import known_options
 from npaccel.errors import CompilerNotFoundError
 
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;

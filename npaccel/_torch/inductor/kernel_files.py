@@ -24,9 +24,9 @@ from torch._inductor.async_compile import AsyncCompile, get_compile_threads
 from torch._inductor.codecache import CppPythonBindingsCodeCache
 from torch._inductor.codegen.common import KernelArgs
 
-from npaccel._torch.inductor.precompiled_headers import including
-from npaccel._torch.inductor.cpp.bounds_checks import CAUGHT, throwing_outside_of_threads
 from npaccel._runtime.torch.libraries import MAKER, load_kernels
+from npaccel._torch.inductor.cpp.bounds_checks import CAUGHT, throwing_outside_of_threads
+from npaccel._torch.inductor.precompiled_headers import including
 from npaccel._torch.patching import patched
 
 #: Characters of C++ for which g++ takes as long as for what the header brings along.

@@ -29,10 +29,10 @@ from torch._inductor import cpp_builder, exc
 from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from npaccel._process import fork
 from npaccel._cache.layout import TRASH
 from npaccel._cache.room import HEADER, fault
 from npaccel._cache.sealed_files import is_whole, sealed_file, temporary_folder
+from npaccel._process import fork
 from npaccel._torch.inductor import cpp_compilers as compilers
 from npaccel._torch.inductor.builder import Builder, alone
 from npaccel._torch.patching import patched

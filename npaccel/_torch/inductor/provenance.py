@@ -18,8 +18,8 @@ from torch._inductor.cpp_builder import CppBuilder
 
 from npaccel._report import Place
 from npaccel._report.details import LineCode
-from npaccel._torch.inductor.ndarray_codegen import HOST_KERNELS
 from npaccel._torch.dynamo.source_lines import frames_of
+from npaccel._torch.inductor.ndarray_codegen import HOST_KERNELS
 
 _NODES = re.compile(r"# .*Source Nodes: \[(.*?)\], Original ATen: \[")
 #: Calls of a generated module that aren't kernels of its own.

@@ -12,10 +12,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from npaccel._loops.nests.lowering import hoisted_checks, builtins, operators
 from npaccel._loops.nests.intrinsics import Hidden, is_hidden
+from npaccel._loops.nests.lowering import builtins, hoisted_checks, operators
 from npaccel._loops.nests.lowering.code_builder import shortened
-from npaccel._loops.nests.lowering.types import (MAX, PY_BOOL, Array, NotSupportedError, Np, One, Py, Value, integer)
+from npaccel._loops.nests.lowering.types import (
+    MAX,
+    PY_BOOL,
+    Array,
+    NotSupportedError,
+    Np,
+    One,
+    Py,
+    Value,
+    integer,
+)
 
 if TYPE_CHECKING:
     from npaccel._loops.nests.lowering.expressions import Expressions

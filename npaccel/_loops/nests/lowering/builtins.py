@@ -14,10 +14,36 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from npaccel._loops.nests.lowering import int_ranges
-from npaccel._loops.nests.ordered_bits import of_ordered_bits, ordered_bits
 from npaccel._loops.nests.lowering.code_builder import Code
-from npaccel._loops.nests.lowering.operators import (apply, as_int, binary, number, store, to_float, to_int, truth)
-from npaccel._loops.nests.lowering.types import (BOOL, COMPLEX128, DTYPES, FLOAT32, FLOAT64, MAX, NP_BOOL, PY_BOOL, NotSupportedError, Np, One, Py, Value, cast, constant, integer)
+from npaccel._loops.nests.lowering.operators import (
+    apply,
+    as_int,
+    binary,
+    number,
+    store,
+    to_float,
+    to_int,
+    truth,
+)
+from npaccel._loops.nests.lowering.types import (
+    BOOL,
+    COMPLEX128,
+    DTYPES,
+    FLOAT32,
+    FLOAT64,
+    MAX,
+    NP_BOOL,
+    PY_BOOL,
+    NotSupportedError,
+    Np,
+    One,
+    Py,
+    Value,
+    cast,
+    constant,
+    integer,
+)
+from npaccel._loops.nests.ordered_bits import of_ordered_bits, ordered_bits
 
 #: Takes the code, the line and numbers of one type each.
 Function: TypeAlias = Callable[..., One]

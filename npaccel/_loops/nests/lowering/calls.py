@@ -10,11 +10,32 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from npaccel._syntax import dataflow
-from npaccel._loops.nests.lowering.code_builder import FAILED, Block, Code, Env, Program, Unreachable, rendered
+from npaccel._loops.nests.lowering.code_builder import (
+    FAILED,
+    Block,
+    Code,
+    Env,
+    Program,
+    Unreachable,
+    rendered,
+)
 from npaccel._loops.nests.lowering.expressions import Expressions, Result, Scope, Static
 from npaccel._loops.nests.lowering.statements import Statements, layout, zero
-from npaccel._loops.nests.lowering.types import (MAX, MIN, UNBOUND, Items, NotSupportedError, One, Other, Py, Type, Types, Value, storage_name)
+from npaccel._loops.nests.lowering.types import (
+    MAX,
+    MIN,
+    UNBOUND,
+    Items,
+    NotSupportedError,
+    One,
+    Other,
+    Py,
+    Type,
+    Types,
+    Value,
+    storage_name,
+)
+from npaccel._syntax import dataflow
 
 _ROUNDS = 8
 

@@ -16,7 +16,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from npaccel._loops.nests.intrinsics import is_temporary
-from npaccel._loops.nests.lowering.types import (BOOL, COMPLEX128, FLOAT64, INT64, UNBOUND, Array, Draws, DType, NotSupportedError, Np, One, Py, Type, Types, Value, cast, join, key_of, storage_name)
+from npaccel._loops.nests.lowering.types import (
+    BOOL,
+    COMPLEX128,
+    FLOAT64,
+    INT64,
+    UNBOUND,
+    Array,
+    Draws,
+    DType,
+    NotSupportedError,
+    Np,
+    One,
+    Py,
+    Type,
+    Types,
+    Value,
+    cast,
+    join,
+    key_of,
+    storage_name,
+)
 
 #: Lines, and blocks that are indented below the line before them.
 Block: TypeAlias = "list[str | Block]"

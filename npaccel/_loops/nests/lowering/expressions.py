@@ -11,10 +11,34 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from npaccel._loops.nests.lowering import (hoisted_checks, range_refinement, rng, array_access, builtins as lowering_builtins, operators)
 from npaccel._loops.nests.intrinsics import Hidden
+from npaccel._loops.nests.lowering import (
+    array_access,
+    hoisted_checks,
+    operators,
+    range_refinement,
+    rng,
+)
+from npaccel._loops.nests.lowering import builtins as lowering_builtins
 from npaccel._loops.nests.lowering.code_builder import Code, Program, Unreachable, shortened
-from npaccel._loops.nests.lowering.types import (DTYPES, MAX, PY_BOOL, TOO_LONG, Array, Draws, Items, NotSupportedError, Np, One, Other, Py, Value, constant, integer, names)
+from npaccel._loops.nests.lowering.types import (
+    DTYPES,
+    MAX,
+    PY_BOOL,
+    TOO_LONG,
+    Array,
+    Draws,
+    Items,
+    NotSupportedError,
+    Np,
+    One,
+    Other,
+    Py,
+    Value,
+    constant,
+    integer,
+    names,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,9 +211,7 @@ class Expressions(Code):
         if all(isinstance(kind, Other) and kind.is_none for kind in value.types):
             return "False"
         value = self.as_number(value, node)
-        truth = self.combine(
-            lambda one: One(PY_BOOL, operators.truth(one, node.lineno)), value
-        )
+        truth = self.combine(lambda one: One(PY_BOOL, operators.truth(one, node.lineno)), value)
         return truth.ones[0].code
 
     def _short_circuit(self, parts: Sequence[ast.expr], all_of: bool) -> str:
@@ -288,9 +310,7 @@ class Expressions(Code):
         line: int = getattr(node, "lineno", 0)
         if ufunc is None:
             raise NotSupportedError("`@` isn't scalar code", line)
-        return self.combine(
-            lambda x, y: operators.binary(self, ufunc, x, y, line), left, right
-        )
+        return self.combine(lambda x, y: operators.binary(self, ufunc, x, y, line), left, right)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
@@ -301,9 +321,7 @@ class Expressions(Code):
                 return self._number(-value, node)
         ufunc = operators.UFUNCS[type(node.op)]
         operand = self.number(node.operand)
-        return self.combine(
-            lambda one: operators.unary(self, ufunc, one, node.lineno), operand
-        )
+        return self.combine(lambda one: operators.unary(self, ufunc, one, node.lineno), operand)
 
     def _compare(self, node: ast.Compare) -> Value:
         if len(node.ops) > 1:

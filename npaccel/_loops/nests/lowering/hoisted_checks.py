@@ -13,9 +13,9 @@ import ast
 import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
-from npaccel._syntax import dataflow
 from npaccel._loops.nests.lowering.int_ranges import bounds
 from npaccel._loops.nests.lowering.types import MAX, Array, One, Py, Value, storage_name
+from npaccel._syntax import dataflow
 
 if TYPE_CHECKING:
     from npaccel._loops.nests.lowering.expressions import Expressions

@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from npaccel._loops.nests.lowering.code_builder import Code
-from npaccel._loops.nests.lowering.types import (FLOAT64, MAX, MIN, TOO_LONG, NotSupportedError, One, Py, cast, integer)
+from npaccel._loops.nests.lowering.types import (
+    FLOAT64,
+    MAX,
+    MIN,
+    TOO_LONG,
+    NotSupportedError,
+    One,
+    Py,
+    cast,
+    integer,
+)
 
 #: Counting by steps of this size takes hours to leave 64 bits.
 _SMALL = 2**20

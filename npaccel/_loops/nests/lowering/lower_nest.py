@@ -9,17 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._syntax import dataflow
 from npaccel._loops.nests import unroll_and_jam
-from npaccel._loops.nests.scalarize import interchange, scalarize
 from npaccel._loops.nests.dependence import Independent, independent
 from npaccel._loops.nests.lowering.calls import Helpers, function_body, written
 from npaccel._loops.nests.lowering.code_builder import Env, Program, Site
-from npaccel._loops.nests.lowering.rng import is_generator
 from npaccel._loops.nests.lowering.expressions import Scope
+from npaccel._loops.nests.lowering.rng import is_generator
 from npaccel._loops.nests.lowering.statements import Statements
-from npaccel._loops.nests.lowering.types import (DTYPES, MAX, TOO_LONG, Array, Draws, Items, NotSupportedError, Np, One, Other, Py, Type, Types, Value, integer, storage_name)
+from npaccel._loops.nests.lowering.types import (
+    DTYPES,
+    MAX,
+    TOO_LONG,
+    Array,
+    Draws,
+    Items,
+    NotSupportedError,
+    Np,
+    One,
+    Other,
+    Py,
+    Type,
+    Types,
+    Value,
+    integer,
+    storage_name,
+)
+from npaccel._loops.nests.scalarize import interchange, scalarize
 from npaccel._loops.nests.scalarize.result import Made
+from npaccel._syntax import dataflow
 
 #: Bounds of a call's ints and array sizes: a nest is compiled for the least that fits.
 LIMITS = (2**20, 2**31, MAX)

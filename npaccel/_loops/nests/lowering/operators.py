@@ -15,7 +15,28 @@ import numpy as np
 
 from npaccel._loops.nests.lowering import int_ranges
 from npaccel._loops.nests.lowering.code_builder import Code
-from npaccel._loops.nests.lowering.types import (BOOL, COMPLEX64, COMPLEX128, DTYPES, FLOAT32, FLOAT64, INT32, INT64, MAX, MIN, NP_BOOL, PY_BOOL, TOO_LONG, DType, NotSupportedError, Np, One, Py, cast, integer)
+from npaccel._loops.nests.lowering.types import (
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    DTYPES,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    MAX,
+    MIN,
+    NP_BOOL,
+    PY_BOOL,
+    TOO_LONG,
+    DType,
+    NotSupportedError,
+    Np,
+    One,
+    Py,
+    cast,
+    integer,
+)
 
 #: The ufunc of each operator.
 UFUNCS: dict[type, np.ufunc] = {

@@ -16,7 +16,18 @@ import numpy as np
 
 from npaccel._loops.nests.lowering.code_builder import Code
 from npaccel._loops.nests.lowering.operators import as_int, number, to_float
-from npaccel._loops.nests.lowering.types import (FLOAT64, INT64, PY_FLOAT, NotSupportedError, Np, One, Py, Value, cast, integer)
+from npaccel._loops.nests.lowering.types import (
+    FLOAT64,
+    INT64,
+    PY_FLOAT,
+    NotSupportedError,
+    Np,
+    One,
+    Py,
+    Value,
+    cast,
+    integer,
+)
 
 #: Arguments by position, and by name.
 Given = tuple[Sequence[Value], Mapping[str, Value]]

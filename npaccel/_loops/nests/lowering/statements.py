@@ -10,11 +10,38 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops.nests.lowering import (hoisted_checks, range_refinement, array_access, int_ranges, operators)
 from npaccel._loops.nests.intrinsics import Hidden, is_hidden
+from npaccel._loops.nests.lowering import (
+    array_access,
+    hoisted_checks,
+    int_ranges,
+    operators,
+    range_refinement,
+)
 from npaccel._loops.nests.lowering.code_builder import Block, Env, shortened
 from npaccel._loops.nests.lowering.expressions import Expressions, Result, Static
-from npaccel._loops.nests.lowering.types import (MAX, MIN, NP_BOOL, Array, DType, Items, NotSupportedError, Np, One, Other, Py, Types, Value, cast, constant, integer, join, storage_name, widen, within)
+from npaccel._loops.nests.lowering.types import (
+    MAX,
+    MIN,
+    NP_BOOL,
+    Array,
+    DType,
+    Items,
+    NotSupportedError,
+    Np,
+    One,
+    Other,
+    Py,
+    Types,
+    Value,
+    cast,
+    constant,
+    integer,
+    join,
+    storage_name,
+    widen,
+    within,
+)
 
 
 @dataclasses.dataclass

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.scalarize import expressions
 from npaccel._loops.nests.intrinsics import Hidden, called, is_hidden, name_of
 from npaccel._loops.nests.lowering.types import FLOAT64
-from npaccel._loops.nests.scalarize.result import SMALL, SMALL_IF_CHANGING, Bound, Held
-from npaccel._loops.nests.scalarize.ranks import Ranks, is_full, parts_of
-from npaccel._loops.nests.scalarize.views import Axis, Expression, View
+from npaccel._loops.nests.scalarize import expressions
 from npaccel._loops.nests.scalarize.builder import Writing
+from npaccel._loops.nests.scalarize.ranks import Ranks, is_full, parts_of
+from npaccel._loops.nests.scalarize.result import SMALL, SMALL_IF_CHANGING, Bound, Held
+from npaccel._loops.nests.scalarize.views import Axis, Expression, View
 
 _SIZE = "0size_{}_{}"
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel._loops.nests.scalarize import reductions
 from npaccel._loops.nests.intrinsics import Hidden, called, name_of
 from npaccel._loops.nests.resolve import builtin, is_ufunc
+from npaccel._loops.nests.scalarize import reductions
 from npaccel._loops.nests.scalarize.views import Axis, Expression, View, of_view
 
 if TYPE_CHECKING:

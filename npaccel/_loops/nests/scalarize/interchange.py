@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._syntax import dataflow
 from npaccel._loops.nests.intrinsics import Hidden, called, locate, name_of
-from npaccel._loops.nests.resolve import builtin, is_ufunc
 from npaccel._loops.nests.lowering.types import FLOAT64
+from npaccel._loops.nests.resolve import builtin, is_ufunc
+from npaccel._syntax import dataflow
 
 _NUMBERS = (int, float, np.integer, np.floating)
 #: So many columns are done at a time.

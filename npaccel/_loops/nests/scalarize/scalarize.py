@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.scalarize import expressions, array_variables, rows
 from npaccel._loops.nests.intrinsics import Hidden, called, locate, name_of
-from npaccel._loops.nests.resolve import builtin, has_slices
 from npaccel._loops.nests.lowering.types import FLOAT64
-from npaccel._loops.nests.scalarize.bounds import Bounds
+from npaccel._loops.nests.resolve import builtin, has_slices
+from npaccel._loops.nests.scalarize import array_variables, expressions, rows
 from npaccel._loops.nests.scalarize.array_variables import unfit
+from npaccel._loops.nests.scalarize.bounds import Bounds
 from npaccel._loops.nests.scalarize.result import SET, Held, Made
 from npaccel._loops.nests.scalarize.views import Axis, View, of_view
 

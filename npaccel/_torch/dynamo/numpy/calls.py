@@ -20,15 +20,21 @@ from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
 
 from npaccel._numpy.core import table
-from npaccel._torch.dynamo.numpy import operations as numpy_operations
-from npaccel._torch.fx_passes.alias_checks import is_broadcast
-from npaccel._torch.dynamo.numpy.layouts import is_surely_new
-from npaccel._torch.dynamo.numpy.operations import FLAT_OF, SCALAR, is_scalar, row_operation, stored_to
-from npaccel._torch.dynamo.state import active
-from npaccel._torch.dynamo.numpy.opaque_objects import OpaqueVariable
-from npaccel._torch.fx_passes.read_only_outputs import is_read_only
-from npaccel._torch.dynamo.numpy.negative_strides import note_view
 from npaccel._syntax.wide_data import DTYPES, TENSOR_DTYPES
+from npaccel._torch.dynamo.numpy import operations as numpy_operations
+from npaccel._torch.dynamo.numpy.layouts import is_surely_new
+from npaccel._torch.dynamo.numpy.negative_strides import note_view
+from npaccel._torch.dynamo.numpy.opaque_objects import OpaqueVariable
+from npaccel._torch.dynamo.numpy.operations import (
+    FLAT_OF,
+    SCALAR,
+    is_scalar,
+    row_operation,
+    stored_to,
+)
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.fx_passes.alias_checks import is_broadcast
+from npaccel._torch.fx_passes.read_only_outputs import is_read_only
 
 #: Dynamo's name of an attribute that isn't there: NumPy raises.
 MISSING = "attribute that NumPy's arrays don't have"

@@ -11,8 +11,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from npaccel._numpy.core import table
-from npaccel._torch.dynamo.numpy.operations import INPLACE, RELAID
 from npaccel._runtime.torch.symbolic_sizes import share_memory
+from npaccel._torch.dynamo.numpy.operations import INPLACE, RELAID
 
 #: Calls that give a view of any array; others look at its strides.
 ALWAYS_VIEWS = frozenset(

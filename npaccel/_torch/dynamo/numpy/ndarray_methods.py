@@ -18,10 +18,21 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy.core import table
 from npaccel._numpy.core.methods import attribute
-from npaccel._torch.dynamo.numpy import layouts as numpy_layouts, operations as numpy_operations
-from npaccel._torch.dynamo.python import builtins as python_calls, scalars as python_numbers
-from npaccel._torch.dynamo.numpy.calls import (build_constant, emit, example_of, is_flat, is_scalar_variable, refuse, refuse_missing, refuse_owner)
+from npaccel._torch.dynamo.numpy import layouts as numpy_layouts
+from npaccel._torch.dynamo.numpy import operations as numpy_operations
+from npaccel._torch.dynamo.numpy.calls import (
+    build_constant,
+    emit,
+    example_of,
+    is_flat,
+    is_scalar_variable,
+    refuse,
+    refuse_missing,
+    refuse_owner,
+)
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, VALUE, is_scalar, method_operation
+from npaccel._torch.dynamo.python import builtins as python_calls
+from npaccel._torch.dynamo.python import scalars as python_numbers
 from npaccel._torch.dynamo.state import active
 
 #: Attributes of ndarray that are constants of a trace.

@@ -17,9 +17,9 @@ from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy.core import operators
-from npaccel._torch.dynamo.numpy.operations import FLAT_OF
-from npaccel._torch.dynamo.numpy.negative_strides import note_view
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data
+from npaccel._torch.dynamo.numpy.negative_strides import note_view
+from npaccel._torch.dynamo.numpy.operations import FLAT_OF
 
 #: Slots of 2.13; 2.11 calls the methods of the same operators instead.
 _UNARY_SLOTS: dict[str, Callable[..., Any]] = {

@@ -19,10 +19,10 @@ from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._runtime import outputs
-from npaccel._torch.fx_passes.alias_checks import FLIPS, is_view_in_numpy, memory_of, written
 from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, is_scalar
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.fx_passes.alias_checks import FLIPS, is_view_in_numpy, memory_of, written
 
 #: In a node's meta: how NumPy makes the array.
 _REMADE = "npaccel_remade"

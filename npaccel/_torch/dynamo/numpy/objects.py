@@ -19,9 +19,9 @@ from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
-from npaccel._runtime.errstate import WITHOUT_EFFECT
-from npaccel._numpy.indexing import index_helpers
 from npaccel._numpy.core import table
+from npaccel._numpy.indexing import index_helpers
+from npaccel._runtime.errstate import WITHOUT_EFFECT
 
 #: By id: these objects can't all be hashed.
 _INDEX_HELPERS = {

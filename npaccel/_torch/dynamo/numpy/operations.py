@@ -17,9 +17,9 @@ from npaccel._numpy.core.dtypes import are_numbers, cast, dtype_of, is_array, na
 from npaccel._numpy.core.dtypes import is_scalar as is_number
 from npaccel._numpy.indexing.indexing import getitem, item, setitem
 from npaccel._runtime.outputs import IsScalar
-from npaccel._torch.dynamo.python import scalars as python_numbers
 from npaccel._runtime.torch.symbolic_sizes import leave_unbound, raise_refusal
 from npaccel._syntax.wide_data import is_wide
+from npaccel._torch.dynamo.python import scalars as python_numbers
 
 #: Functions that call the method of the same name, which gives a scalar for a scalar.
 _KEEP_SCALARS = frozenset(

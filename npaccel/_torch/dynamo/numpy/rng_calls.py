@@ -13,12 +13,12 @@ import torch._dynamo.variables.builder as dynamo_builder
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable, TensorVariable
 
-from npaccel._numpy.random import functions
 from npaccel._numpy.core.context import settings
+from npaccel._numpy.random import functions
 from npaccel._numpy.random.results import Drawn, bound, result_of
+from npaccel._syntax.wide_data import is_wide
 from npaccel._torch.dynamo.numpy.operations import IN_PLACE
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall, writes
-from npaccel._syntax.wide_data import is_wide
 
 _COMPUTED = (
     "its parameters are computed in the function, and NumPy draws before the compiled code runs; "
@@ -194,7 +194,9 @@ class Draw:
             return Hooks.refuse(f"this call of {self.full}", "", "pass an array, and no `out`")
         axis = self.axis(given) if "axis" in given else None
         shape = self.shape_variable(x)
-        order, _ = self.drawn([shape, self.build(axis)], {}, "permuted", functions.order_of_permuted)
+        order, _ = self.drawn(
+            [shape, self.build(axis)], {}, "permuted", functions.order_of_permuted
+        )
         return self.emit(functions.permuted(axis), [x, order])
 
     def _order(self, x: Any, axis: int, method: str) -> Any:

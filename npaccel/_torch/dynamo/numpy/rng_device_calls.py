@@ -11,7 +11,7 @@ import torch
 from torch._dynamo.exc import Unsupported
 from torch._dynamo.variables.tensor import SymNodeVariable
 
-from npaccel._numpy.random import functions, device_rng
+from npaccel._numpy.random import device_rng, functions
 from npaccel._numpy.random.results import Drawn
 from npaccel._torch.dynamo.numpy.operations import IN_PLACE
 from npaccel._torch.dynamo.numpy.rng_calls import SCALAR, Draw, Hooks, is_array, shape_of

@@ -19,9 +19,9 @@ from torch._dynamo.variables.user_defined import (
     UserDefinedObjectVariable,
 )
 
-from npaccel._numpy.random import functions
 from npaccel._numpy.core import table
 from npaccel._numpy.core.context import settings
+from npaccel._numpy.random import functions
 from npaccel._torch.dynamo.numpy.rng_calls import Draw, Hooks, check_host, statement
 from npaccel._torch.dynamo.numpy.rng_device_calls import DeviceDraw
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall

@@ -38,11 +38,17 @@ from torch._dynamo.variables.user_defined import UserDefinedExceptionObjectVaria
 
 from npaccel._numpy.core import python_functions
 from npaccel._numpy.core.dtypes import to_numpy
-from npaccel._torch.dynamo.numpy.calls import emit, example_of, is_answer, is_scalar_variable, refuse
-from npaccel._torch.dynamo.numpy.operations import VALUE, Operation
-from npaccel._torch.dynamo.state import active
-from npaccel._torch.dynamo.python.scalars import number
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data
+from npaccel._torch.dynamo.numpy.calls import (
+    emit,
+    example_of,
+    is_answer,
+    is_scalar_variable,
+    refuse,
+)
+from npaccel._torch.dynamo.numpy.operations import VALUE, Operation
+from npaccel._torch.dynamo.python.scalars import number
+from npaccel._torch.dynamo.state import active
 
 __all__ = ["bind_comparisons", "patch_python_functions", "rounded"]
 

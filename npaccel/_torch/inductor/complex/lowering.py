@@ -21,7 +21,14 @@ from torch._inductor.decomposition import select_decomp_table
 from torch.fx import GraphModule, Node
 
 from npaccel._torch.inductor.complex.moves import LEFT_ALONE, MOVES
-from npaccel._torch.inductor.complex.splitting import Pair, Real, Splitting, is_complex, touches, value_of
+from npaccel._torch.inductor.complex.splitting import (
+    Pair,
+    Real,
+    Splitting,
+    is_complex,
+    touches,
+    value_of,
+)
 
 __all__ = ["decompositions", "split"]
 

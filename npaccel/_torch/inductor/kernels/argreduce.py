@@ -12,10 +12,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from npaccel._numpy.host.kernels import extreme_position
 from npaccel._numpy.host.blocked import MANY
-from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
+from npaccel._numpy.host.kernels import extreme_position
 from npaccel._torch.inductor.kernels.reduceat import TYPES, folding, has_vectors
+from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
 
 _KERNEL = """
 FIRST_OF

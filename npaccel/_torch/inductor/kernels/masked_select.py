@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch._inductor.virtualized import V
 
-from npaccel._numpy.host.kernels import chosen_each
 from npaccel._numpy.host.blocked import MANY
+from npaccel._numpy.host.kernels import chosen_each
 from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
 
 _BLOCK = 4096

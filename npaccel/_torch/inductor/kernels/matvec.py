@@ -17,10 +17,10 @@ from typing import Any
 import torch
 from torch._inductor import ir, lowering
 
-from npaccel._numpy.host.linalg import of_row, of_vector
 from npaccel._numpy.host.blocked import MANY
-from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
+from npaccel._numpy.host.linalg import of_row, of_vector
 from npaccel._torch.inductor.kernels.reduceat import TYPES, has_vectors
+from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
 
 _aten = torch.ops.aten
 

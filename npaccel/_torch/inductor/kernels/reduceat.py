@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch._inductor.cpu_vec_isa import pick_vec_isa
 
-from npaccel._numpy.host.kernels import ufunc_reduceat
 from npaccel._numpy.host.blocked import MANY
+from npaccel._numpy.host.kernels import ufunc_reduceat
 from npaccel._torch.inductor.direct_host_calls import import_kernels
 from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
 

@@ -1,1 +1,0 @@
-"""Scripts of the user's: run with functions compiled, or watched to find those worth it."""
