@@ -1,8 +1,11 @@
-"""Check that one subpackage only touches torch's private parts.
+"""Check which parts of npaccel may import what.
 
-Private are modules and names of torch with a leading underscore and everything
-under ``torch.fx.experimental``. Imports, attribute chains that start at an
-imported torch module, and module names given to ``import_module`` count.
+1. Only two subpackages touch torch's private parts. Private are modules and names of torch with a
+   leading underscore and everything under ``torch.fx.experimental``. Imports, attribute chains that
+   start at an imported torch module, and module names given to ``import_module`` count.
+2. Packages import downward, in the order of `LAYERS`; imports in functions and those for types
+   count.
+3. No modules import each other in a circle, but for those in `CIRCLES`.
 
 Usage: ``python .ci/check_imports.py [FOLDER ...]`` (default: ``npaccel`` and
 ``examples``). Exit status 1 when something is found.
@@ -12,12 +15,51 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = ("npaccel/_torch/", "npaccel/_runtime/torch/")
 DEFAULT_FOLDERS = ("npaccel", "examples")
+PACKAGE = "npaccel"
+#: The packages and modules of npaccel, the lowest first.
+LAYERS = (
+    "errors",
+    "_version",
+    "_process",
+    "_cache",
+    "_report",
+    "_runtime",
+    "_syntax",
+    "_numpy",
+    "_torch",
+    "_compiler",
+    "_loops",
+    "_verify",
+    "_jit",
+    "_check",
+    "_scipy",
+    "scipy",
+    "_sklearn",
+    "sklearn",
+    "testing",
+    "_tools",
+    "__main__",
+)
+#: The packages that import from one above, and why.
+UPWARD = {
+    ("_torch", "_scipy"): "capture asks SciPy's table what becomes of a call of SciPy",
+}
+#: The modules that import each other, each group by its first one.
+CIRCLES = {
+    "npaccel._cache.admin": "what administers the store takes it as an argument",
+    "npaccel._compiler.call_arguments": "all stages take the `Engine`, which starts them",
+    "npaccel._loops.nests.lowering.array_access": "kinds of expressions contain each other",
+    "npaccel._loops.nests.scalarize.bounds": "kinds of expressions contain each other",
+    "npaccel._report.html": "renderers take the report, which calls them",
+    "npaccel._sklearn.dispatch.accelerate": "routes of estimators make estimators",
+    "npaccel._sklearn.linear_model._sgd_steps": "steps on a GPU share the setup of those on a CPU",
+}
 PRIVATE_PREFIXES = ("torch.fx.experimental",)
 
 
@@ -112,6 +154,84 @@ def violations(source: str, filename: str = "<string>") -> list[tuple[int, str]]
     return sorted(set(finder.found))
 
 
+def layer(module: str) -> str:
+    """Return the package of npaccel that a module is in."""
+    return module.split(".")[1] if "." in module else "__main__"
+
+
+def imported(source: str, modules: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each module of npaccel that a module's source imports."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found = [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            names = [f"{node.module}.{name.name}" for name in node.names]
+            found = [name if name in modules else node.module for name in names]
+        else:
+            continue
+        for name in dict.fromkeys(found):
+            if name in modules and name != PACKAGE:
+                yield node.lineno, name
+
+
+def modules_of(root: Path) -> dict[str, Path]:
+    """Return the files of npaccel's modules by name."""
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted((root / PACKAGE).rglob("*.py"))
+    }
+
+
+def upward(root: Path, allowed: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yield one line of text for each import that goes upward and isn't allowed to."""
+    paths = modules_of(root)
+    met = set()
+    for module, path in paths.items():
+        for line, name in imported(path.read_text(encoding="utf-8"), frozenset(paths)):
+            pair = layer(module), layer(name)
+            if LAYERS.index(pair[1]) <= LAYERS.index(pair[0]):
+                continue
+            met.add(pair)
+            if pair not in allowed:
+                yield (
+                    f"{path.relative_to(root)}:{line}: {name} lies above {pair[0]}: hand in what "
+                    "is needed, or move it down"
+                )
+    for lower, higher in sorted(set(allowed) - met):
+        yield f"UPWARD: {lower} doesn't import from {higher} any more; take the line out"
+
+
+def circles(root: Path, allowed: Mapping[str, str]) -> Iterator[str]:
+    """Yield one line of text for each group of modules that import each other."""
+    paths = modules_of(root)
+    graph = {
+        module: {name for _, name in imported(path.read_text(encoding="utf-8"), frozenset(paths))}
+        for module, path in paths.items()
+    }
+    reached = {module: _reached(graph, module) for module in graph}
+    groups = {
+        tuple(sorted(other for other in reached[module] if module in reached[other]))
+        for module in graph
+        if module in reached[module]
+    }
+    met = {group[0] for group in groups}
+    for group in sorted(groups):
+        if group[0] not in allowed:
+            yield f"{len(group)} modules import each other: {', '.join(group)}"
+    for name in sorted(set(allowed) - met):
+        yield f"CIRCLES: {name} is in none any more; take the line out"
+
+
+def _reached(graph: Mapping[str, set[str]], module: str) -> set[str]:
+    reached: set[str] = set()
+    waiting = [module]
+    while waiting:
+        for name in graph[waiting.pop()] - reached:
+            reached.add(name)
+            waiting.append(name)
+    return reached
+
+
 def check(folders: list[Path]) -> Iterator[str]:
     """Yield one line of text for each violation in the folders' modules."""
     for folder in folders:
@@ -129,7 +249,7 @@ def check(folders: list[Path]) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     """Print the violations and return the exit status."""
     folders = [Path(a).resolve() for a in arguments] or [ROOT / f for f in DEFAULT_FOLDERS]
-    lines = list(check(folders))
+    lines = [*check(folders), *upward(ROOT, UPWARD), *circles(ROOT, CIRCLES)]
     print("\n".join(lines) if lines else "import rule: kept")
     return 1 if lines else 0
 

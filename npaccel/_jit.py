@@ -8,13 +8,12 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-import numpy as np
-
 from npaccel._compiler.dispatcher import Engine
 from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log, Report
-from npaccel._runtime import errstate
+from npaccel._runtime import call_samples, errstate
 from npaccel._runtime import options as runtime_options
+from npaccel._runtime.callables import LEFT_ALONE, underlying
 from npaccel._runtime.options import Options, Scope
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ class Jitted(Generic[P, R]):
         engine = self._npaccel_engine(runtime_options.current())
         if engine is None:
             raise ValueError("report: npaccel is switched off here, so there is nothing to measure")
-        values = self._npaccel_log.last_call()
+        values = call_samples.last(self._npaccel_log.calls)
         if args is not None:
             values = engine.binding.bind(self._npaccel_prefix + tuple(args), self._npaccel_keywords)
         if values is None:
@@ -280,33 +279,12 @@ def _by_value(data: bytes) -> Jitted[..., Any]:
     return Jitted(function, explicit)
 
 
+LEFT_ALONE.append(Jitted.__call__.__code__)
 for _name in ("report", "source"):
     setattr(Jitted, _name, _Own(vars(Jitted)[_name]))
 Jitted.__module__ = _Module(Jitted.__module__)
 Jitted.__doc__ = _Docstring(Jitted.__doc__)
 Jitted.__annotations__ = _Annotations()
-
-
-def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Return what a callable calls in the end, and what it is called with first.
-
-    That is a Python function, except for builtins, classes, objects of `numpy.vectorize` and
-    what can't be called.
-    """
-    if isinstance(function, functools.partial):
-        target, prefix, keywords = underlying(function.func)
-        return target, prefix + function.args, {**keywords, **function.keywords}
-    if isinstance(function, types.MethodType):
-        target, prefix, keywords = underlying(function.__func__)
-        return target, (*prefix, function.__self__), keywords
-    if isinstance(function, Jitted):
-        return function._npaccel_target, function._npaccel_prefix, function._npaccel_keywords
-    if isinstance(function, np.vectorize):
-        return function, (), {}
-    method = inspect.getattr_static(type(function), "__call__", None)
-    if isinstance(method, types.FunctionType) and not isinstance(function, type):
-        return method, (function,), {}
-    return function, (), {}
 
 
 def _unwrap(

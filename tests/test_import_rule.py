@@ -61,3 +61,62 @@ def test_the_allowed_subpackage_alone_is_exempt(rule, tmp_path, capsys):
 
 def test_the_package_keeps_the_rule(rule):
     assert list(rule.check([ROOT / "npaccel", ROOT / "examples"])) == []
+
+
+LAYERED = {
+    "npaccel/__init__.py": "",
+    "npaccel/_process/__init__.py": "",
+    "npaccel/_process/fork.py": "import threading\n",
+    "npaccel/_compiler/__init__.py": "",
+    "npaccel/_compiler/compile.py": "from npaccel._process import fork\n",
+}
+
+
+def _package(folder, files):
+    for name, text in (LAYERED | files).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_imports_downward_are_fine(rule, tmp_path):
+    assert list(rule.upward(_package(tmp_path, {}), {})) == []
+    assert list(rule.circles(tmp_path, {})) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from npaccel._compiler import compile\n",
+        "import npaccel._compiler.compile\n",
+        "def f():\n    from npaccel._compiler.compile import x\n",
+        "if TYPE_CHECKING:\n    from npaccel._compiler import compile\n",
+    ],
+)
+def test_imports_upward_are_found(rule, tmp_path, text):
+    _package(tmp_path, {"npaccel/_process/fork.py": text})
+    lines = list(rule.upward(tmp_path, {}))
+    assert len(lines) == 1
+    assert lines[0].startswith("npaccel/_process/fork.py:")
+    assert list(rule.upward(tmp_path, {("_process", "_compiler"): "why"})) == []
+    assert len(list(rule.circles(tmp_path, {}))) == 1
+
+
+def test_exceptions_that_are_none_any_more_are_found(rule, tmp_path):
+    _package(tmp_path, {})
+    assert len(list(rule.upward(tmp_path, {("_process", "_compiler"): "why"}))) == 1
+    assert len(list(rule.circles(tmp_path, {"npaccel._process.fork": "why"}))) == 1
+
+
+def test_packages_of_npaccel_import_downward(rule):
+    assert list(rule.upward(ROOT, rule.UPWARD)) == []
+    assert list(rule.circles(ROOT, rule.CIRCLES)) == []
+
+
+def test_folders_have_at_most_25_modules_and_say_what_they_are():
+    for folder in {path.parent for path in (ROOT / "npaccel").rglob("*.py")}:
+        if "_" not in {part[0] for part in folder.relative_to(ROOT / "npaccel").parts}:
+            continue
+        assert len(list(folder.glob("*.py"))) <= 26  # with __init__.py
+        assert '"""' in (folder / "__init__.py").read_text(encoding="utf-8"), folder

@@ -27,6 +27,7 @@ from npaccel._report.suggestions import remedy
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import artifacts, binding, error_translation
 from npaccel._runtime.artifacts import Kept
+from npaccel._runtime.call_samples import sample
 from npaccel._runtime.error_translation import (
     CompiledCodeError,
     Patience,
@@ -303,7 +304,7 @@ class Engine:
 
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
         if not self.label:
-            self.log.note_call(values)
+            self.log.note_call(sample(values))
         usual = runtime_arguments.usual_key(values, key)
         if usual is not key:
             result = self._known(values, usual)

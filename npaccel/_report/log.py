@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from npaccel._process.imports import load
-from npaccel._runtime import arguments
 
 if TYPE_CHECKING:
     from npaccel._report.details import Details, Narrowed, Native, Timing
@@ -179,27 +177,6 @@ class Log:
         with self.lock:
             self.native.setdefault((native.file, native.line), native)
 
-    def note_call(self, values: Sequence[Any]) -> None:
-        """Remember the arguments of a call, without keeping them alive."""
-        self.calls.append(tuple(arguments.map_leaves(value, _weakly) for value in values))
-
-    def last_call(self) -> list[Any] | None:
-        """Return the arguments of the last new signature whose arguments are still there."""
-        for call in reversed(self.calls):
-            found = [arguments.map_leaves(value, lambda get: get()) for value in call]
-            if not any(p is GONE for value in found for _, p in arguments.parts(value, "")):
-                return found
-        return None
-
-
-#: Stands for an argument that the caller has no more.
-GONE = object()
-
-
-def _weakly(value: Any) -> Any:
-    """Return a function that gives a value as long as it's there."""
-    try:
-        found = weakref.ref(value)
-    except TypeError:  # Numbers, strings and the like.
-        return lambda: value
-    return lambda: GONE if found() is None else found()
+    def note_call(self, sample: tuple[Any, ...]) -> None:
+        """Remember the arguments of a call, as `call_samples.sample` makes them."""
+        self.calls.append(sample)

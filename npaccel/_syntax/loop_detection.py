@@ -11,13 +11,16 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from npaccel._loops.control_flow import primitives
+from npaccel._runtime.callables import is_jitted
 from npaccel._syntax import source
 
 #: Functions of these are computed with, not looked into.
 LIBRARIES = frozenset(
     {"numpy", "scipy", "sklearn", "torch", "numba", "jax", "npaccel", "pandas", "matplotlib"}
 ) | frozenset(sys.stdlib_module_names)
+
+#: `npaccel.fori_loop` and the like, which enter themselves here.
+CONTROL_FLOW: set[types.FunctionType] = set()
 
 _LOOPS = ("FOR_ITER", "BACKWARD")
 
@@ -65,7 +68,7 @@ def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozen
 
 def is_form(found: Any) -> bool:
     """Whether something is `npaccel.fori_loop` or the like."""
-    return isinstance(found, types.FunctionType) and found in primitives.FUNCTIONS
+    return isinstance(found, types.FunctionType) and found in CONTROL_FLOW
 
 
 def calls_form(function: types.FunctionType) -> bool:
@@ -109,6 +112,6 @@ def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
 
 
 def _function_of(found: Any) -> Iterator[types.FunctionType]:
-    found = inspect.unwrap(found) if hasattr(found, "_npaccel_jitted") else found
+    found = inspect.unwrap(found) if is_jitted(found) else found
     if isinstance(found, types.FunctionType):
         yield found

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import arguments
+from npaccel._runtime.callables import is_jitted
 from npaccel._syntax import loop_detection, source
 
 #: Dtypes of 64 bits a part.
@@ -189,7 +190,7 @@ class _Search:
 
 def _function_of(value: Any) -> types.FunctionType | None:
     """Return the user's function that a value is, or that a jitted one wraps."""
-    if hasattr(type(value), "_npaccel_jitted"):
+    if is_jitted(value):
         value = value.__wrapped__
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__

@@ -16,6 +16,7 @@ import numpy as np
 
 from npaccel import _numpy
 from npaccel._numpy.core import table
+from npaccel._runtime.callables import is_jitted
 from npaccel._verify.instrument import Attribute, Site, SourceError, instrument, is_users, site
 
 #: Is told of an operation: site, function, operands, keywords, result.
@@ -82,7 +83,7 @@ class Observer:
 
     def _users(self, function: Any) -> Any:
         """Return the rewritten form of a function of the user's, else None."""
-        if getattr(type(function), "_npaccel_jitted", False):
+        if is_jitted(function):
             return self._users(function.__wrapped__) or function.__wrapped__
         if isinstance(function, functools.partial):
             inner = self._users(function.func)

@@ -22,6 +22,7 @@ from npaccel._loops.control_flow.carry import Carry, Leaf, Spec
 from npaccel._loops.driver.region import Region
 from npaccel._report import Loop
 from npaccel._runtime import arguments as runtime_arguments
+from npaccel._runtime.callables import underlying
 from npaccel._syntax import lambda_lifting, loop_detection
 from npaccel._syntax import source as syntax_source
 from npaccel._syntax.dataflow import Names
@@ -155,8 +156,6 @@ class Body:
     def __init__(self, forms: Forms, function: Any) -> None:
         self.__wrapped__ = function
         self.forms = forms
-        from npaccel._jit import underlying
-
         target, self.prefix, self.keywords = underlying(function)
         self.target = target if isinstance(target, types.FunctionType) else None
         self.closure: Closure | None = None

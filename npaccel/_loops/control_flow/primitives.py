@@ -17,6 +17,7 @@ import torch
 
 from npaccel._loops.control_flow.carry import Carry, Node, described, leaves, mapped, spec_of
 from npaccel._runtime.arguments import is_array
+from npaccel._syntax import loop_detection
 
 T = TypeVar("T")
 
@@ -311,6 +312,7 @@ FUNCTIONS: dict[Any, tuple[str, ...]] = {
     scan: ("f",),
     cond: ("true_fun", "false_fun"),
 }
+loop_detection.CONTROL_FLOW.update(FUNCTIONS)
 
 
 class Results:

@@ -48,6 +48,8 @@ from npaccel._report import Log, Loop
 from npaccel._report.details import Native
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime.binding import Binding
+from npaccel._runtime.call_samples import sample
+from npaccel._runtime.callables import is_jitted
 from npaccel._runtime.options import Options
 from npaccel._syntax import dataflow, loop_detection, source, wide_data
 from npaccel._syntax.source import NoSourceError
@@ -144,7 +146,7 @@ class Driver:
         if self._narrows and self._has_wide(values):
             return self._exact().variant_for(values)
         if self.definition is None:
-            self.log.note_call(values)
+            self.log.note_call(sample(values))
         arguments = dict(zip(self.binding.names, values, strict=True))
         try:
             program = signals.held(Program, self, arguments)
@@ -374,7 +376,7 @@ class Program:
             found = inspect.getattr_static(owner, callee.attr, None)
             if found is None and owner is not None:
                 found = inspect.getattr_static(type(owner), callee.attr, None)
-        if hasattr(found, "_npaccel_jitted"):
+        if is_jitted(found):
             found = inspect.unwrap(found)
         return found
 

@@ -34,12 +34,12 @@ from npaccel._numpy.core import table
 from npaccel._numpy.core.context import settings
 from npaccel._runtime import outputs
 from npaccel._runtime.arguments import COPYING, has_other_name, how_converted, to_tensor
+from npaccel._runtime.callables import is_jitted
 from npaccel._syntax.wide_data import is_wide
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.numpy import vectorize as vectorized_calls
 from npaccel._torch.dynamo.numpy.calls import refuse
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, SCALAR
-from npaccel._torch.dynamo.python.nested_jit import is_jitted
 from npaccel._torch.dynamo.state import active
 
 #: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown: in 2.11.

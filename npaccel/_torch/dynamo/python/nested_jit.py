@@ -23,14 +23,10 @@ from torch._dynamo.variables.functions import UserFunctionVariable, UserMethodVa
 from torch._dynamo.variables.misc import SuperVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable, UserDefinedObjectVariable
 
+from npaccel._runtime.callables import LEFT_ALONE, is_jitted
 from npaccel._torch.dynamo.state import active
 
 _COMPARISONS = (operator.is_, operator.is_not, operator.eq, operator.ne)
-
-
-def is_jitted(value: Any) -> bool:
-    """Whether something is what `npaccel.jit` makes."""
-    return getattr(type(value), "_npaccel_jitted", False)
 
 
 def patch_methods() -> None:
@@ -129,7 +125,6 @@ def patch_comparisons() -> None:
 @functools.cache
 def leave_alone() -> None:
     """Keep Dynamo's frame hook from calls of jitted functions, and from all that those call."""
-    from npaccel._jit import Jitted
-
     skip = FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP)
-    set_code_exec_strategy(Jitted.__call__.__code__, skip)
+    for code in LEFT_ALONE:
+        set_code_exec_strategy(code, skip)

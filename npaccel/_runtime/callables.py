@@ -1,0 +1,40 @@
+"""Which Python function is behind a callable."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from typing import Any
+
+import numpy as np
+
+#: Code that Dynamo's frame hook leaves alone, with all that it calls: jitted functions' own.
+LEFT_ALONE: list[types.CodeType] = []
+
+
+def is_jitted(value: Any) -> bool:
+    """Whether something was made by `npaccel.jit`."""
+    return getattr(type(value), "_npaccel_jitted", False) is True
+
+
+def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return what a callable calls in the end, and what it is called with first.
+
+    That is a Python function, except for builtins, classes, objects of `numpy.vectorize` and
+    what can't be called.
+    """
+    if isinstance(function, functools.partial):
+        target, prefix, keywords = underlying(function.func)
+        return target, prefix + function.args, {**keywords, **function.keywords}
+    if isinstance(function, types.MethodType):
+        target, prefix, keywords = underlying(function.__func__)
+        return target, (*prefix, function.__self__), keywords
+    if is_jitted(function):
+        return function._npaccel_target, function._npaccel_prefix, function._npaccel_keywords
+    if isinstance(function, np.vectorize):
+        return function, (), {}
+    method = inspect.getattr_static(type(function), "__call__", None)
+    if isinstance(method, types.FunctionType) and not isinstance(function, type):
+        return method, (function,), {}
+    return function, (), {}
