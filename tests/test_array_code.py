@@ -7,7 +7,8 @@ import pytest
 from comparing import assert_same, check
 
 import npaccel
-from npaccel._torch.inductor import ndarray_codegen as array_code
+from npaccel._runtime.torch import ndarray_runtime
+from npaccel._torch.inductor import ndarray_codegen
 
 OFFSETS = np.arange(5.0)
 REVERSED = np.arange(5.0)[::-1]
@@ -239,7 +240,7 @@ class Runner:
 
 
 def rewritten(*lines):
-    return array_code.on_arrays(MODULE.format("\n        ".join(lines)))
+    return ndarray_codegen.on_arrays(MODULE.format("\n        ".join(lines)))
 
 
 def test_buffers_are_numpys_where_they_are_small_and_in_order():
@@ -280,10 +281,10 @@ def test_results_are_objects_of_their_own():
 @pytest.mark.parametrize("whole", [np.arange(12.0), np.arange(24.0)[::2], np.arange(12) * 1j])
 def test_view_of(whole):
     step = whole.strides[0] // whole.itemsize
-    view = array_code.view_of(whole, (2, 3), (step, 2 * step), 3 * step)
+    view = ndarray_runtime.view_of(whole, (2, 3), (step, 2 * step), 3 * step)
     assert_same(view, whole[3:][np.array([[0, 2, 4], [1, 3, 5]])])
     assert np.shares_memory(view, whole)
     assert view.flags.writeable
     whole.flags.writeable = False
-    assert not array_code.view_of(whole, (2,), (step,), 0).flags.writeable
-    assert array_code.view_of(whole, (0, 3), (3, 1), 12).shape == (0, 3)
+    assert not ndarray_runtime.view_of(whole, (2,), (step,), 0).flags.writeable
+    assert ndarray_runtime.view_of(whole, (0, 3), (3, 1), 12).shape == (0, 3)

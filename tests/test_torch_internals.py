@@ -20,7 +20,7 @@ from npaccel._torch.dynamo import install as numpy_tracing
 from npaccel._torch.dynamo import source_lines as lines
 from npaccel._torch.dynamo.numpy import operations as numpy_operations
 from npaccel._torch.inductor import compile as inductor
-from npaccel._torch.inductor import fusion, provenance
+from npaccel._torch.inductor import fusion, portable_code, provenance
 
 X = np.arange(6.0)
 
@@ -256,7 +256,7 @@ class TestLoader:
             return np.cos(x) * 2, x.sum()
 
         compiled = inductor.compile_graph(captured(f, X), "inductor", inductor_folder(tmp_path))
-        source = loader.portable_source(compiled.source)
+        source = portable_code.portable_source(compiled.source)
         assert "torch._inductor" not in source
         code = loader.load_module(source, compiled.kernels)
         first, total = code.call([torch.from_numpy(X)])
@@ -269,11 +269,11 @@ class TestLoader:
 
     def test_refuses_what_it_does_not_know(self):
         with pytest.raises(loader.NotPortableError, match="from torch._inductor.x import y"):
-            loader.portable_source("from torch._inductor.x import y\n")
+            portable_code.portable_source("from torch._inductor.x import y\n")
         with pytest.raises(loader.NotPortableError, match="import triton"):
-            loader.portable_source("import triton\n")
+            portable_code.portable_source("import triton\n")
         with pytest.raises(loader.NotPortableError, match="extern_kernels.rare"):
-            loader.portable_source("def call(args):\n    extern_kernels.rare(args[0])\n")
+            portable_code.portable_source("def call(args):\n    extern_kernels.rare(args[0])\n")
 
     def test_matrix_products_run(self):
         jitted = npaccel.jit(lambda a, b: (a @ b) + 1)

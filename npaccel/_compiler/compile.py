@@ -18,7 +18,7 @@ load_compiler()
 
 from npaccel._cache.cache_warnings import remedy_of
 from npaccel._compiler.call_arguments import Call
-from npaccel._compiler.frame import Compiled, Frame, Outcome, Uncompiled
+from npaccel._compiler.frame import Frame, Outcome, Uncompiled
 from npaccel._compiler.graph_breaks import in_pieces, trace_settings
 from npaccel._compiler.scratch import scratch_folder
 from npaccel._numpy.core.context import TraceSettings, tracing
@@ -282,4 +282,4 @@ def _in_numpy(engine: Engine, note: Callable[[], None]) -> Runner:
     return runner
 
 
-__all__ = ["Compiled", "Outcome", "Uncompiled", "compile_call"]
+__all__ = ["Outcome", "Uncompiled", "compile_call"]

@@ -37,7 +37,7 @@ from npaccel._runtime.error_translation import (
 from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.guards import Condition, Scope, failed, readable
 from npaccel._runtime.options import Options
-from npaccel._runtime.runner import FAILED, MISS, OVERLAP, Runner, for_key, make_runner
+from npaccel._runtime.runner import FAILED, MISS, OVERLAP, Compiled, Runner, for_key, make_runner
 from npaccel._runtime.torch.loader import NotPortableError
 from npaccel._syntax import wide_data
 from npaccel._torch import quietly_imported
@@ -51,7 +51,6 @@ from npaccel.errors import (
 )
 
 if TYPE_CHECKING:
-    from npaccel._compiler.frame import Compiled
     from npaccel._report.details import Details
 
 #: So many calls whose indices are special are interpreted before such code is compiled.
@@ -564,13 +563,14 @@ class Engine:
             return None, compiled.not_kept
         from npaccel._cache.store import default_cache
 
+        portable_source = load("npaccel._torch.inductor.portable_code").portable_source
         try:
             texts = self._texts(key, coarse)
             generic = compiled.plan.is_generic
             kept = artifacts.encode_details(details, self.function.__code__)
-            entry = artifacts.store(
-                default_cache(), self._group(), texts[-1] if generic else texts[0], compiled, kept
-            )
+            text = texts[-1] if generic else texts[0]
+            source = portable_source(compiled.source)
+            entry = artifacts.store(default_cache(), self._group(), text, compiled, source, kept)
         except (NotKeepableError, NotPortableError) as error:
             return None, str(error)
         except MemoryError:  # The call is made, and its result known.

@@ -9,7 +9,6 @@ import re
 import types
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from npaccel._runtime.host_rng import restore
 from npaccel._runtime.runner import (
     FAILED,
     MISS,
+    Compiled,
     InputPlan,
     Plan,
     Runner,
@@ -47,33 +47,6 @@ from npaccel._runtime.torch.loader import Code
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.reads import MovedError
 from npaccel._torch.inductor.compile import CompiledGraph
-
-
-@dataclasses.dataclass
-class Compiled:
-    """A signature that a generated runner serves.
-
-    Parameters
-    ----------
-    plan : Plan
-    code : Code
-    conditions : list of Condition
-    source : str
-        The generated code.
-    kernels : list of Path
-    files : list
-        Files of inlined code, see `guard_serialization.uncovered_files`.
-    not_kept : str
-        Why it can't be kept on disk; empty where it can.
-    """
-
-    plan: Plan
-    code: Code
-    conditions: list[Condition]
-    source: str
-    kernels: list[Path]
-    files: list[list[Any]]
-    not_kept: str
 
 
 @dataclasses.dataclass

@@ -33,13 +33,12 @@ from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.guards import Condition, Scope
 from npaccel._runtime.host_rng import Draws, Line
 from npaccel._runtime.options import Options
-from npaccel._runtime.runner import InputPlan, Plan
-from npaccel._runtime.torch.loader import Code, NotPortableError, load_module, portable_source
+from npaccel._runtime.runner import Compiled, InputPlan, Plan
+from npaccel._runtime.torch.loader import Code, NotPortableError, load_module
 from npaccel._version import __version__
 from npaccel.errors import CacheError
 
 if TYPE_CHECKING:
-    from npaccel._compiler.frame import Compiled
     from npaccel._report.details import Details, LineCode, Narrowed
 
 _CODE = "code.py"
@@ -161,7 +160,9 @@ class Kept:
     details: Details
 
 
-def store(cache: DiskCache, group: str, key: str, compiled: Compiled, details: Any) -> Entry | None:
+def store(
+    cache: DiskCache, group: str, key: str, compiled: Compiled, source: str, details: Any
+) -> Entry | None:
     """Keep a compiled signature.
 
     Parameters
@@ -172,12 +173,14 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled, details: A
     key : str
         The signature key, or the coarse one, as text.
     compiled : Compiled
+    source : str
+        Its code, for processes without the compiler.
     details : list
         As `encode_details` returns them.
 
     Raises
     ------
-    NotKeepableError, NotPortableError
+    NotKeepableError
         If another process couldn't use it.
     """
     encoded = [guard_serialization.encode(condition) for condition in compiled.conditions]
@@ -189,7 +192,7 @@ def store(cache: DiskCache, group: str, key: str, compiled: Compiled, details: A
         "kernels": len(compiled.kernels),
         "details": details,
     }
-    code = portable_source(compiled.source).encode()
+    code = source.encode()
     payload: dict[str, bytes | os.PathLike[str]] = {_CODE: code}
     payload |= {f"kernel{i}.so": path for i, path in enumerate(compiled.kernels)}
     variant = cache_key(key, repr(encoded), compiled.plan.shape_guard or "")

@@ -14,6 +14,7 @@ import math
 import re
 import types
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,33 @@ class Plan:
     def given(self) -> int:
         """The number of inputs that aren't drawn."""
         return len(self.inputs) - len(self.draws.inputs)
+
+
+@dataclasses.dataclass
+class Compiled:
+    """A signature that a generated runner serves.
+
+    Parameters
+    ----------
+    plan : Plan
+    code : Code
+    conditions : list of Condition
+    source : str
+        The generated code.
+    kernels : list of Path
+    files : list
+        Files of inlined code, see `guard_serialization.uncovered_files`.
+    not_kept : str
+        Why it can't be kept on disk; empty where it can.
+    """
+
+    plan: Plan
+    code: Code
+    conditions: list[Condition]
+    source: str
+    kernels: list[Path]
+    files: list[list[Any]]
+    not_kept: str
 
 
 def make_runner(

@@ -19,16 +19,14 @@ from typing import Any
 
 import torch
 
+from npaccel._runtime.torch import ndarray_runtime
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.libraries import load_kernels, path_of
-from npaccel._torch.inductor import ndarray_codegen as array_code
 
-#: Names that the generated module imports from dynamo and inductor, and what
-#: stands for them here.
-_COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
 #: What the code has where it calls an operator of npaccel's.
 _OPERATOR = "torch.ops.npaccel."
-_HOST_MODULE = "npaccel._numpy.host.kernels"
+#: What registers npaccel's operators.
+HOST_MODULE = "npaccel._numpy.host.kernels"
 
 
 class NotPortableError(Exception):
@@ -40,7 +38,7 @@ def _align(nbytes: int) -> int:
     return (nbytes + 63) & -64
 
 
-class _ExternKernels:
+class ExternKernels:
     """Library calls of the generated code, by torch's public names."""
 
     addmm = staticmethod(torch.addmm)
@@ -50,11 +48,12 @@ class _ExternKernels:
     convolution = staticmethod(torch.convolution)
 
 
-_STAND_INS: dict[str, Any] = {
+#: What stands for names that the generated module imports from dynamo and inductor.
+STAND_INS: dict[str, Any] = {
     "run_intermediate_hooks": lambda name, value: None,
     "maybe_profile": None,
     "align": _align,
-    "extern_kernels": _ExternKernels,
+    "extern_kernels": ExternKernels,
 }
 
 
@@ -93,70 +92,13 @@ class _Kernels:
             raise NotPortableError("the generated code asks for fewer kernels than were kept")
 
 
-def portable_source(source: str) -> str:
-    """Take the compiler's imports out of a generated module.
-
-    Raises
-    ------
-    NotPortableError
-        If it imports something that has no stand-in, or calls a library
-        function that isn't known here.
-    """
-    tree = ast.parse(source)
-    kept: list[ast.stmt] = []
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_COMPILER_MODULES):
-            _check_stand_ins(node)
-        elif isinstance(node, ast.Import | ast.ImportFrom) and _is_foreign(node):
-            raise NotPortableError(f"the generated code has `{ast.unparse(node)}`")
-        elif not _is_main_block(node):
-            kept.append(node)
-    _check_extern_kernels(tree)
-    tree.body = [node for node in kept if not _is_unneeded_function(node)]
-    return f"{ast.unparse(tree)}\n{array_code.on_arrays(source)}"
-
-
-def _check_stand_ins(node: ast.ImportFrom) -> None:
-    for alias in node.names:
-        name = alias.asname or alias.name
-        if name != "AsyncCompile" and name not in _STAND_INS:
-            raise NotPortableError(f"the generated code has `{ast.unparse(node)}`")
-
-
-def _is_foreign(node: ast.Import | ast.ImportFrom) -> bool:
-    plain = {"torch", "math", "random", "os", "tempfile", "ctypes", "cmath", _HOST_MODULE}
-    if isinstance(node, ast.ImportFrom):
-        return node.module not in plain
-    return any(alias.name not in plain for alias in node.names)
-
-
-def _is_main_block(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).startswith("__name__")
-
-
-def _is_unneeded_function(node: ast.stmt) -> bool:
-    unneeded = {"benchmark_compiled_module", "get_args"}
-    return isinstance(node, ast.FunctionDef) and node.name in unneeded
-
-
-def _check_extern_kernels(tree: ast.AST) -> None:
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "extern_kernels"
-            and not hasattr(_ExternKernels, node.attr)
-        ):
-            raise NotPortableError(f"the generated code calls extern_kernels.{node.attr}")
-
-
 def load_module(source: str, kernels: Sequence[Path]) -> Code:
     """Return the callables of a generated module.
 
     Parameters
     ----------
     source : str
-        As `portable_source` returns it.
+        As `portable_code.portable_source` returns it.
     kernels : sequence of Path
         The shared libraries of its kernels, as `kernel_paths` returns them.
 
@@ -165,13 +107,13 @@ def load_module(source: str, kernels: Sequence[Path]) -> Code:
     Code
     """
     if _OPERATOR in source:
-        importlib.import_module(_HOST_MODULE)  # registers the operators
-    scope: dict[str, Any] = _STAND_INS | array_code.names()
+        importlib.import_module(HOST_MODULE)  # registers the operators
+    scope: dict[str, Any] = STAND_INS | ndarray_runtime.names()
     scope["AsyncCompile"] = lambda: _Kernels(kernels)
     scope["__name__"] = "npaccel_generated"
     exec(compile(source, "<npaccel generated code>", "exec"), scope)
     use_huge_pages(scope, source)
-    return Code(scope["call"], scope.get(array_code.ON_ARRAYS))
+    return Code(scope["call"], scope.get(ndarray_runtime.ON_ARRAYS))
 
 
 def kernel_paths(scope: SimpleNamespace | dict[str, Any], source: str) -> list[Path]:

@@ -33,6 +33,7 @@ from npaccel._runtime.error_translation import ASSERTION
 from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
+from npaccel._runtime.torch.ndarray_runtime import compiled_on_arrays
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
 from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
@@ -74,7 +75,7 @@ from npaccel._torch.inductor.kernels.matvec import vectors_multiplied_by_kernels
 from npaccel._torch.inductor.kernels.reduceat import slices_folded_by_kernels
 from npaccel._torch.inductor.linking import linked_by_name
 from npaccel._torch.inductor.memoized_inner_fn import values_traced_once
-from npaccel._torch.inductor.ndarray_codegen import compiled_on_arrays, on_arrays
+from npaccel._torch.inductor.ndarray_codegen import on_arrays
 from npaccel._torch.inductor.provenance import observed
 from npaccel._torch.inductor.realize_expensive import computed_once
 from npaccel._torch.inductor.relaxed_errors import no_needless_errors

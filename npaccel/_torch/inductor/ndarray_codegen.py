@@ -11,21 +11,14 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
+from npaccel._runtime.torch.ndarray_runtime import DTYPES, ON_ARRAYS, name_of
 
-from npaccel._runtime.arguments import Alias
-from npaccel._runtime.opaque import TORCH_DTYPES
-
-#: The function's name in the generated module.
-ON_ARRAYS = "call_on_arrays"
 #: Up to so many bytes a buffer is NumPy's: it's made sooner, and lies anywhere; torch's begin at
 #: multiples of 64 bytes, where vectors of a large one are stored faster.
 _SMALL = 1 << 18
 
-_DTYPES = {f"torch.{dtype.name}": dtype for dtype in TORCH_DTYPES}
 #: The name that the code has for NumPy's kernels.
 HOST_KERNELS = "host_kernels"
 _BUFFER = "empty_strided_cpu"
@@ -41,12 +34,6 @@ class _NeedsTensorsError(Exception):
     """Something in the code works with tensors only."""
 
 
-def names() -> dict[str, Any]:
-    """Return what rewritten code calls, by the names that it has there."""
-    dtypes = {_name_of(name): dtype for name, dtype in _DTYPES.items()}
-    return {"np_empty": np.empty, "view_of": view_of, "again": again} | dtypes
-
-
 @functools.lru_cache(maxsize=1)  # What was compiled is kept on disk next.
 def on_arrays(source: str) -> str:
     """Return a function that does with arrays what the code of a generated module does.
@@ -60,7 +47,7 @@ def on_arrays(source: str) -> str:
     -------
     str
         Python for a function of that name, which takes the inputs as arguments; it is for the
-        module's scope and needs `names`. Empty where the code needs tensors.
+        module's scope and needs `ndarray_runtime.names`. Empty where the code needs tensors.
     """
     tree = ast.parse(source)
     found = [
@@ -137,7 +124,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Return(ast.Tuple(items, ast.Load()))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if ast.unparse(node) not in _DTYPES:
+        if ast.unparse(node) not in DTYPES:
             raise _NeedsTensorsError(ast.unparse(node))
         return node
 
@@ -176,15 +163,15 @@ class _Rewriter(ast.NodeTransformer):
         """Choose whose buffer it is: small ones in C order are NumPy's."""
         shape, strides = map(self.visit, node.args[:2])
         kind = ast.unparse(node.args[2])
-        if kind not in _DTYPES:
+        if kind not in DTYPES:
             raise _NeedsTensorsError(kind)
         by_torch = f"{_BUFFER}({ast.unparse(shape)}, {ast.unparse(strides)}, {kind}).numpy()"
-        by_numpy = f"np_empty({ast.unparse(shape)}, {_name_of(kind)})"
+        by_numpy = f"np_empty({ast.unparse(shape)}, {name_of(kind)})"
         if not (isinstance(shape, ast.Tuple) and isinstance(strides, ast.Tuple)):
             return _parsed(by_torch)
         if not _is_in_order(shape.elts, strides.elts):
             return _parsed(by_torch)
-        most = _SMALL // _DTYPES[kind].itemsize
+        most = _SMALL // DTYPES[kind].itemsize
         count, sizes = _factors(shape.elts)
         if not sizes:
             return _parsed(by_numpy if count <= most else by_torch)
@@ -194,10 +181,6 @@ class _Rewriter(ast.NodeTransformer):
 
 def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
-
-
-def _name_of(dtype: str) -> str:
-    return dtype.replace("torch.", "np_")
 
 
 def _factors(sizes: Sequence[ast.expr]) -> tuple[int, list[str]]:
@@ -225,40 +208,4 @@ def _is_in_order(shape: Sequence[ast.expr], strides: Sequence[ast.expr]) -> bool
     )
 
 
-def again(value: Any) -> Any:
-    """Another array of the same memory, or what is no array itself."""
-    return value.view() if isinstance(value, np.ndarray) else value
-
-
-def view_of(
-    x: np.ndarray[Any, Any], shape: Sequence[int], strides: Sequence[int], offset: int
-) -> np.ndarray[Any, Any]:
-    """Return a view of the memory of an array, all in elements."""
-    size = x.itemsize
-    steps = tuple([size * step for step in strides])
-    if x.flags.c_contiguous and 0 not in shape:
-        return np.ndarray(shape, x.dtype, x, size * offset, steps)
-    interface = x.__array_interface__
-    address, is_read_only = interface["data"]
-    placed = {"data": (address + size * offset, is_read_only), "shape": shape, "strides": steps}
-    return np.asarray(Alias(interface | placed, x))
-
-
-def compiled_on_arrays(text: str, scope: dict[str, Any]) -> Callable[..., Any] | None:
-    """Return the function of a text that `on_arrays` made, None where it made none.
-
-    Parameters
-    ----------
-    text : str
-    scope : dict
-        The generated module's names.
-    """
-    if not text:
-        return None
-    scope.update(names())
-    exec(compile(text, "<npaccel code on arrays>", "exec"), scope)
-    function: Callable[..., Any] = scope[ON_ARRAYS]
-    return function
-
-
-__all__ = ["HOST_KERNELS", "ON_ARRAYS", "compiled_on_arrays", "names", "on_arrays"]
+__all__ = ["HOST_KERNELS", "on_arrays"]
