@@ -19,17 +19,18 @@ from npaccel.errors import VerificationError as VerificationError
 
 if TYPE_CHECKING:
     from npaccel import testing as testing
-    from npaccel._check.check import CheckResult, check
+    from npaccel._check.check import check
     from npaccel._check.precision_audit import PrecisionAudit, audit_precision
     from npaccel._check.promotion_report import PromotionReport, check_promotion
     from npaccel._check.transfers import Transfers, transfers
     from npaccel._scipy.dispatch.patching import array_api
+    from npaccel._verify.verification import CheckResult
 
 #: Modules that are imported when they're used.
 _MODULES = ("scipy", "sklearn", "testing")
 #: Where the names are that are imported when they're used.
 _LATER = {
-    "CheckResult": "npaccel._check.check",
+    "CheckResult": "npaccel._verify.verification",
     "PrecisionAudit": "npaccel._check.precision_audit",
     "PromotionReport": "npaccel._check.promotion_report",
     "Transfers": "npaccel._check.transfers",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from npaccel._compiler.dispatcher import Engine
 from npaccel._loops.make_engine import make_engine
+from npaccel._process.imports import load
 from npaccel._report import Log, Report
 from npaccel._runtime import call_samples, errstate
 from npaccel._runtime import options as runtime_options
@@ -280,6 +281,13 @@ def _by_value(data: bytes) -> Jitted[..., Any]:
 
 
 LEFT_ALONE.append(Jitted.__call__.__code__)
+
+
+def _verified(engine: Engine, values: Sequence[Any], key: Any) -> Any:
+    return load("npaccel._verify.verification").verified_call(engine, values, key)
+
+
+Engine.verifier = staticmethod(_verified)
 for _name in ("report", "source"):
     setattr(Jitted, _name, _Own(vars(Jitted)[_name]))
 Jitted.__module__ = _Module(Jitted.__module__)

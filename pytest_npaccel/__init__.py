@@ -41,10 +41,10 @@ class _Checks:
 
     def __init__(self, promotion: bool) -> None:
         import npaccel
-        from npaccel._check import check
+        from npaccel._verify import verification
 
         npaccel.config.verify = True
-        check.listeners.append(self._checked)
+        verification.listeners.append(self._checked)
         self._promotion = promotion
         self._functions: dict[str, int] = {}
         self._differences = 0
@@ -78,7 +78,7 @@ class _Checks:
     def pytest_unconfigure(self) -> None:
         """Switch verification off."""
         import npaccel
-        from npaccel._check import check
+        from npaccel._verify import verification
 
-        check.listeners.remove(self._checked)
+        verification.listeners.remove(self._checked)
         npaccel.config.verify = False

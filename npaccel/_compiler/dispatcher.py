@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -84,6 +84,9 @@ class Engine:
         Of a part of a function that narrows floats: is called where the part meets 64-bit ones.
         NumPy scalars don't count, which other parts have computed of Python numbers.
     """
+
+    #: Makes the first call of a signature with ``verify``; `npaccel._jit` hands it in.
+    verifier: ClassVar[Callable[[Engine, Sequence[Any], Key], Any]]
 
     def __init__(
         self,
@@ -313,10 +316,7 @@ class Engine:
             key = usual
         if not self.options.verify:
             return self._find_or_compile(values, key)
-        load("npaccel._check.check")
-        from npaccel._check import check
-
-        return check.verified_call(self, values, key)
+        return Engine.verifier(self, values, key)
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, whatever ``verify`` says."""

@@ -8,12 +8,13 @@ import io
 import warnings
 from typing import Any
 
-from npaccel._check.check import CheckResult, check
+from npaccel._check.check import check
 from npaccel._jit import Jitted, jit
 from npaccel._report import Report
 from npaccel._report.details import Timing
 from npaccel._tools.profile_calls import Watched
 from npaccel._verify.timing import measured
+from npaccel._verify.verification import CheckResult
 
 #: Advice for what isn't run once more, since it may be the whole program.
 MOVE = "move what it does with arrays into a function that takes them as arguments"
