@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 import torch
 
 import npaccel
+from npaccel import errors
 
 
 def assert_same(got: Any, wanted: Any, where: str = "result", rtol: float | None = None) -> None:
@@ -77,3 +79,10 @@ def check(function: Any, *args: Any, calls: int = 3, compiled: bool = True, **op
 
 def _has_arrays(args: Any) -> bool:
     return any(isinstance(arg, np.ndarray | torch.Tensor) for arg in args)
+
+
+def quiet(function, *args):
+    """Call a function without the warnings of what isn't compiled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        return function(*args)

@@ -5,8 +5,7 @@ import types
 
 import numpy as np
 import pytest
-from comparing import assert_same
-from test_breaks import quiet
+from comparing import assert_same, quiet
 
 import npaccel
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 QUOTED = sorted(set(re.findall(r"`([^`\s]+)`", TEXT)))
 PATHS = [name for name in QUOTED if "/" in name]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-BENCHES = Path(__file__).resolve().parent.parent / "asv_benches"
+BENCHES = Path(__file__).resolve().parents[2] / "asv_benches"
 IMPLEMENTATIONS = ["npaccel", "torch_compile", "numba", "jax"]
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 import npaccel
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def load(name):

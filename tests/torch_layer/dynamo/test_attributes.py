@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from comparing import assert_same, check
-from test_breaks import quiet
+from comparing import assert_same, check, quiet
 
 import npaccel
 

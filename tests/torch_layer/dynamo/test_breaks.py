@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from comparing import assert_same
+from comparing import assert_same, quiet
 
 import npaccel
 from npaccel import errors
@@ -43,12 +43,6 @@ def loop_with_a_break(x):
         x = x + 1
         print("step")
     return x
-
-
-def quiet(function, *args):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", errors.PerformanceWarning)
-        return function(*args)
 
 
 @pytest.mark.parametrize("function", [branch, prints, reads_a_truth, loop_with_a_break])

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from comparing import assert_same, check
-from test_breaks import quiet
+from comparing import assert_same, check, quiet
 
 import npaccel
 
