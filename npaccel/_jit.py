@@ -84,7 +84,7 @@ class Jitted(Generic[P, R]):
     __slots__ = (
         *("__wrapped__", "__dict__", "__weakref__", "_npaccel_explicit", "_npaccel_target"),
         *("_npaccel_prefix", "_npaccel_keywords", "_npaccel_binds", "_npaccel_log"),
-        "_npaccel_engines",
+        *("_npaccel_engines", "_npaccel_direct"),
     )
 
     _npaccel_jitted = True
@@ -99,6 +99,9 @@ class Jitted(Generic[P, R]):
         self._npaccel_binds = bool(self._npaccel_prefix or self._npaccel_keywords)
         self._npaccel_log = Log()
         self._npaccel_engines: dict[Scope, Engine | Driver | None] = {}
+        #: Those that take a call's arguments as they are. A call reads no other attribute here:
+        #: `__getattr__` makes that slow.
+        self._npaccel_direct: dict[Scope, Engine | Driver] = {}
         if "static_argnames" in explicit:
             Engine(
                 self._npaccel_target,
@@ -109,16 +112,25 @@ class Jitted(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the compiled function."""
         scope = runtime_options._scope.get() or runtime_options.config._scope
-        engine = self._npaccel_engines.get(scope)
+        engine = self._npaccel_direct.get(scope)
         if engine is None:
-            engine = self._npaccel_engine(scope)
-            if engine is None:
-                return self.__wrapped__(*args, **kwargs)
+            return self._npaccel_call(scope, args, kwargs)  # type: ignore[no-any-return]
         if errstate.have_effect():
             return self._npaccel_under_errstate(engine, args, kwargs)  # type: ignore[no-any-return]
-        if self._npaccel_binds:
-            return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})  # type: ignore[no-any-return]
         return engine(args, kwargs)  # type: ignore[no-any-return]
+
+    def _npaccel_call(self, scope: Scope, args: Any, kwargs: Any) -> Any:
+        """Make a call in a scope for the first time, or with arguments bound before."""
+        engine = self._npaccel_engines.get(scope) or self._npaccel_engine(scope)
+        if engine is None:
+            return self.__wrapped__(*args, **kwargs)
+        if not self._npaccel_binds:
+            self._npaccel_direct[scope] = engine
+        if errstate.have_effect():
+            return self._npaccel_under_errstate(engine, args, kwargs)
+        if self._npaccel_binds:
+            return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})
+        return engine(args, kwargs)
 
     def _npaccel_under_errstate(self, engine: Engine | Driver, args: Any, kwargs: Any) -> Any:
         """Let NumPy run a call, which raises where floats overflow, or calls something."""

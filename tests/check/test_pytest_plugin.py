@@ -25,7 +25,7 @@ def test_squared():
 FAULT = """
 import dataclasses, numpy as np
 from npaccel import _numpy
-from npaccel._numpy import _table
+from npaccel._numpy.core import table as _table
 _numpy.load()
 row = _table.row_of(np.square)
 bad = dataclasses.replace(row, implementation=lambda x: row.implementation(x) + 1)

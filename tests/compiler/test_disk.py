@@ -45,7 +45,7 @@ def new():
 
 def group_of(function):
     scope = npaccel._runtime.options.current()
-    return function._npaccel_engine(scope)._group
+    return function._npaccel_engine(scope)._group()
 
 
 def entries():
@@ -363,7 +363,7 @@ FORKING = (
     + """
 import npaccel._runtime.artifacts, npaccel._compiler.compile
 from npaccel._cache.store import default_cache
-from npaccel._torch import numpy_tracing
+from npaccel._torch.dynamo import install as numpy_tracing
 numpy_tracing.install()
 warnings.simplefilter("error", npaccel.errors.CacheWarning)
 warnings.simplefilter("error", npaccel.errors.PerformanceWarning)
@@ -483,7 +483,7 @@ CLEANED = """
 import shutil
 import warnings
 
-from npaccel import _compile
+from npaccel._compiler import compile as _compile
 
 def add(k):
     return npaccel.jit(lambda x: x * k + 1)(np.arange(5.0)).tolist()

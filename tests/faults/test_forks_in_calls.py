@@ -69,7 +69,7 @@ def test_no_lock_is_unknown_to_forks():
 def test_a_fork_waits_for_locks_in_any_order():
     """Two threads take two locks in different orders, one after the other."""
     found = children.run_prepared("""
-from npaccel import _fork
+from npaccel._process import fork as _fork
 first, second = threading.RLock(), threading.RLock()
 _fork.hold(first)
 _fork.hold(second)

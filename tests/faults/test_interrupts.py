@@ -44,7 +44,7 @@ def test_an_interrupt_ends_the_cpp_compiler():
     """The handler is called while g++ hangs, in the calling thread or another one."""
     found = children.run_prepared("""
 import subprocess, npaccel
-from npaccel._torch import compilers
+from npaccel._torch.inductor import cpp_compilers as compilers
 
 def hanging():
     return subprocess.run(["pgrep", "-f", MARK], capture_output=True).returncode == 0
@@ -85,7 +85,7 @@ def test_a_compiler_ends_with_the_process(tmp_path, ending):
     compilers = tmp_path / "running"
     child = children.start(
         """
-from npaccel._torch import compilers
+from npaccel._torch.inductor import cpp_compilers as compilers
 ending, file = sys.argv[1:]
 program = f"echo $$ > {file}.part; mv {file}.part {file}; sleep 1000 & wait"
 thread = threading.Thread(target=compilers.run, args=(["/bin/sh", "-c", program],))

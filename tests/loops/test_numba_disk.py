@@ -183,7 +183,7 @@ def test_no_cache_no_files(in_child, tmp_path):
 def test_a_full_disk_and_a_small_limit(in_child):
     in_child("""
     import errno
-    from npaccel import _cache_security
+    from npaccel._cache import secure_files as _cache_security
 
     def full(*args):
         raise OSError(errno.ENOSPC, "no space left")

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 # What every script below computes: big enough for a parallel region.
 SUBJECT = """
 import npaccel, torch
-from npaccel import _fork
+from npaccel._process import fork as _fork
 
 @npaccel.jit
 def wave(x):

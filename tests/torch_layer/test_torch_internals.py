@@ -293,7 +293,7 @@ def test_instruction_sets_are_those_that_inductor_finds():
     ask = """
         import contextlib, subprocess
         from torch._inductor import cpu_vec_isa
-        from npaccel._torch import headers
+        from npaccel._torch.inductor import precompiled_headers as headers
         started = []
         begin = subprocess.Popen.__init__
         def counted(self, args, *others, **named):
@@ -323,7 +323,7 @@ def test_instruction_sets_that_the_compiler_has_not(tmp_path, without, instructi
     compiler.chmod(0o700)
     ask = """
         from torch._inductor import config, cpu_vec_isa
-        from npaccel._torch import headers
+        from npaccel._torch.inductor import precompiled_headers as headers
         config.cpp.cxx = (sys.argv[1],)
         with headers._instruction_sets_known():
             answer(isa=str(cpu_vec_isa.pick_vec_isa()))

@@ -16,7 +16,7 @@ def compile_one(k):
     return npaccel.jit(lambda x: np.sin(x) * k)(np.arange(3.0)).tolist()
 
 def answer_header(**values):
-    from npaccel._torch import headers
+    from npaccel._torch.inductor import precompiled_headers as headers
     (request,) = headers._requests.values()
     folder = Path(request.path).parent
     drafts = [str(file) for file in (folder.parent / "tmp").iterdir()]
@@ -24,7 +24,7 @@ def answer_header(**values):
 """
 
 FORKED = """
-from npaccel import _scratch
+from npaccel._compiler import scratch as _scratch
 _scratch.begin_header()
 pid = os.fork()
 if pid == 0:
@@ -46,7 +46,7 @@ def test_what_is_begun_is_what_inductor_asks_for_and_forks_wait_for_it(tmp_path)
 
 def test_a_program_that_ends_meanwhile_leaves_no_compiler(tmp_path):
     """Nor half of a header, which the next one would take for a whole one."""
-    ends = "from npaccel import _scratch\n_scratch.begin_header()\ntime.sleep(1)\nanswer()"
+    ends = "from npaccel._compiler import scratch as _scratch\n_scratch.begin_header()\ntime.sleep(1)\nanswer()"
     run(ONE + ends, NPACCEL_CACHE_DIR=str(tmp_path))
     folder = tmp_path.glob("**/precompiled_headers/*")
     assert [file.name for file in folder if file.suffix not in (".h", ".lock", ".sum")] == []
