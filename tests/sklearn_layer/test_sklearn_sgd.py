@@ -459,7 +459,7 @@ def test_errors_in_parts():
 INTERPRETED = """
     import dataclasses
     import torch
-    from npaccel._sklearn.linear_model import _sgd_steps as steps; from npaccel._sklearn.linear_model import _sgd_triton as kernel
+    from npaccel._sklearn.linear_model import _sgd_steps as steps, _sgd_triton as kernel
 
     FORMS = [
         ("constant", True, True, False, 0, "objective"),

@@ -141,7 +141,8 @@ def test_compiled_steps(monkeypatch):
 _INTERPRETED = """
 import numpy as np
 from sklearn.svm import SVC, NuSVR
-from npaccel._sklearn.dispatch import accelerate as _accelerate; from npaccel._sklearn.dispatch import transfers as _crossings; from npaccel._sklearn.svm import _smo as _parts_smo; from npaccel._sklearn.svm import _smo_triton as _parts_smo_triton
+from npaccel._sklearn.dispatch import accelerate as _accelerate, transfers as _crossings
+from npaccel._sklearn.svm import _smo as _parts_smo, _smo_triton as _parts_smo_triton
 def passes_of(source, tol, limit, split, device):
     return lambda fixed, state: _parts_smo_triton.passes(
         source.table, fixed, tol, limit, state, split

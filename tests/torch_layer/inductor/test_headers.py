@@ -46,7 +46,7 @@ def test_what_is_begun_is_what_inductor_asks_for_and_forks_wait_for_it(tmp_path)
 
 def test_a_program_that_ends_meanwhile_leaves_no_compiler(tmp_path):
     """Nor half of a header, which the next one would take for a whole one."""
-    ends = "from npaccel._compiler import scratch as _scratch\n_scratch.begin_header()\ntime.sleep(1)\nanswer()"
+    ends = "from npaccel._compiler import scratch\nscratch.begin_header()\ntime.sleep(1)\nanswer()"
     run(ONE + ends, NPACCEL_CACHE_DIR=str(tmp_path))
     folder = tmp_path.glob("**/precompiled_headers/*")
     assert [file.name for file in folder if file.suffix not in (".h", ".lock", ".sum")] == []
