@@ -230,8 +230,12 @@ def test_a_cache_that_others_can_write_is_not_used(elsewhere):
 
 @pytest.mark.parametrize("where", ["write_file", "make_folder"])
 def test_a_full_disk(elsewhere, monkeypatch, where):
-    def full(*args, **kwargs):
-        raise OSError(errno.ENOSPC, "No space left on device", str(elsewhere))
+    original = getattr(secure_files, where)
+
+    def full(path, *args, **kwargs):
+        if Path(path).is_relative_to(elsewhere):
+            raise OSError(errno.ENOSPC, "No space left on device", str(elsewhere))
+        return original(path, *args, **kwargs)
 
     monkeypatch.setattr(secure_files, where, full)
     graph, said = call()
@@ -269,12 +273,17 @@ def test_other_backends_keep_nothing(elsewhere):
 
 
 def test_a_read_only_disk(elsewhere, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise OSError(errno.EROFS, "Read-only file system", str(elsewhere))
+    def refusing(original):
+        def refuse(path, *args, **kwargs):
+            if Path(path).is_relative_to(elsewhere):
+                raise OSError(errno.EROFS, "Read-only file system", str(elsewhere))
+            return original(path, *args, **kwargs)
+
+        return refuse
 
     call()
-    monkeypatch.setattr(secure_files, "write_file", refuse)
-    monkeypatch.setattr(os, "utime", refuse)
+    monkeypatch.setattr(secure_files, "write_file", refusing(secure_files.write_file))
+    monkeypatch.setattr(os, "utime", refusing(os.utime))
     graph, said = call()
     assert (graph.loaded, said) == (True, [])  # What is there is of use.
     function = npaccel.jit(wave, dynamic=False)

@@ -86,12 +86,15 @@ def load_kernels(path: Path) -> tuple[Callable[..., None], ...]:
 
     Raises
     ------
-    OSError
+    ImportError
         If it can't be loaded.
     """
     with _lock:
         is_new = not _is_loaded(path)
-        handle = _ctypes.dlopen(str(path), os.RTLD_NOW | os.RTLD_LOCAL)
+        try:
+            handle = _ctypes.dlopen(str(path), os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as error:  # Not the system's: it has no number.
+            raise ImportError(f"{path.name} isn't a library: {error}") from error
         owner = _Library(path, handle).hidden()
         if is_new:
             _keep_what_came_with(handle)
