@@ -411,7 +411,12 @@ class Frame:
     def _dynamo_check(self) -> Callable[[Sequence[Any]], bool]:
         """Return Dynamo's check of its guards: takes some time to build."""
         assert self.capture.build_check is not None
-        dynamo_check = self.capture.build_check()
+        try:
+            dynamo_check = self.capture.build_check()
+        except AssertionError as error:  # Its first check fails.
+            if self.capture.has_moved():
+                raise MovedError from error
+            raise
         names = self.engine.binding.names
 
         def check(values: Sequence[Any]) -> bool:

@@ -84,6 +84,8 @@ class Reads:
         except (AttributeError, LookupError, TypeError, ValueError):
             return "G['__" not in name  # A name that Dynamo adds when it's done.
         if found is not value:
+            if _stands_for_array(found) and not _stands_for_array(value):
+                return False  # An argument, whose kind is in the signature.
             if isinstance(value, _CONSTANTS):
                 return not same(found, value)
             is_made_anew = eval(name, names) is not found  # As methods that are bound.
@@ -101,6 +103,11 @@ class Reads:
             except ValueError:  # Emptied, or not filled yet.
                 names["L"].pop(name, None)
         return names
+
+
+def _stands_for_array(value: Any) -> bool:
+    """Whether something is a tensor, or its class: arrays among the arguments are given as such."""
+    return isinstance(value, torch.Tensor) or value is torch.Tensor
 
 
 def _name(source: Any) -> str:
