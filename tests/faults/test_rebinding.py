@@ -88,7 +88,7 @@ def _attack(folder, settings, count):
 @pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 def test_no_value_is_stale(folder):
     npaccel.jit(lambda a: a + 1, backend="eager")(np.ones(2))  # The compiler is imported.
-    stale, within = _attack(folder, SETTINGS.format("eager", False), count := tries(40, 200))
+    stale, within = _attack(folder, SETTINGS.format("eager", False), tries(40, 200))
     assert not stale
     assert within
 
