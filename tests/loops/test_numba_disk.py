@@ -130,6 +130,7 @@ def test_damaged_code_is_replaced(in_child):
         assert count() == (0, [])
 
     # What is as it was written, but not what this Numba reads.
+    from npaccel._cache.entry import bound
     from npaccel._cache.store import default_cache
     [path] = payloads()
     group, key = path.parts[-3:-1]
@@ -140,16 +141,19 @@ def test_damaged_code_is_replaced(in_child):
         ({"other": b""}, {"symbols": []}),
     ):
         default_cache().clear()
-        default_cache().store(key, files, metadata, group=group)
+        code = files.get("nest.pickle", b"")
+        default_cache().store(key, files, bound(metadata, code), group=group)
         found, warned = count()
         assert (found, len(warned)) == (1, 1)
-        assert "it can't be loaded" in warned[0]
+        reason = "it can't be loaded" if code else "its metadata isn't what was written"
+        assert reason in warned[0]
         assert count() == (0, [])
 
     # Code that takes a name that nobody has: it's compiled, without a word.
     good = payloads()[0].read_bytes()
     default_cache().clear()
-    default_cache().store(key, {"nest.pickle": good}, {"symbols": ["nobody"]}, group=group)
+    metadata = bound({"symbols": ["nobody"]}, good)
+    default_cache().store(key, {"nest.pickle": good}, metadata, group=group)
     assert count() == (1, [])
     """)
 
