@@ -121,6 +121,20 @@ def _taken() -> tuple[list[Any], list[Any]]:
             lock.release()
 
 
+def let_pass() -> None:
+    """Let forks that wait be made before this thread goes on.
+
+    Those that began before an import may hold locks of packages that it brought along, such as
+    those of `concurrent.futures` and filelock: a compilation that needs them would wait for the
+    fork, and the fork for it.
+    """
+    if any(getattr(lock, "_is_owned", bool)() for lock in _held):  # Forks wait for this thread.
+        return
+    deadline = time.monotonic() + _PATIENCE / 10
+    while _registered.keys() - {threading.get_ident()} and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
 @contextlib.contextmanager
 def registrations_noted() -> Iterator[None]:
     """Let forks that wait for the end of a block do what is registered in it, too.

@@ -42,7 +42,9 @@ def uncut(work: Callable[[], T]) -> T:
 
 def _alone(work: Callable[[], T]) -> T:
     with fork.importing:
-        return work()
+        result = work()
+    fork.let_pass()
+    return result
 
 
 def _imported(name: str) -> Any:
