@@ -15,6 +15,8 @@ from sweep import tries
 import npaccel
 
 SEED = 11
+#: Seconds that all tries may take.
+SECONDS = 3600
 SETTINGS = "backend={!r}, default_float='float64', cache={}"
 
 
@@ -85,6 +87,7 @@ def _attack(folder, settings, count):
     return stale, within
 
 
+@pytest.mark.timeout(SECONDS)
 @pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 def test_no_value_is_stale(folder):
     npaccel.jit(lambda a: a + 1, backend="eager")(np.ones(2))  # The compiler is imported.
@@ -93,6 +96,7 @@ def test_no_value_is_stale(folder):
     assert within
 
 
+@pytest.mark.timeout(SECONDS)
 @pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 def test_no_value_is_stale_on_disk(folder, monkeypatch):
     cache = folder / "cache"
