@@ -242,14 +242,16 @@ def method_conditions(
             kind, owner = value, expression
         else:
             kind, owner = type(value), f"type({expression})"
-        if kind.__flags__ & _HEAP_TYPE:
+        if kind.__flags__ & HEAP_TYPE:
             for condition in _methods_of(kind, owner, inlined):
                 found[condition.expression + condition.kind] = condition
     return list(found.values())
 
 
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by Python code.
-_FUNCTIONS = {
+#: Py_TPFLAGS_HEAPTYPE: a class made by Python code.
+HEAP_TYPE = 1 << 9
+#: Where members of a class that wrap a function have it.
+FUNCTION_OF = {
     staticmethod: "__func__",
     classmethod: "__func__",
     property: "fget",
@@ -261,7 +263,7 @@ def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterato
     """Yield conditions on a class's methods of which the code was inlined."""
     for i, base in enumerate(kind.__mro__):
         for name, member in list(vars(base).items()):
-            attribute = _FUNCTIONS.get(type(member))
+            attribute = FUNCTION_OF.get(type(member))
             function = getattr(member, attribute) if attribute else member
             code = getattr(function, "__code__", None)
             if not isinstance(code, types.CodeType) or code not in inlined:

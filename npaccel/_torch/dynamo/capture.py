@@ -495,8 +495,6 @@ def _compile_frame(
 def _graph_input(node: torch.fx.Node) -> GraphInput:
     argument = node.meta["grapharg"]
     expression = argument.source.name
-    if callable(expression):  # A method up to torch 2.9.
-        expression = expression()
     is_symbol = not isinstance(node.meta["example_value"], torch.Tensor)
     is_number = not is_symbol and not argument.is_tensor
     return GraphInput(node.name, _plain(expression), is_symbol, is_number)
@@ -664,8 +662,7 @@ def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
         is_idle = symbol_is_type(symbol, SymT.FLOAT) and symbol not in decisive
         if symbol in taken or is_idle or not sources:
             continue
-        name = sources[0].name
-        expression = _plain(name() if callable(name) else name)
+        expression = _plain(sources[0].name)
         others[f"L['t{len(example_inputs) + len(extra)}']"] = expression
         extra.append(shape_env.create_symintnode(symbol, hint=None))
     given = [*example_inputs, *extra]

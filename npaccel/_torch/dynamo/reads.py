@@ -23,17 +23,15 @@ import torch
 from torch._dynamo import convert_frame
 from torch._dynamo.variables.builder import VariableBuilder
 
-from npaccel._runtime.guards import array_token, same
+from npaccel._runtime.guards import FUNCTION_OF, HEAP_TYPE, array_token, same
 from npaccel._torch.dynamo.state import active
 
 #: So often a function is captured where something that it reads moves meanwhile.
 ATTEMPTS = 3
 
-#: Classes of these aren't looked into: a class made by Python code has the flag.
-_HEAP_TYPE = 1 << 9
 _CONSTANTS = (bool, int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple, collections.deque)
-_HAVE_CODE = (types.FunctionType, property, staticmethod, classmethod, functools.cached_property)
+_HAVE_CODE = (types.FunctionType, *FUNCTION_OF)
 
 
 class MovedError(Exception):
@@ -63,7 +61,7 @@ class Reads:
         """Note a value before Dynamo looks into it."""
         self._notes.setdefault((source, id(value)), (value, _contents(value)))
         kind = value if isinstance(value, type) else type(value)
-        if kind.__flags__ & _HEAP_TYPE and kind not in self._methods:
+        if kind.__flags__ & HEAP_TYPE and kind not in self._methods:
             self._methods[kind] = _methods(kind)
 
     def have_moved(self) -> bool:
@@ -72,7 +70,7 @@ class Reads:
             return True
         names = self._names()
         return any(
-            self._has_moved(_name(source), names, value, contents)
+            self._has_moved(source.name, names, value, contents)
             for (source, _), (value, contents) in self._notes.items()
         )
 
@@ -108,11 +106,6 @@ class Reads:
 def _stands_for_array(value: Any) -> bool:
     """Whether something is a tensor, or its class: arrays among the arguments are given as such."""
     return isinstance(value, torch.Tensor) or value is torch.Tensor
-
-
-def _name(source: Any) -> str:
-    name = source.name
-    return str(name() if callable(name) else name)  # A method up to torch 2.9.
 
 
 def _contents(value: Any) -> Any:
@@ -156,7 +149,7 @@ def _methods(kind: type) -> list[tuple[type, str, Any]]:
     return [
         (base, name, getattr(member, "__code__", member))
         for base in kind.__mro__
-        if base.__flags__ & _HEAP_TYPE
+        if base.__flags__ & HEAP_TYPE
         for name, member in list(vars(base).items())
         if isinstance(member, _HAVE_CODE)
     ]
