@@ -9,7 +9,7 @@ example of a module of rows.
 
 from __future__ import annotations
 
-import importlib
+from npaccel._process.imports import load_all
 
 #: The modules that declare rows.
 MODULES = (
@@ -61,5 +61,4 @@ MODULES = (
 
 def load() -> None:
     """Import every module that declares rows, so that the table is complete."""
-    for module in MODULES:
-        importlib.import_module(f"{__name__}.{module}")
+    load_all(__name__, MODULES)

@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 #: What was there when an import had come to its end: one that it was a part of may fail yet.
 _whole: set[str] = set()
+#: Packages of which `load_all` has imported all that was asked for.
+_complete: set[str] = set()
 
 
 def load(name: str) -> Any:
@@ -33,6 +35,25 @@ def loaded(name: str) -> Any:
     """Return a module that is imported already, or None."""
     module = sys.modules.get(name)
     return None if module is None or getattr(module.__spec__, "_initializing", False) else module
+
+
+def load_all(package: str, modules: Iterable[str]) -> None:
+    """Import modules of a package, once.
+
+    Parameters
+    ----------
+    package : str
+    modules : iterable of str
+        Their names within it.
+    """
+    if package not in _complete:
+        uncut(lambda: _load_all(package, modules))
+
+
+def _load_all(package: str, modules: Iterable[str]) -> None:
+    for module in modules:
+        importlib.import_module(f"{package}.{module}")
+    _complete.add(package)
 
 
 def uncut(work: Callable[[], T]) -> T:

@@ -8,13 +8,12 @@ computes on a GPU's tensors, else *host*.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 from npaccel import _scipy
-from npaccel._process.imports import uncut
+from npaccel._process.imports import load_all
 from npaccel._scipy.dispatch import listing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -211,18 +210,7 @@ def _leave(
 
 def load() -> None:
     """Import the modules that declare rows, once."""
-    if not _loaded:
-        uncut(_load)
-
-
-def _load() -> None:
-    for module in _scipy.MODULES:
-        importlib.import_module(f"npaccel._scipy.{module}")
-    _loaded.add("_scipy")
-
-
-#: Whether all modules have declared their rows.
-_loaded: set[str] = set()
+    load_all("npaccel._scipy", _scipy.MODULES)
 
 
 def row(name: str) -> Row | None:

@@ -8,12 +8,11 @@ isn't declared is *delegated* where scikit-learn's tags say that it takes tensor
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from npaccel import _sklearn
-from npaccel._process.imports import uncut
+from npaccel._process.imports import load_all
 from npaccel._sklearn.dispatch import listing
 from npaccel._sklearn.dispatch.call_stack import Container
 
@@ -201,18 +200,7 @@ def through_host(names: str, reason: str) -> None:
 
 def load() -> None:
     """Import the modules that declare rows, once."""
-    if not _loaded:
-        uncut(_load)
-
-
-def _load() -> None:
-    for module in _sklearn.MODULES:
-        importlib.import_module(f"npaccel._sklearn.{module}")
-    _loaded.add("_sklearn")
-
-
-#: Whether all modules have declared their rows.
-_loaded: set[str] = set()
+    load_all("npaccel._sklearn", _sklearn.MODULES)
 
 
 def row(name: str) -> Row | None:
