@@ -1,11 +1,11 @@
 """`npaccel.check` finds nothing in correct functions, and changes nothing."""
 
 import copy
-import os
 
 import numpy as np
 import pytest
 from correct_functions import CASES, table
+from sweep import tries
 
 import npaccel
 from npaccel._verify.compare import compare
@@ -13,7 +13,7 @@ from npaccel._verify.compare import compare
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 
 #: What is also checked compiled; NPACCEL_TEST_SWEEP=full: all of them.
-COMPILED = CASES[:: 1 if os.environ.get("NPACCEL_TEST_SWEEP") == "full" else 10]
+COMPILED = CASES[:: tries(10, 1)]
 
 
 def test_there_are_fifty():

@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from sweep import FULL
 
 import npaccel
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROOT = str(Path(npaccel.__file__).parent.parent)
-SWEEP = os.environ.get("NPACCEL_TEST_SWEEP") == "full"
 #: One thread: two of them wait for each other where other tests use the cores.
-THREADS = {} if SWEEP else {"OMP_NUM_THREADS": "1"}
+THREADS = {} if FULL else {"OMP_NUM_THREADS": "1"}
 ENVIRONMENT = os.environ | {"PYTHONPATH": ROOT, **THREADS}
 #: The functions that take most of the time; the doctor names each or one that calls it.
 HOT = {
@@ -60,7 +60,7 @@ def test_they_are_long_and_unaware_of_npaccel():
 @pytest.mark.slow
 @pytest.mark.inductor
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", HOT if SWEEP else ["shallow_water"])
+@pytest.mark.parametrize("name", HOT if FULL else ["shallow_water"])
 def test_the_advice_makes_it_twice_as_fast(name, tmp_path):
     script, found = PROGRAMS / f"{name}.py", tmp_path / "found.json"
     diagnosed = run("-m", "npaccel", "doctor", "--json", found, script)

@@ -6,7 +6,6 @@ each row, the same ones each time; all of them with NPACCEL_TEST_SWEEP=full.
 What differs must have its reason in `npaccel._numpy.core.known_differences`.
 """
 
-import os
 import zlib
 
 import numpy as np
@@ -17,6 +16,7 @@ from diff_excuses import EXCUSES
 from diff_running import check, check_on, text_of
 from diff_spec import SPECS
 from diff_specs import spec_of
+from sweep import FULL
 
 from npaccel import _numpy
 from npaccel._numpy.core.known_differences import DIFFERENCES
@@ -24,7 +24,6 @@ from npaccel._numpy.core.table import rows
 
 _numpy.load()
 COMPILED = {name: row for name, row in rows().items() if row.status == "compiled"}
-FULL = os.environ.get("NPACCEL_TEST_SWEEP") == "full"
 #: Calls of a row that are compared in a sample: through its row, and through `jit`.
 DIRECT, JIT = 12, 1
 

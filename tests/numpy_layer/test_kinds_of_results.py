@@ -1,7 +1,6 @@
 """Python types of results, and of each part of those that have several, are NumPy's."""
 
 import operator
-import os
 import warnings
 import zlib
 
@@ -10,6 +9,7 @@ import pytest
 from comparing import assert_same
 from diff_cases import function, plans, rendered
 from diff_running import run_quietly
+from sweep import tries
 
 import npaccel
 from npaccel import _numpy
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 _numpy.load()
 COMPILED = sorted(name for name, row in rows().items() if row.status == "compiled")
 #: How many calls of a row are looked at.
-CALLS = 8 if os.environ.get("NPACCEL_TEST_SWEEP") == "full" else 1
+CALLS = tries(1, 8)
 #: Types of one dtype that torch knows one of.
 ALIKE = {"longlong": np.dtype("q").type(0).dtype.name, "ulonglong": np.dtype("Q").name}
 INPUTS = [np.float64(2), np.array(2.0), 2.0, 2, True, np.array([2.0]), np.float32(1), np.array(2)]

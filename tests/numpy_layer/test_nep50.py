@@ -6,20 +6,19 @@ these forms, in turn; NPACCEL_TEST_SWEEP=full tries all of them.
 """
 
 import itertools
-import os
 import warnings
 
 import numpy as np
 import pytest
 import torch
 from chapter import ALL, implementation, tensors
+from sweep import FULL
 
 import npaccel
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.ufuncs import ufuncs
 
 BINARY = [k.ufunc for k in (*ufuncs.KERNELS, *ufuncs.PRODUCT_KERNELS) if k.ufunc.nin == 2]
-FULL = os.environ.get("NPACCEL_TEST_SWEEP") == "full"
 DTYPES = [np.dtype(code) for code in ALL]
 WIDE = {np.dtype("f8"): np.dtype("f4"), np.dtype("c16"): np.dtype("c8")}
 PYTHON = [True, 1, 1.5, 1j]

@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import os
 import pkgutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import scipy
 import torch
 from scipy_arrays import arrays
 from scipy_running import both, differences, outcome, tolerance
+from sweep import FULL
 
 import npaccel
 from npaccel._scipy.dispatch import table
@@ -19,7 +19,6 @@ from npaccel._scipy.stats import _tails
 
 HERE = Path(__file__).parent
 #: Whether all calls are made in every dtype and on every device, not only the first ones.
-SWEEP = os.environ.get("NPACCEL_TEST_SWEEP") == "full"
 
 
 @functools.cache
@@ -37,7 +36,7 @@ def cases(kind, routes=("native", "delegated", "host"), most=None):
     return [
         pytest.param(name, arguments, id=f"{name}({arguments})")
         for name, texts in written(kind).items()
-        for arguments in texts[: None if SWEEP else most]
+        for arguments in texts[: None if FULL else most]
         if (row := table.row(f"scipy.{name}")) is None or row.route in routes
     ]
 
@@ -71,7 +70,7 @@ def compare(name, arguments, dtype):
 
 @pytest.mark.inductor
 @pytest.mark.parametrize(
-    ("name", "arguments"), cases("CALLS", routes=("native",), most=1)[: None if SWEEP else 1]
+    ("name", "arguments"), cases("CALLS", routes=("native",), most=1)[: None if FULL else 1]
 )
 def test_results_on_inductor(name, arguments):
     with npaccel.options(backend="inductor"):

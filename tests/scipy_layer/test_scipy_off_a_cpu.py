@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 from scipy_running import both, differences, tolerance
-from test_scipy_calls import SWEEP, written
+from sweep import FULL
+from test_scipy_calls import written
 
 import npaccel
 from npaccel._scipy.dispatch import routes, table
@@ -35,7 +36,7 @@ def cases():
             continue
         row = table.row(f"scipy.{name}")
         if row is not None and row.route == "native" and row.hosted is not None:
-            for arguments in texts if SWEEP else texts[:2]:
+            for arguments in texts if FULL else texts[:2]:
                 yield pytest.param(name, arguments, id=f"{name}({arguments})")
 
 

@@ -8,7 +8,7 @@ from calls_special_orders import CALLS as OF_ORDERS
 from calls_special_ufuncs import CALLS as OF_ARRAYS
 from scipy_arrays import arrays
 from scipy_running import differences, tolerance
-from test_scipy_calls import SWEEP
+from sweep import FULL
 
 import npaccel
 from npaccel._scipy.dispatch import table
@@ -75,7 +75,7 @@ def compared(name, values, backend):
 
 
 #: Every third function, in a sweep all of them.
-TRACED = [*native(OF_ARRAYS), *native(OF_ORDERS)][:: 1 if SWEEP else 3]
+TRACED = [*native(OF_ARRAYS), *native(OF_ORDERS)][:: 1 if FULL else 3]
 
 
 @pytest.mark.sampled

@@ -1,4 +1,4 @@
-"""How often the tests of this folder try what depends on luck: a sample, or all of it."""
+"""Whether tests try a sample, or all of it."""
 
 import os
 
