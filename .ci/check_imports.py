@@ -14,6 +14,7 @@ Usage: ``python .ci/check_imports.py [FOLDER ...]`` (default: ``npaccel`` and
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -182,20 +183,30 @@ def modules_of(root: Path) -> dict[str, Path]:
     }
 
 
+@functools.cache
+def imports_of(root: Path) -> dict[str, list[tuple[int, str]]]:
+    """Return what each module of npaccel imports of npaccel: lines and names."""
+    paths = modules_of(root)
+    return {
+        module: list(imported(path.read_text(encoding="utf-8"), frozenset(paths)))
+        for module, path in paths.items()
+    }
+
+
 def upward(root: Path, allowed: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """Yield one line of text for each import that goes upward and isn't allowed to."""
     paths = modules_of(root)
     met = set()
-    for module, path in paths.items():
-        for line, name in imported(path.read_text(encoding="utf-8"), frozenset(paths)):
+    for module, found in imports_of(root).items():
+        for line, name in found:
             pair = layer(module), layer(name)
             if LAYERS.index(pair[1]) <= LAYERS.index(pair[0]):
                 continue
             met.add(pair)
             if pair not in allowed:
                 yield (
-                    f"{path.relative_to(root)}:{line}: {name} lies above {pair[0]}: hand in what "
-                    "is needed, or move it down"
+                    f"{paths[module].relative_to(root)}:{line}: {name} lies above {pair[0]}: hand "
+                    "in what is needed, or move it down"
                 )
     for lower, higher in sorted(set(allowed) - met):
         yield f"UPWARD: {lower} doesn't import from {higher} any more; take the line out"
@@ -203,11 +214,7 @@ def upward(root: Path, allowed: Mapping[tuple[str, str], str]) -> Iterator[str]:
 
 def circles(root: Path, allowed: Mapping[str, str]) -> Iterator[str]:
     """Yield one line of text for each group of modules that import each other."""
-    paths = modules_of(root)
-    graph = {
-        module: {name for _, name in imported(path.read_text(encoding="utf-8"), frozenset(paths))}
-        for module, path in paths.items()
-    }
+    graph = {module: {name for _, name in found} for module, found in imports_of(root).items()}
     reached = {module: _reached(graph, module) for module in graph}
     groups = {
         tuple(sorted(other for other in reached[module] if module in reached[other]))

@@ -460,7 +460,7 @@ class Engine:
         return (first or coarse in self._generic) and self._interpreted < MAX_INTERPRETED
 
     # Under this engine's lock, as below: that of `functools.cached_property` is one for all
-    # objects in Python 3.11, and a child that is forked meanwhile waits for it for ever.
+    # objects in Python 3.11, and a child that is forked meanwhile deadlocks on it.
     def _interpreter(self) -> Engine:
         if self._made_interpreter is None:
             options = dataclasses.replace(self.options, backend="eager", cache=False)
@@ -668,7 +668,7 @@ class Engine:
         return ""
 
     def _without_compiler(self, failure: str, values: Sequence[Any], key: Key) -> Any:
-        """Let NumPy answer where the compiler can't be imported, which nothing mends here."""
+        """Let NumPy answer where the compiler can't be imported in this process."""
         result = self.plain(values)
         self.fall_back(
             f"torch's compiler can't be imported: {failure}",

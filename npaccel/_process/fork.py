@@ -122,7 +122,7 @@ def _taken() -> tuple[list[Any], list[Any]]:
 
 
 def let_pass() -> None:
-    """Let forks that wait be made before this thread goes on.
+    """Wait until pending forks are done.
 
     Those that began before an import may hold locks of packages that it brought along, such as
     those of `concurrent.futures` and filelock: a compilation that needs them would wait for the

@@ -50,7 +50,7 @@ def check_supported(version: str | None = None) -> None:
 
 
 def quietly_imported(module: str) -> Any:
-    """Import what brings in Inductor, whose import warns of what no user of it can mend.
+    """Import a module that imports Inductor, without the warnings that Inductor's import raises.
 
     Where warnings are errors, the import would fail.
     """

@@ -59,7 +59,7 @@ from npaccel._torch.dynamo.sympy_solve import patch_equations
 from npaccel._torch.inductor.complex.literals import write_complex_numbers_exactly
 
 _RANDOM = "numpy.random."
-_install_lock = threading.Lock()
+_install_lock = threading.RLock()  # Of which an import within can tell that it's held.
 fork.hold(_install_lock)
 #: Python runs them where nothing is split.
 _LEFT_TO_PYTHON = (
