@@ -81,6 +81,24 @@ def test_kinds_of_one_input(name, x):
     assert outcome(jitted(f), x) == outcome(f, x)
 
 
+VARYING = {
+    "parts": lambda x: (np.real(x), np.imag(x), np.isreal(x), np.real(x) * 2),
+    "scalar_type": lambda x: np.min_scalar_type(x),
+    "used_after": lambda x: np.full(3, np.real(x) + np.imag(x)),
+    "of_bools": lambda x: (np.real(x > 3), np.imag(x > 3)),
+}
+
+
+@pytest.mark.parametrize("name", VARYING)
+@pytest.mark.parametrize("numbers", [(3, 5, 70000), (2.5, -3.5, np.inf)], ids=repr)
+def test_kinds_of_varying_numbers(name, numbers):
+    f = VARYING[name]
+    compiled = jitted(f)
+    for x in numbers:
+        assert outcome(compiled, x) == outcome(f, x)
+        assert_same(compiled(x), f(x))
+
+
 CONVERSIONS = {
     "float": lambda a: float(a),
     "int": lambda a: int(a),

@@ -66,9 +66,11 @@ def _weak(x: Any) -> Any:
 @implements(np.min_scalar_type)
 def min_scalar_type(a: Any, /) -> DType:
     """`numpy.min_scalar_type` of arrays and Python numbers."""
-    if isinstance(a, torch.Tensor) and not a.ndim:
+    if isinstance(a, torch.SymInt | torch.SymFloat | torch.SymBool) or (
+        isinstance(a, torch.Tensor) and not a.ndim
+    ):
         raise NotImplementedError(
-            "min_scalar_type of a NumPy scalar depends on its value, which is not known while "
+            "min_scalar_type of a number depends on its value, which is not known while "
             "compiling; ask it outside the function"
         )
     return np.min_scalar_type(np.empty(1, to_numpy(a.dtype)) if isinstance(a, torch.Tensor) else a)

@@ -314,12 +314,10 @@ def call_row(tx: Any, row: table.Row, args: list[Any], kwargs: dict[str, Any]) -
     if row.inlined:
         function = VariableTracker.build(tx, row.implementation)
         return inlined(tx, function, row.name, args, kwargs)
-    if row.name in _OF_NUMBERS and any(map(is_answer, args)):
-        return refuse(f"{row.name} of a Python number that is computed", "")
-    if row.name in _OF_NUMBERS and len(args) == 1 and args[0].is_python_constant():
-        value = args[0].as_python_constant()
-        if isinstance(value, int | float | complex):
-            return build_constant(tx, row.numpy(value))
+    if row.name in _OF_NUMBERS and len(args) == 1:
+        found = _part_of_number(tx, row, _realized(args[0]))
+        if found is not None:
+            return found
     if row.name == "numpy.isscalar" and isinstance(
         array := _realized(args[0]), NumpyNdarrayVariable
     ):
@@ -338,6 +336,22 @@ def call_row(tx: Any, row: table.Row, args: list[Any], kwargs: dict[str, Any]) -
                 return array.var_getattr(tx, row.name.rpartition(".")[2])
         return build_constant(tx, found)
     return emit(tx, row_operation(row), list(args), kwargs)
+
+
+def _part_of_number(tx: Any, row: table.Row, number: Any) -> Any:
+    """Return a part of a Python number, a Python number too; None if the argument is an array."""
+    if is_answer(number):
+        return refuse(f"{row.name} of a Python number that is computed", "")
+    if number.is_python_constant():
+        value = number.as_python_constant()
+        is_number = isinstance(value, int | float | complex)
+        return build_constant(tx, row.numpy(value)) if is_number else None
+    if not isinstance(number, SymNodeVariable):
+        return None
+    kind = number.python_type()
+    if kind is bool:
+        return refuse(f"{row.name} of a Python bool that is computed", "")
+    return number if row.name == "numpy.real" else build_constant(tx, row.numpy(kind()))
 
 
 def _has_symbols(found: Any) -> bool:
