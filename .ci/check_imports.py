@@ -48,13 +48,10 @@ LAYERS = (
     "__main__",
 )
 #: The packages that import from one above, and why.
-UPWARD = {
-    ("_torch", "_scipy"): "capture asks SciPy's table what becomes of a call of SciPy",
-}
+UPWARD: dict[tuple[str, str], str] = {}
 #: The modules that import each other, each group by its first one.
 CIRCLES = {
     "npaccel._cache.admin": "what administers the store takes it as an argument",
-    "npaccel._compiler.call_arguments": "all stages take the `Engine`, which starts them",
     "npaccel._loops.nests.lowering.array_access": "kinds of expressions contain each other",
     "npaccel._loops.nests.scalarize.bounds": "kinds of expressions contain each other",
     "npaccel._report.html": "renderers take the report, which calls them",

@@ -9,6 +9,7 @@ from npaccel import errors
 from npaccel._jit import Jitted, jit
 from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_loop
 from npaccel._report import Report
+from npaccel._runtime import foreign_table
 from npaccel._runtime.options import config, disabled, options
 from npaccel._runtime.torch import malloc
 from npaccel._torch import check_supported
@@ -82,5 +83,12 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER, *_MODULES})
 
 
+def _scipy_table() -> foreign_table.ForeignTable:
+    from npaccel._scipy.traced import TracedScipy
+
+    return TracedScipy()
+
+
+foreign_table.hand_in(_scipy_table)
 check_supported()
 malloc.prepare()

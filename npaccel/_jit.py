@@ -8,7 +8,9 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from npaccel._compiler.dispatcher import Engine
+from npaccel._compiler import fallback
+from npaccel._compiler.dispatcher import Dispatcher
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.make_engine import make_engine
 from npaccel._process.imports import load
 from npaccel._report import Log, Report
@@ -98,12 +100,12 @@ class Jitted(Generic[P, R]):
         self._npaccel_target, self._npaccel_prefix, self._npaccel_keywords = _unwrap(function)
         self._npaccel_binds = bool(self._npaccel_prefix or self._npaccel_keywords)
         self._npaccel_log = Log()
-        self._npaccel_engines: dict[Scope, Engine | Driver | None] = {}
+        self._npaccel_engines: dict[Scope, Dispatcher | Driver | None] = {}
         #: Those that take a call's arguments as they are. A call reads no other attribute here:
         #: `__getattr__` makes that slow.
-        self._npaccel_direct: dict[Scope, Engine | Driver] = {}
+        self._npaccel_direct: dict[Scope, Dispatcher | Driver] = {}
         if "static_argnames" in explicit:
-            Engine(
+            FunctionSpec(
                 self._npaccel_target,
                 runtime_options.resolve(explicit, runtime_options.current()),
                 Log(),
@@ -132,22 +134,20 @@ class Jitted(Generic[P, R]):
             return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})
         return engine(args, kwargs)
 
-    def _npaccel_under_errstate(self, engine: Engine | Driver, args: Any, kwargs: Any) -> Any:
+    def _npaccel_under_errstate(self, engine: Dispatcher | Driver, args: Any, kwargs: Any) -> Any:
         """Let NumPy run a call, which raises where floats overflow, or calls something."""
-        whole = engine if isinstance(engine, Engine) else engine.whole
-        values = whole.binding.bind(
+        values = engine.spec.binding.bind(
             self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
         )
-        whole.fall_back(errstate.CAUSE, errstate.ADVICE)
-        return whole.plain(values)
+        return fallback.under_errstate(engine.spec, values)
 
-    def _npaccel_engine(self, scope: Scope) -> Engine | Driver | None:
+    def _npaccel_engine(self, scope: Scope) -> Dispatcher | Driver | None:
         """Return the engine of a scope; None where compilation is off."""
         if scope.disabled:
             return None
         options = runtime_options.resolve(self._npaccel_explicit, scope)
         for engine in list(self._npaccel_engines.values()):
-            if engine is not None and engine.options == options:
+            if engine is not None and engine.spec.options == options:
                 self._npaccel_engines[scope] = engine
                 return engine
         return self._npaccel_engines.setdefault(
@@ -195,7 +195,9 @@ class Jitted(Generic[P, R]):
             raise ValueError("report: npaccel is switched off here, so there is nothing to measure")
         values = call_samples.last(self._npaccel_log.calls)
         if args is not None:
-            values = engine.binding.bind(self._npaccel_prefix + tuple(args), self._npaccel_keywords)
+            values = engine.spec.binding.bind(
+                self._npaccel_prefix + tuple(args), self._npaccel_keywords
+            )
         if values is None:
             name = self._npaccel_name()
             raise ValueError(
@@ -295,11 +297,11 @@ def _by_value(data: bytes) -> Jitted[..., Any]:
 LEFT_ALONE.append(Jitted.__call__.__code__)
 
 
-def _verified(engine: Engine, values: Sequence[Any], key: Any) -> Any:
+def _verified(engine: Dispatcher, values: Sequence[Any], key: Any) -> Any:
     return load("npaccel._verify.verification").verified_call(engine, values, key)
 
 
-Engine.verifier = staticmethod(_verified)
+Dispatcher.verifier = staticmethod(_verified)
 for _name in ("report", "source"):
     setattr(Jitted, _name, _Own(vars(Jitted)[_name]))
 Jitted.__module__ = _Module(Jitted.__module__)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npaccel._compiler.dispatcher import Engine
+from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._jit import Jitted, jit
 from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log
@@ -66,7 +66,7 @@ def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckRe
     """
     jitted, args = _jitted(function, args)
     engine = _engine_of(jitted)
-    values = engine.binding.bind(
+    values = engine.spec.binding.bind(
         jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
     )
     case = Case(engine, values)
@@ -79,9 +79,13 @@ def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckRe
         differences, narrow = check_engine(case, other, device)
         found += differences
         narrowed |= dict.fromkeys(narrow)
-        notes |= dict.fromkeys(str(one) for one in other.log.fallbacks.values())
+        notes |= dict.fromkeys(str(one) for one in other.spec.log.fallbacks.values())
     return CheckResult(
-        engine.function.__qualname__, tuple(devices), tuple(found), tuple(narrowed), tuple(notes)
+        engine.spec.name,
+        tuple(devices),
+        tuple(found),
+        tuple(narrowed),
+        tuple(notes),
     )
 
 
@@ -93,7 +97,7 @@ def _jitted(
     return (function if isinstance(function, Jitted) else jit(function)), args
 
 
-def _engine_of(jitted: Jitted[..., Any]) -> Engine | Driver:
+def _engine_of(jitted: Jitted[..., Any]) -> Dispatcher | Driver:
     scope = runtime_options.current()
     if scope.disabled:
         raise VerificationError(
@@ -105,12 +109,14 @@ def _engine_of(jitted: Jitted[..., Any]) -> Engine | Driver:
     return engine
 
 
-def _engines(engine: Engine | Driver, values: Sequence[Any]) -> list[tuple[str, Engine | Driver]]:
+def _engines(
+    engine: Dispatcher | Driver, values: Sequence[Any]
+) -> list[tuple[str, Dispatcher | Driver]]:
     """Return the engine, and one for CUDA where there is a device and nothing decides."""
     given = arguments.device_of(values)
-    first = str(given or engine.options.device or "cpu")
-    engines: list[tuple[str, Engine | Driver]] = [(first, engine)]
+    first = str(given or engine.spec.options.device or "cpu")
+    engines: list[tuple[str, Dispatcher | Driver]] = [(first, engine)]
     if first == "cpu" and given is None and torch.cuda.is_available():
-        options = dataclasses.replace(engine.options, device="cuda")
-        engines.append(("cuda", make_engine(engine.function, options, Log())))
+        options = dataclasses.replace(engine.spec.options, device="cuda")
+        engines.append(("cuda", make_engine(engine.spec.function, options, Log())))
     return engines

@@ -21,7 +21,7 @@ from npaccel._verify.instrument import Site, SourceError
 from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of
 
 if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
+    from npaccel._compiler.dispatcher import Dispatcher
     from npaccel._loops.driver.driver import Driver
     from npaccel._runtime.options import Options
 
@@ -212,10 +212,10 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     """
     jitted, args = _jitted(function, args)
     engine = _engine_of(jitted)
-    values = engine.binding.bind(
+    values = engine.spec.binding.bind(
         jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
     )
-    narrow = _narrow_engine(engine, engine.options)
+    narrow = _narrow_engine(engine, engine.spec.options)
     case = Case(narrow, values)
     if case.plain.error is not None:
         raise case.plain.error
@@ -230,21 +230,21 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     outputs = _outputs(case, compiled.result, compiled.values)
     advice = _advice(case, list(getattr(observer, "narrowed", {})))
     case.surroundings.restore()
-    name = engine.function.__qualname__
+    name = engine.spec.name
     return PrecisionAudit(name, tuple(outputs), tuple(_lines(wide, own)), tuple(advice))
 
 
-def _narrow_engine(engine: Engine | Driver, options: Options) -> Engine | Driver:
+def _narrow_engine(engine: Dispatcher | Driver, options: Options) -> Dispatcher | Driver:
     if options.default_float == "float32":
         return engine
     return make_engine(
-        engine.function, dataclasses.replace(options, default_float="float32"), Log()
+        engine.spec.function, dataclasses.replace(options, default_float="float32"), Log()
     )
 
 
 def _traced(case: Case, kind: type[Observer]) -> tuple[Observer, _Trace]:
     trace = _Trace()
-    observer = kind(case.engine.function, trace)
+    observer = kind(case.engine.spec.function, trace)
     _run(case, observer)
     return observer, trace
 
@@ -253,7 +253,7 @@ def _run(case: Case, observer: Observer) -> tuple[Any, list[Any]]:
     values = case.fresh_arrays()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return case.engine.binding.call(values, observer.function()), values
+        return case.engine.spec.binding.call(values, observer.function()), values
 
 
 # -- Errors ------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _error(wanted: Any, got: Any) -> tuple[float, float]:
 
 def _outputs(case: Case, result: Any, values: Sequence[Any]) -> list[OutputError]:
     found = []
-    names = [f"argument {name}" for name in case.engine.binding.names]
+    names = [f"argument {name}" for name in case.engine.spec.binding.names]
     parts = [("result", case.plain.result, result)]
     parts += list(zip(names, case.plain.values, values, strict=True))
     for name, wanted, got in parts:
@@ -336,7 +336,7 @@ def _advice(case: Case, places: list[Site]) -> list[str]:
 
 
 def _left(case: Case) -> float:
-    result, _ = _run(case, Narrowing(case.engine.function))
+    result, _ = _run(case, Narrowing(case.engine.spec.function))
     parts = pairs(case.plain.result, result, "")
     finite = [_error(a, b)[0] for _, a, b in parts if is_value(b)]
     return max(finite, default=0.0)

@@ -23,7 +23,7 @@ from npaccel._verify.instrument import Site, SourceError
 from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of
 
 if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
+    from npaccel._compiler.dispatcher import Dispatcher
     from npaccel._loops.driver.driver import Driver
 
 #: What a finding can be.
@@ -380,18 +380,18 @@ def check_promotion(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     """
     jitted, args = _jitted(function, args)
     engine = _engine_of(jitted)
-    values = engine.binding.bind(
+    values = engine.spec.binding.bind(
         jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
     )
     return report_of(engine, values)
 
 
-def report_of(engine: Engine | Driver, values: Sequence[Any]) -> PromotionReport:
+def report_of(engine: Dispatcher | Driver, values: Sequence[Any]) -> PromotionReport:
     """Return the report of one call.
 
     Parameters
     ----------
-    engine : Engine or Driver
+    engine : Dispatcher or Driver
     values : sequence
         Of all parameters; they aren't changed.
 
@@ -400,11 +400,11 @@ def report_of(engine: Engine | Driver, values: Sequence[Any]) -> PromotionReport
     ValueError
         If the function's source can't be had.
     """
-    given = () if engine.options.narrow_inputs else values
-    narrows = engine.options.default_float == "float32" and not (
-        has_wide(given) or reaches_wide(engine.function, given)
+    given = () if engine.spec.options.narrow_inputs else values
+    narrows = engine.spec.options.default_float == "float32" and not (
+        has_wide(given) or reaches_wide(engine.spec.function, given)
     )
-    surroundings = Surroundings(engine.function)
+    surroundings = Surroundings(engine.spec.function)
     kinds: list[tuple[type[Observer], _Dtypes]] = [
         (_NewPromotion, _Dtypes()),
         (numpy1_promotion.OldPromotion, _Dtypes(old=True)),
@@ -413,13 +413,17 @@ def report_of(engine: Engine | Driver, values: Sequence[Any]) -> PromotionReport
     for kind, listener in kinds:
         surroundings.restore()
         try:
-            run = kind(engine.function, listener).function()
+            run = kind(engine.spec.function, listener).function()
         except SourceError as error:
             raise ValueError(f"check_promotion: {error}; define it in a file") from error
-        _call(functools.partial(engine.binding.call, function=run), copied(list(values)), listener)
+        _call(
+            functools.partial(engine.spec.binding.call, function=run),
+            copied(list(values)),
+            listener,
+        )
     surroundings.restore()
     new, old, own = (listener.operations for _, listener in kinds)
-    return PromotionReport(engine.function.__qualname__, tuple(_findings(new, old, own)), len(new))
+    return PromotionReport(engine.spec.name, tuple(_findings(new, old, own)), len(new))
 
 
 def _call(call: Callable[[Any], Any], values: list[Any], listener: _Dtypes) -> None:

@@ -3,8 +3,9 @@
 In: a function, its options, and a call's arguments. Out: the call's result, and a runner that
 makes the next calls of the signature.
 
-`dispatcher` finds the runner: among those known, on disk, or by compiling. `compile` captures and
-compiles one signature; `frame` runs it once and plans how later calls do without Dynamo.
-`graph_breaks` runs what isn't one graph, `error_recovery` lets NumPy make a call whose compiled
-code has raised, with the help of `snapshot`. Read `dispatcher` first, then `compile`.
+`function_spec` says what the function is, for all stages. `dispatcher` finds the runner: among
+those known, on disk, or by compiling. `compile` captures and compiles one signature; `frame` runs
+Dynamo's code for it, and `planning` how later calls do without. `graph_breaks` runs what isn't one
+graph. `fallback` decides what NumPy does instead, with the help of `snapshot`. Read `dispatcher`
+first, then `compile`.
 """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._runtime import arguments, device_transfer
 from npaccel._runtime.error_translation import FAILURES, CompiledCodeError, is_out_of_memory
 from npaccel._runtime.runner import narrowed
@@ -16,23 +17,64 @@ from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.capture import Capture
 
-if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
+
+class InputConverter:
+    """Make tensors of arrays, for every call of a captured function.
+
+    Parameters
+    ----------
+    spec : FunctionSpec
+    device : torch.device
+    """
+
+    def __init__(self, spec: FunctionSpec, device: torch.device) -> None:
+        self.spec = spec
+        self.device = device
+
+    def narrows(self, value: Any) -> bool:
+        """Whether an argument is cast to 32 bit a part."""
+        if not self.spec.options.narrow_inputs:
+            return False
+        wide = (torch.float64, torch.complex128)
+        is_tensor = isinstance(value, torch.Tensor)
+        return value.dtype in wide if is_tensor else value.dtype.str[1:] in ("f8", "c16")
+
+    def convert(self, value: Any) -> torch.Tensor:
+        """Return an array as a tensor on the device of the call."""
+        try:
+            return self._as_tensor(value)
+        except FAILURES as error:
+            if is_out_of_memory(error):
+                raise CompiledCodeError(error) from error
+            raise
+
+    def _as_tensor(self, value: Any) -> torch.Tensor:
+        result = arguments.to_tensor(value)
+        if self.narrows(value):
+            self.spec.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
+            result = narrowed(result)
+        if isinstance(value, torch.Tensor):
+            return result if value.ndim == 0 else result.to(self.device)
+        if device_transfer.is_host(self.device):
+            return result
+        self.spec.log.add_note(f"arrays are copied from the host to {self.device} at every call")
+        return device_transfer.moved(result, self.device)
 
 
 class Call:
     """The arguments of one call, as the caller has them and as tensors."""
 
-    def __init__(self, engine: Engine, values: Sequence[Any], device: torch.device) -> None:
-        self.engine = engine
+    def __init__(self, spec: FunctionSpec, values: Sequence[Any], device: torch.device) -> None:
+        self.spec = spec
         self.values = values
         self.device = device
+        self.converter = InputConverter(spec, device)
         self.tensors = arguments.device_of(values) is not None
         self.hows: dict[str, str] = {}
         self.known: dict[str, Any] = {}
         self.scalars: list[torch.Tensor] = []
         self.relaid: list[torch.Tensor] = []
-        names = engine.binding.names
+        names = spec.binding.names
         self.arguments = dict(zip(names, values, strict=True))
         for name, value in self.arguments.items():
             for expression, part in arguments.parts(value, f"a_{name}"):
@@ -46,7 +88,7 @@ class Call:
         }
 
     def _converted(self, value: Any) -> torch.Tensor:
-        given = self.convert(value)
+        given = self.converter.convert(value)
         # One for each object, which is kept: another could have its id.
         tensor = self._alone.setdefault(id(given), (given, without_other_base(given)))[1]
         if isinstance(value, np.generic):
@@ -61,43 +103,14 @@ class Call:
         return any(not -(2**63) <= number < 2**63 for number in numbers)
 
     def forget(self) -> None:
-        """Let go of the caller's arrays; what later calls need stays."""
+        """Let go of the caller's arrays."""
         self.values = ()
         self.scalars, self.relaid = [], []
         self.arguments, self.converted, self.known, self._alone = {}, {}, {}, {}
 
-    def narrows(self, value: Any) -> bool:
-        """Whether an argument is cast to 32 bit a part."""
-        if not self.engine.options.narrow_inputs:
-            return False
-        wide = (torch.float64, torch.complex128)
-        is_tensor = isinstance(value, torch.Tensor)
-        return value.dtype in wide if is_tensor else value.dtype.str[1:] in ("f8", "c16")
-
-    def convert(self, value: Any) -> torch.Tensor:
-        """An argument as a tensor on the device of the call."""
-        try:
-            return self._as_tensor(value)
-        except FAILURES as error:
-            if is_out_of_memory(error):
-                raise CompiledCodeError(error) from error
-            raise
-
-    def _as_tensor(self, value: Any) -> torch.Tensor:
-        result = arguments.to_tensor(value)
-        if self.narrows(value):
-            self.engine.log.add_note("float64 and complex128 arguments are cast to 32 bit a part")
-            result = narrowed(result)
-        if isinstance(value, torch.Tensor):
-            return result if value.ndim == 0 else result.to(self.device)
-        if device_transfer.is_host(self.device):
-            return result
-        self.engine.log.add_note(f"arrays are copied from the host to {self.device} at every call")
-        return device_transfer.moved(result, self.device)
-
     def capture(self, history: Any, dynamic: bool | None) -> Capture:
         """Capture the function for this call."""
-        function = self.engine.function
+        function = self.spec.function
         local_values = dict(self.converted)
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         for name, cell in cells:
@@ -112,9 +125,9 @@ class Call:
             dynamic=dynamic,
             scalars=self.scalars,
             relaid=self.relaid,
-            is_part=bool(self.engine.label),
-            remakes_views=not (self.tensors or self.engine.options.narrow_inputs),
-            weak_scalars=self.engine.on_wide is not None,
+            is_part=bool(self.spec.label),
+            remakes_views=not (self.tensors or self.spec.options.narrow_inputs),
+            weak_scalars=self.spec.on_wide is not None,
         )
 
     def in_key(self, generic: bool, expression: str, kind: str) -> bool:
@@ -125,7 +138,7 @@ class Call:
         if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
             return False
         part = self.known[expression]
-        if type(part) in (int, float) and (generic or expression in self.engine.varying_names):
+        if type(part) in (int, float) and (generic or expression in self.spec.varying_names):
             return False
         if isinstance(part, types.FunctionType):
             return kind in ("TYPE_MATCH", "CLOSURE_MATCH")

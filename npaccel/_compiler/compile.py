@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -18,8 +18,11 @@ load_compiler()
 
 from npaccel._cache.cache_warnings import remedy_of
 from npaccel._compiler.call_arguments import Call
-from npaccel._compiler.frame import Frame, Outcome, Uncompiled
+from npaccel._compiler.fallback import Uncompiled, runner_in_numpy, uncompiled
+from npaccel._compiler.frame import Frame
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.graph_breaks import in_pieces, trace_settings
+from npaccel._compiler.planning import CompiledCall, first_call
 from npaccel._compiler.scratch import scratch_folder
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._process import signals
@@ -49,28 +52,24 @@ from npaccel.errors import (
     UnsupportedDtypeError,
 )
 
-if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
-    from npaccel._runtime.runner import Runner
-
 #: Functions that Python runs bit by bit, whenever their caller asks for more.
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _YIELDS = "generators and coroutines aren't compiled: Python runs them when their caller asks"
 
 
-def new_history(engine: Engine) -> Any:
+def new_history(spec: FunctionSpec) -> Any:
     """Return an empty history of sizes for one kind of call."""
-    return dynamo.SizeHistory([engine.binding.names[i] for i in sorted(engine.varying)])
+    return dynamo.SizeHistory([spec.binding.names[i] for i in sorted(spec.varying)])
 
 
 def compile_call(
-    engine: Engine, values: Sequence[Any], history: Any, device: torch.device
-) -> Outcome | Uncompiled:
+    spec: FunctionSpec, values: Sequence[Any], history: Any, device: torch.device
+) -> CompiledCall | Uncompiled:
     """Capture, compile and run one call.
 
     Parameters
     ----------
-    engine : Engine
+    spec : FunctionSpec
     values : sequence
         Of all parameters.
     history : SizeHistory
@@ -78,28 +77,28 @@ def compile_call(
 
     Returns
     -------
-    Outcome or Uncompiled
+    CompiledCall or Uncompiled
     """
-    if engine.function.__code__.co_flags & _GENERATORS:
-        return _uncompiled(engine, _YIELDS, "return arrays instead of yielding them")
+    if spec.function.__code__.co_flags & _GENERATORS:
+        return uncompiled(spec, _YIELDS, "return arrays instead of yielding them")
     with (
         dynamo.lock,
         forgotten(),
-        notice(f"{engine.function.__qualname__}({engine.describe(values)})"),
+        notice(f"{spec.name}({spec.describe(values)})"),
     ):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
         # first call, and a child that is forked in the middle of that can never call them.
         for _ in range(ATTEMPTS):
             with before_a_call():
-                call = Call(engine, values, device)
+                call = Call(spec, values, device)
             try:
                 return _compiled_and_run(call, history)
             except MovedError:  # The code would be for what was there before.
                 continue
-        return Uncompiled(engine.once(engine.plain))
+        return Uncompiled(runner_in_numpy(spec), is_kept=False)
 
 
-def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
+def _compiled_and_run(call: Call, history: Any) -> CompiledCall | Uncompiled:
     stages: dict[str, float] = {}
     made = signals.passing(_made, call, history, stages)
     if isinstance(made, Uncompiled):
@@ -110,8 +109,8 @@ def _compiled_and_run(call: Call, history: Any) -> Outcome | Uncompiled:
     with tracing(settings):
         with before_a_call():
             frame = Frame(call, capture, compiled, settings)
-        outcome = frame.first_run()
-    if isinstance(outcome, Outcome):
+        outcome = first_call(call, frame)
+    if isinstance(outcome, CompiledCall):
         outcome.stages = stages | (compiled.stages if compiled else {})
     return outcome
 
@@ -124,18 +123,18 @@ def _made(
         with before_a_call():
             return _captured_and_compiled(call, history, stages)
     except CaptureError as error:
-        return _uncaptured(call.engine, error, breaks_wide(call.engine, error, call.values))
+        return _uncaptured(call.spec, error, breaks_wide(call.spec, error, call.values))
     except (CompilerNotFoundError, NotOnDeviceError, MovedError, UncompiledForMemoryError):
         raise
     except Exception as error:  # noqa: BLE001 (whatever the compiler raises is reported)
-        return _not_compiled(call.engine, error)
+        return _not_compiled(call.spec, error)
 
 
-def breaks_wide(engine: Engine, error: CaptureError, values: Sequence[Any]) -> bool:
+def breaks_wide(spec: FunctionSpec, error: CaptureError, values: Sequence[Any]) -> bool:
     """Whether a call may meet 64-bit floats, of a function whose capture has ended early."""
-    if error.has_wide_data or engine.has_wide(values):
+    if error.has_wide_data or spec.has_wide(values):
         return True
-    return engine.on_wide is None and reaches_wide(engine.function, values)
+    return spec.on_wide is None and reaches_wide(spec.function, values)
 
 
 def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, TraceSettings]:
@@ -151,23 +150,23 @@ def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, T
     dynamic : bool or None
         As in `npaccel.jit`.
     """
-    engine = call.engine
-    has_wide = engine.has_wide(call.values)
-    wide = trace_settings(engine, call.device, has_wide=True)
-    narrow = trace_settings(engine, call.device, has_wide=False)
-    settings = wide if has_wide or engine.captures_wide else narrow
+    spec = call.spec
+    has_wide = spec.has_wide(call.values)
+    wide = trace_settings(spec, call.device, has_wide=True)
+    narrow = trace_settings(spec, call.device, has_wide=False)
+    settings = wide if has_wide or spec.captures_wide else narrow
     capture = _captured(call, history, dynamic, settings)
-    if has_wide or engine.options.default_float == "float64":
+    if has_wide or spec.options.default_float == "float64":
         return capture, settings
     if settings is wide and not capture.has_wide_data:
         settings = narrow
         capture = _captured(call, history, dynamic, settings)
     if settings is narrow and capture.has_wide_data:
-        if engine.on_wide is not None:
-            engine.on_wide()
+        if spec.on_wide is not None:
+            spec.on_wide()
         settings = wide
         capture = _captured(call, history, dynamic, settings)
-    engine.note_width(call.values, captures_wide=settings is wide)
+    spec.note_width(call.values, captures_wide=settings is wide)
     return capture, settings
 
 
@@ -183,7 +182,7 @@ def _captured(call: Call, history: Any, dynamic: bool | None, settings: TraceSet
 def _captured_and_compiled(
     call: Call, history: Any, stages: dict[str, float]
 ) -> tuple[Capture, CompiledGraph | None, TraceSettings]:
-    options = call.engine.options
+    options = call.spec.options
     dynamic = options.dynamic
     if call.has_wide_numbers():
         history, dynamic = dynamo.SizeHistory(), False
@@ -204,29 +203,26 @@ def _captured_and_compiled(
         dynamo.forget_restarts()
 
 
-def _uncaptured(engine: Engine, error: CaptureError, has_wide: bool) -> Uncompiled:
-    # An array that a piece hands on doesn't own its memory, so that it can't be resized.
-    if error.is_break and "resize" not in engine.function.__code__.co_names:
-        return Uncompiled(in_pieces(engine, error, has_wide))
+def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Uncompiled:
+    # An array that a subgraph hands on doesn't own its memory, so that it can't be resized.
+    if error.is_break and "resize" not in spec.function.__code__.co_names:
+        return Uncompiled(in_pieces(spec, error, has_wide))
     frame = error.stack[-1]
     kind = opaque_objects.kind_of(error.category)
-
-    def note() -> None:
-        engine.fall_back(
-            f"the function can't be captured: {error.reason}"
-            if kind is None
-            else f"{error.reason}, so NumPy runs this call",
-            error.advice,
-            file=frame.filename,
-            line=frame.lineno or 0,
-            text=frame.line or "",
-            error=_error_for(kind),
-        )
-
-    if kind is not None and engine.options.strict:
-        note()
-    engine.log.calls.clear()  # An array that is remembered can't be resized.
-    return Uncompiled(_in_numpy(engine, note))
+    found = uncompiled(
+        spec,
+        f"the function can't be captured: {error.reason}"
+        if kind is None
+        else f"{error.reason}, so NumPy runs this call",
+        error.advice,
+        error=_error_for(kind),
+        is_sure=kind is not None,
+        file=frame.filename,
+        line=frame.lineno or 0,
+        text=frame.line or "",
+    )
+    spec.log.calls.clear()  # An array that is remembered can't be resized.
+    return found
 
 
 def _error_for(kind: Kind | None) -> type[NotCompiledError]:
@@ -236,50 +232,11 @@ def _error_for(kind: Kind | None) -> type[NotCompiledError]:
     return UnsupportedArrayError if kind is Kind.SUBCLASS else NotCompiledError
 
 
-def _not_compiled(engine: Engine, error: Exception) -> Uncompiled:
+def _not_compiled(spec: FunctionSpec, error: Exception) -> Uncompiled:
     if is_assumption(error):  # It's known now: sizes that depend on the data were taken for equal.
-        cause, advice = assumption_and_advice(error)
-    else:
-        said = in_our_words(inductor.first_line(error))
-        cause = f"the compiler failed on it: {type(error).__name__}"
-        cause += f": {said}" if said != UNKNOWN else ""
-        advice = (
-            "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
-        )
-        if isinstance(error, OSError):
-            advice = remedy_of(error)
-    return _uncompiled(engine, cause, advice)
-
-
-def _uncompiled(engine: Engine, cause: str, advice: str) -> Uncompiled:
-    if engine.options.strict:
-        engine.fall_back(cause, advice)
-
-    return Uncompiled(_in_numpy(engine, lambda: engine.fall_back(cause, advice)))
-
-
-def _in_numpy(engine: Engine, note: Callable[[], None]) -> Runner:
-    """Return what runs the function in NumPy, and notes why, unless NumPy raises an error.
-
-    What raises in NumPy too was no failure. A call of other sizes or numbers, that has the same
-    kind of arguments, runs once in NumPy then; the next one is compiled.
-    """
-    has_raised = False
-
-    def runner(values: Sequence[Any]) -> Any:
-        nonlocal has_raised
-        try:
-            result = engine.plain(values)
-        except Exception:
-            has_raised = True
-            raise
-        if has_raised:
-            engine.forget(runner)
-        else:
-            note()
-        return result
-
-    return runner
-
-
-__all__ = ["Outcome", "Uncompiled", "compile_call"]
+        return uncompiled(spec, *assumption_and_advice(error))
+    said = in_our_words(inductor.first_line(error))
+    cause = f"the compiler failed on it: {type(error).__name__}"
+    cause += f": {said}" if said != UNKNOWN else ""
+    advice = "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
+    return uncompiled(spec, cause, remedy_of(error) if isinstance(error, OSError) else advice)

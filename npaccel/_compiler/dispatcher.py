@@ -1,9 +1,8 @@
-"""The way of one call: classify arguments, key, artifact, run, restore results.
+"""Dispatch a call by its signature: to a runner, to an artifact on disk, or to the compiler.
 
-An `Engine` serves one function under one set of options. A signature that was
-seen before takes its runner; a new one is looked up on disk, or captured and
-compiled. What can't be captured as one graph runs in pieces or in NumPy, and
-the log says so.
+A `Dispatcher` serves one function under one set of options. A signature that was seen before takes
+its runner; a new one is looked up on disk, or captured and compiled. What can't be captured as one
+graph runs around its graph breaks or in NumPy, and the log says so.
 """
 
 from __future__ import annotations
@@ -13,19 +12,18 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 
+from npaccel._compiler import fallback
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import fork, signals
 from npaccel._process.imports import load, uncut
-from npaccel._report import Fallback, Graph, Log
-from npaccel._report.describe import describe
-from npaccel._report.suggestions import remedy
+from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
-from npaccel._runtime import artifacts, binding, error_translation
+from npaccel._runtime import artifacts, error_translation
 from npaccel._runtime.artifacts import Kept
 from npaccel._runtime.call_samples import sample
 from npaccel._runtime.error_translation import (
@@ -35,27 +33,26 @@ from npaccel._runtime.error_translation import (
     before_a_call,
 )
 from npaccel._runtime.guard_serialization import NotKeepableError
-from npaccel._runtime.guards import Condition, Scope, failed, readable
-from npaccel._runtime.options import Options
-from npaccel._runtime.runner import FAILED, MISS, OVERLAP, Compiled, Runner, for_key, make_runner
-from npaccel._runtime.torch.loader import NotPortableError
-from npaccel._syntax import wide_data
-from npaccel._torch import quietly_imported
-from npaccel.errors import (
-    DeviceNotFoundError,
-    NotCompiledError,
-    PerformanceWarning,
-    StaticArgumentError,
-    VerificationError,
-    VerificationWarning,
+from npaccel._runtime.guards import Condition, failed, readable
+from npaccel._runtime.runner import (
+    MISS,
+    OVERLAP,
+    TO_NUMPY,
+    Compiled,
+    Runner,
+    for_key,
+    make_runner,
 )
+from npaccel._runtime.torch.loader import NotPortableError
+from npaccel._torch import quietly_imported
+from npaccel.errors import StaticArgumentError, VerificationError, VerificationWarning
 
 if TYPE_CHECKING:
     from npaccel._report.details import Details
 
-#: So many calls whose indices are special are interpreted before such code is compiled.
+#: Maximum number of calls with special indices that are interpreted before they get compiled code.
 MAX_INTERPRETED = 8
-#: So many signatures of one kind are compiled; later ones run in NumPy.
+#: Maximum number of signatures of one kind that are compiled; later ones run in NumPy.
 MAX_CAPTURES = 32
 
 Key = tuple[Any, ...]
@@ -63,65 +60,33 @@ Key = tuple[Any, ...]
 NO_KEYWORDS: dict[str, Any] = {}
 
 
-class Engine:
-    """Compile and run one function under one set of options.
+class Dispatcher:
+    """Find or make what runs each signature of a function's calls.
 
     Parameters
     ----------
-    function : types.FunctionType
-    options : Options
-    log : Log
-        Where the report comes from.
-    varying : frozenset of int
-        Positions of parameters whose numbers differ from call to call. One
-        artifact serves them all.
+    spec : FunctionSpec
     indexing : frozenset of int
-        Those of them that are indices. Compiled code treats 0 and 1 specially
+        Those of the varying parameters that are indices. Compiled code treats 0 and 1 specially
         there; calls that need such code are interpreted as long as they are few.
-    label : str
-        What part of a function this is, for the report.
-    on_wide : callable, optional
-        Of a part of a function that narrows floats: is called where the part meets 64-bit ones.
-        NumPy scalars don't count, which other parts have computed of Python numbers.
     """
 
     #: Makes the first call of a signature with ``verify``; `npaccel._jit` hands it in.
-    verifier: ClassVar[Callable[[Engine, Sequence[Any], Key], Any]]
+    verifier: ClassVar[Callable[[Dispatcher, Sequence[Any], Key], Any]]
 
-    def __init__(
-        self,
-        function: FunctionType,
-        options: Options,
-        log: Log,
-        *,
-        varying: frozenset[int] = frozenset(),
-        indexing: frozenset[int] = frozenset(),
-        label: str = "",
-        on_wide: Callable[[], None] | None = None,
-    ) -> None:
-        self.function = function
-        self.options = options
-        self.log = log
-        self.varying = varying if options.dynamic is not False else frozenset()
-        self.indexing = indexing & self.varying
-        self.label = label
-        self.on_wide = on_wide
-        #: Whether the last capture met 64-bit floats besides the arguments; by kind of call.
-        self.captures_wide = False
-        self._widths: dict[Key, bool] = {}
+    def __init__(self, spec: FunctionSpec, indexing: frozenset[int] = frozenset()) -> None:
+        self.spec = spec
+        self.indexing = indexing & spec.varying
         self._interpreted = 0
         self._patience = Patience()
         #: What made the last call, None if that was none of a known signature.
         self.last: Runner | None = None
         #: How often a call had to be captured, compiled or looked up on disk.
         self.compilations = 0
-        self.binding = binding.Binding(function)
-        self.scope = Scope(function, self.binding.names)
-        self.arity = self.binding.arity
         self.runners: dict[Key, list[Runner]] = {}
-        self.static = self._static_positions()
-        self.varying_names = {f"a_{self.binding.names[i]}" for i in self.varying}
-        self._has_own_key = bool(self.static or self.varying)
+        # Each call reads these.
+        self._arity = spec.binding.arity
+        self._has_own_key = bool(spec.static or spec.varying)
         self._generic: dict[Key, list[Compiled | Kept]] = {}
         self._generic_frames: dict[Key, list[Runner]] = {}
         self._histories: dict[Key, Any] = {}
@@ -130,7 +95,7 @@ class Engine:
         self._last_keys: dict[Key, Key] = {}
         #: What artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
-        self._made_interpreter: Engine | None = None
+        self._made_interpreter: Dispatcher | None = None
         self._known_group = ""
         self._lock = threading.RLock()
         fork.renew(self)
@@ -138,57 +103,48 @@ class Engine:
     def renew_locks(self) -> None:
         """Free what another thread held when this process was forked."""
         self._lock = threading.RLock()
-        self.log.lock = threading.Lock()
-
-    def _static_positions(self) -> frozenset[int]:
-        names = self.options.static_argnames
-        unknown = [name for name in names if name not in self.binding.names]
-        if unknown:
-            raise TypeError(
-                f"jit: `static_argnames` has {unknown[0]!r}, which isn't a parameter of "
-                f"{self.function.__qualname__}; its parameters are {', '.join(self.binding.names)}"
-            )
-        return frozenset(self.binding.names.index(name) for name in names)
+        self.spec.log.lock = threading.Lock()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function."""
         values: Sequence[Any] = args
-        if kwargs or len(args) != self.arity:
-            values = self.binding.bind(args, kwargs)
+        if kwargs or len(args) != self._arity:
+            values = self.spec.binding.bind(args, kwargs)
         key = self._key(values) if self._has_own_key else runtime_arguments.signature_key(values)
         for runner in self.runners.get(key, ()):
             try:  # As `_run` does, without a frame of its own: most calls end here.
                 result = runner(values)
             except CompiledCodeError as failure:
-                result = self._after_error(failure, values)
+                result = fallback.after_error(self.spec, failure, values)
             except RuntimeError as error:
                 error_translation.raise_without_memory(error)
                 raise
             if result is not MISS:
                 self.last = runner
-                if result is OVERLAP or result is FAILED:
-                    return self._in_numpy(result, values)
+                if result is OVERLAP or result is TO_NUMPY:
+                    return fallback.answer(self.spec, result, values)
                 return result
         self.last = None
         return self._slow(values, key)
 
     def _key(self, values: Sequence[Any]) -> Key:
+        static, varying = self.spec.static, self.spec.varying
         parts: list[Any] = []
         for i, value in enumerate(values):
-            if type(value) is np.ndarray and i not in self.static:
+            if type(value) is np.ndarray and i not in static:
                 parts.append(runtime_arguments.array_token(value))
                 continue
-            if i in self.varying and type(value) in (int, float):
+            if i in varying and type(value) in (int, float):
                 parts.append(type(value))
                 continue
-            if i not in self.static:
+            if i not in static:
                 parts.append(runtime_arguments.token(value))
                 continue
             try:
                 hash(value)
             except TypeError as error:
                 raise StaticArgumentError(
-                    f"jit: argument {self.binding.names[i]!r} is static, but a "
+                    f"jit: argument {self.spec.binding.names[i]!r} is static, but a "
                     f"{type(value).__qualname__} can't be hashed; pass a tuple or another "
                     "hashable value, or take its name out of `static_argnames`"
                 ) from error
@@ -199,114 +155,23 @@ class Engine:
         try:
             result = runner(values)
         except CompiledCodeError as failure:
-            return self._after_error(failure, values)
+            return fallback.after_error(self.spec, failure, values)
         except RuntimeError as error:
             error_translation.raise_without_memory(error)
             raise
-        return self._in_numpy(result, values) if result is OVERLAP or result is FAILED else result
-
-    def _after_error(self, failure: CompiledCodeError, values: Sequence[Any]) -> Any:
-        load("npaccel._compiler.error_recovery")
-        from npaccel._compiler import error_recovery
-
-        return error_recovery.after_error(self, failure, values)
-
-    def _in_numpy(self, result: object, values: Sequence[Any]) -> Any:
-        """Answer a call that compiled code has left to NumPy."""
-        return self._overlapping(values) if result is OVERLAP else self.plain(values)
-
-    def has_wide(self, values: Sequence[Any]) -> bool:
-        """Whether 64-bit floats are among arguments, so that a call narrows none."""
-        if self.options.narrow_inputs:
-            return False
-        return wide_data.has_wide(values, scalars=self.on_wide is None)
+        if result is OVERLAP or result is TO_NUMPY:
+            return fallback.answer(self.spec, result, values)
+        return result
 
     def narrows(self, values: Sequence[Any]) -> bool:
         """Whether invented floats are 32 bit in calls like this one, which was made before."""
-        if self.options.default_float == "float64" or self.has_wide(values):
-            return False
-        coarse = runtime_arguments.coarse_key(values, self.static, self.varying)
-        return not self._widths.get(coarse, self.captures_wide)
-
-    def note_width(self, values: Sequence[Any], captures_wide: bool) -> None:
-        """Note whether a call met 64-bit floats besides its arguments."""
-        self.captures_wide = captures_wide
-        coarse = runtime_arguments.coarse_key(values, self.static, self.varying)
-        self._widths[coarse] = captures_wide
-
-    # -- Without compiled code ------------------------------------------------
-
-    def plain(self, values: Sequence[Any]) -> Any:
-        """Run the function itself, in NumPy; tensors go through the host."""
-        if not self._has_tensors(values):
-            return self.binding.call(values)
-        load("npaccel._runtime.host_fallback")
-        from npaccel._runtime import host_fallback
-
-        return host_fallback.through_host(self.binding.call, values, self.log)
-
-    def _has_tensors(self, values: Sequence[Any]) -> bool:
-        return runtime_arguments.device_of(values) is not None
-
-    def _overlapping(self, values: Sequence[Any]) -> Any:
-        repeats = any(
-            isinstance(part, np.ndarray) and runtime_arguments.distinct(part) is not part
-            for value in values
-            for _, part in runtime_arguments.parts(value, "")
-        )
-        what = "have elements that share memory" if repeats else "share memory with other arguments"
-        cause = f"arrays that the function writes to {what}, so this call runs in NumPy"
-        advice = "pass copies of the arrays that overlap"
-        if self.options.strict:
-            self.fall_back(cause, advice)
-        result = self.plain(values)  # NumPy's own error, if it is one, comes first.
-        self.fall_back(cause, advice)
-        return result
-
-    def fall_back(
-        self,
-        cause: str,
-        advice: str = "",
-        *,
-        file: str = "",
-        line: int = 0,
-        text: str = "",
-        kind: str = "function",
-        once: bool = False,
-        error: type[NotCompiledError] = NotCompiledError,
-    ) -> None:
-        """Note that something runs uncompiled: warn once per cause, or raise.
-
-        `kind` says whether what is around it is compiled, see `Fallback`; `once` whether the cause
-        is one for all lines, and `error` is what is raised.
-
-        Raises
-        ------
-        NotCompiledError
-            With ``strict=True``.
-        """
-        code = self.function.__code__
-        fallback = Fallback(
-            file or code.co_filename,
-            line or code.co_firstlineno,
-            text,
-            cause,
-            advice or remedy(cause, text),
-            kind,
-        )
-        message = f"{self.function.__qualname__}: {fallback}"
-        if self.options.strict:
-            raise error(message)
-        if self.log.add_fallback(fallback, once):
-            warnings.warn_explicit(
-                message, PerformanceWarning, fallback.file, fallback.line, registry={}
-            )
+        return self.spec.narrows(values)
 
     # -- A new signature ------------------------------------------------------
 
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
-        if not self.label:
-            self.log.note_call(sample(values))
+        if not self.spec.label:
+            self.spec.log.note_call(sample(values))
         usual = runtime_arguments.usual_key(values, key)
         if usual is not key:
             result = self._known(values, usual)
@@ -314,9 +179,9 @@ class Engine:
                 self.runners[key] = self.runners[usual]
                 return result
             key = usual
-        if not self.options.verify:
+        if not self.spec.options.verify:
             return self._find_or_compile(values, key)
-        return Engine.verifier(self, values, key)
+        return Dispatcher.verifier(self, values, key)
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, whatever ``verify`` says."""
@@ -342,35 +207,35 @@ class Engine:
         """
 
         def runner(values: Sequence[Any]) -> Any:
-            if self.options.verify != "warn":
+            if self.spec.options.verify != "warn":
                 raise VerificationError(why)
-            return self.plain(values)
+            return fallback.run_in_numpy(self.spec, values)
 
         self.runners[key] = [runner]
-        if self.options.verify == "warn":
+        if self.spec.options.verify == "warn":
             warnings.warn_explicit(
                 f"{why}\nNumPy answers calls of this signature",
                 VerificationWarning,
-                self.function.__code__.co_filename,
-                self.function.__code__.co_firstlineno,
+                self.spec.function.__code__.co_filename,
+                self.spec.function.__code__.co_firstlineno,
                 registry={},
             )
         return runner(values)
 
     def _find_or_compile(self, values: Sequence[Any], key: Key) -> Any:
-        device = self._device(values)
-        if self.on_wide is not None and self.has_wide(values):
-            self.on_wide()
+        device = self.spec.device_for(values)
+        if self.spec.on_wide is not None and self.spec.has_wide(values):
+            self.spec.on_wide()
         with self._lock:
             result = self._known(values, key)  # Another thread may have been faster.
             if result is not MISS:
                 return result
-            coarse = runtime_arguments.coarse_key(values, self.static, self.varying)
+            coarse = self.spec.coarse_key(values)
             result = self._generic_runner(values, key, coarse)
             if result is not MISS:
                 return result
             if self._patience.calls:
-                return self._without_memory(values)
+                return fallback.without_memory(self.spec, values, self._patience)
             try:
                 kept = self._from_disk(values, key, coarse)
                 if kept is not MISS:
@@ -383,35 +248,7 @@ class Engine:
             except UncompiledForMemoryError as error:
                 self._patience.begin()
                 shortage = error
-            return self._without_memory(values, shortage)
-
-    def _without_memory(self, values: Sequence[Any], error: Exception | None = None) -> Any:
-        """Let NumPy make a call that there is no memory to compile for.
-
-        Raises
-        ------
-        MemoryError
-            With ``strict=True``, or NumPy's own.
-        """
-        self._patience.calls -= 1
-        if self.options.strict:
-            why = "it isn't compiled, because memory has run out; give the process more"
-            raise MemoryError(f"{self.function.__qualname__}: {why}") from error
-        result = self.plain(values)  # NumPy's own error, if it is one, comes first.
-        self.fall_back(*error_translation.NO_MEMORY_TO_COMPILE)
-        return result
-
-    def _device(self, values: Sequence[Any]) -> torch.device:
-        """Return where a call is computed.
-
-        Raises
-        ------
-        MixedDevicesError, DeviceNotFoundError
-        """
-        of_tensors = runtime_arguments.device_of(values)
-        if of_tensors is not None:
-            return of_tensors
-        return device_named(self.options.device)
+            return fallback.without_memory(self.spec, values, self._patience, shortage)
 
     def _generic_runner(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
         for found in self._generic.get(coarse, ()):
@@ -432,45 +269,39 @@ class Engine:
             self.runners.clear()
         self.runners.setdefault(key, []).insert(0, runner)
 
-    def forget(self, runner: Runner) -> None:
+    def _forget(self, runner: Runner) -> None:
         """Compile anew what a runner was kept for."""
         for runners in self.runners.values():
             if runner in runners:
                 runners.remove(runner)
 
-    def once(self, run: Runner) -> Runner:
-        """Return what makes one call, and has the next one compiled anew."""
-
-        def runner(values: Sequence[Any]) -> Any:
-            self.forget(runner)
-            return run(values)
-
-        return runner
-
     def _bind(self, found: Compiled | Kept) -> Runner:
-        return make_runner(found.plan, found.code, found.conditions, self.scope)
+        return make_runner(found.plan, found.code, found.conditions, self.spec.scope)
 
     # -- Indices that are special ---------------------------------------------
 
     def _is_special(self, values: Sequence[Any], coarse: Key) -> bool:
         """Whether a call is likely to be one of few that need code of their own."""
-        if not self.indexing or self.options.backend == "eager":
+        if not self.indexing or self.spec.options.backend == "eager":
             return False
         first = any(type(values[i]) is int and values[i] in (0, 1) for i in self.indexing)
         return (first or coarse in self._generic) and self._interpreted < MAX_INTERPRETED
 
-    # Under this engine's lock, as below: that of `functools.cached_property` is one for all
+    # Under this dispatcher's lock, as below: that of `functools.cached_property` is one for all
     # objects in Python 3.11, and a child that is forked meanwhile deadlocks on it.
-    def _interpreter(self) -> Engine:
+    def _interpreter(self) -> Dispatcher:
         if self._made_interpreter is None:
-            options = dataclasses.replace(self.options, backend="eager", cache=False)
-            self._made_interpreter = Engine(
-                self.function,
-                options,
-                self.log,
-                varying=self.varying,
-                label=f"{self.label}, few calls",
-                on_wide=self.on_wide,
+            spec = self.spec
+            options = dataclasses.replace(spec.options, backend="eager", cache=False)
+            self._made_interpreter = Dispatcher(
+                FunctionSpec(
+                    spec.function,
+                    options,
+                    spec.log,
+                    varying=spec.varying,
+                    label=f"{spec.label}, few calls",
+                    on_wide=spec.on_wide,
+                )
             )
         return self._made_interpreter
 
@@ -478,12 +309,12 @@ class Engine:
 
     def _group(self) -> str:
         if not self._known_group:
-            self._known_group = artifacts.group_key(self.scope, self.options)
+            self._known_group = artifacts.group_key(self.spec.scope, self.spec.options)
         return self._known_group
 
     def _texts(self, key: Key, coarse: Key) -> list[str]:
         grad = torch.is_grad_enabled()
-        if self.options.dynamic is True:
+        if self.spec.options.dynamic is True:
             return [artifacts.key_text(("generic", coarse, grad))]
         return [
             artifacts.key_text(("fixed", key, grad)),
@@ -491,7 +322,7 @@ class Engine:
         ]
 
     def _keeps(self) -> bool:
-        return self.options.cache and self.options.backend == "inductor"
+        return self.spec.options.cache and self.spec.options.backend == "inductor"
 
     def _from_disk(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
         if not self._keeps():
@@ -505,16 +336,16 @@ class Engine:
                 entries = signals.held(default_cache().load_group, self._group())
         except NotKeepableError:
             return MISS
-        arguments = dict(zip(self.binding.names, values, strict=True))
+        arguments = dict(zip(self.spec.binding.names, values, strict=True))
         for text in texts:
             try:
-                found = artifacts.find(entries, text, self.scope, arguments)
+                found = artifacts.find(entries, text, self.spec.scope, arguments)
                 while (kept := signals.held(next, found, None)) is not None:
                     result = self._first_of_kept(kept, values, key, coarse, start)
                     if result is not MISS:
                         return result
             except (NotPortableError, OSError, ImportError) as error:
-                self.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
+                self.spec.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
         return MISS
 
     def _first_of_kept(
@@ -527,17 +358,17 @@ class Engine:
             return MISS
         self._remember(key, for_key(runner))
         self.compilations += 1
-        if not self.has_wide(values):
-            self.note_width(values, kept.plan.has_wide_data)
+        if not self.spec.has_wide(values):
+            self.spec.note_width(values, kept.plan.has_wide_data)
         self._last_keys[coarse] = key
-        self._loaded.setdefault(coarse, runtime_arguments.sizes(self.binding.names, values))
+        self._loaded.setdefault(coarse, runtime_arguments.sizes(self.spec.binding.names, values))
         if kept.plan.is_generic:
             self._generic.setdefault(coarse, []).append(kept)
-        self.log.add_graph(
+        self.spec.log.add_graph(
             Graph(
-                signature=self.describe(values),
+                signature=self.spec.describe(values),
                 generic=kept.plan.is_generic,
-                backend=self.options.backend,
+                backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - start),
                 loaded=True,
                 artifact=str(kept.entry.folder),
@@ -547,11 +378,6 @@ class Engine:
             )
         )
         return result
-
-    def describe(self, values: Sequence[Any]) -> str:
-        """Return a call's arguments as text."""
-        text = describe(values, self.binding.names)
-        return f"{self.label}: {text}" if self.label else text
 
     def _store(
         self, compiled: Compiled, details: Details, key: Key, coarse: Key
@@ -567,7 +393,7 @@ class Engine:
         try:
             texts = self._texts(key, coarse)
             generic = compiled.plan.is_generic
-            kept = artifacts.encode_details(details, self.function.__code__)
+            kept = artifacts.encode_details(details, self.spec.function.__code__)
             text = texts[-1] if generic else texts[0]
             source = portable_source(compiled.source)
             entry = artifacts.store(default_cache(), self._group(), text, compiled, source, kept)
@@ -586,29 +412,26 @@ class Engine:
     ) -> Any:
         count = self._captures.get(coarse, 0)
         if count >= MAX_CAPTURES:
-            self.fall_back(
-                f"{count} signatures of one kind were compiled already, so new ones run in NumPy",
-                "pass what changes as an array instead of a Python number, "
-                "or keep it in static_argnames only if it has few values",
-            )
-            return self.plain(values)
+            return fallback.beyond_limit(self.spec, values, count)
         failure = self._import_compiler(device)
         if failure:
-            return self._without_compiler(failure, values, key)
+            result = fallback.without_compiler(self.spec, values, failure)
+            self._remember(key, fallback.runner_in_numpy(self.spec))
+            return result
         from npaccel._compiler import compile as compiler_compile
 
         start = time.perf_counter()
         cause, condition = self._cause(key, coarse, values)
         history = self._histories.get(coarse)
         if history is None:
-            history = compiler_compile.new_history(self)
-            history.note(self.function.__code__, self._loaded.pop(coarse, {}))
+            history = compiler_compile.new_history(self.spec)
+            history.note(self.spec.function.__code__, self._loaded.pop(coarse, {}))
             self._histories[coarse] = history
         self._captures[coarse] = count + 1
         self.compilations += 1
         self._last_keys[coarse] = key
         try:
-            outcome = compiler_compile.compile_call(self, values, history, device)
+            outcome = compiler_compile.compile_call(self.spec, values, history, device)
         except BaseException as error:
             is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
             if is_no_failure or not isinstance(error, Exception) or signals.from_handler(error):
@@ -616,9 +439,11 @@ class Engine:
                 self._captures[coarse] = count
             raise
         self._patience.end()
-        if isinstance(outcome, compiler_compile.Uncompiled):
-            self._remember(key, outcome.runner)
-            return outcome.runner(values)
+        if isinstance(outcome, fallback.Uncompiled):
+            runner = outcome.settled(self._forget)
+            if outcome.is_kept:
+                self._remember(key, runner)
+            return runner(values)
         result = outcome.result
         self._conditions[key] = outcome.conditions
         artifact: str | None = None
@@ -635,11 +460,11 @@ class Engine:
             self._remember(key, outcome.runner)
             if outcome.generic:
                 self._generic_frames.setdefault(coarse, []).append(outcome.runner)
-        self.log.add_graph(
+        self.spec.log.add_graph(
             Graph(
-                signature=self.describe(values),
+                signature=self.spec.describe(values),
                 generic=outcome.generic,
-                backend=self.options.backend,
+                backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - start),
                 artifact=artifact,
                 not_kept=not_kept,
@@ -656,7 +481,7 @@ class Engine:
         """Import what captures and compiles; return why that can't be."""
         try:
             with before_a_call():
-                if self.options.backend == "inductor" and device.type == "cpu":
+                if self.spec.options.backend == "inductor" and device.type == "cpu":
                     uncut(quietly_imported("npaccel._compiler.scratch").begin_header)
                 quietly_imported("npaccel._compiler.compile")
         except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
@@ -666,16 +491,6 @@ class Engine:
                 raise
             return f"{type(error).__name__}: {error}"
         return ""
-
-    def _without_compiler(self, failure: str, values: Sequence[Any], key: Key) -> Any:
-        """Let NumPy answer where the compiler can't be imported in this process."""
-        result = self.plain(values)
-        self.fall_back(
-            f"torch's compiler can't be imported: {failure}",
-            "start Python anew; if it says so again, reinstall torch",
-        )
-        self._remember(key, self.plain)
-        return result
 
     def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> tuple[str, str]:
         """Say why there is no runner yet, where there are others of this kind.
@@ -688,14 +503,14 @@ class Engine:
         load("npaccel._compiler.recompile_reasons")
         from npaccel._compiler.recompile_reasons import differing, failed_condition
 
-        names = self.binding.names
+        names = self.spec.binding.names
         if key in self.runners:
             arguments = dict(zip(names, values, strict=True))
-            changed = failed(self._conditions.get(key, ()), self.scope, arguments)
+            changed = failed(self._conditions.get(key, ()), self.spec.scope, arguments)
             what = "something it reads" if changed is None else readable(changed.expression)
             condition = ""
             if changed is not None:
-                condition = failed_condition(changed, self.scope, arguments)
+                condition = failed_condition(changed, self.spec.scope, arguments)
             return f"{what} changed since the last compilation", condition
         earlier = self._last_keys.get(coarse)
         if earlier is not None:
@@ -706,30 +521,3 @@ class Engine:
             which, condition = differing(names, last, key)
             return f"{which} has another dtype, layout or structure", condition
         return "", ""
-
-
-def device_named(name: str | None) -> torch.device:
-    """Return the device of the option ``device``.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        If torch doesn't see it.
-    """
-    if name is None or name == "cpu":
-        return torch.device("cpu")
-    count = torch.cuda.device_count()
-    if name == "auto":
-        return torch.device("cuda:0" if count else "cpu")
-    device = torch.device(name)
-    index = device.index or 0
-    if index < count:
-        return torch.device("cuda", index)
-    seen = ", ".join(f"cuda:{i}" for i in range(count))
-    devices = "device" if count == 1 else "devices"
-    advice = f'pass device="{seen.split(",")[0]}"' if count else 'pass device="cpu"'
-    raise DeviceNotFoundError(
-        f'jit: `device="{name}"` was asked for, but torch sees {count} CUDA {devices}'
-        + (f" ({seen})" if count else "")
-        + f"; {advice}"
-    )

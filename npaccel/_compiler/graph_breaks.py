@@ -13,10 +13,12 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from npaccel._compiler import fallback
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.snapshot import Snapshot
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._process.progress import notice
@@ -36,26 +38,23 @@ from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.leftovers import forgotten
 
-if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
-
 #: So often a piece is compiled where a number changes at every turn of a loop.
 _LIMIT_IN_LOOPS = 4
 
 
-def trace_settings(engine: Engine, device: torch.device, has_wide: bool) -> TraceSettings:
+def trace_settings(spec: FunctionSpec, device: torch.device, has_wide: bool) -> TraceSettings:
     """Return how calls are traced, in which there are 64-bit floats or aren't."""
-    options = engine.options
+    options = spec.options
     width = "float64" if has_wide else options.default_float
     return TraceSettings(width, device, options.rng)
 
 
-def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
+def in_pieces(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Runner:
     """Return a runner that compiles the parts around graph breaks.
 
     Parameters
     ----------
-    engine : Engine
+    spec : FunctionSpec
     error : CaptureError
         The first break. Later ones are noted as they are met.
     has_wide : bool
@@ -66,11 +65,11 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     NotCompiledError
         With ``strict=True``.
     """
-    breaks = _Breaks(engine)
+    breaks = _Breaks(spec)
     breaks.add(error)
     runners: dict[bool, Runner] = {}
     patience = Patience()
-    narrows = engine.options.default_float == "float32" and not engine.options.narrow_inputs
+    narrows = spec.options.default_float == "float32" and not spec.options.narrow_inputs
 
     def run(values: Sequence[Any]) -> Any:
         try:
@@ -84,19 +83,19 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     def run_once(values: Sequence[Any]) -> Any:
         nonlocal has_wide
         width = has_wide or (narrows and any(map(holds_wide, values)))
-        engine.note_width(values, width)
+        spec.note_width(values, width)
         runner = runners.get(width)
         if runner is None:
-            runner = runners.setdefault(width, _runner(engine, breaks, width, patience))
+            runner = runners.setdefault(width, _runner(spec, breaks, width, patience))
         try:
             result = runner(values)
         except WideDataError:
-            if engine.on_wide is not None:  # The function that this is part of begins anew.
+            if spec.on_wide is not None:  # The function that this is part of begins anew.
                 raise
             has_wide = True
             return run_once(values)
         if patience.calls:
-            engine.fall_back(*error_translation.NO_MEMORY_TO_COMPILE)
+            fallback.note(spec, *error_translation.NO_MEMORY_TO_COMPILE)
             patience.calls -= 1
             if not patience.calls:  # Compile anew.
                 runners.pop(width, None)
@@ -105,30 +104,30 @@ def in_pieces(engine: Engine, error: CaptureError, has_wide: bool) -> Runner:
     return run
 
 
-def _runner(engine: Engine, breaks: _Breaks, has_wide: bool, patience: Patience) -> Runner:
-    settings = trace_settings(engine, torch.device("cpu"), has_wide)
-    compile_piece = _PieceCompiler(engine, settings, patience)
+def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patience) -> Runner:
+    settings = trace_settings(spec, torch.device("cpu"), has_wide)
+    compile_piece = _PieceCompiler(spec, settings, patience)
     run = pieces.compiled_in_pieces(
-        engine.function,
+        spec.function,
         compile_piece,
         breaks.add,
-        _LIMIT_IN_LOOPS if engine.varying else pieces.LIMIT,
+        _LIMIT_IN_LOOPS if spec.varying else pieces.LIMIT,
     )
     #: Whether the next call can begin anew, if 64-bit floats turn up on its way.
-    may_begin_anew = settings.narrow and engine.on_wide is None
+    may_begin_anew = settings.narrow and spec.on_wide is None
 
     def on_host(values: Sequence[Any]) -> Any:
         with tracing(settings):
-            return engine.binding.call(values, run)
+            return spec.binding.call(values, run)
 
     def runner(values: Sequence[Any]) -> Any:
         nonlocal may_begin_anew
         if arguments.device_of(values) is not None:
             from npaccel._runtime import host_fallback
 
-            result = host_fallback.through_host(on_host, values, engine.log)
+            result = host_fallback.through_host(on_host, values, spec.log)
         elif may_begin_anew:
-            saved = Snapshot(engine.function, values)
+            saved = Snapshot(spec.function, values)
             try:
                 with compile_piece.restartable():
                     result = on_host(values)
@@ -139,7 +138,7 @@ def _runner(engine: Engine, breaks: _Breaks, has_wide: bool, patience: Patience)
         else:
             result = on_host(values)
         if not compile_piece.count:
-            engine.log.add_note(
+            spec.log.add_note(
                 "nothing could be compiled around the uncompiled lines: all of it runs in NumPy"
             )
         return result
@@ -153,14 +152,14 @@ class _Breaks:
     That is done behind the call: where a line raises the user's own error, that is enough.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, spec: FunctionSpec) -> None:
+        self.spec = spec
         self.waiting: list[CaptureError] = []
 
     def add(self, error: CaptureError) -> None:
         """Note a break; with ``strict=True`` it's an error at once."""
         self.waiting.append(error)
-        if self.engine.options.strict:
+        if self.spec.options.strict:
             self.tell()
 
     def tell(self, raised: BaseException | None = None) -> None:
@@ -174,7 +173,7 @@ class _Breaks:
             if frame is not None and _lines(frame) & lines:
                 self.waiting.append(error)
             else:
-                _note(self.engine, error, frame)
+                _note(self.spec, error, frame)
 
 
 def _lines(frame: traceback.FrameSummary) -> set[tuple[str, int]]:
@@ -183,8 +182,9 @@ def _lines(frame: traceback.FrameSummary) -> set[tuple[str, int]]:
     return {(frame.filename, line) for line in range(first, last + 1)}
 
 
-def _note(engine: Engine, error: CaptureError, frame: traceback.FrameSummary | None) -> None:
-    engine.fall_back(
+def _note(spec: FunctionSpec, error: CaptureError, frame: traceback.FrameSummary | None) -> None:
+    fallback.note(
+        spec,
         error.reason,
         error.advice,
         file=frame.filename if frame else "",
@@ -198,8 +198,8 @@ def _note(engine: Engine, error: CaptureError, frame: traceback.FrameSummary | N
 class _PieceCompiler:
     """The backend that compiles each piece."""
 
-    def __init__(self, engine: Engine, settings: TraceSettings, patience: Patience) -> None:
-        self.engine = engine
+    def __init__(self, spec: FunctionSpec, settings: TraceSettings, patience: Patience) -> None:
+        self.spec = spec
         self.settings = settings
         self.patience = patience
         self.count = 0
@@ -221,16 +221,12 @@ class _PieceCompiler:
         ------
         WideDataError
         """
-        if self.engine.on_wide is not None:
-            self.engine.on_wide()
+        if self.spec.on_wide is not None:
+            self.spec.on_wide()
         elif self.current.is_saved:
             raise WideDataError
         else:
-            self.engine.fall_back(*FOUND_LATE)
-
-    def note_error(self, error: Exception) -> None:
-        """Note that NumPy did what a piece has raised an error for."""
-        self.engine.fall_back(*error_translation.assumption_and_advice(error))
+            fallback.note(self.spec, *FOUND_LATE)
 
     def __call__(self, piece: Capture) -> Callable[..., Any]:
         from npaccel._compiler.scratch import scratch_folder
@@ -242,22 +238,22 @@ class _PieceCompiler:
         written_inputs = pieces.written_inputs_of(piece)
         interpreted = inductor.undoing(pieces.copy_of(piece), written_inputs)
         wholes, parts = pieces.shared_with_inputs(piece)
-        what = f"piece {self.count} of {self.engine.function.__qualname__}"
+        what = f"piece {self.count} of {self.spec.name}"
         try:
             with dynamo.lock, forgotten(), tracing(self.settings), notice(what):
                 compiled = inductor.compile_graph(
-                    piece, self.engine.options.backend, scratch_folder()
+                    piece, self.spec.options.backend, scratch_folder()
                 )
         except Exception as error:
             if not error_translation.comes_of_memory(error):
                 raise
             self.patience.begin()
             compiled = inductor.CompiledGraph(interpreted, mutated=written_inputs)
-        self.engine.log.add_graph(
+        self.spec.log.add_graph(
             Graph(
                 signature=f"piece {self.count}",
                 generic=pieces.is_generic(piece),
-                backend=self.engine.options.backend,
+                backend=self.spec.options.backend,
                 seconds=time.perf_counter() - start,
                 not_kept="it's a piece of a function",
                 source=compiled.source,
@@ -301,7 +297,9 @@ class _PieceCompiler:
             try:
                 return run(inputs)
             except CompiledCodeError as failure:
-                return failed_pieces.failed(functools.partial(this.note_error, failure.error))
+                return failed_pieces.failed(
+                    functools.partial(fallback.note_error, this.spec, failure.error)
+                )
 
         return call
 

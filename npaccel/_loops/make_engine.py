@@ -5,7 +5,8 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-from npaccel._compiler.dispatcher import Engine
+from npaccel._compiler.dispatcher import Dispatcher
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process.imports import load
 from npaccel._report import Log
 from npaccel._runtime.options import Options
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Driver
 
 
-def make_engine(function: types.FunctionType, options: Options, log: Log) -> Engine | Driver:
+def make_engine(function: types.FunctionType, options: Options, log: Log) -> Dispatcher | Driver:
     """Return what runs a function under options.
 
     Parameters
@@ -26,12 +27,12 @@ def make_engine(function: types.FunctionType, options: Options, log: Log) -> Eng
 
     Returns
     -------
-    Engine or Driver
+    Dispatcher or Driver
         A driver where there are loops that the compiler would unroll.
     """
     unrolls = options.loops == "unroll" and not loop_detection.calls_form(function)
     if unrolls or not loop_detection.loops(function):
-        return Engine(function, options, log)
+        return Dispatcher(FunctionSpec(function, options, log))
     load("npaccel._loops.driver.driver")
     from npaccel._loops.driver.driver import Driver
 

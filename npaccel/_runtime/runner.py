@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import enum
 import functools
 import math
 import re
@@ -36,12 +37,20 @@ from npaccel._runtime.outputs import (
 )
 from npaccel._runtime.torch.loader import Code
 
-#: What a runner returns when it isn't the one for a call.
-MISS = object()
-#: What a runner returns when arrays that it writes to share memory.
-OVERLAP = object()
-#: What a runner returns when NumPy has to make a call, and raise its own error.
-FAILED = object()
+
+class Declined(enum.Enum):
+    """What a runner returns for a call that it doesn't make."""
+
+    #: It isn't the one for the call.
+    MISS = "another signature"
+    #: Arrays that it writes to share memory.
+    OVERLAP = "overlapping arrays"
+    #: NumPy has to make the call, and raise its own error if there is one.
+    TO_NUMPY = "left to NumPy"
+
+
+#: As names of their own, which are quick to compare with.
+MISS, OVERLAP, TO_NUMPY = Declined
 
 #: How an array becomes a tensor that is its memory, and what the array itself is for the code.
 _AS_THEY_ARE = {
@@ -196,7 +205,7 @@ def make_runner(
     names |= {"moved": device_transfer.moved, "fetched": device_transfer.fetched}
     names |= {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
     names |= shape_functions() | write_functions() | error_classes()
-    names |= {"FAILED": FAILED, "restore": restore, "as_memmap": as_memmap}
+    names |= {"TO_NUMPY": TO_NUMPY, "restore": restore, "as_memmap": as_memmap}
     names["from_handler"] = from_handler
     if plan.draws.lines:
         names["draw"], names["save"] = draw_functions(plan.draws, scope, plan.given, plan.device)
@@ -453,7 +462,7 @@ def _draws(plan: Plan) -> list[str]:
     if not plan.draws.may_fail:
         return [draw]
     failed = ["except Exception as error:", "    restore(before)"]
-    failed += ["    if from_handler(error):", "        raise", "    return FAILED"]
+    failed += ["    if from_handler(error):", "        raise", "    return TO_NUMPY"]
     return ["before = save(args)", "try:", f"    {draw}", *failed]
 
 

@@ -197,3 +197,16 @@ def as_function(
 def line(filename: str, number: int) -> str:
     """Return the text of a line of a file, "" if it can't be had."""
     return linecache.getline(filename, number).strip()
+
+
+def lines(places: Sequence[ast.AST]) -> str:
+    """Return where code stands, for the report."""
+    numbers = [
+        line
+        for place in places
+        for node in ast.walk(place)
+        for line in (getattr(node, "lineno", None), getattr(node, "end_lineno", None))
+        if line is not None
+    ]
+    first, last = min(numbers), max(numbers)
+    return f"line {first}" if first == last else f"lines {first}-{last}"

@@ -79,7 +79,7 @@ def tried(watched: Watched, options: dict[str, Any]) -> Trial:
             if result.ok:
                 engine = next(iter(jitted._npaccel_engines.values()))
                 assert engine is not None
-                timing = measured(engine, engine.binding.bind(args, kwargs))
+                timing = measured(engine, engine.spec.binding.bind(args, kwargs))
                 jitted._npaccel_log.timing = timing
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever stops it is told)
         return Trial(watched, f"{type(error).__name__}: {' '.join(str(error).split())}")

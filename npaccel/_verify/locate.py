@@ -18,7 +18,7 @@ from npaccel._verify.observers import Observer, Perturbing
 from npaccel._verify.trace_events import Event, Recording, Step, graph_run
 
 if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
+    from npaccel._compiler.function_spec import FunctionSpec
 
 #: How often NumPy's own result is perturbed to see how far it moves.
 PERTURBATIONS = 6
@@ -48,7 +48,7 @@ class Locator:
 
     Parameters
     ----------
-    engine : Engine
+    spec : FunctionSpec
         Interprets graphs: its backend is "eager".
     fresh : callable
         Returns new copies of the values of all parameters, as they were before the call.
@@ -58,11 +58,11 @@ class Locator:
 
     def __init__(
         self,
-        engine: Engine,
+        spec: FunctionSpec,
         fresh: Callable[[], list[Any]],
         observer: Callable[[], Observer],
     ) -> None:
-        self._engine = engine
+        self._spec = spec
         self._fresh = fresh
         self._observer = observer
         self._plain = Recording()
@@ -71,7 +71,7 @@ class Locator:
         self._returned: Any = None
         self._record()
         self._graph_values = fresh()
-        self._graph = graph_run(engine, self._graph_values)
+        self._graph = graph_run(spec, self._graph_values)
         self._differing = dict(self._differing_steps())
 
     def _record(self) -> None:
@@ -86,7 +86,7 @@ class Locator:
     def _call(self, observer: Observer, values: list[Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return self._engine.binding.call(values, observer.function())
+            return self._spec.binding.call(values, observer.function())
 
     # -- Steps of the graph against operations of NumPy ---------------------------
 
@@ -149,7 +149,7 @@ class Locator:
 
     def _writes(self, where: str) -> list[int]:
         """Return the steps that write to an argument."""
-        found = _named(self._engine.binding.names, self._graph_values, where)
+        found = _named(self._spec.binding.names, self._graph_values, where)
         addresses = {part.ctypes.data for part in found if isinstance(part, np.ndarray)}
         return [i for i, s in enumerate(self._graph.steps) if s.writes and s.memory in addresses]
 
@@ -168,25 +168,25 @@ class Locator:
                      if name == mismatch.where]  # fmt: skip
             made = [e for e in self._plain.events if any(e.result is part for part in parts)]
         else:
-            found = _named(self._engine.binding.names, self._values, mismatch.where)
+            found = _named(self._spec.binding.names, self._values, mismatch.where)
             made = [event for event in self._plain.events if _writes_to(event, found)]
         if made:
             event = made[-1]
             return Line(event.place[0], event.place[1], event.text, why)
         if self._returned is not None:
             return Line(self._returned.file, self._returned.line, self._returned.text, why)
-        return definition(self._engine.function, why)
+        return definition(self._spec.function, why)
 
     def line_of_error(self, plain: Exception | None, compiled: Exception | None) -> Line:
         """Return where an exception comes from that only one of the two raises."""
         if plain is not None:
-            return line_of_traceback(plain) or definition(self._engine.function)
+            return line_of_traceback(plain) or definition(self._spec.function)
         if self._graph.failed is not None and self._graph.failed[1]:
             file, line = self._graph.failed
             return Line(file, line, traceback.FrameSummary(file, line, "").line or "",
                         "npaccel's computation of it raises")  # fmt: skip
         found = None if compiled is None else line_of_traceback(compiled)
-        return found or definition(self._engine.function)
+        return found or definition(self._spec.function)
 
 
 def _parts(event: Event, step: Step, slack: Slack | None = None) -> Mismatch | None:

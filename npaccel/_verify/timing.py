@@ -15,7 +15,7 @@ from npaccel._verify.case import as_array
 from npaccel._verify.copies import Surroundings, copied
 
 if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
+    from npaccel._compiler.dispatcher import Dispatcher
     from npaccel._loops.driver.driver import Driver
 
 #: Each way is called for about so many seconds, and at most so often; the shortest call counts.
@@ -24,16 +24,16 @@ _MOST_CALLS = 200
 _FEWEST_CALLS = 2
 
 
-def measured(engine: Engine | Driver, values: Sequence[Any]) -> Timing:
+def measured(engine: Dispatcher | Driver, values: Sequence[Any]) -> Timing:
     """Time calls on copies of the arguments; what the function reads is put back.
 
     Parameters
     ----------
-    engine : Engine or Driver
+    engine : Dispatcher or Driver
     values : sequence
         Of all parameters.
     """
-    surroundings = Surroundings(engine.function)
+    surroundings = Surroundings(engine.spec.function)
 
     def fresh() -> Any:
         surroundings.restore()
@@ -48,17 +48,17 @@ def measured(engine: Engine | Driver, values: Sequence[Any]) -> Timing:
         try:
             engine.run_unverified(fresh())  # Compiles, where it wasn't yet.
             compiled = _shortest(engine.run_unverified, fresh)
-            plain = _shortest(engine.binding.call, fresh_arrays)
+            plain = _shortest(engine.spec.binding.call, fresh_arrays)
         finally:
             surroundings.restore()
     return Timing(plain, compiled, described(engine, values))
 
 
-def described(engine: Engine | Driver, values: Sequence[Any]) -> str:
+def described(engine: Dispatcher | Driver, values: Sequence[Any]) -> str:
     """Return the arguments of a call as text."""
     from npaccel._report.describe import describe
 
-    return describe(values, engine.binding.names)
+    return describe(values, engine.spec.binding.names)
 
 
 def _shortest(call: Callable[[Any], Any], fresh: Callable[[], Any]) -> float:

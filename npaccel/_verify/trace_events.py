@@ -27,7 +27,7 @@ from npaccel._verify.instrument import Site
 from npaccel._verify.observers import is_value, name_of, rebuilt
 
 if TYPE_CHECKING:
-    from npaccel._compiler.dispatcher import Engine
+    from npaccel._compiler.function_spec import FunctionSpec
 
 #: So many bytes of intermediate results are kept; later ones are not compared.
 MAX_BYTES = 1 << 30
@@ -213,12 +213,12 @@ def line_of(node: torch.fx.Node) -> tuple[str, int, str]:
     return users[-1] if users else ("", 0, "")
 
 
-def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:
+def graph_run(spec: FunctionSpec, values: Sequence[Any]) -> GraphRun:
     """Capture a call anew and interpret it, with every node's result recorded.
 
     Parameters
     ----------
-    engine : Engine
+    spec : FunctionSpec
         Its backend is "eager".
     values : sequence
         Of all parameters; they are written to.
@@ -229,21 +229,21 @@ def graph_run(engine: Engine, values: Sequence[Any]) -> GraphRun:
         Without steps where nothing can be captured.
     """
     run = GraphRun()
-    device = engine._device(values)
+    device = spec.device_for(values)
     try:
         with dynamo.lock:
-            call = Call(engine, values, device)
+            call = Call(spec, values, device)
             capture, settings = compiler_compile.captured(
-                call, compiler_compile.new_history(engine), False
+                call, compiler_compile.new_history(spec), False
             )
             if capture.graph is not None:
                 with tracing(settings):
                     _run_whole(run, call, capture, settings)
     except CaptureError as error:
         if error.is_break:
-            has_wide = compiler_compile.breaks_wide(engine, error, values)
-            settings = trace_settings(engine, device, has_wide)
-            _run_pieces(run, engine, values, settings)
+            has_wide = compiler_compile.breaks_wide(spec, error, values)
+            settings = trace_settings(spec, device, has_wide)
+            _run_pieces(run, spec, values, settings)
     except Exception as error:  # noqa: BLE001 (the step that raised is what is asked for)
         run.result = error
     return run
@@ -264,7 +264,7 @@ def _run_whole(run: GraphRun, call: Call, capture: Capture, settings: TraceSetti
 
 
 def _run_pieces(
-    run: GraphRun, engine: Engine, values: Sequence[Any], settings: TraceSettings
+    run: GraphRun, spec: FunctionSpec, values: Sequence[Any], settings: TraceSettings
 ) -> None:
     counts: dict[Any, int] = {}
 
@@ -280,6 +280,6 @@ def _run_pieces(
 
         return call
 
-    function = pieces.compiled_in_pieces(engine.function, compile_piece, lambda error: None)
+    function = pieces.compiled_in_pieces(spec.function, compile_piece, lambda error: None)
     with tracing(settings):
-        run.result = engine.binding.call(values, function)
+        run.result = spec.binding.call(values, function)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from npaccel._compiler.dispatcher import Engine
+from npaccel._compiler.dispatcher import Dispatcher
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._report import Log
 from npaccel._report.text import table
 from npaccel._verify.case import Case, Outcome
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 #: Are told of every signature that is verified: engine, values, differences.
-listeners: list[Callable[[Engine, Sequence[Any], list[Difference]], None]] = []
+listeners: list[Callable[[Dispatcher, Sequence[Any], list[Difference]], None]] = []
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,20 +125,20 @@ class CheckResult:
 
 
 def check_engine(
-    case: Case, engine: Engine | Driver, device: str
+    case: Case, engine: Dispatcher | Driver, device: str
 ) -> tuple[list[Difference], list[str]]:
     """Run one engine twice, if it's new to the call, and compare."""
-    before = len(engine.log.graphs), len(engine.log.fallbacks)
+    before = len(engine.spec.log.graphs), len(engine.spec.log.fallbacks)
     mismatches, outcome = _run(case, engine)
-    is_new = before != (len(engine.log.graphs), len(engine.log.fallbacks))
+    is_new = before != (len(engine.spec.log.graphs), len(engine.spec.log.fallbacks))
     if is_new and all(one.kind == "narrowed" for one in mismatches):
         mismatches, outcome = _run(case, engine)  # Later calls go another way.
     real = [one for one in mismatches if one.kind != "narrowed"]
     narrowed = [f"{o.where}, {o.got} for {o.wanted}" for o in mismatches if o.kind == "narrowed"]
-    return _located(case, engine.options, real, outcome, device), narrowed
+    return _located(case, engine.spec.options, real, outcome, device), narrowed
 
 
-def _run(case: Case, engine: Engine | Driver) -> tuple[list[Mismatch], Outcome]:
+def _run(case: Case, engine: Dispatcher | Driver) -> tuple[list[Mismatch], Outcome]:
     outcome = case.compiled(engine.run_unverified)
     return case.mismatches(outcome), outcome
 
@@ -149,16 +150,16 @@ def _located(
     if not mismatches:
         return []
     interpreted = dataclasses.replace(options, backend="eager", cache=False, strict=False)
-    engine = Engine(case.engine.function, interpreted, Log())
+    engine = Dispatcher(FunctionSpec(case.engine.spec.function, interpreted, Log()))
     locator: Locator | None = None
     why = ""
     try:
-        locator = Locator(engine, case.fresh, case.observer)
+        locator = Locator(engine.spec, case.fresh, case.observer)
     except SourceError as error:
         why = f"the line isn't known: {error}"
     found = []
     for one in mismatches:
-        line = _line(case, locator, one, outcome) or definition(case.engine.function, why)
+        line = _line(case, locator, one, outcome) or definition(case.engine.spec.function, why)
         found.append(
             Difference(**dataclasses.asdict(one), **dataclasses.asdict(line), device=device)
         )
@@ -174,12 +175,12 @@ def _line(case: Case, locator: Locator | None, one: Mismatch, outcome: Outcome) 
     return locator.line(one)
 
 
-def verified_call(engine: Engine, values: Sequence[Any], key: Any) -> Any:
+def verified_call(engine: Dispatcher, values: Sequence[Any], key: Any) -> Any:
     """Make the first call of a signature under ``verify``.
 
     Parameters
     ----------
-    engine : Engine
+    engine : Dispatcher
     values : sequence
         Of all parameters.
     key : tuple
@@ -191,12 +192,10 @@ def verified_call(engine: Engine, values: Sequence[Any], key: Any) -> Any:
         With ``verify=True``, before any argument is changed.
     """
     case = Case(engine, values)
-    differences, _ = check_engine(case, engine, str(engine.options.device or "cpu"))
+    differences, _ = check_engine(case, engine, str(engine.spec.options.device or "cpu"))
     for listener in listeners:
         listener(engine, values, differences)
     if not differences:
         return engine.run_unverified(values)
-    result = CheckResult(
-        engine.function.__qualname__, (differences[0].device,), tuple(differences), (), ()
-    )
+    result = CheckResult(engine.spec.name, (differences[0].device,), tuple(differences), (), ())
     return engine.refuse(key, values, str(result))

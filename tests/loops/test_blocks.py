@@ -11,7 +11,7 @@ from assertions import assertion, assertion_after_a_break, assertion_that_is_cau
 from comparing import assert_same
 
 import npaccel
-from npaccel._compiler.dispatcher import Engine
+from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._syntax import context_managers
 from npaccel.errors import PerformanceWarning
 
@@ -295,4 +295,4 @@ def with_comprehensions(a):
 @pytest.mark.parametrize("function", [with_block, with_handler, with_comprehensions])
 def test_functions_without_loops_are_compiled_whole(function):
     jitted = check(function, REGULAR + 1)
-    assert all(isinstance(engine, Engine) for engine in jitted._npaccel_engines.values())
+    assert all(isinstance(engine, Dispatcher) for engine in jitted._npaccel_engines.values())

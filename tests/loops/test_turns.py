@@ -502,10 +502,12 @@ class _Engine:
     """Stands in for the engine of a region: both ways of a call take a given time."""
 
     def __init__(self, compiled, plain):
-        self.options = types.SimpleNamespace(
+        options = types.SimpleNamespace(
             backend="inductor", loops="auto", strict=False, narrow_inputs=False
         )
-        self.function = lambda x: time.sleep(plain) or x
+        self.spec = types.SimpleNamespace(
+            options=options, function=lambda x: time.sleep(plain) or x, varying=frozenset()
+        )
         self.compiled, self.compilations, self.last = compiled, 0, None
 
     def __call__(self, args, keywords):
@@ -544,7 +546,7 @@ def test_large_products_are_tried_once_in_numpy(plain):
     """BLAS's threads go on spinning, which compiled code suffers from."""
     engine = _Engine(0.001, plain)
     called = []
-    engine.function = lambda x: called.append(x) or time.sleep(plain) or x
+    engine.spec.function = lambda x: called.append(x) or time.sleep(plain) or x
     region = driver_region.Region(engine, lambda _: None)
     x = np.zeros(1 << 16)
     region.multiplies = True

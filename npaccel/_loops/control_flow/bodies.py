@@ -13,9 +13,11 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
+from npaccel._compiler import fallback
+from npaccel._compiler.dispatcher import NO_KEYWORDS, Dispatcher
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.control_flow import carry as control_flow_carry
 from npaccel._loops.control_flow import primitives
 from npaccel._loops.control_flow.carry import Carry, Leaf, Spec
@@ -29,11 +31,17 @@ from npaccel._syntax.dataflow import Names
 from npaccel._syntax.lambda_lifting import Closure, NotLiftedError
 from npaccel._syntax.source import NoSourceError
 
-if TYPE_CHECKING:
-    from npaccel._loops.driver.driver import Driver
-
 _LEAF = "_npaccel_{}_{}"
 _TYPE = "_npaccel_type{}"
+
+
+class DriveLoops(Protocol):
+    """Makes the driver of a function that loops."""
+
+    def __call__(
+        self, function: types.FunctionType, node: ast.FunctionDef, varying: frozenset[str], /
+    ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+        """Return what takes the function's arguments by position and by name."""
 
 
 class Forms:
@@ -41,18 +49,26 @@ class Forms:
 
     Parameters
     ----------
-    driver : Driver
+    spec : FunctionSpec
         Of the split function.
+    on_wide : callable or None
+        Where the function narrows floats: is called where a body meets 64-bit ones.
+    drive : DriveLoops
+        Makes what runs a body that loops.
     """
 
-    def __init__(self, driver: Driver) -> None:
-        self.driver = driver
+    def __init__(
+        self, spec: FunctionSpec, on_wide: Callable[[], None] | None, drive: DriveLoops
+    ) -> None:
+        self.spec = spec
+        self.on_wide = on_wide
+        self.drive = drive
         self._compiled: dict[Any, _Compiled | str] = {}
         self._reported: dict[tuple[int, str], None] = {}
 
     def form(self, form: Any, line: int) -> Callable[..., Any]:
         """Return a form that compiles the functions that it's given."""
-        if self.driver.options.loops == "python":
+        if self.spec.options.loops == "python":
             self._report(line, "Python")
             return form  # type: ignore[no-any-return]
         signature = inspect.signature(form)
@@ -72,7 +88,7 @@ class Forms:
             kind = "compiled body" if in_turns else "compiled branches"
             self._report(line, "Python" if why else kind, why)
             if form is primitives.scan:
-                wide = self.driver.options.default_float == "float64"
+                wide = self.spec.options.default_float == "float64"
                 return primitives.scanned(*bound.args, wide=wide)
             return form(*bound.args, **bound.kwargs)
 
@@ -82,9 +98,9 @@ class Forms:
         if (line, engine) in self._reported:
             return
         self._reported[line, engine] = None
-        filename = self.driver.function.__code__.co_filename
+        filename = self.spec.function.__code__.co_filename
         text = syntax_source.line(filename, line)
-        self.driver.log.add_loop(Loop(filename, line, text, engine, detail))
+        self.spec.log.add_loop(Loop(filename, line, text, engine, detail))
 
     def body(self, function: Any, role: str, *, in_turns: bool) -> Body:
         """Return what runs a function that a form is given, compiled where it can be."""
@@ -92,7 +108,8 @@ class Forms:
         if made.why:
             target = made.target
             code = target.__code__ if target is not None else None
-            self.driver.whole.fall_back(
+            fallback.note(
+                self.spec,
                 f"{role} {control_flow_carry.described(function)} runs in NumPy, because "
                 f"{made.why}",
                 "write it as a function, in a file, that only reads names from outside",
@@ -123,7 +140,7 @@ class Forms:
         found = self._compiled.get(key)
         if found is None:
             try:
-                made: _Compiled | str = _Compiled(self.driver, function, closure, in_turns)
+                made: _Compiled | str = _Compiled(self, function, closure, in_turns)
             except (NotLiftedError, NoSourceError) as error:
                 made = str(error)
             found = self._compiled.setdefault(key, made)
@@ -181,7 +198,7 @@ class Body:
         carry : Carry
             Of the loop: it tells when the structure changes.
         """
-        carry.widens = self.forms.driver.options.default_float != "float64"
+        carry.widens = self.forms.spec.options.default_float != "float64"
         compiled, closure = self.compiled, self.closure
         if compiled is None or self.prefix or self.keywords:
             return self
@@ -209,16 +226,16 @@ class Body:
         def call(values: Sequence[Any]) -> Any:
             return self.__wrapped__(*values, **kwargs)
 
-        return host_fallback.through_host(call, args, self.forms.driver.log)
+        return host_fallback.through_host(call, args, self.forms.spec.log)
 
 
 class _Compiled:
     """The code of a function, compiled for each structure of its arguments."""
 
     def __init__(
-        self, driver: Driver, function: types.FunctionType, closure: Closure, in_turns: bool
+        self, forms: Forms, function: types.FunctionType, closure: Closure, in_turns: bool
     ) -> None:
-        self.driver = driver
+        self.forms = forms
         self.function = function
         self.binding = lambda_lifting.parameters(function)
         self.in_turns = in_turns
@@ -262,43 +279,36 @@ class _Compiled:
         code = syntax_source.build([node], self.function, cells)[0]
         function = syntax_source.as_function(code, self.function, cells)
         function.__qualname__ = self.function.__qualname__
-        options = dataclasses.replace(self.driver.options, static_argnames=())
+        options = dataclasses.replace(self.forms.spec.options, static_argnames=())
         if self.loops:
             return self._driven(function, node, frozenset(maker.numbers))
-        from npaccel._loops.driver.driver import lines
-
         indices = _index_names(node)
         varying = frozenset(i for i, name in enumerate(maker.names) if name in maker.numbers)
         indexing = frozenset(
             i for i in varying if maker.names[i] in indices or maker.numbers[maker.names[i]]
         )
-        engine = Engine(
+        spec = FunctionSpec(
             function,
             options,
-            self.driver.log,
+            self.forms.spec.log,
             varying=varying,
-            indexing=indexing if indices else frozenset(),
-            label=lines([node]),
-            on_wide=self.driver.on_wide,
+            label=syntax_source.lines([node]),
+            on_wide=self.forms.on_wide,
         )
+        engine = Dispatcher(spec, indexing if indices else frozenset())
         if self.in_turns:
-            return Region(engine, functools.partial(self._note_choice, engine.label))
+            return Region(engine, functools.partial(self._note_choice, spec.label))
         return lambda *values: engine(values, NO_KEYWORDS)
 
     def _driven(
         self, function: types.FunctionType, node: ast.FunctionDef, varying: frozenset[str]
     ) -> Callable[..., Any]:
-        from npaccel._loops.driver.driver import Driver
-
-        options = dataclasses.replace(self.driver.options, static_argnames=())
-        driver = Driver(
-            function, options, self.driver.log, node, varying, on_wide=self.driver.on_wide
-        )
+        driver = self.forms.drive(function, node, varying)
         return lambda *values: driver(values, NO_KEYWORDS)
 
     def _note_choice(self, lines: str, choice: str) -> None:
         place = f"{self.function.__code__.co_filename}: {lines}"
-        self.driver.log.set_choice(place, choice)
+        self.forms.spec.log.set_choice(place, choice)
 
 
 class _Parameters:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._compiler import error_recovery
+from npaccel._compiler import fallback
 from npaccel._loops.driver.region import MARGIN, Region
 from npaccel._loops.driver.tensor_calls import CannotStayError, Factory, Seen, make_raw
 from npaccel._loops.nests.nest_runner import NestRunner
@@ -172,7 +172,7 @@ class TurnRunner:
         if call in kinds or len(kinds) >= _MOST_KINDS:
             return False
         try:
-            kinds[call] = make_raw(call, region.engine, outputs)
+            kinds[call] = make_raw(call, region.engine.spec, outputs)
         except CannotStayError:
             return False
         return True
@@ -478,7 +478,7 @@ class Stay:
         def failed(failure: CompiledCodeError, args: Sequence[Any]) -> Any:
             self.left.append("an error")
             values = [self.array(value) for value in args]
-            return tensors(error_recovery.after_error(region.engine, failure, values))
+            return tensors(fallback.after_error(region.engine.spec, failure, values))
 
         return slow, failed
 

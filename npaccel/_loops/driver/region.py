@@ -12,11 +12,12 @@ import dis
 import time
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from npaccel._compiler.dispatcher import NO_KEYWORDS, Engine
+from npaccel._compiler.dispatcher import NO_KEYWORDS
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.driver.tensor_calls import Seen, seen
 from npaccel._runtime.arguments import device_of, is_container
 
@@ -36,12 +37,23 @@ _MANY = 1 << 16
 _RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator", "shuffle"})
 
 
+class Runnable(Protocol):
+    """What makes the calls of a region: a `Dispatcher`, or a split function."""
+
+    spec: FunctionSpec
+    compilations: int
+    last: Any
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call it."""
+
+
 class Region:
     """A compiled region, called once a turn.
 
     Parameters
     ----------
-    engine : Engine
+    engine : Runnable
     on_choice : callable
         Is told, in a line, what runs it and why, and "" when nothing but compiled code will.
     unit : str
@@ -49,9 +61,10 @@ class Region:
     """
 
     def __init__(
-        self, engine: Engine, on_choice: Callable[[str], None], unit: str = "turn"
+        self, engine: Runnable, on_choice: Callable[[str], None], unit: str = "turn"
     ) -> None:
         self.engine = engine
+        self._function = engine.spec.function
         self.on_choice = on_choice
         self.unit = unit
         self.pause = _FIRST_PAUSE
@@ -60,7 +73,7 @@ class Region:
         self.times: dict[bool, list[float]] = {False: [], True: []}
         self.kinds: Any = None
         self.may_choose = may_run_in_numpy(engine)
-        self.multiplies = _multiplies(engine.function.__code__)
+        self.multiplies = _multiplies(engine.spec.function.__code__)
         #: Whether NumPy's BLAS may use threads, so that it isn't tried again and again.
         self.wakes_threads = False
         #: Whether both ways were timed; whether calls are noted in `seen`.
@@ -82,7 +95,7 @@ class Region:
     def _compiled(self, *args: Any) -> Any:
         result = self.engine(args, NO_KEYWORDS)
         if self.watches and self.engine.last is not None:
-            self.seen = seen(self.engine.last, args, self.engine.varying)
+            self.seen = seen(self.engine.last, args, self.engine.spec.varying)
         return result
 
     def watched(self, args: Sequence[Any]) -> tuple[Any, Seen | None]:
@@ -96,7 +109,7 @@ class Region:
     def _in_numpy(self, *args: Any) -> Any:
         if self.watches or device_of(args) is not None:
             return self._compiled(*args)
-        return self.engine.function(*args)
+        return self._function(*args)
 
     def _measured(self, args: tuple[Any, ...]) -> Any:
         """Time a call of one or the other; choose when both were timed."""
@@ -111,7 +124,7 @@ class Region:
             self.on_choice(f"in NumPy for single {self.unit}s, which are timed")
         before = self.engine.compilations
         start = time.perf_counter()
-        result = self.engine.function(*args) if in_numpy else self._compiled(*args)
+        result = self._function(*args) if in_numpy else self._compiled(*args)
         seconds = time.perf_counter() - start
         if self.engine.compilations == before:  # A call that compiles says nothing.
             self.times[in_numpy].append(seconds)
@@ -177,13 +190,13 @@ class Region:
         self.left, self.pause = self.pause, 2 * self.pause
 
 
-def may_run_in_numpy(engine: Engine) -> bool:
+def may_run_in_numpy(engine: Runnable) -> bool:
     """Whether a region gives the same in NumPy, as far as its text says.
 
     Random numbers may come from elsewhere, and another backend is asked for
     to see what it does.
     """
-    options, code = engine.options, engine.function.__code__
+    options, code = engine.spec.options, engine.spec.function.__code__
     names = {*code.co_names, *code.co_varnames, *code.co_freevars}
     return (
         options.backend == "inductor"

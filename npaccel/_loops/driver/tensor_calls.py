@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import torch
 
-from npaccel._compiler.dispatcher import Engine
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._runtime import device_transfer
 from npaccel._runtime import runner as runtime_runner
 from npaccel._runtime.arguments import CONVERTERS, COPYING, how_converted, token
@@ -105,14 +105,14 @@ def _described(value: Any) -> Any:
     return Layout(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
 
 
-def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
+def make_raw(call: Seen, spec: FunctionSpec, outputs: int) -> Factory:
     """Generate what calls the code of a region on tensors.
 
     Parameters
     ----------
     call : Seen
         Calls like this one are made by it; others go to the region.
-    engine : Engine
+    spec : FunctionSpec
         The region's.
     outputs : int
         How many names it assigns to.
@@ -143,7 +143,7 @@ def make_raw(call: Seen, engine: Engine, outputs: int) -> Factory:
     kept = [f"L_{name.removeprefix('a_')}" for name in sorted(raw)]
     lines = ["if left:", "    return slow(args)"]
     for place, name in enumerate(scope.parameters):
-        varies = place in engine.varying
+        varies = place in spec.varying
         lines += _same(f"a_{name}", call.values[place], varies, names, assumed.get(name, ""))
     lines += _conditions(conditions, raw, names)
     computed = [*runtime_runner._inputs(plan), *runtime_runner._shape(plan), *_overlap(plan, raw)]

@@ -6,14 +6,13 @@ Which of the two is the faster is measured, as for a region, on calls that are n
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.control_flow import primitives
 from npaccel._loops.driver.region import Region, may_run_in_numpy
-
-if TYPE_CHECKING:
-    from npaccel._loops.driver.driver import Program
 
 #: The calls of a split function after which it's looked at.
 _LOOKS = frozenset(2**i for i in range(2, 12))
@@ -21,16 +20,29 @@ _LOOKS = frozenset(2**i for i in range(2, 12))
 _OTHER_SIZE = 2
 
 
+class SplitFunction(Protocol):
+    """A function whose loops are split, for one combination of kinds of arguments."""
+
+    spec: FunctionSpec
+    main: types.FunctionType
+    tensors: Any
+
+    def calls_others(self) -> bool:
+        """Return whether it has called other functions with loops."""
+
+    def loops_in_numpy(self) -> bool:
+        """Return whether NumPy was found to be faster in every region of a loop."""
+
+
 class _Split:
-    """A split function in the place of a region's engine."""
+    """A split function in the place of a region's dispatcher."""
 
     compilations = 0
     last = None
 
-    def __init__(self, program: Program) -> None:
-        self.options = program.options
-        self.function = program.function
-        self._main = program.main
+    def __init__(self, split: SplitFunction) -> None:
+        self.spec = split.spec
+        self._main = split.main
 
     def __call__(self, args: tuple[Any, ...], _: Any) -> Any:
         return self._main(*args)
@@ -41,13 +53,13 @@ class Calls:
 
     Parameters
     ----------
-    program : Program
+    split : SplitFunction
     on_choice : callable
         Is told, in a line, what runs the calls and why.
     """
 
-    def __init__(self, program: Program, on_choice: Callable[[str], None]) -> None:
-        self._program = program
+    def __init__(self, split: SplitFunction, on_choice: Callable[[str], None]) -> None:
+        self._split = split
         self._on_choice = on_choice
         self._count = 0
         self._size = 0
@@ -62,25 +74,25 @@ class Calls:
                 return region(*values)
             self._region, self._count = None, 0
             self._on_choice("")
-        result = self._program.driver.binding.call(values, self._program.main)
+        result = self._split.spec.binding.call(values, self._split.main)
         self._count += 1
         if self._count in _LOOKS and self._may_be_whole():
             self._size = _size_of(values)
-            self._region = Region(_Split(self._program), self._on_choice, unit="call")  # type: ignore[arg-type]
+            self._region = Region(_Split(self._split), self._on_choice, unit="call")
         return result
 
     def _may_be_whole(self) -> bool:
         """Whether all loops run in NumPy, and the function gives the same there."""
-        program = self._program
-        names = program.function.__code__.co_names
+        split = self._split
+        names = split.spec.function.__code__.co_names
         return (
-            program.options.default_float == "float64"
-            and program.tensors is None
-            and program.driver.binding.arity >= 0
-            and not program.driver.calls_others
+            split.spec.options.default_float == "float64"
+            and split.tensors is None
+            and split.spec.binding.arity >= 0
+            and not split.calls_others()
             and not {form.__name__ for form in primitives.FUNCTIONS} & set(names)
-            and program.loops_in_numpy()
-            and may_run_in_numpy(_Split(program))  # type: ignore[arg-type]
+            and split.loops_in_numpy()
+            and may_run_in_numpy(_Split(split))
         )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
+from npaccel._compiler import fallback
+from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.nests import eligibility, numba_backend
 from npaccel._loops.nests.lowering.rng import is_generator
 from npaccel._loops.nests.scalarize import result as scalarize_result
@@ -19,17 +21,18 @@ from npaccel._report.details import Narrowed
 from npaccel._runtime import arguments, errstate, opaque
 from npaccel._syntax import source, wide_data
 
-if TYPE_CHECKING:
-    from npaccel._loops.driver.driver import Program
-
 
 class NestRunner:
     """Run a loop if it is about single elements.
 
     Parameters
     ----------
-    program : Program
-        The split function that it is part of.
+    spec : FunctionSpec
+        Of the split function that it is part of.
+    outer : mapping
+        What the names in it stand for that aren't local.
+    on_wide : callable or None
+        Where the function narrows floats: is called where the loop meets 64-bit ones.
     definition : ast.FunctionDef
         The loop as a function of what it reads.
     function : types.FunctionType
@@ -39,12 +42,17 @@ class NestRunner:
 
     def __init__(
         self,
-        program: Program,
+        spec: FunctionSpec,
+        outer: Mapping[str, Any],
+        on_wide: Callable[[], None] | None,
         definition: ast.FunctionDef,
         function: types.FunctionType,
         nest: Nest,
     ) -> None:
-        self.program = program
+        self.spec = spec
+        self.outer = outer
+        self.on_wide = on_wide
+        self.filename = spec.function.__code__.co_filename
         self.definition = definition
         self.function = function
         self.nest = nest
@@ -72,7 +80,7 @@ class NestRunner:
         return any(chosen is not None for chosen in self._chosen.values())
 
     def _choose(self, args: tuple[Any, ...]) -> Any:
-        program = self.program
+        options = self.spec.options
         if arguments.device_of(args) is not None:
             return None
         names = [a.arg for a in self.definition.args.args]
@@ -81,26 +89,26 @@ class NestRunner:
         # A loop that draws single numbers is about elements, but for its text.
         draws = not self.nest.of_elements and any(map(is_generator, values.values()))
         fits = self.nest.of_elements or is_array_code or draws
-        if not fits and program.options.loops != "numba":
+        if not fits and options.loops != "numba":
             return None
-        on_wide = program.driver.on_wide
+        on_wide = self.on_wide
         narrow = on_wide is not None and not wide_data.has_wide(args, scalars=False)
         if on_wide is not None and not narrow:
             on_wide()
-        reason, lowered = eligibility.examine(self.definition, values, program.outer, narrow=narrow)
-        if (reason or (draws and lowered is None)) and program.options.loops != "numba":
+        reason, lowered = eligibility.examine(self.definition, values, self.outer, narrow=narrow)
+        if (reason or (draws and lowered is None)) and options.loops != "numba":
             return None
         try:
             made = numba_backend.compile_nest(
                 self.definition,
                 values,
-                program.outer,
-                program.filename,
+                self.outer,
+                self.filename,
                 narrow=narrow,
                 lowered=lowered,
                 on_python=self._ran_in_python,
                 splits=is_array_code,
-                cache=program.options.cache,
+                cache=options.cache,
                 on_threads=self._ran_in_threads,
                 on_narrowed=self._note_narrowed,
             )
@@ -138,13 +146,13 @@ class NestRunner:
                     self._note_loop(node, engine, detail)
 
     def _note_loop(self, node: ast.For | ast.While, engine: str, detail: str) -> None:
-        file, end = self.program.filename, node.end_lineno or 0
+        file, end = self.filename, node.end_lineno or 0
         text = source.line(file, node.lineno)
-        self.program.driver.log.add_loop(Loop(file, node.lineno, text, engine, detail, end))
+        self.spec.log.add_loop(Loop(file, node.lineno, text, engine, detail, end))
 
     def _note_narrowed(self, lines: Iterable[tuple[int, str, str]]) -> None:
-        file = self.program.filename
-        self.program.driver.log.add_narrowed(Narrowed(file, *one) for one in lines)
+        file = self.filename
+        self.spec.log.add_narrowed(Narrowed(file, *one) for one in lines)
 
     def _ran_in_threads(self) -> None:
         if not self._told_threads:
@@ -153,22 +161,24 @@ class NestRunner:
                 self._note_loop(loop, "Numba", "turns in threads where faster")
 
     def _ran_in_python(self, reason: str, line: int) -> None:
-        self.program.driver.whole.fall_back(
+        fallback.note(
+            self.spec,
             f"a call of this loop ran in Python: {reason}",
             "keep Python's ints below 2**63, or use an array of one element",
-            file=self.program.filename,
+            file=self.filename,
             line=line,
-            text=source.line(self.program.filename, line),
+            text=source.line(self.filename, line),
         )
 
     def _in_python(self, cause: str, advice: str) -> None:
-        program, line = self.program, self.nest.lineno
-        program.driver.whole.fall_back(
+        line = self.nest.lineno
+        fallback.note(
+            self.spec,
             f"this loop runs in Python: {cause}",
             advice,
-            file=program.filename,
+            file=self.filename,
             line=line,
-            text=source.line(program.filename, line),
+            text=source.line(self.filename, line),
         )
         self._note("Python", cause)
 

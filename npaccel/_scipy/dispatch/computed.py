@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.dispatch import conversion, log
+from npaccel._scipy.dispatch import conversion, held_objects, log
 from npaccel._scipy.dispatch.arguments import as_float
 
 #: Tensors.
@@ -87,11 +87,9 @@ class Computed:
         return found
 
     def _through_host(self, method: str, *args: Any, theirs: Any = None, **kwargs: Any) -> Any:
-        from npaccel._scipy.dispatch import objects
-
         name = f"{self._name}.{method}"
         function = getattr(self.on_host() if theirs is None else theirs, method)
-        return objects.hosted(name, function, args, kwargs, self._device, self._width())
+        return held_objects.hosted(name, function, args, kwargs, self._device, self._width())
 
     def __reduce__(self) -> Any:
         return _again, (type(self), self.__dict__)

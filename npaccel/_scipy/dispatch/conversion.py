@@ -202,11 +202,21 @@ def restored(value: Any, device: torch.device, width: Width) -> Any:
         for key in changed:
             changed[key] = part(changed[key])
         return changed
-    if type(value).__module__.startswith("scipy.interpolate."):
-        from npaccel._scipy.dispatch import interpolators
-
-        return interpolators.on_device(value, device, width)
+    module = type(value).__module__
+    if module.startswith("scipy."):
+        restore = _objects.get(".".join(module.split(".")[:2]))
+        if restore is not None:
+            return restore(value, device, width)
     return _restored_object(value, part)
+
+
+#: What makes objects on a device of SciPy's own, by subpackage.
+_objects: dict[str, Callable[[Any, torch.device, Width], Any]] = {}
+
+
+def restore_objects_of(package: str, restore: Callable[[Any, torch.device, Width], Any]) -> None:
+    """Have the objects of a subpackage of SciPy's restored so, as in ``"scipy.interpolate"``."""
+    _objects[package] = restore
 
 
 def _of_objects(value: np.ndarray[Any, Any], part: Callable[[Any], Any]) -> Any:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import Any
 
-from npaccel._scipy.dispatch import conversion
+from npaccel._scipy.dispatch import conversion, listing
 
 #: Methods whose arguments and results are arrays.
 METHODS = (
@@ -58,9 +58,7 @@ class Distribution:
 
     def __reduce__(self) -> Any:
         """Pickle by name."""
-        from npaccel._scipy.dispatch import mirror
-
-        return mirror._public, ("stats", self._public)
+        return listing.by_public_name, ("stats", self._public)
 
     def __repr__(self) -> str:
         return f"<npaccel.scipy.stats.{self._public}>"

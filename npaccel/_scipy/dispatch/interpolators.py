@@ -30,3 +30,6 @@ def on_device(value: Any, device: torch.device, width: conversion.Width) -> Any:
             type(value), name, device, width
         )
     return value
+
+
+conversion.restore_objects_of(_FROM, on_device)

@@ -129,3 +129,8 @@ def computes_on_gpu(function: Any) -> bool:
     if any(name == "torch" for name, _ in [*known["skip_backends"], *known["xfail_backends"]]):
         return False
     return "torch" in known["exceptions"] or not (known["cpu_only"] or known["np_only"])
+
+
+def by_public_name(submodule: str, name: str) -> Any:
+    """Return a public name of `npaccel.scipy`, as pickles hold it."""
+    return getattr(importlib.import_module(f"npaccel.scipy.{submodule}"), name)

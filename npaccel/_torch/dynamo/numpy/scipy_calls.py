@@ -12,18 +12,16 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch._dynamo import trace_rules
 from torch._dynamo.trace_rules import SkipResult
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import TensorVariable
 
-from npaccel._scipy.dispatch.listing import own
+from npaccel._runtime import foreign_table
 from npaccel._torch.dynamo.numpy.calls import emit, inlined, refuse
 from npaccel._torch.dynamo.numpy.operations import Operation
 from npaccel._torch.dynamo.state import active
@@ -51,48 +49,21 @@ def patch_scipy_functions() -> None:
 
 def is_scipy(obj: Any) -> bool:
     """Whether an object is a function or a distribution of SciPy."""
-    if "scipy" not in sys.modules:
-        return False
-    obj = own(obj)
-    if isinstance(obj, np.ufunc):
-        return getattr(np, obj.__name__, None) is not obj and _name(obj) is not None
-    module = getattr(obj, "__module__", None) or ""
-    if isinstance(obj, types.FunctionType) or type(obj).__name__ == "MultiUFunc":
-        return module.startswith("scipy.")
-    if type(obj).__module__.startswith("scipy.stats."):
-        from npaccel._scipy.dispatch import distributions
-
-        return distributions.is_distribution(obj)
-    return False
-
-
-def _name(obj: Any) -> str | None:
-    from npaccel._scipy.dispatch import table
-
-    table.load()
-    row = table.row_of(obj)
-    return None if row is None else row.name
+    return "scipy" in sys.modules and foreign_table.table().owns(obj)
 
 
 def call_function(tx: Any, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Trace a call of SciPy, or break the graph at it."""
-    from npaccel._scipy.dispatch import table
-
-    table.load()
-    function = own(function)
-    module = getattr(function, "__module__", None) or "scipy.special"
-    name = f"{module}.{function.__name__}"
-    return _call(tx, table.row_of(function), name, args, kwargs)
+    name, row = foreign_table.table().row_of(function)
+    return _call(tx, row, name, args, kwargs)
 
 
 def call_method(
     tx: Any, distribution: Any, name: str, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Trace a call of a distribution's method, or break the graph at it."""
-    from npaccel._scipy.dispatch import table
-
-    full = f"scipy.stats.{distribution.name}.{name}"
-    return _call(tx, table.row(full), full, args, kwargs)
+    full, row = foreign_table.table().row_of_method(distribution, name)
+    return _call(tx, row, full, args, kwargs)
 
 
 def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -1,0 +1,301 @@
+"""What becomes of a call that compiled code can't make: NumPy makes it, and the report says why.
+
+Every stage that gives a call up comes here: with the `Declined` of a runner, with the error of
+compiled code, or with the reason why there is no compiled code. Nothing is done twice, NumPy's own
+errors come first, and with ``strict=True`` the reason is raised instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._compiler.function_spec import FunctionSpec
+from npaccel._process import signals
+from npaccel._process.imports import load
+from npaccel._report import Fallback
+from npaccel._report.suggestions import remedy
+from npaccel._runtime import arguments, error_translation, errstate
+from npaccel._runtime.error_translation import CompiledCodeError, Patience
+from npaccel._runtime.runner import OVERLAP, Declined, Runner
+from npaccel.errors import NotCompiledError, PerformanceWarning
+
+
+class DeclinedError(Exception):
+    """A graph that Dynamo's frame calls leaves the call to NumPy.
+
+    Parameters
+    ----------
+    declined : Declined
+        What a runner would return.
+    """
+
+    def __init__(self, declined: Declined) -> None:
+        super().__init__(declined)
+        self.declined = declined
+
+
+@dataclasses.dataclass
+class Uncompiled:
+    """A signature that isn't compiled as one graph.
+
+    Parameters
+    ----------
+    runner : Runner
+    note : callable, optional
+        Notes the reason. It's called after NumPy has made a call; where NumPy raises too, there
+        was no failure to compile.
+    is_kept : bool
+        Whether `runner` makes later calls of the signature too.
+    """
+
+    runner: Runner
+    note: Callable[[], None] | None = None
+    is_kept: bool = True
+
+    def settled(self, forget: Callable[[Runner], None]) -> Runner:
+        """Return the runner of the signature.
+
+        Parameters
+        ----------
+        forget : callable
+            Takes a runner that has served: the next call of the signature is compiled. A call of
+            other sizes or numbers that NumPy makes after one that it raised for is the last.
+        """
+        note = self.note
+        if note is None:
+            return self.runner
+        has_raised = False
+
+        def runner(values: Sequence[Any]) -> Any:
+            nonlocal has_raised
+            try:
+                result = self.runner(values)
+            except Exception:
+                has_raised = True
+                raise
+            if has_raised:
+                forget(runner)
+            else:
+                note()
+            return result
+
+        return runner
+
+
+def note(
+    spec: FunctionSpec,
+    cause: str,
+    advice: str = "",
+    *,
+    file: str = "",
+    line: int = 0,
+    text: str = "",
+    kind: str = "function",
+    once: bool = False,
+    error: type[NotCompiledError] = NotCompiledError,
+) -> None:
+    """Note that something runs uncompiled: warn once per cause, or raise.
+
+    `kind` says whether what is around it is compiled, see `Fallback`; `once` whether the cause
+    is one for all lines, and `error` is what is raised.
+
+    Raises
+    ------
+    NotCompiledError
+        With ``strict=True``.
+    """
+    code = spec.function.__code__
+    fallback = Fallback(
+        file or code.co_filename,
+        line or code.co_firstlineno,
+        text,
+        cause,
+        advice or remedy(cause, text),
+        kind,
+    )
+    message = f"{spec.name}: {fallback}"
+    if spec.options.strict:
+        raise error(message)
+    if spec.log.add_fallback(fallback, once):
+        warnings.warn_explicit(
+            message, PerformanceWarning, fallback.file, fallback.line, registry={}
+        )
+
+
+def run_in_numpy(spec: FunctionSpec, values: Sequence[Any]) -> Any:
+    """Run the function itself, in NumPy; tensors go through the host."""
+    if arguments.device_of(values) is None:
+        return spec.binding.call(values)
+    host_fallback = load("npaccel._runtime.host_fallback")
+    return host_fallback.through_host(spec.binding.call, values, spec.log)
+
+
+def runner_in_numpy(spec: FunctionSpec) -> Runner:
+    """Return a runner for calls that NumPy makes, for a reason that needs no note."""
+    return lambda values: run_in_numpy(spec, values)
+
+
+def _noted(spec: FunctionSpec, values: Sequence[Any], cause: str, advice: str) -> Any:
+    """Let NumPy make a call, whose own error comes first, and note why."""
+    result = run_in_numpy(spec, values)
+    note(spec, cause, advice)
+    return result
+
+
+# -- Calls that compiled code doesn't make ------------------------------------
+
+
+def answer(spec: FunctionSpec, declined: Declined, values: Sequence[Any]) -> Any:
+    """Let NumPy make a call that compiled code has declined."""
+    return _overlapping(spec, values) if declined is OVERLAP else run_in_numpy(spec, values)
+
+
+def _overlapping(spec: FunctionSpec, values: Sequence[Any]) -> Any:
+    repeats = any(
+        isinstance(part, np.ndarray) and arguments.distinct(part) is not part
+        for value in values
+        for _, part in arguments.parts(value, "")
+    )
+    what = "have elements that share memory" if repeats else "share memory with other arguments"
+    cause = f"arrays that the function writes to {what}, so this call runs in NumPy"
+    advice = "pass copies of the arrays that overlap"
+    if spec.options.strict:
+        note(spec, cause, advice)
+    return _noted(spec, values, cause, advice)
+
+
+def after_error(spec: FunctionSpec, failure: CompiledCodeError, values: Sequence[Any]) -> Any:
+    """Let NumPy make a call whose compiled code has raised, and whose writes are undone.
+
+    It raises its own error, at the user's line, and what it has written before that stays.
+
+    Parameters
+    ----------
+    spec : FunctionSpec
+    failure : CompiledCodeError
+        What the compiled code raised.
+    values : sequence
+        The caller's own arguments.
+    """
+    error = failure.error
+    if signals.from_handler(error):
+        raise error
+    memory = None if failure.undone else error_translation.as_memory_error(error)
+    if memory is not None:  # NumPy would write, or draw, a second time.
+        raise memory from (None if memory is error else error)
+    translated = error_translation.as_numpy_error(error)
+    if translated is None and not error_translation.is_assumption(error):
+        raise error
+    has_gradients = any(
+        _has_gradient(part) for value in values for _, part in arguments.parts(value, "")
+    )
+    if has_gradients:
+        values = [arguments.map_arrays(value, _detached) for value in values]
+    try:
+        result = run_in_numpy(spec, values)
+    except NotImplementedError:
+        if translated is None:
+            raise
+        raise translated from error
+    if has_gradients:  # NumPy computes none.
+        raise translated or error
+    note_error(spec, error)
+    return result
+
+
+def note_error(spec: FunctionSpec, error: Exception) -> None:
+    """Note that NumPy did what compiled code has raised an error for."""
+    note(spec, *error_translation.assumption_and_advice(error))
+
+
+def _has_gradient(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad and torch.is_grad_enabled()
+
+
+def _detached(value: Any) -> Any:
+    """Return a tensor of the same memory without gradients."""
+    return value.detach() if _has_gradient(value) else value
+
+
+# -- Calls for which there is no compiled code --------------------------------
+
+
+def under_errstate(spec: FunctionSpec, values: Sequence[Any]) -> Any:
+    """Let NumPy make a call under settings that raise, or call something, for float errors."""
+    note(spec, errstate.CAUSE, errstate.ADVICE)
+    return run_in_numpy(spec, values)
+
+
+def beyond_limit(spec: FunctionSpec, values: Sequence[Any], count: int) -> Any:
+    """Let NumPy make a call whose signature is one too many."""
+    note(
+        spec,
+        f"{count} signatures of one kind were compiled already, so new ones run in NumPy",
+        "pass what changes as an array instead of a Python number, "
+        "or keep it in static_argnames only if it has few values",
+    )
+    return run_in_numpy(spec, values)
+
+
+def without_compiler(spec: FunctionSpec, values: Sequence[Any], failure: str) -> Any:
+    """Let NumPy make a call in a process that can't import the compiler."""
+    return _noted(
+        spec,
+        values,
+        f"torch's compiler can't be imported: {failure}",
+        "start Python anew; if it says so again, reinstall torch",
+    )
+
+
+def without_memory(
+    spec: FunctionSpec, values: Sequence[Any], patience: Patience, error: Exception | None = None
+) -> Any:
+    """Let NumPy make a call that there is no memory to compile for.
+
+    Raises
+    ------
+    MemoryError
+        With ``strict=True``, or NumPy's own.
+    """
+    patience.calls -= 1
+    if spec.options.strict:
+        why = "it isn't compiled, because memory has run out; give the process more"
+        raise MemoryError(f"{spec.name}: {why}") from error
+    return _noted(spec, values, *error_translation.NO_MEMORY_TO_COMPILE)
+
+
+def uncompiled(
+    spec: FunctionSpec,
+    cause: str,
+    advice: str,
+    *,
+    error: type[NotCompiledError] = NotCompiledError,
+    is_sure: bool = True,
+    **place: Any,
+) -> Uncompiled:
+    """Let NumPy make the calls of a signature that can't be compiled.
+
+    Parameters
+    ----------
+    spec : FunctionSpec
+    cause, advice : str
+    error : type
+        Is raised with ``strict=True``.
+    is_sure : bool
+        Whether that's the reason whatever NumPy does; else NumPy's own error comes before `error`.
+    **place
+        `file`, `line` and `text` of the line that can't be, as `note` takes them.
+    """
+
+    def noted() -> None:
+        note(spec, cause, advice, error=error, **place)
+
+    if is_sure and spec.options.strict:
+        noted()
+    return Uncompiled(runner_in_numpy(spec), noted)

@@ -1,0 +1,379 @@
+"""Run a captured frame for the first time, and plan how later calls do without it."""
+
+from __future__ import annotations
+
+import dataclasses
+import dis
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._compiler import fallback
+from npaccel._compiler.call_arguments import Call
+from npaccel._compiler.fallback import DeclinedError, Uncompiled
+from npaccel._compiler.frame import Frame, is_read_only
+from npaccel._compiler.frame_guards import shape_guard
+from npaccel._numpy.core.context import tracing
+from npaccel._report.details import Details
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel._runtime import device_transfer, guard_serialization
+from npaccel._runtime import outputs as runtime_outputs
+from npaccel._runtime.error_translation import (
+    CompiledCodeError,
+    UncompiledForMemoryError,
+    is_out_of_memory,
+)
+from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guards import Condition
+from npaccel._runtime.runner import Compiled, Plan, Runner
+from npaccel._runtime.torch.loader import Code
+from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.inductor.compile import CompiledGraph
+
+
+@dataclasses.dataclass
+class CompiledCall:
+    """A compiled signature and the result of its first call.
+
+    Either `compiled` is set, or `runner` runs Dynamo's frame itframe.
+    """
+
+    result: Any
+    compiled: Compiled | None
+    runner: Runner
+    generic: bool
+    source: str
+    not_kept: str = ""
+    conditions: Sequence[Condition] = ()
+    details: Details = dataclasses.field(default_factory=Details)
+    stages: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstRun:
+    """The first run of a frame, which a plan is made of.
+
+    Parameters
+    ----------
+    call : Call
+    frame : Frame
+    result : object
+        What the frame has returned.
+    run : Run
+        What its graph was given, and gave.
+    """
+
+    call: Call
+    frame: Frame
+    result: Any
+    run: runtime_outputs.Run
+
+
+def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
+    """Make the first call of a signature, and plan how later ones do without the frame.
+
+    Parameters
+    ----------
+    call : Call
+    frame : Frame
+
+    Raises
+    ------
+    MovedError
+        If what the capture has read changed meanwhile; nothing of the call is made then.
+    UncompiledForMemoryError
+        If memory has run out, and all that was written is undone.
+    """
+    try:
+        if frame.compiled and any(frame.inputs[i].how == "readonly" for i in frame.written()):
+            # NumPy raises its error at the user's line.
+            return Uncompiled(fallback.runner_in_numpy(call.spec))
+        frame.guard(call)
+        outcome = _run_and_plan(call, frame)
+        if isinstance(outcome, CompiledCall) and outcome.compiled is None:
+            frame.guard_unplanned(call)
+        return outcome
+    finally:
+        call.forget()
+        frame.capture.forget()
+
+
+def _run_and_plan(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
+    source = frame.compiled.source if frame.compiled else ""
+    try:
+        run = frame.new_run()
+        result = frame.run_frame(call.values, run)
+    except DeclinedError as error:
+        result = fallback.answer(call.spec, error.declined, call.values)
+        return CompiledCall(result, None, frame.runner, False, source)
+    except CompiledCodeError as failure:
+        if failure.undone and is_out_of_memory(failure.error):
+            raise UncompiledForMemoryError(str(failure)) from failure
+        result = fallback.after_error(call.spec, failure, call.values)
+        return CompiledCall(result, None, frame.runner, False, source)
+    compiled, why = _plan(FirstRun(call, frame, result, run))
+    if compiled is not None:
+        frame.forget_graph()
+        if frame.capture.has_moved():  # What the result is made of may be from after that.
+            return Uncompiled(lambda _: result, is_kept=False)
+    return CompiledCall(
+        result=result,
+        compiled=compiled,
+        runner=frame.runner,
+        generic=frame.capture.has_symbols,
+        source=source,
+        not_kept=why,
+        conditions=frame.conditions or (),
+        details=_details(call, frame, result),
+    )
+
+
+def _details(call: Call, frame: Frame, result: Any) -> Details:
+    """What the report says of the graph's lines and of what a call copies."""
+    lines = frame.compiled.lines if frame.compiled else ()
+    if device_transfer.is_host(call.device):
+        return Details(lines, frame.capture.narrowed)
+    given = [call.known.get(plan.expression) for plan in frame.inputs]
+    written = [given[i] for i in frame.written()] if frame.compiled else []
+    made = [part for _, part in runtime_arguments.parts(result, "")]
+    return Details(
+        lines,
+        frame.capture.narrowed,
+        to_device=_host_bytes(given),
+        to_host=_host_bytes(written) + _host_bytes(made),
+    )
+
+
+def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
+    """Plan later calls without the frame; or say why the frame is needed."""
+    call, frame, result, run = first.call, first.frame, first.result, first.run
+    capture, compiled = frame.capture, frame.compiled
+    if frame.conditions is None:
+        return None, frame.unknown
+    if compiled is None:
+        return None, "it computes nothing on arrays"
+    if capture.has_side_effects:
+        return None, "it changes objects besides arrays"
+    arguments = {
+        id(part): expression
+        for expression, part in call.known.items()
+        if type(part) not in runtime_outputs.CONSTANTS
+    }
+    numbers = _other_numbers(call)
+    nested = sum(type(part) in (int, float) for part in call.known.values()) > len(numbers)
+    constants = (
+        not capture.has_sizes
+        and not (capture.has_symbols and nested)
+        and all(isinstance(output, torch.Tensor) for output in run.outputs)
+        and not frame.draws.lines
+        and _constants_are_fixed(capture)
+    )
+    numbers = numbers if constants else {}
+    if any(isinstance(kind, str) for kind in run.scalars) or _has_bools(run) or numbers:
+        first = _replayed(first, numbers)
+        result, run = first.result, first.run
+        arguments |= {id(number): expression for expression, number in numbers.items()}
+    made = runtime_outputs.template(result, run, arguments, constants=constants)
+    if made is None:
+        return None, "its result holds objects that only Python can make"
+    # An argument that came twice is one result here, and may be two in the next call.
+    known = call.known
+    conditions = [*frame.conditions] + [
+        Condition(expression, "alias", argument)
+        for argument in runtime_outputs.arguments_of(made)
+        for expression, part in known.items()
+        if expression != argument
+        and part is known.get(argument)
+        and type(part) not in runtime_outputs.CONSTANTS
+    ]
+    views = _views(first, made)
+    if views is None:
+        return None, "its result is a view of an array that had to be copied"
+    sizes = shape_guard(call, capture)
+    if sizes is None and capture.shape_guard is not None:
+        return None, "it depends on sizes that only Dynamo can check"
+    called, boxed = _callable(first, compiled)
+    used = {output.index for output in runtime_outputs.outputs_of(made)}
+    plan = Plan(
+        inputs=frame.inputs,
+        result=made,
+        written=tuple(frame.written()),
+        read_only=views,
+        tensors=call.tensors,
+        device=str(call.device),
+        shape_guard=sizes,
+        is_generic=capture.has_symbols,
+        boxed=boxed,
+        shared=frame.shared,
+        draws=dataclasses.replace(frame.draws, may_fail=_may_fail(frame)),
+        returned=tuple(pair for pair in compiled.returned if boxed and pair[0] in used),
+        has_wide_data=not frame.settings.narrow,
+        undoes=compiled.undoes,
+        mapped=tuple(
+            (output, i)
+            for output, i in enumerate(capture.viewed_inputs)
+            if i is not None and output in run.mapped and output in used
+        ),
+        leaves=compiled.leaves,
+    )
+    not_kept = _why_not_kept(call, compiled, boxed)
+    files: list[list[Any]] = []
+    if not not_kept:
+        try:
+            files = guard_serialization.uncovered_files(
+                capture.traced_code, capture.code, conditions
+            )
+        except NotKeepableError as error:
+            not_kept = str(error)
+    kernels = compiled.kernels or []
+    code = Code(called, compiled.on_arrays if boxed else None)
+    return (
+        Compiled(plan, code, conditions, compiled.source, kernels, files, not_kept),
+        not_kept,
+    )
+
+
+def _may_fail(frame: Frame) -> bool:
+    """Whether a draw or the graph may raise, so that what was drawn has to be undone."""
+    if any(_is_variable(line.arguments) for line in frame.draws.lines):
+        return True
+    return frame.compiled is not None and frame.compiled.raises
+
+
+def _other_numbers(call: Call) -> dict[str, Any]:
+    """Return numbers to be given for those of the arguments, each an object of its own."""
+    given = zip(call.spec.binding.names, call.values, strict=True)
+    return {
+        f"a_{name}": type(value)(2**40 + place)
+        for place, (name, value) in enumerate(given)
+        if type(value) in (int, float)
+    }
+
+
+def _replayed(first: FirstRun, numbers: Mapping[str, Any]) -> FirstRun:
+    """Run the frame without computing anything, to see where numbers and bools go.
+
+    Parameters
+    ----------
+    first : FirstRun
+    numbers : mapping
+        What to give instead of numbers among the arguments.
+    """
+    call, frame, run = first.call, first.frame, first.run
+    names = call.spec.binding.names
+    values = [
+        numbers.get(f"a_{name}", value) for name, value in zip(names, call.values, strict=True)
+    ]
+    again = frame.new_run()
+    again.replays = True
+    again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
+    again.read_only, again.uploaded, again.mapped = run.read_only, run.uploaded, run.mapped
+    return FirstRun(call, frame, frame.run_frame(values, again), again)
+
+
+def _why_not_kept(call: Call, compiled: CompiledGraph, boxed: bool) -> str:
+    if compiled.not_portable:
+        return compiled.not_portable
+    if not boxed:
+        return "its outputs aren't those of the generated code"
+    return "" if device_transfer.is_host(call.device) else "it runs on a device"
+
+
+def _callable(first: FirstRun, compiled: CompiledGraph) -> tuple[Callable[..., Any], bool]:
+    """Choose between the generated code itself and AOTAutograd's wrapper."""
+    if first.frame.backend != "inductor":
+        return _interpreted(first.frame, compiled), False
+    if compiled.inner is None or not _inner_keeps_views(first, compiled):
+        return compiled.full, False
+    return compiled.inner, True
+
+
+def _interpreted(frame: Frame, compiled: CompiledGraph) -> Callable[..., Any]:
+    settings = frame.settings
+
+    def call(*tensors: Any) -> Any:
+        with tracing(settings):
+            return compiled.full(*tensors)
+
+    return call
+
+
+def _inner_keeps_views(first: FirstRun, compiled: CompiledGraph) -> bool:
+    """Whether the outputs that must be views of inputs are so in the generated code.
+
+    Nothing is written in this case, so that it may be run for the check.
+    """
+    views = compiled.views
+    if not views:
+        return True
+    assert compiled.inner is not None
+    outputs = compiled.inner(list(first.run.inputs))
+    return all(
+        not outputs[i].numel()
+        or runtime_outputs.is_view_of(outputs[i], first.run.inputs) is not None
+        for i in views
+    )
+
+
+def _views(first: FirstRun, made: runtime_outputs.Template) -> frozenset[int] | None:
+    """The outputs that are read-only arrays; None if one is a view of a copy."""
+    frame, run = first.frame, first.run
+    found = set()
+    for output in runtime_outputs.outputs_of(made):
+        tensor = run.outputs[output.index]
+        if frame.capture.read_only_outputs[output.index] and not output.is_scalar:
+            found.add(output.index)
+        owner = (
+            runtime_outputs.is_view_of(tensor, run.inputs)
+            if isinstance(tensor, torch.Tensor)
+            else None
+        )
+        if owner is None:
+            continue
+        item = frame.inputs[owner]
+        if is_read_only(first.call.known.get(item.expression)):
+            found.add(output.index)
+        copies = item.how in runtime_arguments.COPYING and frame.backend == "inductor"
+        if copies and not output.is_scalar:
+            return None
+    return frozenset(found)
+
+
+def _host_bytes(values: Sequence[Any]) -> int:
+    """The size of the arrays that are NumPy's."""
+    return sum(value.nbytes for value in values if isinstance(value, np.ndarray | np.generic))
+
+
+def _is_variable(arguments: str) -> bool:
+    """Whether Python for arguments depends on the call."""
+    return bool(re.search(r"\bt\d+\b", arguments))
+
+
+def _has_bools(run: runtime_outputs.Run) -> bool:
+    """Whether a result is a NumPy bool: all that are equal are one object."""
+    pairs = zip(run.outputs, run.scalars, strict=False)
+    return any(scalar and output.dtype == torch.bool for output, scalar in pairs)
+
+
+def _constants_are_fixed(capture: Capture) -> bool:
+    """Whether the frame takes the constants of its result from nowhere but its code."""
+    own = ("__import_", "__compiled_fn", "___module_")
+    instructions = list(dis.get_instructions(capture.bytecode))
+    stores = [
+        i.opname == "STORE_FAST" and str(i.argval).startswith("graph_out") for i in instructions
+    ]
+    start = stores.index(True) + 1 if True in stores else 0  # All of it, if nothing comes out.
+    is_own = False
+    for instruction in instructions[start:]:
+        name = str(instruction.argval)
+        was_own = is_own
+        is_own = instruction.opname == "LOAD_GLOBAL" and name.startswith(own)
+        if instruction.opname == "LOAD_GLOBAL" and not is_own:
+            return False
+        looks = instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD")
+        if looks and not was_own and name != "leave":
+            return False
+    return True

@@ -1,0 +1,41 @@
+"""The table of a library besides NumPy that capture asks what becomes of a call: SciPy's.
+
+The package with the table lies above the compiler. The root of npaccel, which knows both, hands in
+how to load it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class ForeignTable(Protocol):
+    """What a library's functions become in a graph."""
+
+    def owns(self, obj: Any) -> bool:
+        """Return whether an object is a function, or has methods, of the library."""
+
+    def row_of(self, function: Any) -> tuple[str, Any]:
+        """Return the name of a function, and its row or None."""
+
+    def row_of_method(self, obj: Any, name: str) -> tuple[str, Any]:
+        """Return the name of an object's method, and its row or None."""
+
+
+_load: Callable[[], ForeignTable] | None = None
+
+
+def hand_in(load: Callable[[], ForeignTable]) -> None:
+    """Have the table loaded so, once something of the library is met."""
+    global _load
+    _load = load
+
+
+def table() -> ForeignTable:
+    """Return the table."""
+    assert _load is not None
+    return _load()
+
+
+__all__ = ["ForeignTable", "hand_in", "table"]
