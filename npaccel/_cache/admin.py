@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from npaccel._cache import secure_files as secure
 from npaccel._cache.cache_warnings import describe
 from npaccel._cache.entry import Entry
-from npaccel._cache.layout import SCRATCH, TRASH, discard, iter_entries, sweep, usage
+from npaccel._cache.layout import (
+    SCRATCH,
+    TRASH,
+    base_folder,
+    discard,
+    iter_entries,
+    sweep,
+    usage,
+)
 from npaccel._cache.sealed_files import SUFFIX, damaged
 from npaccel.errors import CacheError
 
-TYPE_CHECKING = False  # npaccel._cache.store imports this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from npaccel._cache.store import DiskCache
 
 __all__ = ["CacheInfo", "Problem", "clear", "info", "verify"]
 
@@ -61,27 +66,33 @@ class Problem(NamedTuple):
     removed: bool
 
 
-def info(cache: DiskCache) -> CacheInfo:
-    """Count what is stored."""
-    path, problem, entries, scratch = "", None, [], 0
+def info(root: str, *, enabled: bool, max_bytes: int) -> CacheInfo:
+    """Count what is stored in a cache folder.
+
+    Parameters
+    ----------
+    root : str
+    enabled, max_bytes
+        As `CacheInfo` has them.
+    """
+    problem, entries, scratch = None, [], 0
     try:
-        path = os.fspath(cache.root)
         with contextlib.suppress(FileNotFoundError):
-            scratch = _tree_bytes(_scratch(cache))
-        base = cache.base(create=False)
+            scratch = _tree_bytes(_scratch(root))
+        base = base_folder(root, create=False)
         entries = [(group, usage(folder)[1]) for group, _, folder in iter_entries(base)]
     except FileNotFoundError:  # nothing was stored yet
         pass
     except (CacheError, OSError) as error:
         problem = describe(error)
     return CacheInfo(
-        path=path,
-        enabled=cache.enabled,
+        path=root,
+        enabled=enabled,
         problem=problem,
         groups=len({group for group, _ in entries}),
         entries=len(entries),
         bytes=sum(size for _, size in entries),
-        max_bytes=cache.max_bytes,
+        max_bytes=max_bytes,
         scratch_bytes=scratch,
     )
 
@@ -98,19 +109,18 @@ def _tree_bytes(folder: str) -> int:
     return total
 
 
-def _scratch(cache: DiskCache) -> str:
+def _scratch(root: str) -> str:
     """Return the checked folder of the compiler's own files; ``FileNotFoundError`` if none."""
-    root = secure.resolve_folder(os.fspath(cache.root), create=False)
-    folder = os.path.join(root, SCRATCH)
+    folder = os.path.join(secure.resolve_folder(root, create=False), SCRATCH)
     secure.check_folder(folder)
     return folder
 
 
-def clear(cache: DiskCache, *, scratch: bool) -> int:
+def clear(root: str, *, scratch: bool) -> int:
     """Remove all entries and, if asked, the compiler's own files; return how many entries."""
     count = 0
     with contextlib.suppress(FileNotFoundError):  # nothing was stored yet
-        base = cache.base(create=False)
+        base = base_folder(root, create=False)
         sweep(base)
         count = sum(1 for _ in iter_entries(base))
         for name in os.listdir(base):
@@ -118,25 +128,25 @@ def clear(cache: DiskCache, *, scratch: bool) -> int:
                 discard(base, os.path.join(base, name))
     if scratch:
         with contextlib.suppress(FileNotFoundError):
-            discard(cache.base(create=True), _scratch(cache))
+            discard(base_folder(root, create=True), _scratch(root))
     return count
 
 
-def verify(cache: DiskCache) -> list[Problem]:
+def verify(root: str) -> list[Problem]:
     """Hash everything that is stored or built upon; remove what is damaged and list it."""
     problems: list[Problem] = []
     for check in (_damaged_entries, _damaged_files):
         try:
-            problems += check(cache)
+            problems += check(root)
         except FileNotFoundError:
             continue
         except (CacheError, OSError) as error:
-            return [*problems, Problem(os.fspath(cache.root), describe(error), removed=False)]
+            return [*problems, Problem(root, describe(error), removed=False)]
     return problems
 
 
-def _damaged_entries(cache: DiskCache) -> Iterator[Problem]:
-    base = cache.base(create=False)
+def _damaged_entries(root: str) -> Iterator[Problem]:
+    base = base_folder(root, create=False)
     sweep(base)
     for group, key, path in iter_entries(base):
         cause = _damage(path, group, key)
@@ -144,9 +154,9 @@ def _damaged_entries(cache: DiskCache) -> Iterator[Problem]:
             yield Problem(path, cause, discard(base, path))
 
 
-def _damaged_files(cache: DiskCache) -> Iterator[Problem]:
+def _damaged_files(root: str) -> Iterator[Problem]:
     """The compiler's own files, which are built again when they are needed."""
-    for path, cause in damaged(_scratch(cache)):
+    for path, cause in damaged(_scratch(root)):
         secure.remove_tree(path + SUFFIX)
         yield Problem(path, cause, secure.remove_tree(path))
 

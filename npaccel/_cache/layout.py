@@ -26,6 +26,7 @@ __all__ = [
     "SCRATCH",
     "TRASH",
     "VERSION",
+    "base_folder",
     "cache_key",
     "check_key",
     "check_name",
@@ -42,6 +43,25 @@ SCRATCH = "scratch"
 INDEX = "index.json"
 _DIGITS = frozenset("0123456789abcdef")
 _STALE_SECONDS = 3600
+
+
+def base_folder(root: str, *, create: bool) -> str:
+    """Return the checked folder that the entries are in.
+
+    Raises
+    ------
+    CacheError
+        If another user could change what is in it.
+    FileNotFoundError
+        If it doesn't exist and `create` is false.
+    OSError
+        If it can't be made.
+    """
+    base = os.path.join(secure.resolve_folder(root, create=create), VERSION)
+    if create:
+        return secure.make_folder(base)
+    secure.check_folder(base)
+    return base
 
 
 def cache_key(*parts: str | bytes) -> str:

@@ -18,7 +18,7 @@ from npaccel._cache.entry import Entry, encode_metadata, open_entry, write_index
 from npaccel._cache.layout import (
     SCRATCH,
     TRASH,
-    VERSION,
+    base_folder,
     cache_key,
     check_key,
     check_name,
@@ -95,25 +95,6 @@ class DiskCache:
         if self._root is None:
             self._root = _default_root()
         return Path(self._root)
-
-    def base(self, *, create: bool) -> str:
-        """Return the checked folder that the entries are in.
-
-        Raises
-        ------
-        CacheError
-            If another user could change what is in it.
-        FileNotFoundError
-            If it doesn't exist and `create` is false.
-        OSError
-            If it can't be made.
-        """
-        root = secure.resolve_folder(os.fspath(self.root), create=create)
-        base = os.path.join(root, VERSION)
-        if create:
-            return secure.make_folder(base)
-        secure.check_folder(base)
-        return base
 
     def store(
         self,
@@ -195,19 +176,26 @@ class DiskCache:
         """Count what is stored."""
         from npaccel._cache import admin
 
-        return admin.info(self)
+        try:
+            root = os.fspath(self.root)
+        except CacheError as error:
+            return admin.CacheInfo("", self.enabled, str(error), 0, 0, 0, self.max_bytes, 0)
+        return admin.info(root, enabled=self.enabled, max_bytes=self.max_bytes)
 
     def clear(self, *, scratch: bool = False) -> int:
         """Remove all entries, and with `scratch` the compiler's own files; count the entries."""
         from npaccel._cache import admin
 
-        return self._attempt(lambda: admin.clear(self, scratch=scratch), always=True) or 0
+        def remove() -> int:
+            return admin.clear(os.fspath(self.root), scratch=scratch)
+
+        return self._attempt(remove, always=True) or 0
 
     def verify(self) -> list[Problem]:
         """Hash everything that is stored and remove what is damaged; list that."""
         from npaccel._cache import admin
 
-        return admin.verify(self)
+        return admin.verify(os.fspath(self.root))
 
     def _attempt(self, action: Callable[[], T], *, always: bool = False) -> T | None:
         """Run an action; None with one warning per cause if the folder or the disk fail."""
@@ -238,7 +226,7 @@ class DiskCache:
 
     def _group_folder(self, group: str, *, create: bool) -> str:
         """Return the checked folder of a group."""
-        base = self.base(create=create)
+        base = base_folder(os.fspath(self.root), create=create)
         prefix = os.path.join(base, group[:2])
         folder = os.path.join(prefix, group)
         for level in (prefix, folder):
@@ -256,7 +244,7 @@ class DiskCache:
             text = f"an artifact of {size} bytes is larger than the whole cache may be"
             warn_once("size", f"{text} ({self.max_bytes}); raise NPACCEL_CACHE_MAX_BYTES")
             return None
-        base = self.base(create=True)
+        base = base_folder(os.fspath(self.root), create=True)
         trash = secure.make_folder(os.path.join(base, TRASH))
         sweep(base)
         draft = os.path.join(trash, secure.unique_name())
