@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from npaccel._report.source_lines import Block, SourceLine, blocks
 from npaccel._report.text import duration, facts, summary
 
 if TYPE_CHECKING:
-    from npaccel._report.report import Report
-    from npaccel._report.source_lines import Block, SourceLine
+    from npaccel._report.report_data import ReportData
 
 #: The class of a line in the style, by engine.
 _CLASSES = {
@@ -76,22 +76,22 @@ _KEY = (
 )
 
 
-def html(report: Report) -> str:
+def html(report: ReportData) -> str:
     """Return a report as a piece of HTML, with a style of its own for light and dark pages."""
     head, _, rest = summary(report).partition(":")
     parts = [f"<p><b>{escape(head)}</b>{escape(':' + rest)}</p>"]
     parts += [f"<p>{escape(fact)}</p>" for fact in facts(report)]
-    blocks = [block for block in report.blocks if block.lines]
-    if blocks:
+    shown = [block for block in blocks(report) if block.lines]
+    if shown:
         parts.append(_KEY)
-    parts += map(_block, blocks)
+    parts += map(_block, shown)
     if report.graphs:
         parts.append(_graphs(report))
     parts += [f'<p class="dim">{escape(note)}</p>' for note in report.notes]
     return f'<div class="npaccel-report"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
-def page(reports: Sequence[Report]) -> str:
+def page(reports: Sequence[ReportData]) -> str:
     """Return reports as a page."""
     body = "<br>".join(map(html, reports))
     return (
@@ -102,7 +102,7 @@ def page(reports: Sequence[Report]) -> str:
     )
 
 
-def _graphs(report: Report) -> str:
+def _graphs(report: ReportData) -> str:
     heading = ("graph", "signature", "shapes", "from", "time", "on disk")
     rows = ["".join(f"<th>{escape(cell)}</th>" for cell in heading)]
     for i, graph in enumerate(report.graphs):

@@ -13,7 +13,7 @@ from npaccel._report.generated_code import behind
 from npaccel._report.log import Graph, Place
 
 if TYPE_CHECKING:
-    from npaccel._report.report import Report
+    from npaccel._report.report_data import ReportData
 
 #: Of several engines of one line, the first of these is named.
 _ORDER = ("NumPy", "Python", "Numba", "Triton", "C++", "library", "interpreted", "compiled")
@@ -61,11 +61,12 @@ class Block:
     lines: tuple[SourceLine, ...]
 
 
-def blocks(report: Report, code: types.CodeType | None) -> tuple[Block, ...]:
+def blocks(report: ReportData) -> tuple[Block, ...]:
     """Return the source of the function, and of the others that are in its report."""
     found = _Found(report)
     places = found.places()
     spans: dict[tuple[str, int, int], str] = {}
+    code = report._code
     if code is not None:
         first, last, name = _enclosing(code.co_filename, max(_lines_of(code)))
         if not name:  # A lambda, or a cell of a notebook.
@@ -119,7 +120,7 @@ def _functions(file: str, lines: tuple[str, ...]) -> tuple[tuple[int, int, str],
 class _Found:
     """What a report says, by line."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportData) -> None:
         self.engines: dict[Place, set[str]] = {}
         self.notes: dict[Place, dict[str, None]] = {}
         self.code: dict[Place, dict[str, None]] = {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from npaccel._report.source_lines import blocks
+
 if TYPE_CHECKING:
-    from npaccel._report.report import Report
+    from npaccel._report.report_data import ReportData
 
 #: How the stages of compiling are called.
 STAGES = {
@@ -18,7 +20,7 @@ STAGES = {
 }
 
 
-def text(report: Report) -> str:
+def text(report: ReportData) -> str:
     """Return a report as text."""
     lines = [summary(report)]
     if report.graphs:
@@ -40,7 +42,7 @@ def text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def summary(report: Report) -> str:
+def summary(report: ReportData) -> str:
     """Return the counts in one line."""
     return (
         f"{report.name}: {count(len(report.graphs), 'graph')}, "
@@ -51,13 +53,13 @@ def summary(report: Report) -> str:
     )
 
 
-def narrowed(report: Report) -> str:
+def narrowed(report: ReportData) -> str:
     """Return at how many lines floats are made 32 bit, with a comma; "" at none."""
     places = {(one.file, one.line) for one in report.narrowed}
     return f"{count(len(places), 'line')} narrowed to 32 bit, " if places else ""
 
 
-def _graph_rows(report: Report) -> list[tuple[str, ...]]:
+def _graph_rows(report: ReportData) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("graph", "signature", "shapes", "from", "seconds", "kept")]
     for i, graph in enumerate(report.graphs):
         rows.append(
@@ -73,7 +75,7 @@ def _graph_rows(report: Report) -> list[tuple[str, ...]]:
     return rows
 
 
-def facts(report: Report) -> list[str]:
+def facts(report: ReportData) -> list[str]:
     """Return what is to be said besides tables, a line each."""
     lines = []
     for i, graph in enumerate(report.graphs):
@@ -95,7 +97,7 @@ def facts(report: Report) -> list[str]:
     return lines
 
 
-def timing(report: Report) -> list[str]:
+def timing(report: ReportData) -> list[str]:
     """Return what was measured, if it was."""
     measured, even = report.timing, report.break_even
     if measured is None or even is None:
@@ -109,9 +111,9 @@ def timing(report: Report) -> list[str]:
     ]
 
 
-def _source(report: Report) -> list[str]:
+def _source(report: ReportData) -> list[str]:
     lines: list[str] = []
-    for block in report.blocks:
+    for block in blocks(report):
         rows: list[tuple[str, ...]] = [("line", "runs in", block.name or "source")]
         rows += [(str(line.number), line.engine, line.text) for line in block.lines]
         if any(engine for _, engine, _ in rows[1:]):
