@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from npaccel._sklearn.dispatch import accelerate, common, transfers
-from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
+from npaccel._sklearn.dispatch import common, transfers
+from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated, class_of
 from npaccel._sklearn.dispatch.table import on_device
 
 #: Weights, means, covariances and the factors of their inverses.
@@ -144,7 +144,7 @@ class GaussianMixture(Accelerated, mixture.GaussianMixture):  # type: ignore[mis
             shares = self._moved(draws.uniform(size=(len(X), count))).to(X.dtype)
             shares = shares / shares.sum(dim=1, keepdim=True)
         elif self.init_params == "kmeans":
-            kind: Any = accelerate.class_of(cluster.KMeans)
+            kind: Any = class_of(cluster.KMeans)
             clusters = kind(n_clusters=count, n_init=1, random_state=draws).fit(X)
             labels = torch.as_tensor(clusters.labels_, device=X.device).long()
             shares = torch.nn.functional.one_hot(labels, count).to(X.dtype)

@@ -10,7 +10,8 @@ from sklearn.utils import estimator_checks
 from sklearn.utils._test_common import instance_generator
 
 import npaccel
-from npaccel._sklearn.dispatch import accelerate, transfers
+from npaccel._sklearn.dispatch import transfers
+from npaccel._sklearn.dispatch.estimator import class_of
 
 #: Parameters in the place of scikit-learn's. Its products of numbers around 10,000, given as
 #: kernels, take a solver hundreds of thousands of steps with C=1; the others take as many steps as
@@ -100,7 +101,7 @@ def errors_agree(estimator, *data, method="fit", given=()):
         What both are fitted with before.
     """
     theirs = clone(estimator)
-    mine = accelerate.class_of(type(estimator))(**clone(estimator).get_params(deep=False))
+    mine = class_of(type(estimator))(**clone(estimator).get_params(deep=False))
     found = []
     for one in (theirs, mine):
         with warnings.catch_warnings(), transfers.cpu_as_device():

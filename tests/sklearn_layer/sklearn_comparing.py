@@ -5,12 +5,13 @@ import torch
 from sklearn.base import clone
 
 import npaccel
-from npaccel._sklearn.dispatch import accelerate, transfers
+from npaccel._sklearn.dispatch import transfers
+from npaccel._sklearn.dispatch.estimator import class_of
 
 
 def accelerated(estimator):
     """Return npaccel's form of an estimator of scikit-learn's, unfitted."""
-    return accelerate.class_of(type(estimator))(**clone(estimator).get_params(deep=False))
+    return class_of(type(estimator))(**clone(estimator).get_params(deep=False))
 
 
 def fitted_attributes(estimator):

@@ -141,7 +141,8 @@ def test_compiled_steps(monkeypatch):
 _INTERPRETED = """
 import numpy as np
 from sklearn.svm import SVC, NuSVR
-from npaccel._sklearn.dispatch import accelerate as _accelerate, transfers as _crossings
+from npaccel._sklearn.dispatch import transfers as _crossings
+from npaccel._sklearn.dispatch.estimator import class_of
 from npaccel._sklearn.svm import _smo as _parts_smo, _smo_triton as _parts_smo_triton
 def passes_of(source, tol, limit, split, device):
     return lambda fixed, state: _parts_smo_triton.passes(
@@ -153,7 +154,7 @@ random = np.random.default_rng(0)
 X = random.normal(size=(90, 3))
 y = (X[:, 0] + random.normal(size=90) > 0) + (X[:, 1] > 1)
 for estimator in (SVC(C=3.0), NuSVR()):
-    theirs, mine = estimator.fit(X, y), _accelerate.class_of(type(estimator))(C=estimator.C)
+    theirs, mine = estimator.fit(X, y), class_of(type(estimator))(C=estimator.C)
     with _crossings.cpu_as_device():
         mine.fit(X, y)
     np.testing.assert_array_equal(mine.n_iter_, theirs.n_iter_)

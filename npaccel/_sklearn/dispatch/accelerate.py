@@ -3,63 +3,14 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from npaccel._process import fork
 from npaccel._sklearn.dispatch import state as dispatch_state
-from npaccel._sklearn.dispatch import table
-from npaccel._sklearn.dispatch.estimator import Accelerated
-
-_classes: dict[type, type] = {}
-_lock = threading.RLock()
-fork.hold(_lock)
-
-
-def class_of(original: type) -> type:
-    """Return the accelerated class of a class of scikit-learn, or of one that derives from such.
-
-    Parameters
-    ----------
-    original : type
-    """
-    if issubclass(original, Accelerated):
-        return original
-    with _lock:
-        found = _classes.get(original)
-        if found is None:
-            found = _classes[original] = _class_of(original)
-        return found
-
-
-def _class_of(original: type) -> type:
-    row = table.row_of(original)
-    if row is not None and row.route == "device":
-        return row.implementation  # type: ignore[no-any-return]
-    route = "host" if row is None else row.route
-    reason = "" if row is None else row.reason
-    library = "scikit-learn" if row is not None else "its own code"
-    space: dict[str, Any] = {
-        "__doc__": original.__doc__,
-        "__module__": original.__module__,
-        "__qualname__": original.__qualname__,
-        "_npaccel_original": original,
-        "_npaccel_route": route,
-        "_npaccel_reason": reason or f"{library} computes it on NumPy's arrays",
-    }
-    if row is None:
-        return type(original.__name__, (Accelerated, original), space)
-    space["__module__"] = f"npaccel.sklearn.{row.name.rpartition('.')[0]}"
-    space["_npaccel_wants"] = row.wants
-    space["_npaccel_carries"] = row.carries
-    if row.route == "delegated":  # its classes are tensors where its labels were
-        space["_on_host"] = ("feature_names_in_",)
-    mixins = () if row.mixin is None else (row.mixin,)
-    return type(original.__name__, (Accelerated, *mixins, original), space)
+from npaccel._sklearn.dispatch.estimator import Accelerated, class_of
 
 
 def _accelerated_class(kind: type) -> type:

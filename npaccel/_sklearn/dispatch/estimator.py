@@ -46,15 +46,18 @@ How to write a device estimator
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from npaccel._sklearn.dispatch import call_stack, common, routes
+from npaccel._process import fork
+from npaccel._sklearn.dispatch import call_stack, common, routes, table
 from npaccel._sklearn.dispatch import state as dispatch_state
 from npaccel._sklearn.dispatch.call_stack import Container
 from npaccel._sklearn.dispatch.report import EstimatorReport
@@ -247,9 +250,68 @@ class Accelerated:
         return {n: v if n in parameters else dispatch_state.host_value(v) for n, v in state.items()}
 
     def __reduce__(self) -> Any:
-        from npaccel._sklearn.dispatch import pickling
+        kind = type(self)
+        if class_of(self._npaccel_original) is kind:
+            return _empty, (self._npaccel_original,), self.__getstate__()
+        return copyreg.__newobj__, (kind,), self.__getstate__()  # type: ignore[attr-defined]
 
-        return pickling.reduced(self)
+
+# -- Classes of scikit-learn's classes ---------------------------------------------------------
+
+_classes: dict[type, type] = {}
+_lock = threading.RLock()
+fork.hold(_lock)
+
+
+def class_of(original: type) -> type:
+    """Return the accelerated class of a class of scikit-learn, or of one that derives from such.
+
+    Parameters
+    ----------
+    original : type
+    """
+    if issubclass(original, Accelerated):
+        return original
+    with _lock:
+        found = _classes.get(original)
+        if found is None:
+            found = _classes[original] = _make_class(original)
+        return found
+
+
+def _make_class(original: type) -> type:
+    row = table.row_of(original)
+    if row is not None and row.route == "device":
+        return row.implementation  # type: ignore[no-any-return]
+    route = "host" if row is None else row.route
+    reason = "" if row is None else row.reason
+    library = "scikit-learn" if row is not None else "its own code"
+    space: dict[str, Any] = {
+        "__doc__": original.__doc__,
+        "__module__": original.__module__,
+        "__qualname__": original.__qualname__,
+        "_npaccel_original": original,
+        "_npaccel_route": route,
+        "_npaccel_reason": reason or f"{library} computes it on NumPy's arrays",
+    }
+    if row is None:
+        return type(original.__name__, (Accelerated, original), space)
+    space["__module__"] = f"npaccel.sklearn.{row.name.rpartition('.')[0]}"
+    space["_npaccel_wants"] = row.wants
+    space["_npaccel_carries"] = row.carries
+    if row.route == "delegated":  # its classes are tensors where its labels were
+        space["_on_host"] = ("feature_names_in_",)
+    mixins = () if row.mixin is None else (row.mixin,)
+    return type(original.__name__, (Accelerated, *mixins, original), space)
+
+
+def _empty(original: type) -> Any:
+    """Return an empty accelerated estimator: what a pickle begins with."""
+    kind: Any = class_of(original)
+    return kind.__new__(kind)
+
+
+# -- Methods ------------------------------------------------------------------------------------
 
 
 def _keeps_tensors(estimator: Any) -> bool:

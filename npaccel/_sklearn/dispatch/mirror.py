@@ -36,11 +36,11 @@ def mirror(
 @functools.cache
 def offered(submodule: str, name: str) -> Any:
     """Return scikit-learn's class accelerated, or its function on tensors; else what it has."""
-    from npaccel._sklearn.dispatch import accelerate, functions, table
+    from npaccel._sklearn.dispatch import estimator, functions, table
 
     original = listing.find(f"{submodule}.{name}")
     if listing.is_estimator(original):
-        return accelerate.class_of(original)
+        return estimator.class_of(original)
     row = table.row(f"{submodule}.{name}")
     if row is not None and row.implementation is not None:
         return row.implementation

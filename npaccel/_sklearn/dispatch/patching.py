@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 
 from npaccel._scipy.dispatch.refcounted_patch import WhileUsed
 from npaccel._sklearn.dispatch import accelerate, call_stack, listing, state, table
-from npaccel._sklearn.dispatch.estimator import METHODS, Accelerated
+from npaccel._sklearn.dispatch.estimator import METHODS, Accelerated, class_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ def _become(estimator: Any, wanted: _Wanted) -> None:
     def change(one: Any) -> None:
         kind = type(one)
         if not isinstance(one, Accelerated) and table.row_of(kind) is not None:
-            one.__class__ = accelerate.class_of(kind)
+            one.__class__ = class_of(kind)
             vars(one)[state.KEY] = state.State(wanted.device, wanted.on_unsupported)
 
     if accelerate._is_made_of_others(estimator):

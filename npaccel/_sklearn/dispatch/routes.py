@@ -253,13 +253,11 @@ def _plan_of_composite(
 
 def _plain_part(self: Any) -> str:
     """Return why data can't stay on the device: a part that isn't npaccel's."""
-    from npaccel._sklearn.dispatch.estimator import Accelerated
-
     for name in ("steps", "transformer_list", "transformers", "estimators", "estimator"):
         value = getattr(self, name, None)
         listed = value if isinstance(value, tuple | list) else [("", value)]
         for _, part, *_ in listed:
-            if hasattr(part, "fit") and not isinstance(part, Accelerated):
+            if hasattr(part, "fit") and not hasattr(type(part), "_npaccel_route"):
                 return f"{type(part).__name__} isn't npaccel's"
     return ""
 
