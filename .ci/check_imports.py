@@ -53,7 +53,6 @@ UPWARD: dict[tuple[str, str], str] = {}
 CIRCLES = {
     "npaccel._loops.nests.lowering.array_access": "kinds of expressions contain each other",
     "npaccel._loops.nests.scalarize.bounds": "kinds of expressions contain each other",
-    "npaccel._sklearn.linear_model._sgd_steps": "steps on a GPU share the setup of those on a CPU",
 }
 PRIVATE_PREFIXES = ("torch.fx.experimental",)
 

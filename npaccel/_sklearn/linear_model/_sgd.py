@@ -25,6 +25,7 @@ from npaccel._sklearn.linear_model._sgd_steps import (
     TIME,
     TOTAL,
     Block,
+    Change,
     Form,
 )
 
@@ -182,6 +183,15 @@ def learned(task: Task, start: Weights) -> Weights:
         start.time,
         [epochs for one in found for epochs in one.epochs],
     )
+
+
+def _taken(block: Block, state: torch.Tensor, form: Form) -> Change:
+    """Take the steps of a block where it lies, and write into the state what goes to the next."""
+    if block.gram.device.type == "cuda":
+        from npaccel._sklearn.linear_model import _sgd_triton
+
+        return _sgd_triton.taken(block, state, form)
+    return _sgd_steps.taken(block, state, form)
 
 
 class _Descent:
@@ -363,7 +373,7 @@ class _Descent:
             block = Block(
                 gram[:, n], raw, y[:, n], weights[:, n], eta[:, n], decay[:, n], squares, left
             )
-            change = _sgd_steps.taken(block, state, form)
+            change = _taken(block, state, form)
             if form.average:
                 added = torch.matmul(change.mean_steps[:, None], rows)[:, 0]
                 mean = change.mean_kept[:, None] * mean + change.mean_first[:, None] * coef + added

@@ -214,11 +214,7 @@ class Change:
 
 
 def taken(block: Block, state: torch.Tensor, form: Form) -> Change:
-    """Take the steps of a block, and write into the state what goes to the next."""
-    if block.gram.device.type == "cuda":
-        from npaccel._sklearn.linear_model import _sgd_triton
-
-        return _sgd_triton.taken(block, state, form)
+    """Take the steps of a block on the host, and write into the state what goes to the next."""
     lanes, size = block.raw.shape
     kept, mean_kept, mean_first = np.ones(lanes), np.ones(lanes), np.zeros(lanes)
     steps, mean_steps = np.zeros((lanes, size)), np.zeros((lanes, size))

@@ -251,7 +251,7 @@ def static(form: Form) -> dict[str, Any]:
 
 
 def taken(block: Block, state: torch.Tensor, form: Form) -> Change:
-    """Take the steps of a block, and write into the state what goes to the next."""
+    """Take the steps of a block on a GPU, and write into the state what goes to the next."""
     lanes, size = block.raw.shape
     found = state.new_empty(lanes, 2 * size + 3)
     with torch.cuda.device_of(state):
