@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npaccel._loops.nests.intrinsics import Hidden, is_hidden
-from npaccel._loops.nests.lowering import builtins, hoisted_checks, operators
+from npaccel._loops.nests.lowering import builtins, operators
 from npaccel._loops.nests.lowering.code_builder import shortened
+from npaccel._loops.nests.lowering.expression_writer import ExpressionWriter, index_of
 from npaccel._loops.nests.lowering.types import (
     MAX,
     PY_BOOL,
@@ -26,9 +26,6 @@ from npaccel._loops.nests.lowering.types import (
     Value,
     integer,
 )
-
-if TYPE_CHECKING:
-    from npaccel._loops.nests.lowering.expressions import Expressions
 
 #: An array, and the code of its indices.
 Place = tuple[Value, list[str]]
@@ -42,7 +39,7 @@ def array(value: Value, node: ast.expr) -> Value:
     return value
 
 
-def size(code: Expressions, array: Value, axis: int) -> Value:
+def size(code: ExpressionWriter, array: Value, axis: int) -> Value:
     """Return the length of a dimension."""
 
     def write(one: One) -> One:
@@ -53,7 +50,7 @@ def size(code: Expressions, array: Value, axis: int) -> Value:
     return code.combine(write, array)
 
 
-def place(code: Expressions, node: ast.Subscript) -> Place:
+def place(code: ExpressionWriter, node: ast.Subscript) -> Place:
     """Write the checks of subscripts; return the array and the indices.
 
     ``a[i][j]`` is taken as one place.
@@ -66,7 +63,7 @@ def place(code: Expressions, node: ast.Subscript) -> Place:
     assert isinstance(kind, Array)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     known = [
-        is_hidden(part, Hidden.KNOWN) or hoisted_checks.index_of(node, number) in code.inside
+        is_hidden(part, Hidden.KNOWN) or index_of(node, number) in code.inside
         for number, part in enumerate(parts)
     ]
     indices = [_index(code, part) for part in parts]
@@ -84,7 +81,7 @@ def place(code: Expressions, node: ast.Subscript) -> Place:
     return owner, found + [code.pure(f"_uint64({index})") for index in checked]
 
 
-def _index(code: Expressions, node: ast.expr) -> Value:
+def _index(code: ExpressionWriter, node: ast.expr) -> Value:
     if is_hidden(node, Hidden.KNOWN):
         node = node.args[0]
     if isinstance(node, ast.Slice):
@@ -102,7 +99,7 @@ def _index(code: Expressions, node: ast.expr) -> Value:
 
 
 def _checked(
-    code: Expressions, array: Value, axis: int, index: Value, shown: int, line: int
+    code: ExpressionWriter, array: Value, axis: int, index: Value, shown: int, line: int
 ) -> Value:
     """Write the check of one index; `shown` is the axis that NumPy's message names."""
 
@@ -130,7 +127,7 @@ def _checked(
     return code.combine(write, array, index)
 
 
-def checked_place(code: Expressions, node: ast.Call) -> Value:
+def checked_place(code: ExpressionWriter, node: ast.Call) -> Value:
     """Write ``PLACE(array, axis, index)``."""
     owner, number, index = node.args
     axis: int = ast.literal_eval(number)
@@ -138,7 +135,7 @@ def checked_place(code: Expressions, node: ast.Call) -> Value:
     return _checked(code, taken, axis, _index(code, index), axis, node.lineno)
 
 
-def bound(code: Expressions, node: ast.Call) -> Value:
+def bound(code: ExpressionWriter, node: ast.Call) -> Value:
     """Write ``INDEX(number)``."""
     value = _index(code, node.args[0])
     as_int = builtins.find(int)
@@ -146,7 +143,7 @@ def bound(code: Expressions, node: ast.Call) -> Value:
     return code.apply(as_int, node, value)
 
 
-def as_float64(code: Expressions, node: ast.Call) -> Value:
+def as_float64(code: ExpressionWriter, node: ast.Call) -> Value:
     """Write ``FLOAT(number)``."""
     value = code.number(node.args[0])
     if any(isinstance(k, Py | Np) and k.storage.kind in "bc" for k in value.types):
@@ -157,7 +154,7 @@ def as_float64(code: Expressions, node: ast.Call) -> Value:
     return code.apply(as_float, node, value)
 
 
-def load(code: Expressions, place: Place) -> Value:
+def load(code: ExpressionWriter, place: Place) -> Value:
     """Write the reading of an element, or of a row."""
     array, indices = place
 
@@ -176,7 +173,7 @@ def load(code: Expressions, place: Place) -> Value:
     return code.combine(write, array)
 
 
-def store(code: Expressions, place: Place, value: Value, node: ast.expr) -> None:
+def store(code: ExpressionWriter, place: Place, value: Value, node: ast.expr) -> None:
     """Write a number into an element."""
     array, indices = place
 

@@ -19,7 +19,8 @@ from npaccel._loops.nests.lowering.code_builder import (
     Unreachable,
     rendered,
 )
-from npaccel._loops.nests.lowering.expressions import Expressions, Result, Scope, Static
+from npaccel._loops.nests.lowering.expression_writer import Result, Static
+from npaccel._loops.nests.lowering.expressions import Expressions, Scope
 from npaccel._loops.nests.lowering.statements import Statements, layout, zero
 from npaccel._loops.nests.lowering.types import (
     MAX,

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dataclasses
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
 from npaccel._loops.nests.intrinsics import Hidden
 from npaccel._loops.nests.lowering import (
     array_access,
-    hoisted_checks,
     operators,
     range_refinement,
     rng,
 )
 from npaccel._loops.nests.lowering import builtins as lowering_builtins
-from npaccel._loops.nests.lowering.code_builder import Code, Program, Unreachable, shortened
+from npaccel._loops.nests.lowering.code_builder import Program, Unreachable, shortened
+from npaccel._loops.nests.lowering.expression_writer import ExpressionWriter, Result, Static
 from npaccel._loops.nests.lowering.types import (
     DTYPES,
     MAX,
@@ -30,25 +29,14 @@ from npaccel._loops.nests.lowering.types import (
     Draws,
     Items,
     NotSupportedError,
-    Np,
     One,
     Other,
     Py,
     Value,
     constant,
     integer,
-    names,
 )
 
-
-@dataclasses.dataclass(frozen=True)
-class Static:
-    """An object that is known when the nest is compiled: a module, a function, a string."""
-
-    value: Any
-
-
-Result: TypeAlias = "Value | Items | Static"
 TRUE, FALSE = Value((One(PY_BOOL, "True"),)), Value((One(PY_BOOL, "False"),))
 #: What stands for a name that a namespace doesn't have.
 MISSING = object()
@@ -107,7 +95,7 @@ class Caller(Protocol):
         """Return the value of the call."""
 
 
-class Expressions(Code):
+class Expressions(ExpressionWriter):
     """Code of a function, written from expressions.
 
     Parameters
@@ -127,69 +115,13 @@ class Expressions(Code):
         call_user: Caller,
         file: str = "",
     ) -> None:
-        super().__init__(program, file)
+        super().__init__(program, local_names, file)
         self.scope = scope
-        self.locals = local_names
         self.call_user = call_user
         #: Parameters that are never assigned to: tuples, and what isn't a number.
         self.tuples: dict[str, Items] = {}
         self.statics: Mapping[str, Static] = {}
-        #: Indices that were seen to be within the bounds.
-        self.inside: frozenset[hoisted_checks.Index] = frozenset()
-        self._results: dict[int, Result] = {}
         self._hidden: dict[int, str] = {}
-
-    def expression(self, node: ast.expr) -> Result:
-        """Write an expression and return what it gives."""
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:
-            raise NotSupportedError(f"`{shortened(node)}` isn't scalar code", node.lineno)
-        result: Result = method(node)
-        self._results[id(node)] = result
-        return result
-
-    def result_of(self, node: ast.expr) -> Result | None:
-        """Return what an expression gave when it was written last."""
-        return self._results.get(id(node))
-
-    def value(self, node: ast.expr) -> Value:
-        """Write an expression that isn't a tuple, a module, or the like."""
-        result = self.expression(node)
-        if isinstance(result, Value):
-            return result
-        raise NotSupportedError(f"`{shortened(node)}` isn't a number", node.lineno)
-
-    def number(self, node: ast.expr) -> Value:
-        """Write an expression whose value is a number."""
-        return self.as_number(self.value(node), node)
-
-    def as_number(self, value: Value, node: ast.expr) -> Value:
-        """Return a value that is a number, with a way out for where it isn't.
-
-        Raises
-        ------
-        NotSupportedError
-            If it may be an array.
-        """
-        ones = tuple(one for one in value.ones if isinstance(one.type, Py | Np))
-        if len(ones) == len(value.ones):
-            return value
-        arrays = [one.type for one in value.ones if isinstance(one.type, Array)]
-        if arrays:
-            text = f"`{shortened(node)}` is an {names(arrays[:1])}, not an element of it"
-            raise NotSupportedError(text, node.lineno, is_array_code=True)
-        reason = f"`{shortened(node)}` is {names(value.types)}"
-        if not ones:
-            self.leave_to_python(node.lineno, reason)
-        for one in value.ones:
-            if isinstance(one.type, Other):
-                tag = self.program.tag(one.type)
-                self.bail_if(f"{value.tag} == {tag}", node.lineno, reason)
-        return Value(ones, value.tag if len(ones) > 1 else "")
-
-    def apply(self, function: Callable[..., One], node: ast.expr, *operands: Value) -> Value:
-        """Apply a function that takes the code, a line and single types."""
-        return self.combine(lambda *ones: function(self, node.lineno, *ones), *operands)
 
     def condition(self, node: ast.expr) -> str:
         """Write an expression and return code for whether it counts as true."""

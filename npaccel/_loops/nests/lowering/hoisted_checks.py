@@ -11,17 +11,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
 
+from npaccel._loops.nests.lowering.expression_writer import ExpressionWriter, Index, index_of
 from npaccel._loops.nests.lowering.int_ranges import bounds
 from npaccel._loops.nests.lowering.types import MAX, Array, One, Py, Value, storage_name
 from npaccel._syntax import dataflow
 
-if TYPE_CHECKING:
-    from npaccel._loops.nests.lowering.expressions import Expressions
-
-#: One index: a subscript, and the index's number in it.
-Index: TypeAlias = "tuple[int, int]"
 #: Sums of numbers up to here don't leave 64 bits.
 _FAR = 2**60
 
@@ -73,12 +68,7 @@ class _Linear:
     high: int
 
 
-def index_of(node: ast.Subscript, number: int) -> Index:
-    """Return what an index is known by while a nest is written."""
-    return id(node), number
-
-
-def ahead(code: Expressions, loop: ast.For, counter: Counter) -> Ahead | None:
+def ahead(code: ExpressionWriter, loop: ast.For, counter: Counter) -> Ahead | None:
     """Return what can be looked at before an innermost loop; None if that wouldn't help."""
     kind = counter.step.type
     assert isinstance(kind, Py)
@@ -100,7 +90,7 @@ def ahead(code: Expressions, loop: ast.For, counter: Counter) -> Ahead | None:
 
 
 class _Tests:
-    def __init__(self, code: Expressions, counter: Counter, stored: frozenset[str]) -> None:
+    def __init__(self, code: ExpressionWriter, counter: Counter, stored: frozenset[str]) -> None:
         self.code = code
         self.counter = counter
         self.stored = stored

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from npaccel._loops.nests.lowering.expression_writer import ExpressionWriter
 from npaccel._loops.nests.lowering.types import MAX, MIN, Np, Py, Type, Value
 
-if TYPE_CHECKING:
-    from npaccel._loops.nests.lowering.expressions import Expressions
 
-
-def refine(code: Expressions, node: ast.expr, holds: bool) -> None:
+def refine(code: ExpressionWriter, node: ast.expr, holds: bool) -> None:
     """Narrow the bounds of Python ints by a condition that holds here, or doesn't."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         refine(code, node.operand, not holds)
@@ -34,7 +31,7 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
 
 
-def _int_bounds(code: Expressions, node: ast.expr) -> tuple[int, int] | None:
+def _int_bounds(code: ExpressionWriter, node: ast.expr) -> tuple[int, int] | None:
     result = code.result_of(node)
     if not isinstance(result, Value):
         return None
@@ -51,7 +48,9 @@ def _int_bounds(code: Expressions, node: ast.expr) -> tuple[int, int] | None:
     return min(lows), max(highs)
 
 
-def _bound(code: Expressions, node: ast.expr, symbol: str, other: tuple[int, int] | None) -> None:
+def _bound(
+    code: ExpressionWriter, node: ast.expr, symbol: str, other: tuple[int, int] | None
+) -> None:
     """Note that a variable is below, at or above a number between two bounds."""
     env = code.env
     if not isinstance(node, ast.Name) or other is None or env is None or node.id not in env:

@@ -19,7 +19,8 @@ from npaccel._loops.nests.lowering import (
     range_refinement,
 )
 from npaccel._loops.nests.lowering.code_builder import Block, Env, shortened
-from npaccel._loops.nests.lowering.expressions import Expressions, Result, Static
+from npaccel._loops.nests.lowering.expression_writer import Index, Result, Static
+from npaccel._loops.nests.lowering.expressions import Expressions
 from npaccel._loops.nests.lowering.types import (
     MAX,
     MIN,
@@ -298,7 +299,7 @@ class Statements(Expressions):
         low = max(first, seen.low)
         near = One(integer(low, max(low, min(last, seen.high))), count)
 
-        def unchecked(indices: frozenset[hoisted_checks.Index] = seen.indices) -> None:
+        def unchecked(indices: frozenset[Index] = seen.indices) -> None:
             outer, self.inside = self.inside, self.inside | indices
             self._for_turns(node, fixed, head, near)
             self.inside = outer
