@@ -51,7 +51,6 @@ LAYERS = (
 UPWARD: dict[tuple[str, str], str] = {}
 #: The modules that import each other, each group by its first one.
 CIRCLES = {
-    "npaccel._loops.nests.scalarize.bounds": "kinds of expressions contain each other",
 }
 PRIVATE_PREFIXES = ("torch.fx.experimental",)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 
 from npaccel._loops.nests.intrinsics import Hidden, called, is_hidden, name_of
 from npaccel._loops.nests.lowering.types import FLOAT64
-from npaccel._loops.nests.scalarize import expressions
 from npaccel._loops.nests.scalarize.builder import Writing
 from npaccel._loops.nests.scalarize.ranks import Ranks, is_full, parts_of
 from npaccel._loops.nests.scalarize.result import SMALL, SMALL_IF_CHANGING, Bound, Held
@@ -19,8 +19,8 @@ from npaccel._loops.nests.scalarize.views import Axis, Expression, View
 _SIZE = "0size_{}_{}"
 
 
-class Bounds(Writing):
-    """The parts of arrays that statements name.
+class Bounds(Writing, abc.ABC):
+    """The parts of arrays that statements name; a subclass says what expressions are.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class Bounds(Writing):
         self._less_than: dict[str, tuple[str, int]] = {}
         self._expected: set[tuple[str, str]] = set()
 
+    @abc.abstractmethod
     def number(self, node: ast.expr) -> ast.expr:
         """Return an expression that gives a number, with what is done to arrays done ahead."""
-        return expressions.number(self, node)
 
+    @abc.abstractmethod
     def expression(self, node: ast.expr) -> Expression:
         """Return what gives the elements of an expression."""
-        return expressions.expression(self, node)
 
     def size(self, name: str, axis: int) -> str:
         """Write the length of a parameter's axis, before the loop."""

@@ -10,9 +10,10 @@ import numpy as np
 from npaccel._loops.nests.intrinsics import Hidden, called, name_of, temporary
 from npaccel._loops.nests.lowering.types import NotSupportedError
 from npaccel._loops.nests.scalarize.array_variables import unfit
-from npaccel._loops.nests.scalarize.reductions import ACCUMULATORS
 from npaccel._loops.nests.scalarize.views import Element, View
 
+#: Places that are done in one iteration of an unrolled loop.
+ACCUMULATORS = 4
 #: So many elements are added up one after the other where their number isn't always the same.
 _FEW = 32
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from npaccel._loops.nests.intrinsics import Hidden, called, name_of
 from npaccel._loops.nests.resolve import builtin, is_ufunc
 from npaccel._loops.nests.scalarize import reductions
+from npaccel._loops.nests.scalarize.bounds import Bounds
 from npaccel._loops.nests.scalarize.views import Axis, Expression, View, of_view
-
-if TYPE_CHECKING:
-    from npaccel._loops.nests.scalarize.bounds import Bounds
 
 
 def expression(rewriting: Bounds, node: ast.expr) -> Expression:

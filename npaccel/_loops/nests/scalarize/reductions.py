@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npaccel._loops.nests.intrinsics import called, name_of
 from npaccel._loops.nests.ordered_bits import INFINITE, of_ordered_bits, ordered_bits
+from npaccel._loops.nests.scalarize.bounds import Bounds
 from npaccel._loops.nests.scalarize.ranks import REDUCTIONS
 from npaccel._loops.nests.scalarize.views import Element
 
-if TYPE_CHECKING:
-    from npaccel._loops.nests.scalarize.bounds import Bounds
-
-#: How many places are done in one turn of a loop.
-ACCUMULATORS = 4
-Writer = Callable[["Bounds", Sequence[str], Element], ast.expr]
+Writer = Callable[[Bounds, Sequence[str], Element], ast.expr]
 
 
 def _found(rewriting: Bounds, node: ast.Call) -> tuple[str, ast.expr] | None:

@@ -25,7 +25,7 @@ from npaccel._loops.nests.scalarize import array_variables, expressions, rows
 from npaccel._loops.nests.scalarize.array_variables import unfit
 from npaccel._loops.nests.scalarize.bounds import Bounds
 from npaccel._loops.nests.scalarize.result import SET, Held, Made
-from npaccel._loops.nests.scalarize.views import Axis, View, of_view
+from npaccel._loops.nests.scalarize.views import Axis, Expression, View, of_view
 
 _HELD, _LENGTH = "0h_{}", "0n_{}_{}"
 
@@ -175,6 +175,14 @@ class Rewriting(Bounds):
         if result.memory(self.values) is None:
             raise self.unfit("large arrays")
         return result
+
+    def number(self, node: ast.expr) -> ast.expr:
+        """Return an expression that gives a number, with what is done to arrays done ahead."""
+        return expressions.number(self, node)
+
+    def expression(self, node: ast.expr) -> Expression:
+        """Return what gives the elements of an expression."""
+        return expressions.expression(self, node)
 
     # -- Names that are assigned arrays ---------------------------------------
 
