@@ -22,11 +22,11 @@ from npaccel._runtime import outputs as runtime_outputs
 from npaccel._runtime.error_translation import FAILURES, CompiledCodeError
 from npaccel._runtime.guards import array_like
 from npaccel._runtime.host_rng import restore
+from npaccel._runtime.plan import InputPlan
 from npaccel._runtime.runner import (
     MISS,
     OVERLAP,
     TO_NUMPY,
-    InputPlan,
     copy_back,
     draw_functions,
     is_apart,

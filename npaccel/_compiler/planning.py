@@ -28,7 +28,8 @@ from npaccel._runtime.error_translation import (
 )
 from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.guards import Condition
-from npaccel._runtime.runner import Compiled, Plan, Runner
+from npaccel._runtime.plan import Plan
+from npaccel._runtime.runner import Compiled, Runner
 from npaccel._runtime.torch.loader import Code
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.inductor.compile import CompiledGraph

@@ -33,7 +33,8 @@ from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.guards import Condition, Scope
 from npaccel._runtime.host_rng import Draws, Line
 from npaccel._runtime.options import Options
-from npaccel._runtime.runner import Compiled, InputPlan, Plan
+from npaccel._runtime.plan import InputPlan, Plan
+from npaccel._runtime.runner import Compiled
 from npaccel._runtime.torch.loader import Code, NotPortableError, load_module
 from npaccel._version import __version__
 from npaccel.errors import CacheError

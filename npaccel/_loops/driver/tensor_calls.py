@@ -20,8 +20,8 @@ import torch
 
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._runtime import device_transfer
-from npaccel._runtime import runner as runtime_runner
 from npaccel._runtime.arguments import CONVERTERS, COPYING, how_converted, token
+from npaccel._runtime.emit import CallEmitter
 from npaccel._runtime.guards import Condition, check_code
 from npaccel._runtime.outputs import (
     Argument,
@@ -35,7 +35,8 @@ from npaccel._runtime.outputs import (
     is_view_of,
     template_code,
 )
-from npaccel._runtime.runner import InputPlan, Plan
+from npaccel._runtime.plan import InputPlan, Plan
+from npaccel._runtime.runner import error_classes, shape_functions, write_functions
 
 #: Makes a call from what notes that the loop is to be left, what calls the
 #: region itself, and what does so after an error.
@@ -133,33 +134,33 @@ def make_raw(call: Seen, spec: FunctionSpec, outputs: int) -> Factory:
     }
     _check(plan, call.values)
     names: dict[str, Any] = {"call": code, "GUARD_ERRORS": (AttributeError, IndexError, TypeError)}
-    names |= scope.names() | runtime_runner.shape_functions() | runtime_runner.write_functions()
+    names |= scope.names() | shape_functions() | write_functions() | error_classes()
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
-    names |= {"Tensor": torch.Tensor} | runtime_runner.error_classes()
+    names["Tensor"] = torch.Tensor
     plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))
     plan = dataclasses.replace(plan, shape_guard=assumed.pop("", None))
     kept = [f"L_{name.removeprefix('a_')}" for name in sorted(raw)]
-    lines = ["if left:", "    return slow(args)"]
+    given = "".join(f"a_{name}, " for name in scope.parameters)
+    leave = f"return slow(({given}))"
+    emitter = CallEmitter(plan, on_miss=leave, on_overlap=leave)
+    lines = ["if left:", f"    {leave}"]
     for place, name in enumerate(scope.parameters):
         varies = place in spec.varying
-        lines += _same(f"a_{name}", call.values[place], varies, names, assumed.get(name, ""))
-    lines += _conditions(conditions, raw, names)
-    computed = [*runtime_runner._inputs(plan), *runtime_runner._shape(plan), *_overlap(plan, raw)]
-    computed += [*runtime_runner._saves(plan, "clone"), *runtime_runner._call(plan)]
+        own = f"a_{name}", call.values[place]
+        lines += _same(*own, varies, names, assumed.get(name, ""), leave)
+    lines += emitter.guard(_conditions(conditions, raw, names))
+    computed = [*emitter.inputs(), *emitter.shape(), *_overlap(emitter, raw)]
+    computed += [*emitter.saves("clone"), *emitter.call()]
     lines += ["try:", *(f"    {line}" for line in computed)]
-    lines += ["except CompiledCodeError as failure:", "    return failed(failure, args)"]
-    lines += runtime_runner._write_back(plan)
+    lines += ["except CompiledCodeError as failure:", f"    return failed(failure, ({given}))"]
+    lines += emitter.write_back()
     lines += _fresh(plan, outputs)
     constants: dict[str, Any] = {}
     lines.append(f"return {_result(plan.result, outputs, raw, constants)}")
     names |= constants
-    given = "".join(f"a_{name}, " for name in scope.parameters)
     text = "\n".join(f"        {line}" for line in lines)
-    for marker in ("return MISS", "return OVERLAP"):
-        text = text.replace(marker, "return slow(args)")
-    text = text.replace("(args)", f"(({given}))").replace("failure, args)", f"failure, ({given}))")
     start = " = ".join([*kept, "checked"])
     source = (
         f"def make(left, slow, failed):\n    {start} = None\n"
@@ -240,8 +241,10 @@ class _Known(ast.NodeTransformer):
         return self.generic_visit(node) if number is None else ast.Constant(number)
 
 
-def _same(name: str, value: Any, varies: bool, names: dict[str, Any], assumed: str) -> list[str]:
-    """Check that an argument is like the one before."""
+def _same(
+    name: str, value: Any, varies: bool, names: dict[str, Any], assumed: str, leave: str
+) -> list[str]:
+    """Check that an argument is like the one before; `leave` is done where it isn't."""
     if isinstance(value, Layout):
         names |= {f"D_{name}": value.dtype, f"S_{name}": value.shape, f"T_{name}": value.strides}
         other = (
@@ -250,37 +253,38 @@ def _same(name: str, value: Any, varies: bool, names: dict[str, Any], assumed: s
         )
         other += f" or not ({assumed})" if assumed else ""
         last = f"L_{name.removeprefix('a_')}"
-        return [f"if {name} is not {last}:", f"    if {other}:", "        return slow(args)",
+        return [f"if {name} is not {last}:", f"    if {other}:", f"        {leave}",
                 f"    {last} = {name}"]  # fmt: skip
     names[f"X_{name}"] = value
     if _is_any_of_its_type(value, varies):
         names[f"X_{name}"] = type(value)
-        return [f"if type({name}) is not X_{name}:", "    return slow(args)"]
+        return [f"if type({name}) is not X_{name}:", f"    {leave}"]
     names[f"T_{name}"] = token(value)
-    return [f"if {name} is not X_{name} and token({name}) != T_{name}:", "    return slow(args)"]
+    return [f"if {name} is not X_{name} and token({name}) != T_{name}:", f"    {leave}"]
 
 
-def _conditions(conditions: Sequence[Condition], raw: set[str], names: dict[str, Any]) -> list[str]:
-    """Check what is assumed of the arguments; nothing else changes while the loop runs."""
+def _conditions(conditions: Sequence[Condition], raw: set[str], names: dict[str, Any]) -> str:
+    """Return a check of what is assumed of arguments; nothing else changes while the loop runs."""
     own = [c for c in conditions if "a_" in c.expression or c.kind == "alias"]
     if any(c.kind != "alias" and any(name in c.expression for name in raw) for c in own):
         raise CannotStayError("more is assumed of an array than its layout")
     check, more = check_code(own)
     names |= more
-    return [line.replace("MISS", "slow(args)") for line in runtime_runner._guard(check)]
+    return check
 
 
-def _overlap(plan: Plan, raw: set[str]) -> list[str]:
+def _overlap(emitter: CallEmitter, raw: set[str]) -> list[str]:
     """What differs has memory of its own here, so that only equal tensors are looked for."""
+    plan = emitter.plan
     others = ("symbol", "number", "drawn", "scalar")
     tensors = [i for i, item in enumerate(plan.inputs) if item.how not in others]
     if any(plan.inputs[i].expression not in raw for i in tensors):
-        return runtime_runner._overlap(plan)
+        return emitter.overlap()
     pairs = {(min(i, j), max(i, j)) for i in plan.written for j in tensors if i != j}
     if not pairs:
         return []
-    return [f"if {' or '.join(f't{i} is t{j}' for i, j in sorted(pairs))}:",
-            "    return slow(args)"]  # fmt: skip
+    same = " or ".join(f"t{i} is t{j}" for i, j in sorted(pairs))
+    return [f"if {same}:", f"    {emitter.on_overlap}"]
 
 
 def _fresh(plan: Plan, outputs: int) -> list[str]:
