@@ -175,7 +175,7 @@ def check_layouts(order: Sequence[int]) -> None:
         np.testing.assert_array_equal(array, RATE * np.arange(24.0).reshape(4, 6) + 1)
 
 
-LARGE_TURN = """
+LARGE_ITERATION = """
     for j in range(k):
         if x * k > j + {i}:
             x += math.sqrt(x + j) + RATE
@@ -186,8 +186,10 @@ LARGE_TURN = """
 
 def check_large(rate: float) -> None:
     """Compare a nest that calls a function which is too long to become part of it."""
-    turns = "".join(LARGE_TURN.format(i=i) for i in range(7))
-    large = function_of(f"def large(x, k):\n{turns}\n    return x\n", {"math": math, "RATE": rate})
+    iterations = "".join(LARGE_ITERATION.format(i=i) for i in range(7))
+    large = function_of(
+        f"def large(x, k):\n{iterations}\n    return x\n", {"math": math, "RATE": rate}
+    )
 
     def calling(v, out, n):
         for i in range(len(v)):

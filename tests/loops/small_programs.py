@@ -195,8 +195,8 @@ class Writer:
         return found
 
     def _for(self, depth: int) -> list[str]:
-        turns = self.one("2", "1", "len(u)", "k", "a.shape[0]")
-        head = "    " * depth + f"for p in range({turns}):"
+        iterations = self.one("2", "1", "len(u)", "k", "a.shape[0]")
+        head = "    " * depth + f"for p in range({iterations}):"
         return [head, *self.block(depth + 1, self.random.randint(1, 2))]
 
     def program(self) -> str:

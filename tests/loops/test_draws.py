@@ -247,7 +247,7 @@ def test_two_generators_and_one_twice():
     assert_same(jit(of_two)(rng, rng, np.zeros(30)), of_two(same, same, np.zeros(30)))
 
 
-def test_turns_stay_in_order():
+def test_iterations_stay_in_order():
     def columns(rng, x):
         for i in range(x.shape[0]):
             for j in range(x.shape[1]):
@@ -257,7 +257,7 @@ def test_turns_stay_in_order():
     agree(columns, np.random.default_rng(11), np.zeros((600, 500)))
 
 
-def test_threads_take_turns():
+def test_threads_take_iterations():
     def fill(rng, x):
         for i in range(len(x)):
             x[i] = rng.random()

@@ -62,7 +62,7 @@ def test_fori_loop_is_a_for_loop(bounds):
     assert_same(npaccel.fori_loop(*bounds, body, X), plainly_fori(*bounds, body, X))
 
 
-def test_without_turns_the_first_value_comes_back():
+def test_without_iterations_the_first_value_comes_back():
     assert npaccel.fori_loop(0, 0, lambda i, v: v + 1, X) is X
     assert npaccel.while_loop(lambda v: False, lambda v: v + 1, X) is X
 
@@ -91,9 +91,9 @@ def test_scan_stacks(count, reverse):
     assert_same((carry, ys), (wanted, np.stack(rows)))
 
 
-def test_results_are_those_of_their_turns():
+def test_results_are_those_of_their_iterations():
     def f(carry, x):
-        carry += x  # The next turn writes into what this one returns.
+        carry += x  # The next iteration writes into what this one returns.
         return carry, carry
 
     carry, ys = npaccel.scan(f, np.zeros(2), np.ones((3, 2)))
@@ -455,7 +455,7 @@ def carried_twice(x, n):
         new, old, k = c
         return (np.abs(new - old).max() > 1e-6) & (k < 50)
 
-    def sweep(c):  # Its first argument is `x` in the first turn only.
+    def sweep(c):  # Its first argument is `x` in the first iteration only.
         return np.cos(c[0]) + 0.1 * x, c[0], c[2] + 1
 
     return npaccel.while_loop(goes_on, sweep, (x, x + n, 0))

@@ -1,4 +1,4 @@
-"""Nests whose turns are independent run in threads, and leave behind what Python's turns do."""
+"""Independent iterations of nests run in threads, and leave behind what those of Python do."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RNG = np.random.default_rng(11)
 A, B = RNG.random((2, 37, 23))
 
 
-# Independent turns
+# Independent iterations
 
 
 def elements(a, b, out):
@@ -147,7 +147,7 @@ INDEPENDENT = {
 
 
 @pytest.mark.parametrize("name", INDEPENDENT)
-def test_independent_turns(name, runs):
+def test_independent_iterations(name, runs):
     function, *args = INDEPENDENT[name]
     nest = check(function, *args, namespace=globals())
     assert runs[0] == 3
@@ -157,7 +157,7 @@ def test_independent_turns(name, runs):
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 5, 16, 17, 33])
-def test_few_turns(length, runs):
+def test_few_iterations(length, runs):
     nest = check(elements, A, B, np.zeros((37, 23)))
     check(elements, A[:length], B, np.zeros((37, 23)), nest=nest)
     assert runs[1] == min(max(length - -(-length // 16), 0), 3)
@@ -166,13 +166,13 @@ def test_few_turns(length, runs):
     check(counted, A[:length], 3, 2**40)
 
 
-def test_uneven_turns_are_cut_into_more_parts(monkeypatch, runs):
+def test_uneven_iterations_are_cut_into_more_parts(monkeypatch, runs):
     monkeypatch.setattr(parallel, "_LONG", 0.0)
     check(elements, A, B, np.zeros((37, 23)))
     assert runs == [12]
 
 
-# Turns that aren't
+# Iterations that aren't
 
 
 def written_ahead(a, out):
@@ -335,7 +335,7 @@ DEPENDENT = {
 
 
 @pytest.mark.parametrize("function", DEPENDENT)
-def test_turns_that_need_each_other(function, runs):
+def test_iterations_that_need_each_other(function, runs):
     check(function, A, np.zeros(37), *DEPENDENT[function], namespace=globals())
     assert runs == [0]
 
@@ -348,7 +348,7 @@ def by_place(a, out, start, stop, step):
 
 
 @pytest.mark.parametrize(
-    ("turns", "parts"),
+    ("iterations", "parts"),
     [
         ((0, 37, 1), 3),
         ((3, 30, 4), 3),
@@ -358,17 +358,17 @@ def by_place(a, out, start, stop, step):
         ((5, 2, 1), 0),
         ((0, 2, 1), 1),
         ((-37, 37, 1), 0),
-        ((-2, 20, 1), 3),  # The first turns are those with negative numbers.
+        ((-2, 20, 1), 3),  # The first iterations are those with negative numbers.
         ((20, -21, -1), 0),
         ((-1, -38, -1), 0),
         ((0, 50, 1), 3),
         ((-40, 3, 2), 0),
     ],
 )
-def test_ranges(turns, parts, runs):
-    """Where an element has two numbers, its turns are in order."""
-    check(by_place, A, np.zeros(37), *turns)
-    assert runs[0] == parts or turns[0] < -37 or turns[1] > 37
+def test_ranges(iterations, parts, runs):
+    """Where an element has two numbers, its iterations are in order."""
+    check(by_place, A, np.zeros(37), *iterations)
+    assert runs[0] == parts or iterations[0] < -37 or iterations[1] > 37
 
 
 # Arrays that share memory

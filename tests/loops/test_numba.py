@@ -150,8 +150,8 @@ def test_programs(name):
     check(function, *args, namespace=globals())
 
 
-def test_triangular_solve_and_no_turn():
-    """``s`` is a Python int where its loop has no turn, a NumPy scalar otherwise."""
+def test_triangular_solve_and_no_iteration():
+    """``s`` is a Python int where its loop has no iteration, a NumPy scalar otherwise."""
     low, b = np.tril(RNG.random((N, N))) + np.eye(N), RNG.random(N)
     nest = check(triangular, low, b, np.zeros(N))
     check(triangular, low[:1, :1].copy(), b[:1].copy(), np.zeros(1), nest=nest)

@@ -1,4 +1,4 @@
-"""Loops whose subscripts are looked at before the first turn: the same in all that shows."""
+"""Loops whose subscripts are looked at before the first iteration: the same in all that shows."""
 
 import itertools
 import random

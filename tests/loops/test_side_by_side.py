@@ -112,7 +112,7 @@ def names_afterwards(a, v, total, j):
     return total, j, a
 
 
-def test_names_have_the_values_of_the_last_turn(jams):
+def test_names_have_the_values_of_the_last_iteration(jams):
     numbers = np.random.default_rng(4)
     nest = compiled(names_afterwards, numbers.random((4, 11)), numbers.random(4), 7, 8)
     assert jams
@@ -152,7 +152,7 @@ def divided(a, v, h):
 
 
 @pytest.mark.parametrize("function", [neighbours, carried, one_row_for_all, divided])
-def test_turns_that_need_each_other_or_may_raise(function, jams):
+def test_iterations_that_need_each_other_or_may_raise(function, jams):
     numbers = np.random.default_rng(5)
     more = {carried: (1.0,), divided: (0.0,)}.get(function, ())
     check(function, numbers.random((4, 20)), numbers.random(4), *more, ulps=1e4)
@@ -175,7 +175,7 @@ def test_other_layouts(view, jams):
 
 
 def test_the_order_of_additions_stays(monkeypatch):
-    """Each turn computes what it would alone, to the last bit."""
+    """Each iteration computes what it would alone, to the last bit."""
     numbers = np.random.default_rng(8)
     given = numbers.normal(size=(37, 21)), numbers.normal(size=(37, 3)), np.zeros((3, 21))
     ours, alone = copy.deepcopy(given), copy.deepcopy(given)
@@ -203,13 +203,15 @@ NUMBERS = [
 def program(seed):
     """Return a random loop over columns."""
     own = random.Random(seed)
-    turns = own.choice(["range(n)", "range(k, n)", "range(k + 1, n)", "range(c, n)", "range(1, n)"])
+    iterations = own.choice(
+        ["range(n)", "range(k, n)", "range(k + 1, n)", "range(c, n)", "range(1, n)"]
+    )
     lines = [own.choice(STATEMENTS) for _ in range(own.randint(1, 4))]
     lines = [line.format(own.choice(NUMBERS)) for line in lines]
     body = "".join(f"            {line}\n" for line in lines)
     return (
         "def nest(a, b, r, q, v, w, h, c, n, t):\n    for k in range(3):\n"
-        f"        for j in {turns}:\n{body}    return (a,)\n"
+        f"        for j in {iterations}:\n{body}    return (a,)\n"
     )
 
 

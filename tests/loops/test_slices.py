@@ -482,7 +482,7 @@ def shared_names(a, n):
         without_an_axis,
     ],
 )
-def test_turns_that_need_more_than_elements(function):
+def test_iterations_that_need_more_than_elements(function):
     check(function, np.random.default_rng(0).random((3, 4)), 4, engine=None)
     check(function, np.random.default_rng(0).random((3, 4)), 3, engine=None)
 
@@ -515,7 +515,7 @@ def three(a, b, n):
         b[..., k] *= a[..., k]
 
 
-def in_turns(a, b, n):
+def in_iterations(a, b, n):
     for _ in range(3):
         for k in range(1, n):
             a[..., k] += b[..., k - 1]
@@ -532,7 +532,7 @@ def test_loops_that_follow_each_other_are_one_pass(runs):
     check(three, *random.random((2, 4, 5, 6)), 6)
     assert len(runs) == 2
     runs.clear()
-    check(in_turns, *random.random((2, 4, 5)), 5, engine=None)
+    check(in_iterations, *random.random((2, 4, 5)), 5, engine=None)
     assert len(runs) == 6
 
 
@@ -550,7 +550,7 @@ def of_other_shapes(a, b, n):
         b[..., k] += k
 
 
-def of_the_last_turn(a, b, n):
+def of_the_last_iteration(a, b, n):
     for k in range(n):
         t = a[..., k] * 2
         a[..., k] = t
@@ -591,7 +591,7 @@ def divided_later(a, b, n):
 @pytest.mark.parametrize(
     "function",
     [
-        *(out_of_bounds, of_other_shapes, of_the_last_turn, of_the_last_index),
+        *(out_of_bounds, of_other_shapes, of_the_last_iteration, of_the_last_index),
         *(read_later, with_more_between, divided_later),
     ],
 )

@@ -319,7 +319,7 @@ def test_what_a_name_stood_for_isnt_written_to():
     jitted_like(in_place_first, U, 3)
 
 
-def test_a_loop_without_turns_gives_the_same_array():
+def test_a_loop_without_iterations_gives_the_same_array():
     jitted = npaccel.jit(burgers, default_float="float64", backend="eager")
     u = U.copy()
     assert jitted(u, 1.0, 0.0, 0.0, 0)[0] is u

@@ -222,28 +222,28 @@ def early(a, n):
 
 def until_converged(a, tolerance):
     x = np.ones(a.shape[0])
-    error, turns = np.inf, 0
-    while error > tolerance and turns < 200:
+    error, iterations = np.inf, 0
+    while error > tolerance and iterations < 200:
         new = np.cos(a @ x) / 2
         error = np.abs(new - x).max()
         x = new
-        turns += 1
-    return x, error, turns
+        iterations += 1
+    return x, error, iterations
 
 
 def while_not(a):
-    turns = 0
-    while not (a.sum() > 50 or turns > 30):
+    iterations = 0
+    while not (a.sum() > 50 or iterations > 30):
         a = a + 1
-        if turns == 2:
-            turns += 2
+        if iterations == 2:
+            iterations += 2
             continue
-        turns += 1
-        if turns > 100:
+        iterations += 1
+        if iterations > 100:
             break
     else:
-        turns = -turns
-    return a, turns
+        iterations = -iterations
+    return a, iterations
 
 
 @pytest.mark.parametrize("limit", [3.0, 100.0])
@@ -360,7 +360,7 @@ def printing(a, n):
     for i in range(n):
         a = a + 1
         if i % 2 == 0:
-            print(f"turn {i}: {a.max():.2f}", a.sum())
+            print(f"iteration {i}: {a.max():.2f}", a.sum())
     return a
 
 
@@ -368,7 +368,7 @@ def test_prints(capsys):
     check(printing, X, 5)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == lines[3:6] == lines[6:9] == lines[9:12]
-    assert lines[0].startswith("turn 0: 3.00")
+    assert lines[0].startswith("iteration 0: 3.00")
 
 
 def swapped(u, n):
@@ -509,8 +509,8 @@ def test_inner_functions_that_assign(monkeypatch):
 # -- Functions that are called
 
 
-def relaxed(p, b, turns):
-    for _ in range(turns):
+def relaxed(p, b, iterations):
+    for _ in range(iterations):
         old = p.copy()
         p[1:-1] = (old[2:] + old[:-2] - b[1:-1]) / 2
     return p
@@ -526,15 +526,15 @@ def nested(u, p, n):
 
 def test_a_loop_in_a_helper_is_split_too():
     jitted = check(nested, np.arange(6.0), np.ones(6), 3)
-    assert loops_of(jitted) == ["for _ in range(turns):", "for _ in range(n):"]
+    assert loops_of(jitted) == ["for _ in range(iterations):", "for _ in range(n):"]
 
 
 def test_a_helper_that_is_rebound(monkeypatch):
     jitted = npaccel.jit(nested, backend="eager", loops="compile", default_float="float64")
     jitted(np.arange(6.0), np.ones(6), 2)
 
-    def other(p, b, turns):
-        for _ in range(turns):
+    def other(p, b, iterations):
+        for _ in range(iterations):
             p = p - b
         return p
 
@@ -549,11 +549,11 @@ class Model:
 
     def advance(self, a, n):
         for _ in range(n):
-            a = self.turn(a)
+            a = self.iteration(a)
             self.steps += 1
         return a
 
-    def turn(self, a):
+    def iteration(self, a):
         for _ in range(20):
             a = a - self.rate * a / 20
         return a
@@ -592,7 +592,7 @@ def handled(a, n):
     state = "none"
     for i in range(n):
         try:
-            state = f"turn {i}"
+            state = f"iteration {i}"
             a = a + 1
             if i == 1:
                 a = np.linalg.cholesky(-np.eye(3)) + a

@@ -10,7 +10,7 @@ import npaccel
 pytest.importorskip("numba")
 
 
-def in_the_first_turn(a, out, n):
+def in_the_first_iteration(a, out, n):
     for i in range(len(a)):
         if i == 0:
             best = a[i]
@@ -18,7 +18,7 @@ def in_the_first_turn(a, out, n):
     return out
 
 
-def in_a_turn_of_an_outer_loop(a, out, n):
+def in_an_iteration_of_an_outer_loop(a, out, n):
     for step in range(n):
         for i in range(len(a)):
             if i + step == 0:
@@ -41,7 +41,7 @@ def perhaps_before(a, out, n):
 
 @pytest.mark.parametrize("n", [0, 3])
 @pytest.mark.parametrize(
-    "function", [in_the_first_turn, in_a_turn_of_an_outer_loop, perhaps_before]
+    "function", [in_the_first_iteration, in_an_iteration_of_an_outer_loop, perhaps_before]
 )
 def test_names_that_have_no_value_before_the_loop(function, n):
     a = np.linspace(0, 1, 7)
@@ -49,7 +49,7 @@ def test_names_that_have_no_value_before_the_loop(function, n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         np.testing.assert_array_equal(jitted(a, np.zeros(7), n), function(a, np.zeros(7), n))
-    if function is in_the_first_turn:
+    if function is in_the_first_iteration:
         assert jitted.report().loops[0].engine == "Numba"
         with pytest.raises(UnboundLocalError, match="best"):
             npaccel.jit(never, backend="eager", default_float="float64")(a, np.zeros(7))

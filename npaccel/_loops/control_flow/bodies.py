@@ -2,7 +2,7 @@
 
 A body is compiled for the structure of its arguments. Their leaves and what it
 has from its closure are the parameters of the compiled code, so that numbers
-that change from turn to turn don't make another artifact.
+that change from iteration to iteration don't make another artifact.
 """
 
 from __future__ import annotations
@@ -76,16 +76,16 @@ class Forms:
         def call(*args: Any, **kwargs: Any) -> Any:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            in_turns = form is not primitives.cond
+            in_loop = form is not primitives.cond
             bodies = []
             for name in primitives.FUNCTIONS[form]:
                 given = bound.arguments[name]
                 if callable(given):
-                    body = self.body(given, name, in_turns=in_turns)
+                    body = self.body(given, name, in_loop=in_loop)
                     bound.arguments[name] = body
                     bodies.append(body)
             why = "; ".join(f"{control_flow_carry.described(b)}: {b.why}" for b in bodies if b.why)
-            kind = "compiled body" if in_turns else "compiled branches"
+            kind = "compiled body" if in_loop else "compiled branches"
             self._report(line, "Python" if why else kind, why)
             if form is primitives.scan:
                 wide = self.spec.options.default_float == "float64"
@@ -102,9 +102,9 @@ class Forms:
         text = syntax_source.line(filename, line)
         self.spec.log.add_loop(Loop(filename, line, text, engine, detail))
 
-    def body(self, function: Any, role: str, *, in_turns: bool) -> Body:
+    def body(self, function: Any, role: str, *, in_loop: bool) -> Body:
         """Return what runs a function that a form is given, compiled where it can be."""
-        made = self._body(function, in_turns)
+        made = self._body(function, in_loop)
         if made.why:
             target = made.target
             code = target.__code__ if target is not None else None
@@ -120,27 +120,27 @@ class Forms:
 
     def inner(self, function: types.FunctionType) -> Body | None:
         """Return what runs an inner function that loops; None if it needs its closure."""
-        made = self._body(function, in_turns=False)
+        made = self._body(function, in_loop=False)
         return None if made.why else made
 
-    def _body(self, function: Any, in_turns: bool) -> Body:
+    def _body(self, function: Any, in_loop: bool) -> Body:
         body = Body(self, function)
         if body.target is None:
             body.why = "it isn't a Python function"
             return body
         try:
             body.closure = lambda_lifting.closure_of(body.target)
-            body.compiled = self._compile(body.target, body.closure, in_turns)
+            body.compiled = self._compile(body.target, body.closure, in_loop)
         except (NotLiftedError, NoSourceError) as error:
             body.why = str(error)
         return body
 
-    def _compile(self, function: types.FunctionType, closure: Closure, in_turns: bool) -> _Compiled:
-        key = (function.__code__, id(function.__globals__), closure.key, in_turns)
+    def _compile(self, function: types.FunctionType, closure: Closure, in_loop: bool) -> _Compiled:
+        key = (function.__code__, id(function.__globals__), closure.key, in_loop)
         found = self._compiled.get(key)
         if found is None:
             try:
-                made: _Compiled | str = _Compiled(self, function, closure, in_turns)
+                made: _Compiled | str = _Compiled(self, function, closure, in_loop)
             except (NotLiftedError, NoSourceError) as error:
                 made = str(error)
             found = self._compiled.setdefault(key, made)
@@ -191,7 +191,7 @@ class Body:
         return compiled(args, self.closure)
 
     def npaccel_prepared(self, carry: Carry) -> Callable[..., Any]:
-        """Return what calls the function in turns.
+        """Return what calls the function in each iteration.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Body:
         quick: Callable[..., Any] | None = None
         version = -1
 
-        def turn(*args: Any) -> Any:
+        def iteration(*args: Any) -> Any:
             nonlocal quick, version
             if version == carry.version and quick is not None:
                 return quick(*args)
@@ -216,7 +216,7 @@ class Body:
             version = carry.version
             return quick(*args)
 
-        return turn
+        return iteration
 
     def _in_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if runtime_arguments.device_of(args) is None:
@@ -233,12 +233,12 @@ class _Compiled:
     """The code of a function, compiled for each structure of its arguments."""
 
     def __init__(
-        self, forms: Forms, function: types.FunctionType, closure: Closure, in_turns: bool
+        self, forms: Forms, function: types.FunctionType, closure: Closure, in_loop: bool
     ) -> None:
         self.forms = forms
         self.function = function
         self.binding = lambda_lifting.parameters(function)
-        self.in_turns = in_turns
+        self.in_loop = in_loop
         self.closure_names = tuple(closure.values)
         self._runs: dict[Any, tuple[Callable[..., Any], Callable[..., Any]]] = {}
         # Says now whether it can be had.
@@ -296,7 +296,7 @@ class _Compiled:
             on_wide=self.forms.on_wide,
         )
         engine = Dispatcher(spec, indexing if indices else frozenset())
-        if self.in_turns:
+        if self.in_loop:
             return Region(engine, functools.partial(self._note_choice, spec.label))
         return lambda *values: engine(values, NO_KEYWORDS)
 

@@ -1,4 +1,4 @@
-"""What a loop carries from turn to turn: structure, shapes and dtypes stay the same."""
+"""What a loop carries from iteration to iteration: structure, shapes and dtypes stay the same."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def checker(spec: Spec) -> Callable[[Any], bool]:
     """Return a quick test of values for a kind; False says that one has to look closer.
 
     Python for it is generated: a call of a function for each part takes longer
-    than the turns of some loops.
+    than the iterations of some loops.
     """
     tests: list[str] = []
     constants: list[Any] = []

@@ -29,7 +29,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
 
     Means ``for i in range(lower, upper): val = body_fun(i, val)``, with `val`
     starting as `init_val`. Inside of a function under `npaccel.jit`,
-    `body_fun` is compiled once, for any number of turns.
+    `body_fun` is compiled once, for any number of iterations.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
     See Also
     --------
     while_loop : As long as a condition holds.
-    scan : Over the items of arrays, and with a result for every turn.
+    scan : Over the items of arrays, and with a result for every iteration.
 
     Notes
     -----
@@ -79,10 +79,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
     array([0.70710678, 0.70710678])
     """
     _check_callable("fori_loop", "body_fun", body_fun)
-    turns = range(_index("lower", lower), _index("upper", upper))
+    iterations = range(_index("lower", lower), _index("upper", upper))
     carry = Carry("fori_loop", "body_fun", body_fun, "init_val", init_val)
     value, body = init_val, _prepared(body_fun, carry)
-    for i in turns:
+    for i in iterations:
         value = carry.checked(body(i, value))
     return value
 
@@ -92,7 +92,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
 
     Means ``while cond_fun(val): val = body_fun(val)``, with `val` starting as
     `init_val`. Inside of a function under `npaccel.jit`, both functions are
-    compiled once, for any number of turns.
+    compiled once, for any number of iterations.
 
     Parameters
     ----------
@@ -119,12 +119,12 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
 
     See Also
     --------
-    fori_loop : A known number of turns.
+    fori_loop : A known number of iterations.
 
     Notes
     -----
     As ``jax.lax.while_loop``, but `body_fun` may write in place, see
-    `fori_loop`. One truth value is read by the host a turn.
+    `fori_loop`. One truth value is read by the host per iteration.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Any, Any]:
-    """Go over the items of arrays with a carry, and stack a result of every turn.
+    """Go over the items of arrays with a carry, and stack a result of every iteration.
 
     Means, for arrays that aren't in structures::
 
@@ -165,7 +165,7 @@ def scan(
         return carry, np.stack(ys)
 
     Inside of a function under `npaccel.jit`, `f` is compiled once, for any
-    number of turns.
+    number of iterations.
 
     Parameters
     ----------
@@ -178,9 +178,9 @@ def scan(
         Arrays or tensors that are as long as each other, shape (n, ...), in
         such structures too. None: `x` is None.
     length : int, optional
-        The number of turns; needed where `xs` has no arrays.
+        The number of iterations; needed where `xs` has no arrays.
     reverse : bool, default False
-        Go from the last item to the first. The results of the turns are in
+        Go from the last item to the first. The results of the iterations are in
         the order of the items all the same.
 
     Returns
@@ -202,11 +202,11 @@ def scan(
 
     See Also
     --------
-    fori_loop : Without results of the turns.
+    fori_loop : Without results of the iterations.
 
     Notes
     -----
-    As ``jax.lax.scan``. Each `y` is copied before the next turn, so that `f`
+    As ``jax.lax.scan``. Each `y` is copied before the next iteration, so that `f`
     may write into its arrays in place. Without items, `f` is called once, on
     copies and on zeros, to find out what `y` looks like; what it computes is
     thrown away.
@@ -316,12 +316,12 @@ loop_detection.CONTROL_FLOW.update(FUNCTIONS)
 
 
 class Results:
-    """What the turns of a scan return, each leaf in an array.
+    """What the iterations of a scan return, each leaf in an array.
 
     Parameters
     ----------
     count : int
-        The number of turns.
+        The number of iterations.
     function : callable
         For messages.
     wide : bool
@@ -336,7 +336,7 @@ class Results:
         self.columns: list[Any] = []
 
     def put(self, i: int, y: Any) -> None:
-        """Copy the result of turn i."""
+        """Copy the result of iteration i."""
         if self.carry is None:
             self.like(y)
         assert self.carry is not None
@@ -369,7 +369,7 @@ class Results:
     def _store(self, column: int, i: int, leaf: Any) -> None:
         stored = self.columns[column]
         if isinstance(leaf, torch.Tensor):
-            if not isinstance(stored, list):  # Turns before gave numbers.
+            if not isinstance(stored, list):  # Iterations before gave numbers.
                 done = torch.from_numpy(stored).to(leaf.device, leaf.dtype)
                 stored = self.columns[column] = list(done.unbind())
             stored[i] = leaf.clone()
@@ -457,7 +457,7 @@ def _length(items: Any, xs: Any, length: Any) -> int:
     if length is not None:
         lengths["length"] = operator.index(length)
     if not lengths:
-        raise ValueError("scan: xs has no arrays; pass length=n, the number of turns")
+        raise ValueError("scan: xs has no arrays; pass length=n, the number of iterations")
     (first, count), *others = lengths.items()
     for name, other in others:
         if other != count:
@@ -466,12 +466,14 @@ def _length(items: Any, xs: Any, length: Any) -> int:
                 f"scan: xs{first} has {count} items, but {what}; pass arrays of one length"
             )
     if count < 0:
-        raise ValueError(f"scan: length is {count}; pass a number of turns that isn't negative")
+        raise ValueError(
+            f"scan: length is {count}; pass a number of iterations that isn't negative"
+        )
     return count
 
 
 def _tried(f: Any, init: Any, items: Any, arrays: Sequence[Any]) -> Any:
-    """Return a `y` of a turn that there isn't, without consequences."""
+    """Return a `y` of an iteration that there isn't, without consequences."""
     zeros = [None if array is None else _zero(array) for array in arrays]
     state = np.random.get_state()  # noqa: NPY002 (what f may draw from)
     try:

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from npaccel._loops.driver.loop_variants import Clones, clones, with_turns
+from npaccel._loops.driver.loop_variants import VariantDefinitions, define_variants, with_execution
 from npaccel._loops.partition import nodes as partition_nodes
 from npaccel._loops.partition.nodes import LOOP, NEST, REGION, Inline, Nest, name
 from npaccel._loops.partition.partition import Split
@@ -17,10 +17,10 @@ from npaccel._syntax import dataflow, source
 class SplitEmitter(ast.NodeTransformer):
     """Turn a split function into plain syntax, with calls of its regions."""
 
-    def __init__(self, parts: Split, clones: bool) -> None:
+    def __init__(self, parts: Split, has_variants: bool) -> None:
         self.parts = parts
-        self.clones = clones
-        self.loops: dict[str, Clones] = {}
+        self.has_variants = has_variants
+        self.loops: dict[str, VariantDefinitions] = {}
         self.outputs: dict[str, int] = {}
         self.definitions: dict[str, ast.FunctionDef] = {}
         self.places: dict[str, list[ast.AST]] = {}
@@ -70,30 +70,30 @@ class SplitEmitter(ast.NodeTransformer):
         node.__dict__.pop("npaccel_original", None)
         live = node.__dict__.pop("npaccel_live", frozenset())
         self.generic_visit(node)
-        if found is None or not self.clones:
+        if found is None or not self.has_variants:
             return node
         original, bound = found
         place = len(self.loops)
         local_names = self.parts.kinds.locals | self.parts.temporaries
         declared = frozenset(self.parts.declared)
-        made = clones(node, original, bound, local_names, live, declared, place)
+        made = define_variants(node, original, bound, local_names, live, declared, place)
         if made is None or not all(self.in_loop[region] for region in made.regions):
             return node
         self.loops[LOOP.format(place)] = made
-        return with_turns(node, made, place)
+        return with_execution(node, made, place)
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
-        """What handlers see is known only if each turn leaves its values behind."""
-        return self._without_clones(node)
+        """What handlers see is known only if each iteration leaves its values behind."""
+        return self._without_variants(node)
 
     def visit_With(self, node: ast.With) -> ast.AST:
         """What is entered may end errors."""
-        return self._without_clones(node)
+        return self._without_variants(node)
 
-    def _without_clones(self, node: ast.AST) -> ast.AST:
-        before, self.clones = self.clones, False
+    def _without_variants(self, node: ast.AST) -> ast.AST:
+        before, self.has_variants = self.has_variants, False
         node = self.generic_visit(node)
-        self.clones = before
+        self.has_variants = before
         return node
 
     def visit_Nest(self, node: Nest) -> list[ast.stmt]:

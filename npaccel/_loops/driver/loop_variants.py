@@ -1,15 +1,17 @@
-"""Copies of a driven loop: one for tensors, one as the user wrote it; and the loop that calls them.
+"""Variants of a driven loop, on tensors and as the user wrote it, and the loop that calls them.
 
-turns = loop(items)
-for i in turns.it:
-...                              # calls of regions, by Python
-if turns.due():
-turns.go(u, v)               # further turns, some other way
-if turns.returns:
-return turns.result
-u, v = turns.values
-if turns.broke:
-break
+::
+
+    execution = loop(items)
+    for i in execution.it:
+        ...                                   # calls of regions, by Python
+        if execution.should_switch():
+            execution.continue_with(u, v)     # further iterations, by a variant
+            if execution.returns:
+                return execution.result
+            u, v = execution.values
+            if execution.broke:
+                break
 """
 
 from __future__ import annotations
@@ -20,44 +22,44 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from npaccel._loops.partition.nodes import INNER, LOOP, NATIVE, TURNS, assign, name
+from npaccel._loops.partition.nodes import EXECUTION, INNER, LOOP, NATIVE, assign, name
 from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
 
 #: Names of the split function that only stand for what it calls.
-_PREFIXES = ("_npaccel_region", "_npaccel_nest", "_npaccel_loop", "_npaccel_turns")
-_LEFT, _SOME = "_npaccel_left", "_npaccel_some"
+_PREFIXES = ("_npaccel_region", "_npaccel_nest", "_npaccel_loop", "_npaccel_execution")
+_EXITS, _ITEMS = "_npaccel_exits", "_npaccel_items"
 Loop = ast.For | ast.While
 
 
 @dataclasses.dataclass
-class Clones:
-    """The copies of one loop.
+class VariantDefinitions:
+    """The variants of one loop, as functions of its variables.
 
     Parameters
     ----------
     loop : ast.For or ast.While
         As the user wrote it.
     state : tuple of str
-    raw, plain : ast.FunctionDef or None
-    asked : frozenset of str
-        Names whose values Python looks at in the copy for tensors.
+    on_tensors, in_numpy : ast.FunctionDef or None
+    host_reads : frozenset of str
+        Names whose values Python computes with in the variant on tensors.
     lists : frozenset of str
-        Names of what the copy for tensors appends to.
+        Names of what the variant on tensors appends to.
     regions, nests : tuple of str
     """
 
     loop: Loop
     state: tuple[str, ...]
-    raw: ast.FunctionDef | None
-    plain: ast.FunctionDef | None
-    asked: Names
+    on_tensors: ast.FunctionDef | None
+    in_numpy: ast.FunctionDef | None
+    host_reads: Names
     lists: Names
     regions: tuple[str, ...]
     nests: tuple[str, ...]
 
 
-def clones(
+def define_variants(
     node: Loop,
     original: Loop,
     bound: Names,
@@ -65,8 +67,8 @@ def clones(
     live: Names,
     declared: Names,
     place: int,
-) -> Clones | None:
-    """Make copies of a loop; None if it has to be driven turn by turn.
+) -> VariantDefinitions | None:
+    """Define the variants of a loop; None if its iterations have to be driven one by one.
 
     Parameters
     ----------
@@ -78,16 +80,16 @@ def clones(
     local_names : frozenset of str
         The function's.
     live : frozenset of str
-        Names that are read in later turns, or after the loop.
+        Names that are read in later iterations, or after the loop.
     declared : frozenset of str
         Names that the function declares as global or nonlocal.
     place : int
-        Part of the copies' names.
+        Part of the variants' names.
     """
-    bare = without_turns(node)
+    bare = without_executions(node)
     called = _called(bare)
     regions = tuple(n for n in called if n.startswith("_npaccel_region"))
-    one, other = _turn(bare), _turn(original)
+    one, other = _iteration(bare), _iteration(original)
     used = (one.reads | one.writes | other.reads | other.writes) & local_names
     used &= live | one.reads | other.reads
     state = tuple(sorted(n for n in used if not n.startswith(_PREFIXES)))
@@ -96,38 +98,46 @@ def clones(
         return None
     by_python = any(n in called for n in (INNER, NATIVE))
     carried = any(n.startswith("_npaccel_t") for n in one.reads & local_names)
-    plain = None
+    in_numpy = None
     if not (by_python or carried or _leaves(original)):
-        plain = _plain(original, state, place)
-    raw = _raw(bare, state, regions, place) if not by_python and _is_simple(bare.body) else None
-    if raw is None and plain is None:
+        in_numpy = _in_numpy(original, state, place)
+    on_tensors = (
+        _on_tensors(bare, state, regions, place)
+        if not by_python and _is_simple(bare.body)
+        else None
+    )
+    if on_tensors is None and in_numpy is None:
         return None
     nests = tuple(n for n in called if n.startswith("_npaccel_nest"))
-    return Clones(original, state, raw, plain, _asked(bare), _lists(bare), regions, nests)
+    return VariantDefinitions(
+        original, state, on_tensors, in_numpy, _host_reads(bare), _lists(bare), regions, nests
+    )
 
 
-def with_turns(node: Loop, found: Clones, place: int) -> list[ast.stmt]:
-    """Return a loop that may call its copies."""
-    turns, loop = TURNS.format(place), LOOP.format(place)
+def with_execution(node: Loop, found: VariantDefinitions, place: int) -> list[ast.stmt]:
+    """Return a loop that may call its variants."""
+    execution, loop = EXECUTION.format(place), LOOP.format(place)
     items = [node.iter] if isinstance(node, ast.For) else []
-    start = assign(turns, ast.copy_location(ast.Call(name(loop), [*items], []), node))
+    start = assign(execution, ast.copy_location(ast.Call(name(loop), [*items], []), node))
     state = ast.Tuple([name(n, ast.Store()) for n in found.state], ast.Store())
-    go = _call(turns, "go", [name(n) for n in found.state])
-    left = ast.If(_attribute(turns, "returns"), [ast.Return(_attribute(turns, "result"))], [])
-    values = ast.Assign([state], _attribute(turns, "values"))
-    leave = ast.If(_attribute(turns, "broke"), [ast.Break()], [])
-    further = ast.If(_call(turns, "due", []), [ast.Expr(go), left, values, leave], [])
+    further = _call(execution, "continue_with", [name(n) for n in found.state])
+    result = ast.Return(_attribute(execution, "result"))
+    returns = ast.If(_attribute(execution, "returns"), [result], [])
+    values = ast.Assign([state], _attribute(execution, "values"))
+    leave = ast.If(_attribute(execution, "broke"), [ast.Break()], [])
+    body: list[ast.stmt] = [ast.Expr(further), returns, values, leave]
+    switch = ast.If(_call(execution, "should_switch", []), body, [])
     new = copy.copy(node)
-    new.body = [*node.body, ast.copy_location(further, node)]
+    new.body = [*node.body, ast.copy_location(switch, node)]
     if isinstance(new, ast.For):
-        new.iter = ast.copy_location(_attribute(turns, "it"), node)
+        new.iter = ast.copy_location(_attribute(execution, "it"), node)
     new.__dict__["npaccel_bare"] = node
-    start.__dict__["npaccel_turns"] = True
+    start.__dict__["npaccel_begins"] = True
     return [start, new]
 
 
-def without_turns(node: Loop) -> Loop:
-    """Return a copy of a loop in which inner loops don't call their copies."""
+def without_executions(node: Loop) -> Loop:
+    """Return a copy of a loop in which inner loops don't call their variants."""
     bare = _Bare().visit(copy.deepcopy(node))
     assert isinstance(bare, Loop)
     bare.orelse = []
@@ -136,7 +146,7 @@ def without_turns(node: Loop) -> Loop:
 
 class _Bare(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
-        return None if hasattr(node, "npaccel_turns") else node
+        return None if hasattr(node, "npaccel_begins") else node
 
     def visit_For(self, node: ast.For) -> ast.AST:
         return self.generic_visit(getattr(node, "npaccel_bare", node))
@@ -145,8 +155,8 @@ class _Bare(ast.NodeTransformer):
         return self.generic_visit(getattr(node, "npaccel_bare", node))
 
 
-def _turn(loop: Loop) -> dataflow.Flow:
-    """What one turn does with names, from its head to its end."""
+def _iteration(loop: Loop) -> dataflow.Flow:
+    """What one iteration does with names, from its head to its end."""
     head = dataflow.of_expression(loop.target if isinstance(loop, ast.For) else loop.test)
     return head.then(dataflow.of_statements(loop.body))
 
@@ -261,7 +271,7 @@ def _is_of_numbers(node: ast.expr) -> bool:
     return True
 
 
-def _asked(bare: Loop) -> Names:
+def _host_reads(bare: Loop) -> Names:
     """Names that Python does more with than to hand them on, or to ask for their shape."""
     found: set[str] = set()
 
@@ -298,23 +308,23 @@ def _is_handed_on(node: ast.AST) -> bool:
     return isinstance(node, ast.expr) and (_is_move(node) or _is_region_call(node))
 
 
-def _plain(original: Loop, state: Sequence[str], place: int) -> ast.FunctionDef:
-    return _function(f"_npaccel_plain{place}", copy.deepcopy(original), [], state, place)
+def _in_numpy(original: Loop, state: Sequence[str], place: int) -> ast.FunctionDef:
+    return _function(f"_npaccel_in_numpy{place}", copy.deepcopy(original), [], state, place)
 
 
-def _raw(
+def _on_tensors(
     bare: Loop, state: Sequence[str], regions: Sequence[str], place: int
 ) -> ast.FunctionDef | None:
     nests = [n for n in _called(bare) if n.startswith("_npaccel_nest") and "result" not in n]
-    loop = _OwnCode(TURNS.format(place)).visit(copy.deepcopy(bare))
-    left = ast.If(name(_LEFT), _left(place), [])
-    loop.body = [*loop.body, ast.copy_location(left, loop)]
-    return _function(f"_npaccel_raw{place}", loop, [_LEFT, *regions], state, place, nests)
+    loop = _OwnCode(EXECUTION.format(place)).visit(copy.deepcopy(bare))
+    exits = ast.If(name(_EXITS), _exit(place), [])
+    loop.body = [*loop.body, ast.copy_location(exits, loop)]
+    return _function(f"_npaccel_on_tensors{place}", loop, [_EXITS, *regions], state, place, nests)
 
 
-def _left(place: int) -> list[ast.stmt]:
+def _exit(place: int) -> list[ast.stmt]:
     """The loop is left, but isn't over."""
-    target = ast.Attribute(name(TURNS.format(place)), "broke", ast.Store())
+    target = ast.Attribute(name(EXECUTION.format(place)), "broke", ast.Store())
     return [ast.Assign([target], ast.Constant(False)), ast.Break()]
 
 
@@ -326,20 +336,20 @@ def _function(
     place: int,
     nests: Sequence[str] = (),
 ) -> ast.FunctionDef:
-    turns = TURNS.format(place)
-    broke = ast.Attribute(name(turns), "broke", ast.Store())
-    loop = _Returns(turns).visit(loop)
+    execution = EXECUTION.format(place)
+    broke = ast.Attribute(name(execution), "broke", ast.Store())
+    loop = _Returns(execution).visit(loop)
     if isinstance(loop, ast.For):
-        loop.iter = ast.copy_location(name(_SOME), loop)
+        loop.iter = ast.copy_location(name(_ITEMS), loop)
     else:
-        count = ast.Attribute(name(turns), "left", ast.Store())
+        count = ast.Attribute(name(execution), "remaining", ast.Store())
         less = ast.AugAssign(count, ast.Sub(), ast.Constant(1))
-        none = ast.UnaryOp(ast.Not(), _attribute(turns, "left"))
-        loop.body = [*loop.body, less, ast.If(none, _left(place), [])]
+        none = ast.UnaryOp(ast.Not(), _attribute(execution, "remaining"))
+        loop.body = [*loop.body, less, ast.If(none, _exit(place), [])]
     loop.orelse = [ast.Assign([copy.deepcopy(broke)], ast.Constant(False))]
-    given = [turns, _SOME, *calls, *state]
+    given = [execution, _ITEMS, *calls, *state]
     # What Numba might have run was refused before.
-    none_taken: list[ast.stmt] = [ast.Assign([name(n, ast.Store())], _nothing()) for n in nests]
+    no_nests: list[ast.stmt] = [ast.Assign([name(n, ast.Store())], _nothing()) for n in nests]
     made = ast.FunctionDef(
         name=called,
         args=ast.arguments(
@@ -350,7 +360,7 @@ def _function(
             defaults=[],
         ),
         body=[
-            *none_taken,
+            *no_nests,
             ast.Assign([broke], ast.Constant(True)),
             loop,
             ast.Return(ast.Tuple([name(n) for n in state], ast.Load())),
@@ -364,28 +374,28 @@ def _function(
 class _OwnCode(ast.NodeTransformer):
     """Give errors and lists the user's arrays, not the tensors that stand for them."""
 
-    def __init__(self, turns: str) -> None:
-        self.turns = turns
+    def __init__(self, execution: str) -> None:
+        self.execution = execution
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        return _Shown(self.turns).generic_visit(node)
+        return _Shown(self.execution).generic_visit(node)
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         if node.msg is not None:
-            node.msg = _Shown(self.turns).visit(node.msg)
+            node.msg = _Shown(self.execution).visit(node.msg)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         if _is_shown(node.value):
-            call, shown = node.value, _Shown(self.turns)
+            call, shown = node.value, _Shown(self.execution)
             call.args = [shown.visit(part) for part in call.args]
             call.keywords = [shown.visit(part) for part in call.keywords]
         return node
 
 
 class _Shown(ast.NodeTransformer):
-    def __init__(self, turns: str) -> None:
-        self.turns = turns
+    def __init__(self, execution: str) -> None:
+        self.execution = execution
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return self._shown(node) if isinstance(node.ctx, ast.Load) else node
@@ -394,19 +404,19 @@ class _Shown(ast.NodeTransformer):
         return self._shown(node) if _is_region_call(node) else self.generic_visit(node)
 
     def _shown(self, node: ast.expr) -> ast.expr:
-        return ast.copy_location(_call(self.turns, "shown", [node]), node)
+        return ast.copy_location(_call(self.execution, "shown", [node]), node)
 
 
 class _Returns(ast.NodeTransformer):
     """Say what the function returns instead of returning it."""
 
-    def __init__(self, turns: str) -> None:
-        self.turns = turns
+    def __init__(self, execution: str) -> None:
+        self.execution = execution
 
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
         names = {"result": node.value or ast.Constant(None), "returns": ast.Constant(True)}
         said = [
-            ast.Assign([ast.Attribute(name(self.turns), n, ast.Store())], v)
+            ast.Assign([ast.Attribute(name(self.execution), n, ast.Store())], v)
             for n, v in names.items()
         ]
         return [

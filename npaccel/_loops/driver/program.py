@@ -22,8 +22,8 @@ from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.control_flow import primitives
 from npaccel._loops.driver.callees import Callees
 from npaccel._loops.driver.emitter import SplitEmitter
-from npaccel._loops.driver.iterations import TurnRunner, Ways
-from npaccel._loops.driver.loop_variants import Clones
+from npaccel._loops.driver.iterations import LoopScheduler, LoopVariants
+from npaccel._loops.driver.loop_variants import VariantDefinitions
 from npaccel._loops.driver.region import Region
 from npaccel._loops.driver.whole_function import Calls
 from npaccel._loops.partition import liveness
@@ -88,7 +88,7 @@ class Program:
         self.tensors = runtime_arguments.device_of(list(arguments.values()))
         liveness.annotate(self.split.body, local_names | self.split.temporaries)
         self._regions: list[Region] = []
-        self._turn_runners: list[TurnRunner] = []
+        self._schedulers: list[LoopScheduler] = []
         self._has_nests = False
         self._report()
         self._emit(definition)
@@ -128,12 +128,15 @@ class Program:
     # -- Making functions -----------------------------------------------------
 
     def _emit(self, definition: ast.FunctionDef) -> None:
-        emitter = SplitEmitter(self.split, self._may_clone())
+        emitter = SplitEmitter(self.split, self._may_have_variants())
         body = emitter.block(self.split.body)
         main = copy.copy(definition)
         main.body = body
         copies = [
-            made for found in emitter.loops.values() for made in (found.raw, found.plain) if made
+            made
+            for found in emitter.loops.values()
+            for made in (found.on_tensors, found.in_numpy)
+            if made
         ]
         nodes = [main, *emitter.definitions.values(), *copies]
         cells: dict[str, types.CellType] = {
@@ -154,7 +157,7 @@ class Program:
             for code in rest[len(emitter.definitions) :]
         }
         for loop, found in emitter.loops.items():
-            cells[loop].cell_contents = self._turn_runner(found, emitter, cells, functions)
+            cells[loop].cell_contents = self._scheduler(found, emitter, cells, functions)
         made = source.as_function(first, self.function, cells)
         made.__defaults__ = self.function.__defaults__
         made.__kwdefaults__ = self.function.__kwdefaults__
@@ -194,32 +197,32 @@ class Program:
         self._regions.append(made)
         return made
 
-    def _may_clone(self) -> bool:
+    def _may_have_variants(self) -> bool:
         return self.options.loops in ("auto", "compile", "numba") and self.tensors is None
 
-    def _turn_runner(
+    def _scheduler(
         self,
-        found: Clones,
+        found: VariantDefinitions,
         emitter: SplitEmitter,
         cells: Mapping[str, types.CellType],
         functions: Mapping[str, types.FunctionType],
-    ) -> TurnRunner:
+    ) -> LoopScheduler:
         regions = {
             region: (cells[region].cell_contents, emitter.outputs[region])
             for region in found.regions
         }
-        ways = Ways(
+        variants = LoopVariants(
             found.loop,
             found.state,
-            functions[found.raw.name] if found.raw else None,
-            functions[found.plain.name] if found.plain else None,
-            found.asked,
+            functions[found.on_tensors.name] if found.on_tensors else None,
+            functions[found.in_numpy.name] if found.in_numpy else None,
+            found.host_reads,
             found.lists,
             regions,
             [cells[nest].cell_contents for nest in found.nests if nest in cells],
         )
-        made = TurnRunner(ways, functools.partial(self._note_loop, found.loop))
-        self._turn_runners.append(made)
+        made = LoopScheduler(variants, functools.partial(self._note_loop, found.loop))
+        self._schedulers.append(made)
         return made
 
     def _note_loop(self, loop: ast.For | ast.While, engine: str, detail: str) -> None:
@@ -253,16 +256,16 @@ class Program:
 
     def loops_in_numpy(self) -> bool:
         """Whether NumPy was found to be faster in every region of a loop."""
-        by_turns = {
+        by_iterations = {
             id(region): runner.chosen
-            for runner in self._turn_runners
+            for runner in self._schedulers
             if not runner.is_over
-            for region, _ in runner.ways.regions.values()
+            for region, _ in runner.variants.regions.values()
         }
         return (
             bool(self._regions)
             and not self._has_nests
-            and all(one.is_in_numpy or by_turns.get(id(one)) is False for one in self._regions)
+            and all(one.is_in_numpy or by_iterations.get(id(one)) is False for one in self._regions)
         )
 
     def _as_tensors(self, result: Any, values: Sequence[Any]) -> Any:

@@ -18,20 +18,21 @@ import numpy as np
 
 from npaccel._compiler.dispatcher import NO_KEYWORDS
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._loops.driver.tensor_calls import Seen, seen
+from npaccel._loops.driver.tensor_calls import ObservedCall, observe
 from npaccel._runtime.arguments import device_of, is_container
 
-#: So many calls of each are timed; the shortest counts.
+#: Number of calls of each that are timed; the shortest counts.
 _ROUNDS = 3
-#: So many where threads of BLAS and OpenMP have to wake first, which takes the first six; fewer of
-#: NumPy's if it's slower by more than this factor.
+#: Number of them where threads of BLAS and OpenMP have to wake first, which takes the first six;
+#: fewer of NumPy's if it's slower by more than this factor.
 _ROUNDS_OF_THREADS, _FAR = 10, 4
 #: NumPy has to be faster by this factor.
 MARGIN = 0.9
-_FIRST_PAUSE = 64
+#: Calls until both are timed again, at first.
+_FIRST_INTERVAL = 64
 #: Names under which NumPy calls BLAS.
 _BLAS = frozenset({"dot", "vdot", "inner", "tensordot", "matmul", "einsum", "linalg"})
-#: With arrays of so many elements NumPy is tried once only, if it isn't the faster way: BLAS's
+#: Number of elements from which on NumPy is tried once only, if it isn't the faster one: BLAS's
 #: threads spin for 0.1 s after each call, which starves those of compiled code.
 _MANY = 1 << 16
 _RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator", "shuffle"})
@@ -49,41 +50,41 @@ class Runnable(Protocol):
 
 
 class Region:
-    """A compiled region, called once a turn.
+    """A compiled region, called once per iteration.
 
     Parameters
     ----------
     engine : Runnable
     on_choice : callable
-        Is told, in a line, what runs it and why, and "" when nothing but compiled code will.
+        Called with what runs it and why, in a line, and with "" when only compiled code will.
     unit : str
         What a call of it is, in words.
     """
 
     def __init__(
-        self, engine: Runnable, on_choice: Callable[[str], None], unit: str = "turn"
+        self, engine: Runnable, on_choice: Callable[[str], None], unit: str = "iteration"
     ) -> None:
         self.engine = engine
         self._function = engine.spec.function
         self.on_choice = on_choice
         self.unit = unit
-        self.pause = _FIRST_PAUSE
+        self.interval = _FIRST_INTERVAL
         self.chosen: Callable[..., Any] = self._compiled
-        self.left = 1
+        self.countdown = 1
         self.times: dict[bool, list[float]] = {False: [], True: []}
         self.kinds: Any = None
         self.may_choose = may_run_in_numpy(engine)
         self.multiplies = _multiplies(engine.spec.function.__code__)
         #: Whether NumPy's BLAS may use threads, so that it isn't tried again and again.
         self.wakes_threads = False
-        #: Whether both ways were timed; whether calls are noted in `seen`.
-        self.was_timed = self.watches = False
-        self.seen: Seen | None = None
+        #: Whether both were timed; whether calls are noted in `observed`.
+        self.was_timed = self.observes = False
+        self.observed: ObservedCall | None = None
 
     def __call__(self, *args: Any) -> Any:
         """Run the region."""
-        self.left -= 1
-        if self.left:
+        self.countdown -= 1
+        if self.countdown:
             return self.chosen(*args)
         return self._measured(args)
 
@@ -94,32 +95,32 @@ class Region:
 
     def _compiled(self, *args: Any) -> Any:
         result = self.engine(args, NO_KEYWORDS)
-        if self.watches and self.engine.last is not None:
-            self.seen = seen(self.engine.last, args, self.engine.spec.varying)
+        if self.observes and self.engine.last is not None:
+            self.observed = observe(self.engine.last, args, self.engine.spec.varying)
         return result
 
-    def watched(self, args: Sequence[Any]) -> tuple[Any, Seen | None]:
-        """Run it, and say what was called, if that can be told."""
-        self.watches, self.seen = True, None
+    def observed_call(self, args: Sequence[Any]) -> tuple[Any, ObservedCall | None]:
+        """Run it, and describe the call, if that's possible."""
+        self.observes, self.observed = True, None
         try:
-            return self(*args), self.seen
+            return self(*args), self.observed
         finally:
-            self.watches, self.seen = False, None
+            self.observes, self.observed = False, None
 
     def _in_numpy(self, *args: Any) -> Any:
-        if self.watches or device_of(args) is not None:
+        if self.observes or device_of(args) is not None:
             return self._compiled(*args)
         return self._function(*args)
 
     def _measured(self, args: tuple[Any, ...]) -> Any:
         """Time a call of one or the other; choose when both were timed."""
-        self.left = 1
+        self.countdown = 1
         if device_of(args) is not None:  # NumPy doesn't compute on tensors.
-            self.stay_compiled()
+            self.keep_compiled()
             return self._compiled(*args)
         if self.multiplies and any(isinstance(a, np.ndarray) and a.size >= _MANY for a in args):
             self.wakes_threads = True
-        in_numpy = self._is_numpys_turn()
+        in_numpy = self._is_numpy_next()
         if in_numpy and not self.times[True]:
             self.on_choice(f"in NumPy for single {self.unit}s, which are timed")
         before = self.engine.compilations
@@ -135,7 +136,7 @@ class Region:
             result = as_kinds(result, self.kinds)
             self.may_choose = False
         if not self.may_choose:
-            self.stay_compiled()
+            self.keep_compiled()
         elif self._is_timed():
             self._choose()
         return result
@@ -145,15 +146,15 @@ class Region:
         return _ROUNDS_OF_THREADS if self.wakes_threads else _ROUNDS
 
     def _is_timed(self) -> bool:
-        """Whether enough calls of both ways were timed."""
+        """Whether enough calls of both were timed."""
         compiled, plain = self.times[False], self.times[True]
         is_far = len(plain) >= _ROUNDS and min(plain) > _FAR * min(compiled)
         return is_far or len(plain) >= self._rounds
 
-    def _is_numpys_turn(self) -> bool:
+    def _is_numpy_next(self) -> bool:
         """Whether NumPy is to be timed next.
 
-        The ways take turns, each first in every other pair, or arrays that shrink from turn to turn
+        The two alternate, each first in every other pair, or arrays that shrink with the iterations
         would speak for the one that is timed last. Not where NumPy wakes BLAS's threads, that are
         in compiled code's way for a while.
         """
@@ -163,31 +164,31 @@ class Region:
         return plain < compiled or (plain == compiled and plain % 2 == 1)
 
     def time_again(self) -> None:
-        """Time further calls both ways."""
+        """Time further calls of both."""
         if self.may_choose:
-            self.left, self.was_timed = 1, False
+            self.countdown, self.was_timed = 1, False
 
-    def stay_compiled(self) -> None:
+    def keep_compiled(self) -> None:
         """Never again run it in NumPy."""
         self.may_choose = False
         self.on_choice("")
         self.chosen = self._compiled
-        self.left = -1  # Never 0 again.
+        self.countdown = -1  # Never 0 again.
 
     def _choose(self) -> None:
         self.was_timed = True
         compiled, plain = min(self.times[False]), min(self.times[True])
         in_numpy = plain < (compiled / MARGIN if self.wakes_threads else MARGIN * compiled)
         unit = self.unit
-        measured = f"{compiled * 1e6:.0f} µs a {unit} compiled, {plain * 1e6:.0f} µs in NumPy"
-        way = "in NumPy" if in_numpy else f"compiled, and single {unit}s in NumPy to compare"
-        self.on_choice(f"{way}: {measured}")
+        measured = f"{compiled * 1e6:.0f} µs per {unit} compiled, {plain * 1e6:.0f} µs in NumPy"
+        runs = "in NumPy" if in_numpy else f"compiled, and single {unit}s in NumPy to compare"
+        self.on_choice(f"{runs}: {measured}")
         if self.wakes_threads and not in_numpy:
-            self.stay_compiled()
+            self.keep_compiled()
             return
         self.chosen = self._in_numpy if in_numpy else self._compiled
         self.times = {False: [], True: []}
-        self.left, self.pause = self.pause, 2 * self.pause
+        self.countdown, self.interval = self.interval, 2 * self.interval
 
 
 def may_run_in_numpy(engine: Runnable) -> bool:

@@ -1,10 +1,10 @@
-"""Call a region's compiled code on tensors, turn after turn, without its key and conversions.
+"""Call a region's compiled code on tensors, in every iteration, without its key and conversions.
 
-A call of a region looks up its signature, makes tensors of arrays and arrays of
-tensors, and looks for memory that arguments share: some microseconds. In a loop
-of regions nothing of that changes from turn to turn. What is called here takes
-and gives tensors; it compares their layout with that of a turn before where a
-tensor is another one than before, and leaves everything else to the region.
+A call of a region looks up its signature, makes tensors of arrays and arrays of tensors, and looks
+for memory that arguments share: some microseconds. In a loop of regions nothing of that changes
+from one iteration to the next. A tensor-only call takes and gives tensors; it compares their layout
+with that of the iteration before where a tensor is another one than before, and leaves everything
+else to the region.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from npaccel._runtime.outputs import (
 from npaccel._runtime.plan import InputPlan, Plan
 from npaccel._runtime.runner import error_classes, shape_functions, write_functions
 
-#: Makes a call from what notes that the loop is to be left, what calls the
-#: region itself, and what does so after an error.
+#: Makes a call from the list that gets a reason where the loop is to be left, what calls the region
+#: itself, and what does so after an error.
 Factory = Callable[[list[str], Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
 
 
-class CannotStayError(Exception):
-    """A region's values can't stay tensors from turn to turn."""
+class NotOnTensorsError(Exception):
+    """A region's values can't stay tensors from one iteration to the next."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Layout:
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ObservedCall:
     """A call of a region: its runner, and what it was given. Calls of one kind are equal.
 
     Parameters
@@ -74,7 +74,7 @@ class Seen:
     kinds: tuple[Any, ...]
 
 
-def seen(runner: Any, args: Sequence[Any], varying: Collection[int]) -> Seen:
+def observe(runner: Any, args: Sequence[Any], varying: Collection[int]) -> ObservedCall:
     """Describe a call of a region.
 
     Parameters
@@ -85,7 +85,7 @@ def seen(runner: Any, args: Sequence[Any], varying: Collection[int]) -> Seen:
         The places of numbers that differ from call to call.
     """
     values = tuple(map(_described, args))
-    return Seen(runner, values, tuple(_kind(v, i in varying) for i, v in enumerate(values)))
+    return ObservedCall(runner, values, tuple(_kind(v, i in varying) for i, v in enumerate(values)))
 
 
 def _kind(value: Any, varies: bool) -> Any:
@@ -106,12 +106,12 @@ def _described(value: Any) -> Any:
     return Layout(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
 
 
-def make_raw(call: Seen, spec: FunctionSpec, outputs: int) -> Factory:
+def make_tensor_call(call: ObservedCall, spec: FunctionSpec, outputs: int) -> Factory:
     """Generate what calls the code of a region on tensors.
 
     Parameters
     ----------
-    call : Seen
+    call : ObservedCall
         Calls like this one are made by it; others go to the region.
     spec : FunctionSpec
         The region's.
@@ -120,14 +120,14 @@ def make_raw(call: Seen, spec: FunctionSpec, outputs: int) -> Factory:
 
     Raises
     ------
-    CannotStayError
+    NotOnTensorsError
         If the values can't stay tensors.
     """
     made_of = getattr(call.runner, "made_of", None)
     if made_of is None:
-        raise CannotStayError("it isn't one compiled graph")
+        raise NotOnTensorsError("it isn't one compiled graph")
     plan, code, conditions, scope = made_of
-    raw = {
+    tensors = {
         f"a_{name}"
         for name, value in zip(scope.parameters, call.values, strict=True)
         if isinstance(value, Layout)
@@ -138,53 +138,54 @@ def make_raw(call: Seen, spec: FunctionSpec, outputs: int) -> Factory:
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
     names["Tensor"] = torch.Tensor
-    plan = dataclasses.replace(plan, inputs=tuple(_input(item, raw) for item in plan.inputs))
+    inputs = tuple(_input(item, tensors) for item in plan.inputs)
+    plan = dataclasses.replace(plan, inputs=inputs)
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))
     plan = dataclasses.replace(plan, shape_guard=assumed.pop("", None))
-    kept = [f"L_{name.removeprefix('a_')}" for name in sorted(raw)]
+    kept = [f"L_{name.removeprefix('a_')}" for name in sorted(tensors)]
     given = "".join(f"a_{name}, " for name in scope.parameters)
     leave = f"return slow(({given}))"
     emitter = CallEmitter(plan, on_miss=leave, on_overlap=leave)
-    lines = ["if left:", f"    {leave}"]
+    lines = ["if exits:", f"    {leave}"]
     for place, name in enumerate(scope.parameters):
         varies = place in spec.varying
         own = f"a_{name}", call.values[place]
         lines += _same(*own, varies, names, assumed.get(name, ""), leave)
-    lines += emitter.guard(_conditions(conditions, raw, names))
-    computed = [*emitter.inputs(), *emitter.shape(), *_overlap(emitter, raw)]
+    lines += emitter.guard(_conditions(conditions, tensors, names))
+    computed = [*emitter.inputs(), *emitter.shape(), *_overlap(emitter, tensors)]
     computed += [*emitter.saves("clone"), *emitter.call()]
     lines += ["try:", *(f"    {line}" for line in computed)]
     lines += ["except CompiledCodeError as failure:", f"    return failed(failure, ({given}))"]
     lines += emitter.write_back()
     lines += _fresh(plan, outputs)
     constants: dict[str, Any] = {}
-    lines.append(f"return {_result(plan.result, outputs, raw, constants)}")
+    lines.append(f"return {_result(plan.result, outputs, tensors, constants)}")
     names |= constants
     text = "\n".join(f"        {line}" for line in lines)
     start = " = ".join([*kept, "checked"])
     source = (
-        f"def make(left, slow, failed):\n    {start} = None\n"
+        f"def make(exits, slow, failed):\n    {start} = None\n"
         f"    def run({given}):\n        nonlocal {', '.join([*kept, 'checked'])}\n{text}\n"
         "    return run\n"
     )
-    exec(compile(source, f"<npaccel turns of {scope.function.__qualname__}>", "exec"), names)
+    exec(compile(source, f"<npaccel tensor call of {scope.function.__qualname__}>", "exec"), names)
     factory: Factory = names["make"]
     return factory
 
 
 def _check(plan: Plan, values: Sequence[Any]) -> None:
     if plan.tensors or not device_transfer.is_host(plan.device):
-        raise CannotStayError("it doesn't compute on arrays of the host")
+        raise NotOnTensorsError("it doesn't compute on arrays of the host")
     if plan.draws.lines:
-        raise CannotStayError("it draws random numbers")
+        raise NotOnTensorsError("it draws random numbers")
     if plan.read_only or plan.mapped or any(type(value) is np.ndarray for value in values):
-        raise CannotStayError("an array is read-only or laid out so that it is copied")
+        raise NotOnTensorsError("an array is read-only or laid out so that it is copied")
     if any(item.narrow or item.how in COPYING for item in plan.inputs):
-        raise CannotStayError("an array is copied at every call")
+        raise NotOnTensorsError("an array is copied at every call")
 
 
-def _input(item: InputPlan, raw: set[str]) -> InputPlan:
-    return dataclasses.replace(item, how="tensor") if item.expression in raw else item
+def _input(item: InputPlan, tensors: set[str]) -> InputPlan:
+    return dataclasses.replace(item, how="tensor") if item.expression in tensors else item
 
 
 def _assumed(plan: Plan, values: Mapping[str, Any]) -> dict[str, str]:
@@ -208,7 +209,7 @@ def _assumed(plan: Plan, values: Mapping[str, Any]) -> dict[str, str]:
         about = {n.slice.value for n in ast.walk(part) if _is_input(n)}
         if not any(isinstance(n, ast.Name) for n in ast.walk(part)):
             if not eval(text):
-                raise CannotStayError("its layout isn't what is assumed of it")
+                raise NotOnTensorsError("its layout isn't what is assumed of it")
         elif len(about) == 1 and about <= owners.keys():
             tensor = about.pop()
             if re.search(r"\ba_", text):  # A number that the code isn't given.
@@ -263,24 +264,24 @@ def _same(
     return [f"if {name} is not X_{name} and token({name}) != T_{name}:", f"    {leave}"]
 
 
-def _conditions(conditions: Sequence[Condition], raw: set[str], names: dict[str, Any]) -> str:
+def _conditions(conditions: Sequence[Condition], tensors: set[str], names: dict[str, Any]) -> str:
     """Return a check of what is assumed of arguments; nothing else changes while the loop runs."""
     own = [c for c in conditions if "a_" in c.expression or c.kind == "alias"]
-    if any(c.kind != "alias" and any(name in c.expression for name in raw) for c in own):
-        raise CannotStayError("more is assumed of an array than its layout")
+    if any(c.kind != "alias" and any(name in c.expression for name in tensors) for c in own):
+        raise NotOnTensorsError("more is assumed of an array than its layout")
     check, more = check_code(own)
     names |= more
     return check
 
 
-def _overlap(emitter: CallEmitter, raw: set[str]) -> list[str]:
+def _overlap(emitter: CallEmitter, tensors: set[str]) -> list[str]:
     """What differs has memory of its own here, so that only equal tensors are looked for."""
     plan = emitter.plan
     others = ("symbol", "number", "drawn", "scalar")
-    tensors = [i for i, item in enumerate(plan.inputs) if item.how not in others]
-    if any(plan.inputs[i].expression not in raw for i in tensors):
+    inputs = [i for i, item in enumerate(plan.inputs) if item.how not in others]
+    if any(plan.inputs[i].expression not in tensors for i in inputs):
         return emitter.overlap()
-    pairs = {(min(i, j), max(i, j)) for i in plan.written for j in tensors if i != j}
+    pairs = {(min(i, j), max(i, j)) for i in plan.written for j in inputs if i != j}
     if not pairs:
         return []
     same = " or ".join(f"t{i} is t{j}" for i, j in sorted(pairs))
@@ -297,7 +298,7 @@ def _fresh(plan: Plan, outputs: int) -> list[str]:
     given = "".join(f"t{i}, " for i, x in enumerate(plan.inputs) if x.how not in others)
     found = "".join(f"o[{i}], " for i in dict.fromkeys(made))
     return ["if checked is None:", "    checked = True", f"    if shares(({found}), ({given})):",
-            "        left.append('a result is a view of another array')"]  # fmt: skip
+            "        exits.append('a result is a view of another array')"]  # fmt: skip
 
 
 def _shares(made: Sequence[Any], given: Sequence[Any]) -> bool:
@@ -310,22 +311,22 @@ def _is_several(part: Template, outputs: int) -> bool:
     return outputs > 1 and isinstance(part, Container)
 
 
-def _result(part: Template, outputs: int, raw: set[str], constants: dict[str, Any]) -> str:
+def _result(part: Template, outputs: int, tensors: set[str], constants: dict[str, Any]) -> str:
     if not _is_several(part, outputs):
-        return _one(part, raw, constants)
+        return _one(part, tensors, constants)
     assert isinstance(part, Container)
     if part.kind is not tuple or len(part.items) != outputs:
-        raise CannotStayError("its results aren't told apart")
-    return f"({''.join(f'{_one(item, raw, constants)}, ' for item in part.items)})"
+        raise NotOnTensorsError("its results aren't told apart")
+    return f"({''.join(f'{_one(item, tensors, constants)}, ' for item in part.items)})"
 
 
-def _one(part: Template, raw: set[str], constants: dict[str, Any]) -> str:
+def _one(part: Template, tensors: set[str], constants: dict[str, Any]) -> str:
     if isinstance(part, Output) and not part.is_scalar:
         return f"o[{part.index}]"
     if isinstance(part, Argument):
         return part.expression
     if isinstance(part, View):
-        raise CannotStayError("a result is a reversed view")
-    if any(name in expression for expression in arguments_of(part) for name in raw):
-        raise CannotStayError("a result is a container of arrays")
+        raise NotOnTensorsError("a result is a reversed view")
+    if any(name in expression for expression in arguments_of(part) for name in tensors):
+        raise NotOnTensorsError("a result is a container of arrays")
     return template_code(part, False, constants)

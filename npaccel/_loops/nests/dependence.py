@@ -1,7 +1,7 @@
-"""Whether the turns of a nest's outermost loop can run at once, by the nest's text.
+"""Whether the iterations of a nest's outermost loop can run at once, by the nest's text.
 
-They can where each turn writes elements of its own, ``y[row] = ...`` in the turn ``row``, reads
-nothing that another turn writes, and computes every name before it reads it. Counters
+They can where each iteration writes elements of its own, ``y[row] = ...`` in the iteration ``row``,
+reads nothing that another iteration writes, and computes every name before it reads it. Counters
 (``found += 1``) are the exception: a sum of Python's ints doesn't depend on the order.
 """
 
@@ -26,15 +26,16 @@ _ABOUT = frozenset({"shape", "size", "ndim", "dtype"})
 
 @dataclasses.dataclass(frozen=True)
 class Independent:
-    """A loop whose turns are independent, if it writes to no other arrays than these.
+    """A loop whose iterations are independent, if it writes to no other arrays than these.
 
     Parameters
     ----------
     loop : ast.For
     axes : mapping of str to int
-        Arrays of which a turn uses only what has its number as an index, and along which axis.
+        Arrays of which an iteration uses only what has its number as an index, and along which
+        axis.
     counters : frozenset of str
-        Names of ints that turns only add constants to.
+        Names of ints that iterations only add constants to.
     """
 
     loop: ast.For
@@ -45,7 +46,7 @@ class Independent:
 def independent(
     nest: ast.FunctionDef, values: Mapping[str, Any], namespace: Mapping[str, Any]
 ) -> Independent | None:
-    """Return the outermost loop if its turns are independent.
+    """Return the outermost loop if its iterations are independent.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def independent(
     counters = _counters(loop, values)
     results = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)} & flow.writes
     target = dataflow.of_expression(loop.target).sure
-    # A turn may end before it has given a name its value.
+    # An iteration may end before it has given a name its value.
     known = counters | (target if ast.Continue in leaving else flow.sure)
     if flow.reads & flow.writes - counters or results - known:
         return None
@@ -84,7 +85,7 @@ def _only_names(node: ast.stmt) -> bool:
 
 
 def _leaving(body: Sequence[ast.stmt]) -> Iterator[ast.Break | ast.Continue]:
-    """Yield what ends turns of the loop that statements are the body of."""
+    """Yield what ends iterations of the loop that statements are the body of."""
     for node in body:
         if isinstance(node, ast.Break | ast.Continue):
             yield node
@@ -112,7 +113,7 @@ def _counters(loop: ast.For, values: Mapping[str, Any]) -> Names:
 
 
 class _Uses(ast.NodeVisitor):
-    """Where arrays are used only at the number of the turn.
+    """Where arrays are used only at the number of the iteration.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class _Uses(ast.NodeVisitor):
         self.names = names
         self.stored = frozenset(stores)
         self.once = {name for name, count in stores.items() if count == 1}
-        #: Names of the turn's number.
+        #: Names of the iteration's number.
         self.own: set[str] = set()
         self._found: dict[str, frozenset[int]] = {}
         for statement in nest.body:
@@ -143,7 +144,7 @@ class _Uses(ast.NodeVisitor):
         self._found[name] = self._found.get(name, axes) & axes
 
     def _iterated(self, target: ast.expr, items: ast.expr, *, is_range_counted: bool) -> None:
-        """Note what is gone over; turns are numbered as by `enumerate`, or as a range says."""
+        """Note what is gone over; iterations are numbered as by `enumerate`, or as a range says."""
         if isinstance(items, ast.Name) and self._is_array(items.id):
             self._note(items.id, frozenset({0}))
             return
@@ -180,7 +181,7 @@ class _Uses(ast.NodeVisitor):
         return None
 
     def _is_own(self, node: ast.expr) -> bool:
-        """Whether an expression is the turn's number, where that isn't negative."""
+        """Whether an expression is the iteration's number, where that isn't negative."""
         if is_hidden(node, Hidden.KNOWN):
             return self._is_own(node.args[0])
         if is_hidden(node, Hidden.PLACE):

@@ -158,7 +158,7 @@ class NestRunner:
         if not self._told_threads:
             self._told_threads = True
             for loop in self.nest.loops:
-                self._note_loop(loop, "Numba", "turns in threads where faster")
+                self._note_loop(loop, "Numba", "iterations in threads where faster")
 
     def _ran_in_python(self, reason: str, line: int) -> None:
         fallback.note(

@@ -83,7 +83,7 @@ def compile_nest(
     cache : bool
         Whether what is compiled is kept on disk.
     on_threads : callable, optional
-        Called when turns of the outermost loop have run in threads.
+        Called when iterations of the outermost loop have run in threads.
     on_narrowed : callable, optional
         Told the lines at which floats are narrowed, and the dtypes before and after.
 

@@ -101,8 +101,8 @@ def range_size(start: Any, stop: Any, step: Any) -> Any:
 _size = numba.njit(**OPTIONS)(range_size)
 
 
-def some_turns(record: Any, start: Any, stop: Any, step: Any) -> Any:
-    """Return where a range of turns starts and stops, as far as they are asked for.
+def some_iterations(record: Any, start: Any, stop: Any, step: Any) -> Any:
+    """Return where a range of iterations starts and stops, as far as they are asked for.
 
     ``record[3]`` asks for all of them (0), for the first sixteenth (1), or for those from
     ``record[4]`` to ``record[5]`` (2). Where those that are left then start, their stop and step
@@ -276,7 +276,7 @@ def divide_complex_python(a: Any, b: Any) -> Any:
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(add_overflows, subtract_overflows, left_shift_overflows, power_overflows),
-    *(at, fail, fail_floats, range_size, some_turns),
+    *(at, fail, fail_floats, range_size, some_iterations),
     *(floor_divide_int, floor_divide_unsigned, remainder_int, remainder_unsigned),
     *(
         remainder_float,

@@ -1,10 +1,10 @@
-"""Run a compiled nest: whole, or with its turns in threads.
+"""Run a compiled nest: whole, or with its iterations in threads.
 
-Where the turns of the outermost loop are independent, the first of them are run and timed. If those
-that are left take long enough, each thread takes a part of them, unless that was found to be
-slower: two cores may share what they compute with. What Python would leave behind where a turn
-raises is what the parts before and the part itself have written: what later parts have written is
-undone.
+Where the iterations of the outermost loop are independent, the first of them are run and timed. If
+those that are left take long enough, each thread takes a part of them, unless that was found to be
+slower: two cores may share what they compute with. What Python would leave behind where an
+iteration raises is what the parts before and the part itself have written: what later parts have
+written is undone.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from npaccel._process import thread_pool
 _WORTH, _COPIED = 4e-4, 3e-10
 #: Calls that take no longer aren't looked at, nor those with as few elements.
 _SHORT = 25e-6
-#: Work that takes as long, or turns that take so much longer than the first ones, are cut into more
-#: parts than there are threads.
+#: Work that takes as long, or iterations that take so much longer than the first ones, are cut into
+#: more parts than there are threads.
 _LONG, _UNEVEN, _PARTS = 4e-3, 2.0, 4
 #: So many calls of each way are timed, and again after 64, 128, 256, ... calls.
 _ROUNDS, _FIRST_PAUSE = 3, 64
-#: How much longer the last turns are expected to take than the first ones, at most.
+#: How much longer the last iterations are expected to take than the first ones, at most.
 _MOST = 16
-#: What is asked for in a record, see `numba_runtime.some_turns`.
+#: What is asked for in a record, see `numba_runtime.some_iterations`.
 _ALL, _FIRST, _SOME = 0, 1, 2
 
 #: What is kept of arrays: a view of one, and its copy.
@@ -42,7 +42,7 @@ Kept = list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
 @dataclasses.dataclass
 class Ran:
-    """What came of some turns.
+    """What came of some iterations.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Ran:
     kept : list
         What it wrote to, as that was before.
     in_thread : bool
-        Whether other turns ran at the same time.
+        Whether other iterations ran at the same time.
     """
 
     ints: np.ndarray[Any, Any]
@@ -87,7 +87,7 @@ class Choice:
         return len(self._costs[True]) <= len(self._costs[False])
 
     def note(self, in_threads: bool, cost: float) -> None:
-        """Note what a call took, for each second that was expected by its first turns."""
+        """Note what a call took, for each second that was expected by its first iterations."""
         if self._left:
             return
         self._costs[in_threads].append(cost)
@@ -115,7 +115,7 @@ class Runner:
         sites = (site for site in lowered.sites if site.kind != "bail")
         self._may_raise = lowered.bails or any(sites)
         self._choice = Choice()
-        #: How much longer turns took than the first ones, the last time.
+        #: How much longer iterations took than the first ones, the last time.
         self._factor = 1.0
         #: Calls with so many elements were short, the last time.
         self._short = -1
@@ -170,14 +170,14 @@ class Runner:
         self,
         inputs: Sequence[Any],
         asked: int,
-        turns: range | None = None,
+        iterations: range | None = None,
         kept: Kept | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Ran:
         ints, floats = np.zeros(8, np.int64), np.zeros(3)
         ints[3] = asked
-        if turns is not None:
-            ints[4:6] = turns.start, turns.stop
+        if iterations is not None:
+            ints[4:6] = iterations.start, iterations.stop
         start = clock()
         found = self.function(ints, floats, *inputs)
         return Ran(ints, floats, found, clock() - start, kept or [])
@@ -209,10 +209,10 @@ class Runner:
 
         return thread_pool.in_threads(work, parts, helps=True)
 
-    def _kept(self, values: Mapping[str, Any], turns: range, whole: Kept) -> Kept:
-        """Copy what some turns may write, if there are no copies of the whole arrays."""
+    def _kept(self, values: Mapping[str, Any], iterations: range, whole: Kept) -> Kept:
+        """Copy what some iterations may write, if there are no copies of the whole arrays."""
         assert self.lowered.independent is not None
-        own = slice(min(turns[0], turns[-1]), max(turns[0], turns[-1]) + 1)
+        own = slice(min(iterations[0], iterations[-1]), max(iterations[0], iterations[-1]) + 1)
         found = []
         copies = {id(array): copy for array, copy in whole}
         for name in self.lowered.written:
@@ -223,11 +223,11 @@ class Runner:
             found.append((array[place], kept))
         return found
 
-    def _are_apart(self, values: Mapping[str, Any], turns: range) -> bool:
+    def _are_apart(self, values: Mapping[str, Any], iterations: range) -> bool:
         """Whether no element has two indices or belongs to two arrays."""
         written = self.lowered.written
         return (
-            min(turns[0], turns[-1]) >= 0
+            min(iterations[0], iterations[-1]) >= 0
             and not share_memory(written, values)
             and not any(_overlaps_itself(values[name]) for name in written)
         )

@@ -1,11 +1,11 @@
-"""Inner loops over columns whose turns are independent, taken statement by statement.
+"""Inner loops over columns whose iterations are independent, taken statement by statement.
 
 ``for j in range(k + 1, n): a[:, j] -= q[:, k] * (q[:, k] @ a[:, j])`` takes one element of every
-cache line of a C-contiguous array in each turn. Here a statement is done for many turns before the
-next one is, and where it is about all rows, it is done row by row: compilers make vector
-instructions of that. Each turn computes what it would alone, in the same order. What a statement
-leaves to a later one is kept in memory, a number for each turn. The last turn, and all of them
-where an index isn't within the bounds, are done as the user wrote them.
+cache line of a C-contiguous array in each iteration. Here a statement is done for many iterations
+before the next one is, and where it is about all rows, it is done row by row: compilers make vector
+instructions of that. Each iteration computes what it would alone, in the same order. What a
+statement leaves to a later one is kept in memory, a number for each iteration. The last iteration,
+and all of them where an index isn't within the bounds, are done as the user wrote them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from npaccel._loops.nests.resolve import builtin
 from npaccel._loops.nests.scalarize.result import Bound, Made
 from npaccel._syntax import dataflow
 
-#: So many turns are taken at a time, so that their numbers stay in the fastest cache; of few
-#: turns, none are.
+#: So many iterations are taken at a time, so that their numbers stay in the fastest cache; of few
+#: iterations, none are.
 _MOST, _FEW = 512, 8
 _ARITHMETIC = ast.Add | ast.Sub | ast.Mult | ast.Div
 #: Of names that no user gives: numbers of elements and places.
@@ -103,7 +103,7 @@ class _Loops(ast.NodeTransformer):
         self.buffers: dict[str, tuple[Bound, ...]] = {}
 
     def inside(self, loop: ast.For) -> ast.For:
-        """Return a loop with other loops in it; its own turns may run in threads."""
+        """Return a loop with other loops in it; its own iterations may run in threads."""
         made = copy.copy(loop)
         made.body = [part for one in loop.body for part in _listed(self.visit(one))]
         return made
@@ -119,11 +119,13 @@ class _Loops(ast.NodeTransformer):
         start, stop, rest, first, width = (self.new() for _ in range(5))
         body = _Jam(self, columns, first, width).written(node.body)
         end = ast.BinOp(name_of(stop), ast.Sub(), ast.Constant(1))
-        turns = called(range, name_of(start), end, ast.Constant(_MOST))
+        iterations = called(range, name_of(start), end, ast.Constant(_MOST))
         is_more = ast.Compare(name_of(width), [ast.Gt()], [ast.Constant(_MOST)])
         size = ast.BinOp(copy.deepcopy(end), ast.Sub(), name_of(first))
         cut = ast.If(is_more, [_let(width, ast.Constant(_MOST))], [])
-        several = ast.For(name_of(first, ast.Store()), turns, [_let(width, size), cut, *body], [])
+        several = ast.For(
+            name_of(first, ast.Store()), iterations, [_let(width, size), cut, *body], []
+        )
         written: list[ast.stmt] = [
             *(_let(start, columns.start), _let(stop, columns.stop), _let(rest, name_of(start))),
             ast.If(columns.condition(start, stop), [several, _let(rest, copy.deepcopy(end))], []),
@@ -135,19 +137,19 @@ class _Loops(ast.NodeTransformer):
 
 
 class _Jam:
-    """What is done in some turns, statement by statement."""
+    """What is done in some iterations, statement by statement."""
 
     def __init__(self, loops: _Loops, columns: _Columns, first: str, width: str) -> None:
         self.loops = loops
         self.columns = columns
         self.width = width
         self.lane = loops.new()
-        self.turn = ast.BinOp(name_of(first), ast.Add(), name_of(self.lane))
-        #: Memory by the name that has a number there for each turn.
+        self.iteration = ast.BinOp(name_of(first), ast.Add(), name_of(self.lane))
+        #: Memory by the name that has a number there for each iteration.
         self.kept: dict[str, str] = {}
 
     def written(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Return statements for some turns."""
+        """Return statements for some iterations."""
         groups = list(_groups(body, self.columns))
         uses = Counter(
             name
@@ -178,17 +180,17 @@ class _Jam:
         return [*made, *self._group(group)]
 
     def _group(self, group: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Return a loop over the turns, after what is the same in all of them."""
+        """Return a loop over the iterations, after what is the same in all of them."""
         if not group:
             return []
-        turn = _Turn(self)
-        body = [turn.visit(copy.deepcopy(node)) for node in group]
-        turns = called(range, name_of(self.width))
-        return [*turn.ahead, ast.For(name_of(self.lane, ast.Store()), turns, body, [])]
+        iteration = _Iteration(self)
+        body = [iteration.visit(copy.deepcopy(node)) for node in group]
+        iterations = called(range, name_of(self.width))
+        return [*iteration.ahead, ast.For(name_of(self.lane, ast.Store()), iterations, body, [])]
 
 
 def _groups(body: Sequence[ast.stmt], columns: _Columns) -> Iterator[list[ast.stmt]]:
-    """Yield the statements that are done together for each turn."""
+    """Yield the statements that are done together for each iteration."""
     group: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.For):
@@ -200,8 +202,8 @@ def _groups(body: Sequence[ast.stmt], columns: _Columns) -> Iterator[list[ast.st
     yield group
 
 
-class _Turn(ast.NodeTransformer):
-    """Write statements for one of some turns.
+class _Iteration(ast.NodeTransformer):
+    """Write statements for one of some iterations.
 
     Attributes
     ----------
@@ -216,7 +218,7 @@ class _Turn(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in {self.columns.index, *self.columns.numbers}:
-            return ast.copy_location(copy.deepcopy(self.jam.turn), node)
+            return ast.copy_location(copy.deepcopy(self.jam.iteration), node)
         if node.id not in self.jam.kept:
             return node
         place = called(Hidden.KNOWN, name_of(self.jam.lane))
@@ -240,7 +242,7 @@ class _Turn(ast.NodeTransformer):
 
 
 class _Columns:
-    """What a loop does in its turns.
+    """What a loop does in its iterations.
 
     Attributes
     ----------
@@ -248,15 +250,15 @@ class _Columns:
         Its variable.
     start, stop : ast.expr
     assigned : frozenset of str
-        Names that are assigned in a turn.
+        Names that are assigned in an iteration.
     shared : frozenset of str
-        Those of them that are the same in all turns.
+        Those of them that are the same in all iterations.
     numbers : set of str
-        Those of them that are the turn's number.
+        Those of them that are the iteration's number.
     written : frozenset of str
         Arrays that are written to.
     longest : (str, int)
-        An array, and an axis that is as long as there are turns or longer.
+        An array, and an axis that is as long as there are iterations or longer.
     """
 
     def __init__(
@@ -283,13 +285,13 @@ class _Columns:
         self.numbers: set[str] = set()
         self.longest: tuple[str, int] = "", 0
         self.written = _written(loop)
-        #: Names that are float64 in a turn, or ints.
+        #: Names that are float64 in an iteration, or ints.
         self.kinds: dict[str, str] = {}
         #: What must be within the bounds: an index, an array, an axis.
         self.places: dict[tuple[str, str, int], None] = {}
 
     def are_fit(self) -> bool:
-        """Whether several turns can be done side by side, and that is worth it."""
+        """Whether several iterations can be done side by side, and that is worth it."""
         loop = self.loop
         if not self.index or self.index in self.assigned or loop.orelse:
             return False
@@ -298,7 +300,7 @@ class _Columns:
         if not all(map(self._statement, loop.body)):
             return False
         no_arguments = ast.arguments([], [], None, [], [], None, [])
-        nest = ast.FunctionDef("turns", no_arguments, [loop, ast.Return()], [])
+        nest = ast.FunctionDef("iterations", no_arguments, [loop, ast.Return()], [])
         found = independent(nest, self.values, self.namespace)
         if found is None or found.counters or not self.written <= found.axes.keys():
             return False
@@ -310,19 +312,19 @@ class _Columns:
 
     @property
     def own(self) -> frozenset[str]:
-        """The names that are other numbers in each turn."""
+        """The names that are other numbers in each iteration."""
         return self.assigned - self.shared - self.numbers
 
     def is_shared_statement(self, node: ast.stmt) -> bool:
-        """Whether a statement does the same in all turns."""
+        """Whether a statement does the same in all iterations."""
         return isinstance(node, ast.Expr) or _assigned(node) in self.shared
 
     def is_place(self, node: ast.stmt) -> bool:
-        """Whether a statement gives the turn's number a name."""
+        """Whether a statement gives the iteration's number a name."""
         return _assigned(node) in self.numbers
 
     def condition(self, start: str, stop: str) -> ast.expr:
-        """Return what must hold before several turns are done at a time."""
+        """Return what must hold before several iterations are done at a time."""
         few = ast.BinOp(name_of(stop), ast.Sub(), ast.Constant(_FEW))
         tests: list[ast.expr] = [
             ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [name_of(start), few])
@@ -437,7 +439,7 @@ class _Columns:
         return True
 
     def is_shared(self, node: ast.expr) -> bool:
-        """Whether an expression is the same in all turns."""
+        """Whether an expression is the same in all iterations."""
         return not any(
             isinstance(n, ast.Subscript)
             or (isinstance(n, ast.Name) and n.id in {self.index, *(self.assigned - self.shared)})

@@ -53,8 +53,8 @@ def is_scalar_by_text(node: ast.expr) -> bool:
     return False
 
 
-def constant_turns(iterable: ast.expr) -> int | None:
-    """How often a loop turns, if its text says so."""
+def constant_iterations(iterable: ast.expr) -> int | None:
+    """Return the number of iterations of a loop, if its text says so."""
     if isinstance(iterable, ast.Tuple | ast.List):
         return len(iterable.elts)
     if not isinstance(iterable, ast.Call) or called_name(iterable) != "range":

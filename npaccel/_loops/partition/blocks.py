@@ -253,7 +253,8 @@ class _Builder(Lifting):
         # Of a name that may have a value or none before it isn't known how to hand it on.
         may_be = may_be and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
         of_elements = may_be and may_be_elementwise(statement, facts.containers)
-        # Where the loop around isn't fit, one in it seldom is, and asking takes time in each turn.
+        # Where the loop around isn't fit, one in it seldom is, and asking takes time in each
+        # iteration.
         simple = may_be and not facts.in_simple and may_be_simple(statement, facts.containers)
         if of_elements or simple:
             self.flush()
@@ -304,7 +305,7 @@ class _Builder(Lifting):
         return block(self.facts, statement.orelse, self.bound, self.depth)
 
     def _while(self, statement: ast.While) -> None:
-        """A condition on arrays is computed at the end of the turn, with the rest."""
+        """A condition on arrays is computed at the end of the iteration, with the rest."""
         original = self.original
         lead = leading(statement.test)
         if self._is_pythons(lead):

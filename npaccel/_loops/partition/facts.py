@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterable, Sequence
 
-from npaccel._loops.partition.ast_utils import constant_turns
+from npaccel._loops.partition.ast_utils import constant_iterations
 from npaccel._loops.partition.host_values import Kinds
 from npaccel._loops.partition.locals import (
     GROWING_METHODS,
@@ -80,7 +80,7 @@ class Facts:
 
     def _looping_functions(self) -> frozenset[str]:
         """The inner functions that loop, themselves or in what they call."""
-        looping = {n for n, d in self.inner.items() if any(map(self._turns, ast.walk(d)))}
+        looping = {n for n, d in self.inner.items() if any(map(self._is_loop, ast.walk(d)))}
         before = -1
         while before != len(looping):
             before = len(looping)
@@ -89,7 +89,7 @@ class Facts:
                     looping.add(inner)
         return frozenset(looping)
 
-    def _turns(self, node: ast.AST) -> bool:
+    def _is_loop(self, node: ast.AST) -> bool:
         """Whether a part of an inner function is a loop that mustn't be unrolled."""
         if isinstance(node, ast.While):
             return True
@@ -113,11 +113,11 @@ class Facts:
         return by_place + [k.value for k in node.keywords if k.arg in keywords]
 
     def is_unrolled(self, loop: ast.For | ast.While) -> bool:
-        """Whether a loop has few turns, known from its text, and nothing leaves it."""
+        """Whether a loop has few iterations, known from its text, and nothing leaves it."""
         if isinstance(loop, ast.While) or loop.orelse or len(loop.body) > 8:
             return False
-        turns = constant_turns(loop.iter)
-        if turns is None or not 0 < turns <= MAX_UNROLLED:
+        iterations = constant_iterations(loop.iter)
+        if iterations is None or not 0 < iterations <= MAX_UNROLLED:
             return False
         inside = [n for s in loop.body for n in ast.walk(s)]
         if any(isinstance(n, ast.Return | ast.While) or self.is_hoisted(n) for n in inside):
@@ -129,9 +129,9 @@ class Facts:
         nested = [n for n in inside if isinstance(n, ast.For)]
         if not all(map(self.is_unrolled, nested)):
             return False
-        total = turns
+        total = iterations
         for n in nested:
-            total *= constant_turns(n.iter) or 1
+            total *= constant_iterations(n.iter) or 1
         return total * len(loop.body) <= _MAX_UNROLLED_STATEMENTS
 
     def is_hoisted(self, node: ast.AST) -> bool:

@@ -20,14 +20,14 @@ class _Where:
 
     Parameters
     ----------
-    after_loop, next_turn : frozenset of str
+    after_loop, next_iteration : frozenset of str
         Where ``break`` and ``continue`` lead.
     always : frozenset of str
         Live everywhere: what inner functions and exception handlers read.
     """
 
     after_loop: Names = _NONE
-    next_turn: Names = _NONE
+    next_iteration: Names = _NONE
     always: Names = _NONE
 
 
@@ -71,7 +71,7 @@ class _Liveness:
             case ast.Break():
                 return where.after_loop
             case ast.Continue():
-                return where.next_turn
+                return where.next_iteration
             case ast.If():
                 branches = self.block(node.body, after, where) | self.block(
                     node.orelse, after, where
@@ -102,8 +102,8 @@ class _Liveness:
         target = dataflow.of_expression(node.target)
         head = done = self.block(node.orelse, after, where)
         while True:
-            turn = dataclasses.replace(where, after_loop=after, next_turn=head)
-            new = done | head | _before(target, self.block(node.body, head, turn))
+            iteration = dataclasses.replace(where, after_loop=after, next_iteration=head)
+            new = done | head | _before(target, self.block(node.body, head, iteration))
             if new == head:
                 node.__dict__["npaccel_live"] = head | after
                 return _before(dataflow.of_expression(node.iter), head)
@@ -114,8 +114,8 @@ class _Liveness:
         done = self.block(node.orelse, after, where)
         head = _before(test, done)
         while True:
-            turn = dataclasses.replace(where, after_loop=after, next_turn=head)
-            new = head | _before(test, done | self.block(node.body, head, turn))
+            iteration = dataclasses.replace(where, after_loop=after, next_iteration=head)
+            new = head | _before(test, done | self.block(node.body, head, iteration))
             if new == head:
                 node.__dict__["npaccel_live"] = head | after
                 return head

@@ -17,7 +17,7 @@ NATIVE = "_npaccel_native"
 APPENDING = "_npaccel_appending"
 INDEX = "_npaccel_index"
 LOOP = "_npaccel_loop{}"
-TURNS = "_npaccel_turns{}"
+EXECUTION = "_npaccel_execution{}"
 
 
 class Region(ast.stmt):

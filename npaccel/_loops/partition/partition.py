@@ -57,7 +57,7 @@ class Split:
         With `Region`, `Inline` and `Nest` among the statements.
     kinds : Kinds
     varying : frozenset of str
-        Host values that change from one turn of a loop to the next.
+        Host values that change from one iteration of a loop to the next.
     loops : list of ast.For or ast.While
         Those that Python drives, in the order of the file.
     native : list of (int, str)

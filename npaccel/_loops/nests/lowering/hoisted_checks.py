@@ -1,4 +1,4 @@
-"""Checks of subscripts that are made before a loop, for all of its turns at once.
+"""Checks of subscripts that are made before a loop, for all of its iterations at once.
 
 ``for k in range(n): x[i, k + 1]`` stays within the bounds if the first and the last ``k`` do, and
 if ``i`` does. Compilers use vector instructions for loops without ways out only; so such a loop is
@@ -46,7 +46,7 @@ class Ahead:
     Parameters
     ----------
     condition : str
-        Holds only if the indices are within the bounds, not negative, in every turn.
+        Holds only if the indices are within the bounds, not negative, in every iteration.
     indices : frozenset of (int, int)
     low, high : int
         Bounds of the loop's counter where it holds.
@@ -128,7 +128,7 @@ class _Tests:
                 self.helps |= linear.sign != 0
 
     def _array(self, node: ast.expr) -> One | None:
-        """Return an array that has the same name, and is the same, in every turn."""
+        """Return an array that has the same name, and is the same, in every iteration."""
         env = self.code.env
         if not isinstance(node, ast.Name) or node.id in self.stored or env is None:
             return None
@@ -153,7 +153,7 @@ class _Tests:
         return None
 
     def _fixed(self, node: ast.Name) -> _Linear | None:
-        """Take a Python int that is the same in every turn."""
+        """Take a Python int that is the same in every iteration."""
         code = self.code
         if node.id in code.locals:
             kinds = (code.env or {}).get(node.id, ())

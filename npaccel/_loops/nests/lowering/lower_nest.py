@@ -77,7 +77,7 @@ class Lowered:
     arrays : Made, optional
         What array code became loops over: the memory that they need, what their results are.
     independent : Independent, optional
-        The loop whose turns may run at once.
+        The loop whose iterations may run at once.
     narrowed : frozenset of (int, str, str)
         See `Program`.
     """

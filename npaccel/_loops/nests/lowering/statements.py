@@ -54,7 +54,7 @@ class _Loop:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Turns:
+class _Iterations:
     """What a for loop counts, and what the count means.
 
     Parameters
@@ -90,7 +90,7 @@ class Statements(Expressions):
     is_nest : bool
         Whether it is the nest itself, not a function that it calls.
     divided : ast.For or None
-        The loop that can be asked for some of its turns.
+        The loop that can be asked for some of its iterations.
     """
 
     returned: list[Types] | None = None
@@ -244,7 +244,7 @@ class Statements(Expressions):
     def _while(self, node: ast.While) -> None:
         exits: list[Env | None] = []
 
-        def turn() -> None:
+        def iteration() -> None:
             exits.clear()
             condition = self.condition(node.test)
             if condition != "True":
@@ -262,7 +262,7 @@ class Statements(Expressions):
             range_refinement.refine(self, node.test, True)
             self.statements(node.body)
 
-        loop = self._repeat("while True:", turn)
+        loop = self._repeat("while True:", iteration)
         self.env = None
         for env in (*exits, *loop.breaks):
             self.env = self.join_envs(self.env, env)
@@ -276,51 +276,55 @@ class Statements(Expressions):
                 raise NotSupportedError("`break` in the `else` part of a while loop", 0)
 
     def _for(self, node: ast.For) -> None:
-        turns = self._iterated(node.iter)
-        first, last = _counted(turns)
+        iterations = self._iterated(node.iter)
+        first, last = _counted(iterations)
         count = self.new("k")
-        start, stop, step = turns.start.code, turns.stop.code, turns.step.code
+        start, stop, step = iterations.start.code, iterations.stop.code, iterations.step.code
         if node is self.divided:
-            asked = self.temporary(f"_some_turns(_e, {start}, {stop}, {step})")
+            asked = self.temporary(f"_some_iterations(_e, {start}, {stop}, {step})")
             start, stop = self.temporary(f"{asked}[0]"), self.temporary(f"{asked}[1]")
         head = f"for {count} in range({start}, {stop}, {step}):"
         fixed = dataclasses.replace(
-            turns, start=One(turns.start.type, start), stop=One(turns.stop.type, stop)
+            iterations,
+            start=One(iterations.start.type, start),
+            stop=One(iterations.stop.type, stop),
         )
         numbers = One(integer(first, last), count)
-        name = _numbered(node.target, turns)
+        name = _numbered(node.target, iterations)
         seen = None
         if name is not None:
-            counter = hoisted_checks.Counter(name, fixed.start, fixed.stop, turns.step)
+            counter = hoisted_checks.Counter(name, fixed.start, fixed.stop, iterations.step)
             seen = hoisted_checks.ahead(self, node, counter)
         if seen is None:
-            self._for_turns(node, fixed, head, numbers)
+            self._for_iterations(node, fixed, head, numbers)
             return
         low = max(first, seen.low)
         near = One(integer(low, max(low, min(last, seen.high))), count)
 
         def unchecked(indices: frozenset[Index] = seen.indices) -> None:
             outer, self.inside = self.inside, self.inside | indices
-            self._for_turns(node, fixed, head, near)
+            self._for_iterations(node, fixed, head, near)
             self.inside = outer
 
         self.branch(
             self.temporary(seen.condition),
             unchecked,
-            lambda: self._for_turns(node, fixed, head, numbers),
+            lambda: self._for_iterations(node, fixed, head, numbers),
         )
 
-    def _for_turns(self, node: ast.For, turns: _Turns, head: str, number: One) -> None:
-        """Write the turns of a for loop, and what follows them."""
+    def _for_iterations(
+        self, node: ast.For, iterations: _Iterations, head: str, number: One
+    ) -> None:
+        """Write the iterations of a for loop, and what follows them."""
         entry = None if self.env is None else dict(self.env)
 
-        def turn() -> None:
-            self.bind(node.target, turns.item(number))
+        def iteration() -> None:
+            self.bind(node.target, iterations.item(number))
             self.statements(node.body)
 
         ends: list[Env | None] = []
-        loop = self._repeat(head, turn, ends)
-        self.env = ends[0] if _is_never_empty(turns) else self.join_envs(entry, ends[0])
+        loop = self._repeat(head, iteration, ends)
+        self.env = ends[0] if _is_never_empty(iterations) else self.join_envs(entry, ends[0])
         if node.orelse:
             with self.block("else:"):
                 self.statements(node.orelse)
@@ -328,17 +332,17 @@ class Statements(Expressions):
             self.env = self.join_envs(self.env, env)
 
     def _repeat(
-        self, head: str, turn: Callable[[], None], ends: list[Env | None] | None = None
+        self, head: str, iteration: Callable[[], None], ends: list[Env | None] | None = None
     ) -> _Loop:
         """Write a loop until its variables' types are settled.
 
         Parameters
         ----------
         head : str
-        turn : callable
+        iteration : callable
             Writes the body.
         ends : list, optional
-            What is known after a turn is put here.
+            What is known after an iteration is put here.
 
         Returns
         -------
@@ -352,7 +356,7 @@ class Statements(Expressions):
         may_narrow = True
         for _ in range(_ROUNDS):
             self.reset(mark)
-            loop, end, lines = self._written(turn, dict(start))
+            loop, end, lines = self._written(iteration, dict(start))
             back = self.join_envs(dict(entry), end) or {}
             if not _covers(start, back):
                 # Where narrowing went too far, the wider bounds are taken after all.
@@ -370,13 +374,15 @@ class Statements(Expressions):
         self.lines += [head, lines or ["pass"]]
         return loop
 
-    def _written(self, turn: Callable[[], None], start: Env) -> tuple[_Loop, Env | None, Block]:
+    def _written(
+        self, iteration: Callable[[], None], start: Env
+    ) -> tuple[_Loop, Env | None, Block]:
         loop = _Loop()
         self._loops.append(loop)
         self.env = start
         with self.block() as lines:
             self.forget()
-            self.arm(turn)
+            self.arm(iteration)
         self._loops.pop()
         end: Env | None = self.env
         for env in loop.continues:
@@ -385,7 +391,7 @@ class Statements(Expressions):
 
     # What a for loop runs over
 
-    def _iterated(self, node: ast.expr) -> _Turns:
+    def _iterated(self, node: ast.expr) -> _Iterations:
         if isinstance(node, ast.Call) and not node.keywords:
             target = self.expression(node.func)
             known = target.value if isinstance(target, Static) else None
@@ -398,7 +404,7 @@ class Statements(Expressions):
             return self._elements(owner, node)
         raise NotSupportedError(f"a loop over `{shortened(node)}`", node.lineno)
 
-    def _range(self, node: ast.Call) -> _Turns:
+    def _range(self, node: ast.Call) -> _Iterations:
         values = [self._bound_of_range(argument) for argument in node.args]
         zero, one = constant(0).ones[0], constant(1).ones[0]
         if not 1 <= len(values) <= 3:
@@ -409,7 +415,7 @@ class Statements(Expressions):
         assert isinstance(kind, Py)
         if kind.low <= 0 <= kind.high:
             self.fail_if(f"{step.code} == 0", node.lineno, "range")
-        return _Turns(start, self._stop(start, stop, kind, node.lineno), step, _itself)
+        return _Iterations(start, self._stop(start, stop, kind, node.lineno), step, _itself)
 
     def _stop(self, start: One, stop: One, step: Py, line: int) -> One:
         """Return where a range stops so that its length, which Numba counts, fits 64 bits."""
@@ -417,7 +423,7 @@ class Statements(Expressions):
         if low - last >= MIN and high - first <= MAX:
             return stop
         has_sign = step.low > 0 or step.high < 0
-        if has_sign:  # A range without a turn, however far its stop is behind its start.
+        if has_sign:  # A range without an iteration, however far its stop is behind its start.
             choose = "max" if step.low > 0 else "min"
             stop = One(stop.type, self.temporary(f"{choose}({start.code}, {stop.code})"))
         test = f"_subtract_overflows({stop.code}, {start.code})"
@@ -435,21 +441,21 @@ class Statements(Expressions):
         one = value.ones[0]
         return One(one.type, self.temporary(one.code))
 
-    def _derived(self, function: type, node: ast.Call) -> _Turns:
+    def _derived(self, function: type, node: ast.Call) -> _Iterations:
         parts = [self._from_zero(self._iterated(argument)) for argument in node.args]
         if function is zip and parts:
             stop = parts[0].stop
             for part in parts[1:]:
                 text = f"min({stop.code}, {part.stop.code})"
                 stop = self.one(integer(0, _high(stop)), text)
-            return _Turns(
+            return _Iterations(
                 parts[0].start, stop, parts[0].step, lambda k: _row([p.item(k) for p in parts])
             )
         if len(parts) != 1:
             raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
         only = parts[0]
         if function is enumerate:
-            return _Turns(
+            return _Iterations(
                 only.start,
                 only.stop,
                 only.step,
@@ -462,30 +468,30 @@ class Statements(Expressions):
             bounds = integer(0, max(_high(only.stop) - 1, 0))
             return only.item(self.one(bounds, f"{last.code} - {k.code}"))
 
-        return _Turns(only.start, only.stop, only.step, mirrored)
+        return _Iterations(only.start, only.stop, only.step, mirrored)
 
-    def _from_zero(self, turns: _Turns) -> _Turns:
+    def _from_zero(self, iterations: _Iterations) -> _Iterations:
         """Return the same items, counted from 0 in steps of 1."""
-        start, stop, step = turns.start, turns.stop, turns.step
+        start, stop, step = iterations.start, iterations.stop, iterations.step
         if start.code == "0" and step.code == "1":
-            return turns
+            return iterations
         size = self.one(integer(0, MAX), f"_range_size({start.code}, {stop.code}, {step.code})")
-        low, high = _counted(turns)
+        low, high = _counted(iterations)
 
         def item(k: One) -> Result:
-            return turns.item(
+            return iterations.item(
                 self.one(integer(low, high), f"{start.code} + {k.code} * {step.code}")
             )
 
-        return _Turns(constant(0).ones[0], size, constant(1).ones[0], item)
+        return _Iterations(constant(0).ones[0], size, constant(1).ones[0], item)
 
-    def _elements(self, owner: Value, node: ast.expr) -> _Turns:
+    def _elements(self, owner: Value, node: ast.expr) -> _Iterations:
         array = self._copied(array_access.array(owner, node))
         kind = array.ones[0].type
         assert isinstance(kind, Array)
         if kind.ndim == 0:
             raise NotSupportedError("a loop over an array without dimensions", node.lineno)
-        return _Turns(
+        return _Iterations(
             constant(0).ones[0],
             array_access.size(self, array, 0).ones[0],
             constant(1).ones[0],
@@ -573,11 +579,11 @@ def _itself(k: One) -> Value:
     return Value((k,))
 
 
-def _numbered(target: ast.expr, turns: _Turns) -> str | None:
+def _numbered(target: ast.expr, iterations: _Iterations) -> str | None:
     """Return the name that a loop gives its count, if it has one."""
-    if turns.is_numbered:
+    if iterations.is_numbered:
         target = target.elts[0] if isinstance(target, ast.Tuple | ast.List) else target
-    elif turns.item is not _itself:
+    elif iterations.item is not _itself:
         return None
     return target.id if isinstance(target, ast.Name) else None
 
@@ -591,9 +597,9 @@ def _high(one: One) -> int:
     return one.type.high
 
 
-def _counted(turns: _Turns) -> tuple[int, int]:
+def _counted(iterations: _Iterations) -> tuple[int, int]:
     """Return the bounds of what a loop counts."""
-    start, stop, step = (one.type for one in (turns.start, turns.stop, turns.step))
+    start, stop, step = (one.type for one in (iterations.start, iterations.stop, iterations.step))
     assert isinstance(start, Py) and isinstance(stop, Py) and isinstance(step, Py)  # noqa: PT018
     up = (start.low, max(start.low, stop.high - 1))
     down = (min(start.high, stop.low + 1), start.high)
@@ -602,8 +608,8 @@ def _counted(turns: _Turns) -> tuple[int, int]:
     return down if step.high < 0 else (min(up[0], down[0]), max(up[1], down[1]))
 
 
-def _is_never_empty(turns: _Turns) -> bool:
-    start, stop, step = (one.type for one in (turns.start, turns.stop, turns.step))
+def _is_never_empty(iterations: _Iterations) -> bool:
+    start, stop, step = (one.type for one in (iterations.start, iterations.stop, iterations.step))
     assert isinstance(start, Py) and isinstance(stop, Py) and isinstance(step, Py)  # noqa: PT018
     if step.low > 0:
         return start.high < stop.low

@@ -73,8 +73,8 @@ class Writing:
     def _add_up(self, length: str, sums: Sequence[str], element: Element) -> None:
         """Write the addition of elements to several sums; of a few, to the first of them.
 
-        Where lengths differ from one turn of the nest to the next, the processor guesses the end
-        of one loop wrong, not of two.
+        Where lengths differ from one iteration of the nest to the next, the processor guesses the
+        end of one loop wrong, not of two.
         """
         if length in self.sizes:
             self.unrolled(length, lambda i, at: [_add(sums[i], element([at]))])
@@ -89,13 +89,13 @@ class Writing:
         self.ahead.append(ast.If(test, few, many))
 
     def unrolled(self, length: str, step: Callable[[int, ast.expr], list[ast.stmt]]) -> None:
-        """Write a loop that does several places a turn, which don't wait for each other.
+        """Write a loop that does several places per iteration, which don't wait for each other.
 
         Parameters
         ----------
         length : str
         step : callable
-            Writes what is done at a place, which is given after its number within the turn.
+            Writes what is done at a place, which is given after its number within the iteration.
         """
 
         def write(places: list[ast.expr]) -> None:
@@ -105,7 +105,7 @@ class Writing:
         self.in_groups(length, write)
 
     def in_groups(self, length: str, write: Callable[[list[ast.expr]], None]) -> None:
-        """Write a loop that does several places a turn, and one for those that are left.
+        """Write a loop that does several places per iteration, and one for those that are left.
 
         Parameters
         ----------

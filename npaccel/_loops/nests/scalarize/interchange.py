@@ -1,11 +1,12 @@
 """Loops along the last axis of arrays, written as loops over the other axes around them.
 
 ``for k in range(1, n): x[..., k] = x[..., k - 1] / b[..., k]`` computes with the elements of each
-column alone. Turn by turn it takes one element of every cache line; here each column is done from
-its first turn to its last, as a loop over single elements, and what is only computed with in a
-turn, such as a pivot, is one number. Only C-contiguous float64 arrays are taken whose other axes
-have equal lengths, and indices that can be seen to be within the bounds before anything is written.
-Loops that follow each other are taken together: each column is done by the first, then by the next.
+column alone. Iteration by iteration it takes one element of every cache line; here each column is
+done from its first iteration to its last, as a loop over single elements, and what is only computed
+with in an iteration, such as a pivot, is one number. Only C-contiguous float64 arrays are taken
+whose other axes have equal lengths, and indices that can be seen to be within the bounds before
+anything is written. Loops that follow each other are taken together: each column is done by the
+first, then by the next.
 """
 
 from __future__ import annotations
@@ -105,20 +106,20 @@ def columns(
 
 @dataclasses.dataclass
 class _Along:
-    """The turns of a loop, and the places that it reads or writes in a turn.
+    """The iterations of a loop, and the places that it reads or writes in an iteration.
 
     Parameters
     ----------
     index : str
         Its variable.
-    turns : list of code
+    iterations : list of code
         The arguments of `range`.
     places : list of (str, code)
         Names of arrays, with the indices along their last axes.
     """
 
     index: str
-    turns: list[CodeType]
+    iterations: list[CodeType]
     places: list[tuple[str, CodeType]] = dataclasses.field(default_factory=list)
 
 
@@ -153,8 +154,8 @@ class _Checking:
             return False
         if self.stored & {n.id for a in bounds for n in ast.walk(a) if isinstance(n, ast.Name)}:
             return False
-        turns = [compile(ast.Expression(a), "<range>", "eval") for a in bounds]
-        self.along.append(_Along(self.index, turns))
+        iterations = [compile(ast.Expression(a), "<range>", "eval") for a in bounds]
+        self.along.append(_Along(self.index, iterations))
         return all(map(self._statement, loop.body))
 
     def _statement(self, node: ast.stmt) -> bool:
@@ -183,7 +184,7 @@ class _Checking:
                 return type(value) in (int, float)
             case ast.Name(id=name):
                 if name in self.stored and name != self.index:
-                    return name in self.assigned  # In this turn.
+                    return name in self.assigned  # In this iteration.
                 return name == self.index or isinstance(self.names.get(name), _NUMBERS)
             case ast.Subscript():
                 return self._place(node)
@@ -246,7 +247,7 @@ class _Holds:
     def __init__(self, along: Sequence[_Along], namespace: Mapping[str, Any]) -> None:
         self.along = along
         self.namespace = namespace
-        codes = [code for a in along for code in (*a.turns, *(place for _, place in a.places))]
+        codes = [code for a in along for code in (*a.iterations, *(place for _, place in a.places))]
         names = {name for code in codes for name in code.co_names}
         self.names = names - {a.index for a in along}
 
@@ -256,13 +257,13 @@ class _Holds:
         first = every[self.along[0].places[0][0]].shape[:-1]
         for along in self.along:
             try:
-                turns = range(*(eval(code, {}, names) for code in along.turns))
+                iterations = range(*(eval(code, {}, names) for code in along.iterations))
             except (ValueError, IndexError):  # A step of 0, no such axis: Python says so.
                 return False
-            ends = (turns[0], turns[-1]) if turns else ()
+            ends = (iterations[0], iterations[-1]) if iterations else ()
             for name, code in along.places:
                 shape = every[name].shape
-                indices = [eval(code, {}, {**names, along.index: turn}) for turn in ends]
+                indices = [eval(code, {}, {**names, along.index: iteration}) for iteration in ends]
                 if shape[:-1] != first or not all(0 <= index < shape[-1] for index in indices):
                     return False
         return True
@@ -274,13 +275,13 @@ def _written(nest: ast.FunctionDef, loops: Sequence[ast.For], found: _Checking) 
     sizes = [ast.Subscript(shape, ast.Constant(axis), ast.Load()) for axis in range(len(axes))]
     inner: list[ast.stmt] = _through(loops, axes, found.stored, 1)
     *outer, last = zip(axes, sizes, strict=True)
-    if outer:  # Where there is one loop only, its turns run in threads.
+    if outer:  # Where there is one loop only, its iterations run in threads.
         inner = _interleaved(*last, _through(loops, axes, found.stored, _LANES), inner)
     else:
         outer = [last]
     for name, size in reversed(outer):
-        turns = called(range, copy.deepcopy(size))
-        inner = [ast.For(name_of(name, ast.Store()), turns, inner, [])]
+        iterations = called(range, copy.deepcopy(size))
+        inner = [ast.For(name_of(name, ast.Store()), iterations, inner, [])]
     made = copy.copy(nest)
     made.body = [*inner, copy.deepcopy(nest.body[-1])]
     locate([made], loops[0])
@@ -300,8 +301,8 @@ def _interleaved(
     first = called(range, ast.Constant(0), most, ast.Constant(_LANES))
     last = called(range, size_less(rest), copy.deepcopy(size))
     return [
-        ast.For(name_of(name, ast.Store()), turns, body, [])
-        for turns, body in ((first, several), (last, one))
+        ast.For(name_of(name, ast.Store()), iterations, body, [])
+        for iterations, body in ((first, several), (last, one))
     ]
 
 
@@ -322,8 +323,10 @@ def _through(
             for statement in loop.body
             for lane in range(lanes)
         ]
-        turns = called(range, *copy.deepcopy(loop.iter.args))
-        made.append(ast.copy_location(ast.For(copy.deepcopy(loop.target), turns, body, []), loop))
+        iterations = called(range, *copy.deepcopy(loop.iter.args))
+        made.append(
+            ast.copy_location(ast.For(copy.deepcopy(loop.target), iterations, body, []), loop)
+        )
     return made
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 #: What goes over more elements is done faster by array code, in several threads.
 SMALL = 1 << 14
-#: The same where the slices are others in each turn, which array code is slower for.
+#: The same where the slices are others in each iteration, which array code is slower for.
 SMALL_IF_CHANGING = 1 << 18
 SET = "0set_{}"
 

@@ -349,7 +349,7 @@ class Rewriting(Bounds):
             raise self.unfit(f"`{name}`, written in place and replaced")
 
     def _while(self, node: ast.While) -> None:
-        """Compute the condition at the beginning of each turn if it is about arrays."""
+        """Compute the condition at the beginning of each iteration if it is about arrays."""
         outer, self.ahead = self.ahead, []
         test = self.number(copy.deepcopy(node.test))
         before, self.ahead = self.ahead, outer

@@ -1,4 +1,4 @@
-"""Turns in threads: what errors leave behind, nests of `jit`, when threads are used."""
+"""Iterations in threads: what errors leave behind, nests of `jit`, when threads are used."""
 
 import threading
 import time
@@ -60,7 +60,7 @@ def outgrown(a, places, out, rest):
 @pytest.mark.parametrize("wrong", [[0], [5], [20], [36], [3, 4], [30, 12], [14, 35], [1, 15, 30]])
 @pytest.mark.parametrize(("function", "value"), [(at_numbers, 90), (divided, 0), (refused, 0)])
 def test_errors_in_the_middle(function, value, wrong, runs):
-    """What later turns wrote is undone, what earlier ones and the turn itself wrote stays."""
+    """What later iterations wrote is undone, what earlier ones and the one itself wrote stays."""
     places = np.arange(1, 38) % 30 + 1
     places[wrong] = value
     nest = check(function, A, places, np.full(37, 7.0), np.full(37, 8.0))
@@ -70,7 +70,7 @@ def test_errors_in_the_middle(function, value, wrong, runs):
 
 
 @pytest.mark.parametrize("wrong", [[0], [20], [36], [5, 30]])
-def test_errors_of_turns_in_other_orders(wrong):
+def test_errors_of_iterations_in_other_orders(wrong):
     places = A.copy()
     places[wrong, 0] = np.nan
 
@@ -141,7 +141,7 @@ def test_slices_and_rows(runs):
         jitted = of_jit(function, *args)
         assert runs == [3, 3]
         loop = jitted.report().loops[0]
-        assert (loop.engine, loop.detail) == ("Numba", "turns in threads where faster")
+        assert (loop.engine, loop.detail) == ("Numba", "iterations in threads where faster")
         runs.clear()
 
 

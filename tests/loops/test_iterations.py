@@ -1,4 +1,4 @@
-"""Turns that run without Python between them, on tensors or in NumPy, are turns like others."""
+"""Iterations without Python between them, on tensors or in NumPy, are iterations like others."""
 
 import collections
 import copy
@@ -23,17 +23,17 @@ field = np.zeros(6)
 
 
 @pytest.fixture
-def ways(monkeypatch):
-    """Which ways were taken: True for tensors, False for NumPy."""
+def variants(monkeypatch):
+    """Which variants were taken: True for tensors, False for NumPy."""
     taken = []
-    go = iterations.TurnRunner._go
+    run_some = iterations.LoopScheduler._run_some
 
-    def noted(self, turns, values, budget, stays):
-        result = go(self, turns, values, budget, stays)
-        taken.append((stays, self.troubles))
+    def noted(self, execution, values, budget, on_tensors):
+        result = run_some(self, execution, values, budget, on_tensors)
+        taken.append((on_tensors, self.failures))
         return result
 
-    monkeypatch.setattr(iterations.TurnRunner, "_go", noted)
+    monkeypatch.setattr(iterations.LoopScheduler, "_run_some", noted)
     return taken
 
 
@@ -80,14 +80,14 @@ def in_place_of_views(a, b, n):
 
 
 def until_converged(a, n):
-    error, turns = 1.0, 0
-    while error > 1e-9 and turns < n:
+    error, iterations = 1.0, 0
+    while error > 1e-9 and iterations < n:
         new = np.cos(a)
         error = np.abs(new - a).max()
-        a, turns = new, turns + 1
+        a, iterations = new, iterations + 1
     else:  # noqa: PLW0120
-        turns += 1000
-    return a, turns, error
+        iterations += 1000
+    return a, iterations, error
 
 
 def with_count(a, n):
@@ -156,7 +156,7 @@ def with_raise(a, n):
         a = a * 1.5 + 0.1
         top = a.max()
         if top > 1000:
-            raise ValueError(f"turn {i}: {a} is above {top!r}, {type(a).__name__}")
+            raise ValueError(f"iteration {i}: {a} is above {top!r}, {type(a).__name__}")
     return a, i
 
 
@@ -197,7 +197,7 @@ def with_assert(a, n):
     for i in range(n):
         a = a * 1.5 + 0.1
         top = a.max()
-        assert top <= 1000, f"turn {i}: {a}, {type(a).__name__}"
+        assert top <= 1000, f"iteration {i}: {a}, {type(a).__name__}"
     return a, i
 """
 
@@ -215,21 +215,21 @@ def recorded(a, n):
     [swapped, until_converged, with_count, with_index, with_jumps, with_return, nested, recorded,
      nested_left, with_edges, with_raise, appended, appended_and_written],
 )  # fmt: skip
-def test_turns_on_tensors(function, ways):
+def test_iterations_on_tensors(function, variants):
     check(function, X)
-    assert (True, 0) in ways
+    assert (True, 0) in variants
 
 
-def test_turns_that_write(ways):
+def test_iterations_that_write(variants):
     check(in_place, X, X + 1)
-    assert (True, 0) in ways
+    assert (True, 0) in variants
 
 
-def test_assertions_show_arrays(ways, tmp_path):
+def test_assertions_show_arrays(variants, tmp_path):
     file = tmp_path / "asserting.py"
     file.write_text(ASSERTING)
     check(runpy.run_path(str(file))["with_assert"], X)
-    assert (True, 0) in ways
+    assert (True, 0) in variants
 
 
 def test_what_is_appended_is_the_array_itself():
@@ -241,7 +241,7 @@ def test_what_is_appended_is_the_array_itself():
 
 
 @pytest.mark.parametrize("kind", [list, collections.deque])
-def test_what_is_appended_to(kind, ways):
+def test_what_is_appended_to(kind, variants):
     def f(a, kept, n):
         for i in range(n):
             a = a * 0.5 + i
@@ -254,11 +254,11 @@ def test_what_is_appended_to(kind, ways):
         assert_same(jitted(X, ours, n), f(X, theirs, n))
         assert_same(list(ours), list(theirs))
         assert ours[0] is X
-    assert ((True, 0) in ways) == (kind is list)
+    assert ((True, 0) in variants) == (kind is list)
     assert len(jitted.report().graphs) <= 2
 
 
-def test_printing_shows_arrays(ways, capsys):
+def test_printing_shows_arrays(variants, capsys):
     def f(a, n):
         for i in range(n):
             a = a * 0.5 + i
@@ -271,7 +271,7 @@ def test_printing_shows_arrays(ways, capsys):
     jitted = npaccel.jit(f, backend="eager", default_float="float64", loops="compile")
     jitted(X, 40)
     assert capsys.readouterr().out == wanted
-    assert (True, 0) in ways
+    assert (True, 0) in variants
 
 
 def test_handlers_see_what_was_assigned_before_an_error():
@@ -281,7 +281,7 @@ def test_handlers_see_what_was_assigned_before_an_error():
                 a = a * 1.5 + 0.1
                 top = a.max()
                 if top > 1000:
-                    raise ValueError(f"turn {i}: {a}")  # noqa: TRY301
+                    raise ValueError(f"iteration {i}: {a}")  # noqa: TRY301
         except ValueError as error:
             return str(error), a, i, top
         return a, n
@@ -290,15 +290,15 @@ def test_handlers_see_what_was_assigned_before_an_error():
 
 
 @pytest.mark.inductor
-def test_first_and_last_turns_stay_on_tensors(ways):
+def test_first_and_last_iterations_stay_on_tensors(variants):
     """Slices of 0, 1, n - 1 and n elements have code of their own."""
     jitted = check(with_edges, X, counts=[12] * 12, backend="inductor")
     graphs = len(jitted.report().graphs)
-    ways.clear()
+    variants.clear()
     check_again = [jitted(X, 12) for _ in range(3)]
     assert_same(check_again[-1], with_edges(X, 12), rtol=1e-12)
     assert len(jitted.report().graphs) == graphs
-    assert ways == [(True, 0)] * 3  # Each call is one run, to its end.
+    assert variants == [(True, 0)] * 3  # Each call is one run, to its end.
 
 
 @pytest.mark.sampled
@@ -306,9 +306,9 @@ def test_first_and_last_turns_stay_on_tensors(ways):
     "function", [swapped, until_converged, with_count, with_jumps, with_return, nested, recorded]
 )
 @pytest.mark.inductor
-def test_turns_in_numpy(function, ways):
+def test_iterations_in_numpy(function, variants):
     jitted = check(function, X, loops="auto", backend="inductor", counts=[60, 60, *COUNTS])
-    assert any(not stays for stays, _ in ways)
+    assert any(not on_tensors for on_tensors, _ in variants)
     assert jitted.report().loops[0].detail
 
 
@@ -376,7 +376,7 @@ def raises(a, n):
         a = a * 0.5
         a[i % 12] = i
         if i == 9:
-            raise ValueError(f"turn {i}")
+            raise ValueError(f"iteration {i}")
     return a
 
 
@@ -481,7 +481,7 @@ def caught(a, n):
     return a
 
 
-def test_handlers_see_the_last_turn():
+def test_handlers_see_the_last_iteration():
     check(caught, X)
 
 
@@ -499,7 +499,7 @@ def test_an_iterator_is_not_read_ahead():
 
 
 class _Engine:
-    """Stands in for the engine of a region: both ways of a call take a given time."""
+    """Stands in for the engine of a region: both variants of a call take a given time."""
 
     def __init__(self, compiled, plain):
         options = types.SimpleNamespace(
@@ -517,15 +517,15 @@ class _Engine:
 
 @pytest.mark.parametrize(
     ("compiled", "plain", "way"),
-    [(0.02, 0, "in NumPy: "), (0, 0.02, "compiled, and single turns in NumPy to compare: ")],
+    [(0.02, 0, "in NumPy: "), (0, 0.02, "compiled, and single iterations in NumPy to compare: ")],
 )
-def test_turns_that_are_timed_in_numpy_are_told(compiled, plain, way):
+def test_iterations_that_are_timed_in_numpy_are_told(compiled, plain, way):
     told = []
     region = driver_region.Region(_Engine(compiled, plain), told.append)
     x = np.zeros(2)
     while not region.was_timed:
         assert region(x) is x
-    assert told[0] == "in NumPy for single turns, which are timed"
+    assert told[0] == "in NumPy for single iterations, which are timed"
     assert told[-1].startswith(way)
     assert region.is_in_numpy == (plain < compiled)
 
@@ -534,9 +534,9 @@ def test_a_region_that_raises_is_watched_no_longer():
     engine = _Engine(0, 0)
     region = driver_region.Region(engine, lambda _: None)
     with pytest.raises(IndexError):
-        region.watched(())
-    assert not region.watches
-    result, call = region.watched((X,))
+        region.observed_call(())
+    assert not region.observes
+    result, call = region.observed_call((X,))
     assert result is X
     assert call is None  # The engine doesn't tell.
 
@@ -566,12 +566,12 @@ def crossed_out(flags, n):
 
 
 @pytest.mark.inductor
-def test_a_loop_follows_its_regions_to_numpy(monkeypatch, ways):
+def test_a_loop_follows_its_regions_to_numpy(monkeypatch, variants):
     """Also one that reads elements, which no tensor can stand for."""
     faster = {"in NumPy": False}
 
     def choose(self):
-        self.was_timed, self.left = True, 1
+        self.was_timed, self.countdown = True, 1
         self.chosen = self._in_numpy if faster["in NumPy"] else self._compiled
 
     monkeypatch.setattr(driver_region.Region, "_choose", choose)
@@ -579,29 +579,29 @@ def test_a_loop_follows_its_regions_to_numpy(monkeypatch, ways):
     for in_numpy in (False, True):
         faster["in NumPy"] = in_numpy
         for _ in range(4):
-            ways.clear()
+            variants.clear()
             ours, theirs = np.ones((2, 200), bool)
             jitted(ours, 200)
             crossed_out(theirs, 200)
             assert_same(ours, theirs)
-        assert any(not stays for stays, _ in ways) == in_numpy
+        assert any(not on_tensors for on_tensors, _ in variants) == in_numpy
     assert jitted.report().loops[0].engine == "NumPy"
 
 
 @pytest.mark.inductor
-def test_turns_that_compile_are_not_timed(monkeypatch):
-    """Else NumPy would run the others, as a turn with the compiler takes seconds."""
-    on_tensors, compiling = iterations.TurnRunner._on_tensors, []
+def test_iterations_that_compile_are_not_timed(monkeypatch):
+    """Else NumPy would run the others, as an iteration with the compiler takes seconds."""
+    on_tensors, compiling = iterations.LoopScheduler._on_tensors, []
 
-    def slow(self, turns, values):
-        result = on_tensors(self, turns, values)
+    def slow(self, iterations, values):
+        result = on_tensors(self, iterations, values)
         if len(compiling) < 2:
-            next(iter(self.ways.regions.values()))[0].engine.compilations += 1
+            next(iter(self.variants.regions.values()))[0].engine.compilations += 1
             compiling.append(self)
             return result[0], 100.0
         return result[0], 0.0
 
-    monkeypatch.setattr(iterations.TurnRunner, "_on_tensors", slow)
+    monkeypatch.setattr(iterations.LoopScheduler, "_on_tensors", slow)
     jitted = npaccel.jit(swapped, default_float="float64", cache=False)
     assert_same(jitted(X, 100), swapped(X, 100), rtol=1e-12)
     assert len(compiling) == 2
@@ -621,7 +621,7 @@ def test_short_loops_are_compared_over_several_calls(monkeypatch):
     """Pauses for BLAS's threads are longer than such a call, so there are few."""
 
     def choose(self):
-        self.was_timed, self.left, self.chosen = True, -1, self._in_numpy
+        self.was_timed, self.countdown, self.chosen = True, -1, self._in_numpy
 
     slept = []
     monkeypatch.setattr(driver_region.Region, "_choose", choose)
@@ -631,13 +631,13 @@ def test_short_loops_are_compared_over_several_calls(monkeypatch):
     a, x = np.random.default_rng(0).random((256, 256)), np.ones(256)
     for _ in range(30):
         assert_same(jitted(a, x, 5), counted_down(a, x, 5), rtol=1e-12)
-    assert slept.count(iterations._SPIN) in (1, 2)  # Before each way, at most.
-    assert slept.count(iterations._REST) == 1
-    assert "µs a turn" in jitted.report().loops[0].detail
+    assert slept.count(iterations._BLAS_SPIN) in (1, 2)  # Before each way, at most.
+    assert slept.count(iterations._OPENMP_SLEEP) == 1
+    assert "µs per iteration" in jitted.report().loops[0].detail
 
 
-def iterated(a, x, turns=3, shift=0.0):
-    for _ in range(turns):
+def iterated(a, x, iterations=3, shift=0.0):
+    for _ in range(iterations):
         x = a @ x + shift
         x /= np.linalg.norm(x)
     a[0, 0] += 1
