@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeVar, overload
 
 from npaccel._compiler import fallback
 from npaccel._compiler.dispatcher import Dispatcher
@@ -17,7 +17,16 @@ from npaccel._report import Log, Report
 from npaccel._runtime import call_samples, errstate
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.callables import LEFT_ALONE, underlying
-from npaccel._runtime.options import Options, Scope
+from npaccel._runtime.options import (
+    NOT_GIVEN,
+    RNG,
+    Backend,
+    DefaultFloat,
+    Loops,
+    Options,
+    Scope,
+    Verify,
+)
 
 if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Driver
@@ -345,15 +354,62 @@ def _calling(function: Callable[..., Any]) -> types.FunctionType:
 
 
 @overload
-def jit(function: Callable[P, R], /, **options: Any) -> Jitted[P, R]: ...
+def jit(
+    function: Callable[P, R],
+    /,
+    *,
+    device: str | None = ...,
+    default_float: DefaultFloat = ...,
+    narrow_inputs: bool = ...,
+    strict: bool = ...,
+    dynamic: bool | None = ...,
+    loops: Loops = ...,
+    rng: RNG = ...,
+    verify: Verify = ...,
+    cache: bool = ...,
+    backend: Backend = ...,
+    static_argnames: str | Sequence[str] = ...,
+) -> Jitted[P, R]: ...
 @overload
-def jit(**options: Any) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
-def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def jit(
+    *,
+    device: str | None = ...,
+    default_float: DefaultFloat = ...,
+    narrow_inputs: bool = ...,
+    strict: bool = ...,
+    dynamic: bool | None = ...,
+    loops: Loops = ...,
+    rng: RNG = ...,
+    verify: Verify = ...,
+    cache: bool = ...,
+    backend: Backend = ...,
+    static_argnames: str | Sequence[str] = ...,
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    device: str | None = NOT_GIVEN,
+    default_float: DefaultFloat = NOT_GIVEN,
+    narrow_inputs: bool = NOT_GIVEN,
+    strict: bool = NOT_GIVEN,
+    dynamic: bool | None = NOT_GIVEN,
+    loops: Loops = NOT_GIVEN,
+    rng: RNG = NOT_GIVEN,
+    verify: Verify = NOT_GIVEN,
+    cache: bool = NOT_GIVEN,
+    backend: Backend = NOT_GIVEN,
+    static_argnames: str | Sequence[str] = NOT_GIVEN,
+    **unknown: Never,
+) -> Any:
     """Compile a NumPy function.
 
     The result equals what plain NumPy gives: value, shape, dtype (but for
     ``default_float``), scalar or array, mutated arguments, exception class.
     ndarrays go in and out as ndarrays, tensors as tensors on their device.
+
+    Options that aren't given are those of an enclosing `npaccel.options`, or else of
+    `npaccel.config`; the defaults below are those of the latter.
 
     Parameters
     ----------
@@ -407,8 +463,6 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         For an unknown option, or if `function` isn't a function.
     OptionError
         For a value that an option can't have.
-    NotImplementedError
-        For an option that this release doesn't offer yet, by name.
 
     Notes
     -----
@@ -430,7 +484,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     >>> nearest(points, np.array([[0.0, 0.0], [4.0, 4.0]]))
     array([0, 1, 0])
     """
-    explicit = runtime_options.checked(options)
+    explicit = runtime_options.given(locals(), unknown)
     if function is None:
         return functools.partial(Jitted, explicit=explicit)
     return Jitted(function, explicit)

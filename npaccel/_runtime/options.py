@@ -10,12 +10,30 @@ import contextlib
 import contextvars
 import dataclasses
 import functools
+import itertools
 import os
 import re
-from collections.abc import Iterator
-from typing import Any, Literal
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Never, get_args, get_origin, get_type_hints
 
 from npaccel.errors import OptionError
+
+DefaultFloat = Literal["float32", "float64"]
+Loops = Literal["auto", "compile", "numba", "unroll", "python"]
+RNG = Literal["numpy", "device"]
+Verify = bool | Literal["warn"]
+Backend = Literal["inductor", "aot_eager", "eager"]
+
+
+class _NotGiven:
+    """The default of an option: that of the scope is in force."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+NOT_GIVEN: Any = _NotGiven()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,31 +81,61 @@ class Options:
     """
 
     device: str | None = None
-    default_float: Literal["float32", "float64"] = "float32"
+    default_float: DefaultFloat = "float32"
     narrow_inputs: bool = False
     strict: bool = False
     dynamic: bool | None = None
-    loops: str = "auto"
-    rng: str = "numpy"
-    verify: bool | str = False
+    loops: Loops = "auto"
+    rng: RNG = "numpy"
+    verify: Verify = False
     cache: bool = True
-    backend: str = "inductor"
+    backend: Backend = "inductor"
     static_argnames: tuple[str, ...] = ()
 
 
 _DEFAULTS = Options()
 _NAMES = tuple(field.name for field in dataclasses.fields(Options))
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "default_float": ("float32", "float64"),
-    "narrow_inputs": (True, False),
-    "strict": (True, False),
-    "dynamic": (None, True, False),
-    "loops": ("auto", "compile", "numba", "unroll", "python"),
-    "rng": ("numpy", "device"),
-    "verify": (False, True, "warn"),
-    "cache": (True, False),
-    "backend": ("inductor", "aot_eager", "eager"),
-}
+
+
+@functools.cache
+def _choices() -> dict[str, tuple[Any, ...]]:
+    """Return the values of each option that has finitely many, from its type."""
+    found = {name: _values(kind) for name, kind in get_type_hints(Options).items()}
+    return {name: values for name, values in found.items() if values}
+
+
+def _values(kind: Any) -> tuple[Any, ...]:
+    """Return all values of a type; none where they aren't finitely many."""
+    if kind is bool:
+        return (False, True)
+    if kind is types.NoneType:
+        return (None,)
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    members = [_values(member) for member in get_args(kind)]
+    return tuple(itertools.chain.from_iterable(members)) if all(members) else ()
+
+
+def given(arguments: Mapping[str, Any], unknown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked options among a function's arguments.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Of the function's parameters; others than options are left out.
+    unknown : mapping
+        The keywords that it has no parameters for.
+    """
+    options = {name: value for name, value in arguments.items() if name in _NAMES}
+    return checked({k: v for k, v in options.items() if v is not NOT_GIVEN} | dict(unknown))
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, _NAMES, n=1)
+    hint = f"did you mean {close[0]!r}? The" if close else "the"
+    return f"there is no option {name!r}; {hint} options are {', '.join(_NAMES)}"
 
 
 def checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -103,10 +151,8 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
     result = dict(options)
     for name, value in options.items():
         if name not in _NAMES:
-            raise TypeError(
-                f"jit: there is no option {name!r}; the options are {', '.join(_NAMES)}"
-            )
-        choices = _CHOICES.get(name)
+            raise TypeError(f"jit: {_unknown(name)}")
+        choices = _choices().get(name)
         if choices is not None and not any(value is c or value == c for c in choices):
             allowed = ", ".join(map(repr, choices))
             raise OptionError(f"jit: `{name}={value!r}` was given; it can be {allowed}")
@@ -166,16 +212,29 @@ class Config:
     def __init__(self) -> None:
         object.__setattr__(self, "_scope", _scope_of({}, _is_off))
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _NAMES:
-            raise AttributeError(
-                f"config: there is no option {name!r}; the options are {', '.join(_NAMES)}"
-            )
-        return current().options.get(name, getattr(_DEFAULTS, name))
+    device: str | None
+    default_float: DefaultFloat
+    narrow_inputs: bool
+    strict: bool
+    dynamic: bool | None
+    loops: Loops
+    rng: RNG
+    verify: Verify
+    cache: bool
+    backend: Backend
+    static_argnames: str | Sequence[str]
+    _scope: Scope
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        new = checked({name: value})
-        object.__setattr__(self, "_scope", _scope_of({**self._scope.options, **new}, _is_off))
+    if not TYPE_CHECKING:  # A type checker would take these for attributes of any name.
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _NAMES:
+                raise AttributeError(f"config: {_unknown(name)}")
+            return current().options.get(name, getattr(_DEFAULTS, name))
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            new = checked({name: value})
+            object.__setattr__(self, "_scope", _scope_of({**self._scope.options, **new}, _is_off))
 
     def __repr__(self) -> str:
         return "config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES) + ")"
@@ -201,15 +260,30 @@ def current() -> Scope:
 
 
 @contextlib.contextmanager
-def options(**changes: Any) -> Iterator[None]:
+def options(
+    *,
+    device: str | None = NOT_GIVEN,
+    default_float: DefaultFloat = NOT_GIVEN,
+    narrow_inputs: bool = NOT_GIVEN,
+    strict: bool = NOT_GIVEN,
+    dynamic: bool | None = NOT_GIVEN,
+    loops: Loops = NOT_GIVEN,
+    rng: RNG = NOT_GIVEN,
+    verify: Verify = NOT_GIVEN,
+    cache: bool = NOT_GIVEN,
+    backend: Backend = NOT_GIVEN,
+    static_argnames: str | Sequence[str] = NOT_GIVEN,
+    **unknown: Never,
+) -> Iterator[None]:
     """Set options for the calls inside a ``with`` block.
 
     Options given to `jit` itself stay in force. Other threads aren't affected.
 
     Parameters
     ----------
-    **changes
-        Options of `npaccel.jit`.
+    device, default_float, narrow_inputs, strict, dynamic, loops, rng, verify, cache, backend, \
+static_argnames
+        As in `npaccel.jit`. What isn't given stays as it is.
 
     Raises
     ------
@@ -230,7 +304,7 @@ def options(**changes: Any) -> Iterator[None]:
     ...     half(np.arange(3)).dtype
     dtype('float64')
     """
-    new = checked(changes)
+    new = given(locals(), unknown)
     outer = current()
     token = _scope.set(_scope_of({**outer.options, **new}, outer.disabled))
     try:
