@@ -11,7 +11,6 @@ from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_
 from npaccel._report import Report
 from npaccel._runtime import foreign_table
 from npaccel._runtime.options import config, disabled, options
-from npaccel._runtime.torch import malloc
 from npaccel._torch import check_supported
 from npaccel._version import __version__
 from npaccel.errors import NotCompiledError as NotCompiledError
@@ -91,4 +90,3 @@ def _scipy_table() -> foreign_table.ForeignTable:
 
 foreign_table.hand_in(_scipy_table)
 check_supported()
-malloc.prepare()

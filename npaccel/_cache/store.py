@@ -28,6 +28,7 @@ from npaccel._cache.layout import (
     sweep,
     usage,
 )
+from npaccel._process import environment
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this
@@ -48,7 +49,6 @@ _ATTEMPTS = 8
 _TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
 if os.name == "nt":
     _TAKEN.add(errno.EACCES)
-_OFF = {"0", "false", "no", "off"}
 _VARIABLES = ("NPACCEL_CACHE", "NPACCEL_CACHE_DIR", "NPACCEL_CACHE_MAX_BYTES")
 
 
@@ -80,7 +80,7 @@ class DiskCache:
     ) -> None:
         self._root = None if root is None else os.path.abspath(root)
         self.max_bytes = _max_bytes() if max_bytes is None else max_bytes
-        self.enabled = os.environ.get("NPACCEL_CACHE", "").strip().lower() not in _OFF
+        self.enabled = not environment.is_off("NPACCEL_CACHE")
         self._known_bytes = self.max_bytes + 1  # at the last scan; too much, so that there is one
         self._added_bytes = 0  # by us, since then
 

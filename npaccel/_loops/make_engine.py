@@ -10,6 +10,7 @@ from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process.imports import load
 from npaccel._report import Log
 from npaccel._runtime.options import Options
+from npaccel._runtime.torch import malloc
 from npaccel._syntax import loop_detection
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def make_engine(function: types.FunctionType, options: Options, log: Log) -> Dis
     Dispatcher or Driver
         A driver where there are loops that the compiler would unroll.
     """
+    malloc.prepare()
     unrolls = options.loops == "unroll" and not loop_detection.calls_form(function)
     if unrolls or not loop_detection.loops(function):
         return Dispatcher(FunctionSpec(function, options, log))

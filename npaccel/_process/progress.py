@@ -7,12 +7,13 @@ Only where standard error is a terminal, after two seconds, and not with
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
+
+from npaccel._process import environment
 
 T = TypeVar("T")
 
@@ -22,7 +23,7 @@ DELAY = 2.0
 
 def is_wanted() -> bool:
     """Whether progress is shown."""
-    if os.environ.get("NPACCEL_PROGRESS", "") in ("0", "off", "false"):
+    if environment.is_off("NPACCEL_PROGRESS"):
         return False
     return sys.stderr is not None and sys.stderr.isatty()
 

@@ -11,12 +11,12 @@ import contextvars
 import dataclasses
 import functools
 import itertools
-import os
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Never, get_args, get_origin, get_type_hints
 
+from npaccel._process import environment
 from npaccel.errors import OptionError
 
 DefaultFloat = Literal["float32", "float64"]
@@ -184,7 +184,7 @@ class Scope:
 
 
 _scopes: dict[Any, Scope] = {}
-_is_off = os.environ.get("NPACCEL_DISABLE", "") not in ("", "0")
+_is_off = environment.is_on("NPACCEL_DISABLE")
 
 
 def _scope_of(options: dict[str, Any], disabled: bool) -> Scope:

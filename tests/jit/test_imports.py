@@ -1,6 +1,7 @@
 """What is imported when, and how long it takes."""
 
 import statistics
+import sys
 
 import children
 import pytest
@@ -56,6 +57,91 @@ def test_dtypes_that_other_packages_add_to_numpy():
         answer(result=convert(np.ones(2)).tolist())
     """)
     assert found == {"result": [2.0, 2.0]}
+
+
+#: What the whole process shares, before and after an import of npaccel. What npaccel imports of
+#: others is imported before: it isn't npaccel's to answer for.
+SHARED = """
+import ctypes, logging
+import torch
+for name in sys.argv[1:]:
+    try:
+        __import__(name)
+    except ImportError:  # Some put others under a name of theirs.
+        pass
+
+class Blocks(ctypes.Structure):
+    _fields_ = [(f"field_{i}", ctypes.c_size_t) for i in range(10)]
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+if hasattr(libc, "mallinfo2"):
+    libc.mallinfo2.restype = Blocks
+
+def mapped():
+    # How many blocks a large allocation takes from the kernel; only known of glibc.
+    if not hasattr(libc, "mallinfo2"):
+        return 1
+    before = libc.mallinfo2().field_3
+    block = libc.malloc(24 << 20)
+    found = libc.mallinfo2().field_3 - before
+    libc.free(block)
+    return found
+
+def of_torch():
+    asked = ["get_num_threads", "get_num_interop_threads", "get_default_dtype", "is_grad_enabled",
+             "are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
+             "is_inference_mode_enabled", "initial_seed"]
+    backends = torch.backends
+    flags = [backends.cudnn.benchmark, backends.cudnn.enabled, backends.mkldnn.enabled]
+    return [str(getattr(torch, name)()) for name in asked] + flags
+
+def shared():
+    loggers = {"": logging.root, **logging.root.manager.loggerDict}
+    # What is allocated large and freed would have glibc learn: so once, at the end.
+    return dict(
+        environment=dict(os.environ),
+        signals={str(n): str(signal.getsignal(n)) for n in signal.valid_signals()},
+        alarm=signal.getitimer(signal.ITIMER_REAL)[1],
+        warnings=[str(one) for one in warnings.filters] + [str(warnings.showwarning)],
+        logging={name: [one.level, one.disabled, one.propagate, str(one.handlers)]
+                 for name, one in loggers.items()
+                 if isinstance(one, logging.Logger) and not name.startswith("npaccel")},
+        threads=[threading.active_count(), len(os.listdir("/proc/self/task"))],
+        torch=of_torch(),
+        numpy=[str(np.geterr()), str(np.get_printoptions()), str(np.geterrcall())],
+        random=str(np.random.get_state()),
+        python=[str(sys.path), str(sys.meta_path), str(sys.path_hooks), str(sys.excepthook),
+                sys.getrecursionlimit(), sys.getswitchinterval(), str(sys.gettrace()),
+                os.getcwd(), str(sys.stdout), str(sys.stderr)],
+    )
+
+events = []
+def watch(name, arguments):
+    if name in ("os.putenv", "os.unsetenv", "ctypes.dlopen", "ctypes.dlsym", "signal.pthread_kill"):
+        events.append(f"{name}: {arguments}")
+sys.addaudithook(watch)
+
+before = shared()
+import npaccel
+after, seen = shared(), list(events)
+answer(changed=[name for name in before if before[name] != after[name]], events=seen,
+       mapped=mapped(), own=[name for name in logging.root.manager.loggerDict
+                             if name.startswith("npaccel")
+                             and getattr(logging.getLogger(name), "handlers", ())])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells of threads")
+def test_import_changes_nothing_in_the_process():
+    others = children.run("""
+        import npaccel
+        answer(names=[name for name in sys.modules
+                      if name.partition(".")[0] not in ("npaccel", "__main__")])
+    """)["names"]
+    found = children.run(SHARED, *others)
+    assert found == {"changed": [], "events": [], "mapped": 1, "own": []}
 
 
 TIMES = """

@@ -4,7 +4,7 @@ A new buffer of 32 MB, which the C library takes from the system each time, othe
 8192 page faults: 17 ms, of which NumPy needs 4.6 to fill it.
 
 torch asks for them itself where THP_MEM_ALLOC_ENABLE is set when it allocates its first tensor
-on a CPU. Where a program did that before it imported npaccel, compiled code asks.
+on a CPU. Where a program did that before it compiled a function, compiled code asks.
 
 Read from c10/core/impl/alloc_cpu.cpp and torch/_inductor/codegen/wrapper.py (make_allocation) of
 2.11 and 2.13.
@@ -24,32 +24,43 @@ from typing import Any
 
 import torch
 
-_SWITCH = "THP_MEM_ALLOC_ENABLE"
+from npaccel._process import environment
+
+#: Switches off all that concerns memory.
+SWITCH = "NPACCEL_MALLOC"
+_OF_TORCH = "THP_MEM_ALLOC_ENABLE"
 #: What the system does for those who ask, in brackets among its choices.
 _POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _NAME = "empty_strided_cpu"
 #: From this many bytes on NumPy asks for huge pages.
-_MUCH = 1 << 22
+MUCH = 1 << 22
 _SIZES = re.compile(rf"\b{_NAME}\(\(([^()]*)\), \([^()]*\), (torch\.\w+)\)")
 
 
 def switch_on() -> None:
-    """Let torch ask for huge pages, unless it has allocated before or the user has said how.
+    """Let torch ask for huge pages, unless it has allocated before.
 
     It reads the variable once; so that processes which this one starts decide for themselves, it
     is gone again afterwards.
     """
-    if _SWITCH in os.environ or not _granted():
-        return
-    os.environ[_SWITCH] = "1"
+    os.environ[_OF_TORCH] = "1"
     try:
         torch.empty(1, device="cpu")
     finally:
-        del os.environ[_SWITCH]
+        del os.environ[_OF_TORCH]
+
+
+def obstacle() -> str:
+    """Return why torch isn't made to ask, if it isn't; it warns where the system refuses."""
+    if environment.is_off(SWITCH):
+        return f"{SWITCH}={os.environ[SWITCH]}"
+    if _OF_TORCH in os.environ:
+        return f"{_OF_TORCH} is set"
+    return "" if _granted() else "the system has none for those who ask"
 
 
 def _granted() -> bool:
-    """Whether the system has huge pages for those who ask; torch warns where it refuses."""
+    """Whether the system has huge pages for those who ask."""
     try:
         policy = _POLICY.read_text()
     except OSError:
@@ -75,7 +86,7 @@ def _allocates_much(source: str) -> bool:
             if size.strip() and not size.strip().isdigit():
                 return True
             count *= int(size) if size.strip() else 1
-        if count >= _MUCH:
+        if count >= MUCH:
             return True
     return False
 
@@ -91,12 +102,14 @@ def use_huge_pages(scope: MutableMapping[str, Any], source: str) -> None:
         Its code. Where all its buffers are small nothing changes.
     """
     allocate, advise = scope.get(_NAME), _advise()
-    if allocate is None or advise is None or not _allocates_much(source):
+    if allocate is None or advise is None or environment.is_off(SWITCH):
+        return
+    if not _allocates_much(source):
         return
 
     def empty(size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
         buffer: torch.Tensor = allocate(size, stride, dtype)
-        if buffer.nbytes >= _MUCH:
+        if buffer.nbytes >= MUCH:
             first = -(-buffer.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
             length = buffer.data_ptr() + buffer.nbytes - first
             advise(first, length, mmap.MADV_HUGEPAGE)  # only a hint: it may fail

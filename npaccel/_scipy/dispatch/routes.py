@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import options as runtime_options
+from npaccel._runtime.torch import malloc
 from npaccel._scipy.dispatch import conversion, element_loops, log
 from npaccel._scipy.dispatch.callbacks import callback
 from npaccel._scipy.dispatch.checks import OwnError
@@ -58,6 +59,7 @@ def _call(row: Row, args: Any, kwargs: Any, given: list[torch.Tensor]) -> Any:
         raise NotImplementedError(f"{row.name} can't be called with tensors: {row.reason}")
     if runtime_options.current().disabled:
         return through_host(row, args, kwargs, device, width, "npaccel is switched off")
+    malloc.prepare()
     if row.route == "native":
         return _native(row, args, kwargs, device, width)
     if row.route == "delegated":

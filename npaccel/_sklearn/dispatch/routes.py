@@ -15,6 +15,7 @@ import torch
 from scipy import sparse
 
 from npaccel._runtime import options
+from npaccel._runtime.torch import malloc
 from npaccel._scipy.dispatch import conversion
 from npaccel._scipy.dispatch.float64_default import wide_floats
 from npaccel._sklearn.dispatch import call_stack, report, transfers
@@ -121,6 +122,8 @@ def _run(
     """Run a call as planned, and note what it took."""
     self = frame.estimator
     start = time.perf_counter()
+    if plan.on_device:
+        malloc.prepare()
     if plan.on_device and plan.own and name in _FITS and not frame.is_of_composite:
         frame.before = dispatch_state.remembered(self, name)
     try:

@@ -1,0 +1,30 @@
+"""The environment variables of npaccel."""
+
+from __future__ import annotations
+
+import os
+
+#: What each of them is for. The page docs/reference/environment.md tells more.
+VARIABLES = {
+    "NPACCEL_CACHE": "0: nothing is kept on disk",
+    "NPACCEL_CACHE_DIR": "folder of the compiled code",
+    "NPACCEL_CACHE_MAX_BYTES": "its largest size, in bytes",
+    "NPACCEL_DISABLE": "1: plain NumPy functions run instead of compiled ones",
+    "NPACCEL_MALLOC": "0: the allocator of the process stays as it is",
+    "NPACCEL_PROGRESS": "0: no line in the terminal while something compiles",
+}
+_OFF = ("0", "false", "no", "off")
+
+
+def is_off(name: str) -> bool:
+    """Whether a variable switches off what is on without it."""
+    return _value(name) in _OFF
+
+
+def is_on(name: str) -> bool:
+    """Whether a variable switches on what is off without it."""
+    return _value(name) not in ("", *_OFF)
+
+
+def _value(name: str) -> str:
+    return os.environ.get(name, "").strip().lower()
