@@ -70,17 +70,17 @@ class Call:
         self.device = device
         self.converter = InputConverter(spec, device)
         self.tensors = arguments.device_of(values) is not None
-        self.hows: dict[str, str] = {}
+        self.conversions: dict[str, str] = {}
         self.known: dict[str, Any] = {}
         self.scalars: list[torch.Tensor] = []
-        self.relaid: list[torch.Tensor] = []
+        self.restrided: list[torch.Tensor] = []
         names = spec.binding.names
         self.arguments = dict(zip(names, values, strict=True))
         for name, value in self.arguments.items():
             for expression, part in arguments.parts(value, f"a_{name}"):
                 self.known[expression] = part
                 if arguments.is_array(part):
-                    self.hows[expression] = arguments.how_converted(part)
+                    self.conversions[expression] = arguments.how_converted(part)
         self._alone: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.converted = {
             name: arguments.map_arrays(value, self._converted)
@@ -94,7 +94,7 @@ class Call:
         if isinstance(value, np.generic):
             self.scalars.append(tensor)
         elif isinstance(value, np.ndarray) and not arguments.has_strides_of(tensor, value):
-            self.relaid.append(tensor)
+            self.restrided.append(tensor)
         return tensor
 
     def has_wide_numbers(self) -> bool:
@@ -102,10 +102,10 @@ class Call:
         numbers = (part for part in self.known.values() if type(part) is int)
         return any(not -(2**63) <= number < 2**63 for number in numbers)
 
-    def forget(self) -> None:
-        """Let go of the caller's arrays."""
+    def release(self) -> None:
+        """Release the caller's arrays."""
         self.values = ()
-        self.scalars, self.relaid = [], []
+        self.scalars, self.restrided = [], []
         self.arguments, self.converted, self.known, self._alone = {}, {}, {}, {}
 
     def capture(self, history: Any, dynamic: bool | None) -> Capture:
@@ -124,7 +124,7 @@ class Call:
             history=history,
             dynamic=dynamic,
             scalars=self.scalars,
-            relaid=self.relaid,
+            relaid=self.restrided,
             is_part=bool(self.spec.label),
             remakes_views=not (self.tensors or self.spec.options.narrow_inputs),
             weak_scalars=self.spec.on_wide is not None,

@@ -33,7 +33,7 @@ from npaccel._runtime.error_translation import (
     before_a_call,
 )
 from npaccel._runtime.guard_serialization import NotKeepableError
-from npaccel._runtime.guards import Condition, failed, readable
+from npaccel._runtime.guards import Guard, failed, readable
 from npaccel._runtime.runner import (
     MISS,
     OVERLAP,
@@ -91,7 +91,7 @@ class Dispatcher:
         self._generic_frames: dict[Key, list[Runner]] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
-        self._conditions: dict[Key, Sequence[Condition]] = {}
+        self._guards: dict[Key, Sequence[Guard]] = {}
         self._last_keys: dict[Key, Key] = {}
         #: What artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
@@ -276,7 +276,7 @@ class Dispatcher:
                 runners.remove(runner)
 
     def _bind(self, found: Compiled | Kept) -> Runner:
-        return make_runner(found.plan, found.code, found.conditions, self.spec.scope)
+        return make_runner(found.plan, found.code, found.guards, self.spec.scope)
 
     # -- Indices that are special ---------------------------------------------
 
@@ -421,7 +421,7 @@ class Dispatcher:
         from npaccel._compiler import compile as compiler_compile
 
         start = time.perf_counter()
-        cause, condition = self._cause(key, coarse, values)
+        cause, guard = self._cause(key, coarse, values)
         history = self._histories.get(coarse)
         if history is None:
             history = compiler_compile.new_history(self.spec)
@@ -445,7 +445,7 @@ class Dispatcher:
                 self._remember(key, runner)
             return runner(values)
         result = outcome.result
-        self._conditions[key] = outcome.conditions
+        self._guards[key] = outcome.guards
         artifact: str | None = None
         not_kept = outcome.not_kept
         if outcome.compiled is not None:
@@ -469,7 +469,7 @@ class Dispatcher:
                 artifact=artifact,
                 not_kept=not_kept,
                 cause=cause,
-                condition=condition,
+                guard=guard,
                 source=outcome.source,
                 stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
                 details=outcome.details,
@@ -497,27 +497,27 @@ class Dispatcher:
 
         Returns
         -------
-        cause, condition : str
-            In words, and the condition that doesn't hold any more.
+        cause, guard : str
+            In words, and the guard that doesn't hold any more.
         """
         load("npaccel._compiler.recompile_reasons")
-        from npaccel._compiler.recompile_reasons import differing, failed_condition
+        from npaccel._compiler.recompile_reasons import differing, failed_guard
 
         names = self.spec.binding.names
         if key in self.runners:
             arguments = dict(zip(names, values, strict=True))
-            changed = failed(self._conditions.get(key, ()), self.spec.scope, arguments)
+            changed = failed(self._guards.get(key, ()), self.spec.scope, arguments)
             what = "something it reads" if changed is None else readable(changed.expression)
-            condition = ""
+            guard = ""
             if changed is not None:
-                condition = failed_condition(changed, self.spec.scope, arguments)
-            return f"{what} changed since the last compilation", condition
+                guard = failed_guard(changed, self.spec.scope, arguments)
+            return f"{what} changed since the last compilation", guard
         earlier = self._last_keys.get(coarse)
         if earlier is not None:
-            which, condition = differing(names, earlier, key)
-            return f"{which} has another shape or value than before", condition
+            which, guard = differing(names, earlier, key)
+            return f"{which} has another shape or value than before", guard
         if self._last_keys:
             last = list(self._last_keys.values())[-1]
-            which, condition = differing(names, last, key)
-            return f"{which} has another dtype, layout or structure", condition
+            which, guard = differing(names, last, key)
+            return f"{which} has another dtype, layout or structure", guard
         return "", ""

@@ -52,7 +52,7 @@ class Frame:
     Attributes
     ----------
     inputs : tuple of InputPlan
-    conditions : list of Condition or None
+    guards : list of Guard or None
         What the capture depends on; None, and `unknown` says why, if only Dynamo can check it.
     shared : tuple of int
         The outputs of the last run that share memory which NumPy's wouldn't.
@@ -79,10 +79,10 @@ class Frame:
         )
         self.function = self._make_function()
         self.shared: tuple[int, ...] = ()
-        self.conditions, self.unknown = own_guards(call, capture)
+        self.guards, self.unknown = own_guards(call, capture)
         #: What the code assumes of arrays that aren't arguments, by expression.
         self.layouts: dict[str, Any] = {
-            c.expression: c.expected for c in self.conditions or () if c.kind == "array"
+            c.expression: c.expected for c in self.guards or () if c.kind == "array"
         }
         # Other signatures come here too: what the key of this one holds isn't theirs.
         self._has_shape_guard = capture.has_symbols or capture.shape_guard is not None
@@ -97,10 +97,10 @@ class Frame:
         MovedError
             If what was read has changed since the capture.
         """
-        if self.conditions is None or (self._has_shape_guard and self.capture.has_side_effects):
+        if self.guards is None or (self._has_shape_guard and self.capture.has_side_effects):
             self.check = dynamo_check(call, self.capture)
         elif not self._has_shape_guard:
-            self.check = make_check(self.conditions, self.spec.scope)
+            self.check = make_check(self.guards, self.spec.scope)
         if self.capture.has_moved():
             raise MovedError
 
@@ -142,9 +142,9 @@ class Frame:
                 plans.append(InputPlan(expression, "symbol"))
             elif item.is_number:
                 plans.append(InputPlan(expression, "number"))
-            elif expression in call.hows:
+            elif expression in call.conversions:
                 narrow = self.converter.narrows(known)
-                plans.append(InputPlan(expression, call.hows[expression], narrow))
+                plans.append(InputPlan(expression, call.conversions[expression], narrow))
             else:
                 plans.append(InputPlan(expression, "any"))
         return (*plans, *(InputPlan(name, "drawn") for name in self.draws.inputs))
@@ -201,7 +201,7 @@ class Frame:
         given = self.inputs[: len(inputs)]
         self._check_numbers(inputs)
         tensors = [
-            value if plan.how in ("symbol", "number") else self._input(value, run)
+            value if plan.conversion in ("symbol", "number") else self._input(value, run)
             for value, plan in zip(inputs, given, strict=True)
         ]
         originals = [run.wrapped.get(id(value), value) for value in inputs]
@@ -255,7 +255,7 @@ class Frame:
 
     def _check_numbers(self, inputs: Sequence[Any]) -> None:
         for value, plan in zip(inputs, self.inputs, strict=False):
-            if plan.how == "symbol" and type(value) is int and not -(2**63) <= value < 2**63:
+            if plan.conversion == "symbol" and type(value) is int and not -(2**63) <= value < 2**63:
                 fallback.note(
                     self.spec,
                     "a number is an int that int64 can't hold, so this call runs in NumPy",
@@ -266,7 +266,7 @@ class Frame:
     def written(self) -> list[int]:
         """The inputs that the graph writes to, without those that nobody else has."""
         assert self.compiled is not None
-        return [i for i in self.compiled.mutated if self.inputs[i].how != "drawn"]
+        return [i for i in self.compiled.mutated if self.inputs[i].conversion != "drawn"]
 
     def _drawn(self, run: runtime_outputs.Run, tensors: Sequence[Any]) -> list[torch.Tensor]:
         try:
@@ -293,7 +293,9 @@ class Frame:
             original = inputs[i]
             if is_read_only(original):
                 raise DeclinedError(TO_NUMPY)  # It raises its error at the user's line.
-            if self.inputs[i].how in runtime_arguments.COPYING or is_apart(original, tensors[i]):
+            if self.inputs[i].conversion in runtime_arguments.COPYING or is_apart(
+                original, tensors[i]
+            ):
                 copy_back(original, tensors[i])
 
 

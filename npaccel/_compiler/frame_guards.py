@@ -9,22 +9,22 @@ from typing import Any
 
 from npaccel._compiler.call_arguments import Call
 from npaccel._runtime import arguments, guards
-from npaccel._runtime.guards import Condition, UnknownGuardError
+from npaccel._runtime.guards import Guard, UnknownGuardError
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.reads import MovedError
 
 
-def own_guards(call: Call, capture: Capture) -> tuple[list[Condition] | None, str]:
+def own_guards(call: Call, capture: Capture) -> tuple[list[Guard] | None, str]:
     """Return Dynamo's guards as npaccel's; None, and why, if one of them has no such form."""
     scope = call.spec.scope
     try:
-        return guards.make_conditions(
+        return guards.make_guards(
             capture.guards,
             scope,
             call.arguments,
             imports=capture.imports,
             in_key=functools.partial(call.in_key, capture.has_symbols),
-        ) + guards.method_conditions(
+        ) + guards.method_guards(
             capture.guards, capture.traced_code, scope, call.arguments, capture.imports
         ), ""
     except UnknownGuardError as error:

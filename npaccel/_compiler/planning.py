@@ -27,7 +27,7 @@ from npaccel._runtime.error_translation import (
     is_out_of_memory,
 )
 from npaccel._runtime.guard_serialization import NotKeepableError
-from npaccel._runtime.guards import Condition
+from npaccel._runtime.guards import Guard
 from npaccel._runtime.plan import Plan
 from npaccel._runtime.runner import Compiled, Runner
 from npaccel._runtime.torch.loader import Code
@@ -48,7 +48,7 @@ class CompiledCall:
     generic: bool
     source: str
     not_kept: str = ""
-    conditions: Sequence[Condition] = ()
+    guards: Sequence[Guard] = ()
     details: Details = dataclasses.field(default_factory=Details)
     stages: dict[str, float] = dataclasses.field(default_factory=dict)
 
@@ -89,7 +89,9 @@ def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
         If memory has run out, and all that was written is undone.
     """
     try:
-        if frame.compiled and any(frame.inputs[i].how == "readonly" for i in frame.written()):
+        if frame.compiled and any(
+            frame.inputs[i].conversion == "readonly" for i in frame.written()
+        ):
             # NumPy raises its error at the user's line.
             return Uncompiled(fallback.runner_in_numpy(call.spec))
         frame.guard(call)
@@ -98,7 +100,7 @@ def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
             frame.guard_unplanned(call)
         return outcome
     finally:
-        call.forget()
+        call.release()
         frame.capture.forget()
 
 
@@ -127,7 +129,7 @@ def _run_and_plan(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
         generic=frame.capture.has_symbols,
         source=source,
         not_kept=why,
-        conditions=frame.conditions or (),
+        guards=frame.guards or (),
         details=_details(call, frame, result),
     )
 
@@ -152,7 +154,7 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
     """Plan later calls without the frame; or say why the frame is needed."""
     call, frame, result, run = first.call, first.frame, first.result, first.run
     capture, compiled = frame.capture, frame.compiled
-    if frame.conditions is None:
+    if frame.guards is None:
         return None, frame.unknown
     if compiled is None:
         return None, "it computes nothing on arrays"
@@ -182,8 +184,8 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
         return None, "its result holds objects that only Python can make"
     # An argument that came twice is one result here, and may be two in the next call.
     known = call.known
-    conditions = [*frame.conditions] + [
-        Condition(expression, "alias", argument)
+    guards = [*frame.guards] + [
+        Guard(expression, "alias", argument)
         for argument in runtime_outputs.arguments_of(made)
         for expression, part in known.items()
         if expression != argument
@@ -224,15 +226,13 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
     files: list[list[Any]] = []
     if not not_kept:
         try:
-            files = guard_serialization.uncovered_files(
-                capture.traced_code, capture.code, conditions
-            )
+            files = guard_serialization.uncovered_files(capture.traced_code, capture.code, guards)
         except NotKeepableError as error:
             not_kept = str(error)
     kernels = compiled.kernels or []
     code = Code(called, compiled.on_arrays if boxed else None)
     return (
-        Compiled(plan, code, conditions, compiled.source, kernels, files, not_kept),
+        Compiled(plan, code, guards, compiled.source, kernels, files, not_kept),
         not_kept,
     )
 
@@ -337,7 +337,7 @@ def _views(first: FirstRun, made: runtime_outputs.Template) -> frozenset[int] | 
         item = frame.inputs[owner]
         if is_read_only(first.call.known.get(item.expression)):
             found.add(output.index)
-        copies = item.how in runtime_arguments.COPYING and frame.backend == "inductor"
+        copies = item.conversion in runtime_arguments.COPYING and frame.backend == "inductor"
         if copies and not output.is_scalar:
             return None
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Why a signature is compiled again: which condition failed, in words for the report."""
+"""Why a signature is compiled again: which guard failed, in words for the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime.guards import Condition, Scope, readable
+from npaccel._runtime.guards import Guard, Scope, readable
 
 _MAX_CHARS = 60
 
@@ -18,14 +18,14 @@ def differing(names: Sequence[str], one: Sequence[Any], other: Sequence[Any]) ->
 
     Returns
     -------
-    names, condition : str
+    names, guard : str
         ``"x, y"``, and ``"x: float64[3] before, float64[4] now; ..."``.
     """
     found = [
         (name, a, b) for name, a, b in zip(names, one, other, strict=True) if a is not b and a != b
     ]
-    condition = "; ".join(f"{name}: {_told(a)} before, {_told(b)} now" for name, a, b in found)
-    return ", ".join(name for name, _, _ in found) or "an argument", condition
+    guard = "; ".join(f"{name}: {_told(a)} before, {_told(b)} now" for name, a, b in found)
+    return ", ".join(name for name, _, _ in found) or "an argument", guard
 
 
 def _told(token: Any) -> str:
@@ -55,9 +55,9 @@ def _is_plain(dtype: np.dtype[Any], shape: Sequence[int], strides: Sequence[int]
     return True
 
 
-def failed_condition(condition: Condition, scope: Scope, arguments: Mapping[str, Any]) -> str:
-    """Write a condition that doesn't hold as Python, with the value that there is now."""
-    name, expected = readable(condition.expression), condition.expected
+def failed_guard(guard: Guard, scope: Scope, arguments: Mapping[str, Any]) -> str:
+    """Write a guard that doesn't hold as Python, with the value that there is now."""
+    name, expected = readable(guard.expression), guard.expected
     wanted = {
         "is": f"{name} is {_named(expected)}",
         "code": f"{name} is the same code",
@@ -71,9 +71,9 @@ def failed_condition(condition: Condition, scope: Scope, arguments: Mapping[str,
         "not_none": f"{name} is not None",
         "array": f"{name} is {_told(expected)}",
         "alias": f"{name} is {readable(str(expected))}",
-    }[condition.kind]
+    }[guard.kind]
     try:
-        now = scope.evaluate(condition.expression, arguments)
+        now = scope.evaluate(guard.expression, arguments)
     except (AttributeError, KeyError, IndexError, TypeError, NameError):
         return f"{_shortened(wanted)}; it isn't there now"
     if isinstance(now, np.ndarray):

@@ -45,8 +45,8 @@ class Graph:
         Why it doesn't lie on disk.
     cause : str
         Why it was compiled, where an earlier one existed.
-    condition : str
-        The condition that failed, with the values before and now.
+    guard : str
+        The guard that failed, with the values before and now.
     source : str
         The generated code.
     stages : mapping
@@ -63,7 +63,7 @@ class Graph:
     artifact: str | None = None
     not_kept: str = ""
     cause: str = ""
-    condition: str = ""
+    guard: str = ""
     source: str = dataclasses.field(default="", repr=False)
     stages: Mapping[str, float] = dataclasses.field(default_factory=dict)
     details: Details = dataclasses.field(default_factory=_no_details, repr=False)

@@ -80,8 +80,8 @@ def facts(report: ReportData) -> list[str]:
     lines = []
     for i, graph in enumerate(report.graphs):
         if graph.cause:
-            condition = f" ({graph.condition})" if graph.condition else ""
-            lines.append(f"graph {i} because {graph.cause}{condition}")
+            guard = f" ({graph.guard})" if graph.guard else ""
+            lines.append(f"graph {i} because {graph.cause}{guard}")
         if graph.not_kept:
             lines.append(f"graph {i} isn't kept on disk: {graph.not_kept}")
         to_device, to_host = graph.details.to_device, graph.details.to_host

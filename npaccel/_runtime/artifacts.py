@@ -3,7 +3,7 @@
 A group of the cache is one function in one environment; its entries are the
 signatures it was compiled for. The key holds whatever can change the answer:
 source, options, the versions of Python, torch, NumPy and npaccel, compiler,
-processor. What the function captures is kept as conditions (`guards`).
+processor. What the function captures is kept as guards (`guards`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from npaccel._runtime import guard_serialization, guards, outputs
 from npaccel._runtime.arguments import FunctionKey
 from npaccel._runtime.error_translation import UncompiledForMemoryError, before_a_call
 from npaccel._runtime.guard_serialization import NotKeepableError
-from npaccel._runtime.guards import Condition, Scope
+from npaccel._runtime.guards import Guard, Scope
 from npaccel._runtime.host_rng import Draws, Line
 from npaccel._runtime.options import Options
 from npaccel._runtime.plan import InputPlan, Plan
@@ -145,7 +145,7 @@ class Kept:
     Parameters
     ----------
     plan : Plan
-    conditions : list of Condition
+    guards : list of Guard
     code : Code
     entry : Entry
     source : str
@@ -154,7 +154,7 @@ class Kept:
     """
 
     plan: Plan
-    conditions: list[Condition]
+    guards: list[Guard]
     code: Code
     entry: Entry
     source: str
@@ -184,11 +184,11 @@ def store(
     NotKeepableError
         If another process couldn't use it.
     """
-    encoded = [guard_serialization.encode(condition) for condition in compiled.conditions]
+    encoded = [guard_serialization.encode(guard) for guard in compiled.guards]
     metadata = {
         "key": key,
         "plan": _encode_plan(compiled.plan),
-        "conditions": encoded,
+        "guards": encoded,
         "files": compiled.files,
         "kernels": len(compiled.kernels),
         "details": details,
@@ -203,7 +203,7 @@ def store(
 def find(
     entries: Sequence[Entry], key: str, scope: Scope, arguments: Mapping[str, Any]
 ) -> Iterator[Kept]:
-    """Load the kept signatures whose conditions hold for a call, one after the other.
+    """Load the kept signatures whose guards hold for a call, one after the other.
 
     Parameters
     ----------
@@ -233,13 +233,13 @@ def find(
 
 def _decode(
     metadata: Mapping[str, Any], key: str, scope: Scope, arguments: Mapping[str, Any]
-) -> tuple[Plan, list[Condition]] | None:
+) -> tuple[Plan, list[Guard]] | None:
     """Read an entry's metadata; None if it's of another call."""
     if metadata["key"] != key or not guard_serialization.files_unchanged(metadata["files"]):
         return None
     plan = _decode_plan(metadata["plan"])
-    conditions = _decode_conditions(metadata["conditions"], scope, arguments)
-    return None if conditions is None else (plan, conditions)
+    guards = _decode_guards(metadata["guards"], scope, arguments)
+    return None if guards is None else (plan, guards)
 
 
 def _load(entry: Entry) -> tuple[Code, str] | None:
@@ -260,16 +260,16 @@ def _load(entry: Entry) -> tuple[Code, str] | None:
         return None
 
 
-def _decode_conditions(
+def _decode_guards(
     items: Sequence[Any], scope: Scope, arguments: Mapping[str, Any]
-) -> list[Condition] | None:
-    conditions = []
+) -> list[Guard] | None:
+    guards = []
     for item in items:
-        condition = guard_serialization.decode(item, scope, arguments)
-        if condition is None:
+        guard = guard_serialization.decode(item, scope, arguments)
+        if guard is None:
             return None
-        conditions.append(condition)
-    return conditions
+        guards.append(guard)
+    return guards
 
 
 def encode_details(details: Details, code: types.CodeType) -> list[Any]:

@@ -59,18 +59,18 @@ class CallEmitter:
         """Make a call without tensors; `names` gets the constants of the result."""
         lines = []
         for i, item in enumerate(self.plan.inputs):
-            if item.how in _AS_THEY_ARE and not item.narrow:
-                lines.append(f"t{i} = {_AS_THEY_ARE[item.how].format(item.expression)}")
-            elif item.how == "any" and not item.narrow:
+            if item.conversion in _AS_THEY_ARE and not item.narrow:
+                lines.append(f"t{i} = {_AS_THEY_ARE[item.conversion].format(item.expression)}")
+            elif item.conversion == "any" and not item.narrow:
                 lines.append(f"t{i} = memory({item.expression})")
-            elif item.how != "symbol":
-                made = f"as_{item.how}({item.expression})"
+            elif item.conversion != "symbol":
+                made = f"as_{item.conversion}({item.expression})"
                 lines.append(f"t{i} = {f'narrowed({made})' if item.narrow else made}.numpy()")
         lines = _told(lines)
         lines += [line.replace(".size()", ".shape") for line in self._symbols()]
         if self.plan.shape_guard is not None:
             lines += [f"if not (fits or ({_of_arrays(self.plan)})):", f"    {self.on_miss}"]
-        arrays = [i for i, item in enumerate(self.plan.inputs) if item.how != "symbol"]
+        arrays = [i for i, item in enumerate(self.plan.inputs) if item.conversion != "symbol"]
         before: set[int] = set()
         pairs = []
         for i in self.plan.written:
@@ -104,9 +104,13 @@ class CallEmitter:
         """Make tensors of the inputs, and then the sizes and numbers."""
         lines = []
         for i, item in enumerate(self.plan.inputs):
-            if item.how in ("symbol", "drawn"):
+            if item.conversion in ("symbol", "drawn"):
                 continue
-            value = item.expression if item.how == "tensor" else f"as_{item.how}({item.expression})"
+            value = (
+                item.expression
+                if item.conversion == "tensor"
+                else f"as_{item.conversion}({item.expression})"
+            )
             if item.narrow:
                 value = f"narrowed({value})"
             if is_moved(item, self.plan):
@@ -118,7 +122,7 @@ class CallEmitter:
     def _symbols(self) -> list[str]:
         lines = []
         for i, item in enumerate(self.plan.inputs):
-            if item.how == "symbol":
+            if item.conversion == "symbol":
                 lines.append(f"t{i} = {self._symbol(item.expression)}")
                 if item.expression.isidentifier():  # Kernels take 64 bits.
                     lines += [f"if not -0x8000000000000000 <= t{i} <= 0x7FFFFFFFFFFFFFFF:"]
@@ -128,7 +132,7 @@ class CallEmitter:
     def _symbol(self, expression: str) -> str:
         """A size is read off a tensor, not off the array: the input's or one made for it."""
         for i, item in enumerate(self.plan.inputs):
-            if item.how != "symbol" and expression.startswith(item.expression + "."):
+            if item.conversion != "symbol" and expression.startswith(item.expression + "."):
                 return f"t{i}" + expression[len(item.expression) :]
         found = re.fullmatch(r"(.+)(\.(?:size|stride|storage_offset)\(\).*)", expression)
         return f"as_any({found[1]}){found[2]}" if found else expression
@@ -143,7 +147,7 @@ class CallEmitter:
     def overlap(self) -> list[str]:
         """Check that what is written shares no memory with anything else."""
         others = ("symbol", "number", "drawn")
-        tensors = [i for i, item in enumerate(self.plan.inputs) if item.how not in others]
+        tensors = [i for i, item in enumerate(self.plan.inputs) if item.conversion not in others]
         if not self.plan.written or len(tensors) < 2:
             return []
         written = [tensors.index(i) for i in self.plan.written]
@@ -200,7 +204,7 @@ class CallEmitter:
             item = self.plan.inputs[i]
             if is_copied(item, self.plan):
                 lines.append(f"copy_back({item.expression}, t{i})")
-            elif item.how == "any":
+            elif item.conversion == "any":
                 lines.append(f"if is_apart({item.expression}, t{i}):")
                 lines.append(f"    copy_back({item.expression}, t{i})")
         return lines
@@ -257,15 +261,17 @@ def computes_on_arrays(plan: Plan) -> bool:
         return False
     if plan.draws.lines or not plan.boxed:
         return False
-    hows = {item.how for item in plan.inputs} - {"symbol"}
-    if plan.written and (hows - _AS_THEY_ARE.keys() or any(item.narrow for item in plan.inputs)):
+    conversions = {item.conversion for item in plan.inputs} - {"symbol"}
+    if plan.written and (
+        conversions - _AS_THEY_ARE.keys() or any(item.narrow for item in plan.inputs)
+    ):
         return False
-    symbols = [item.expression for item in plan.inputs if item.how == "symbol"]
+    symbols = [item.expression for item in plan.inputs if item.conversion == "symbol"]
     return not any(_OF_TENSORS.search(text) for text in [_of_arrays(plan), *symbols])
 
 
 def _of_arrays(plan: Plan) -> str:
-    """The conditions on sizes in the words of arrays."""
+    """The guards on sizes in the words of arrays."""
     text = re.sub(r"\bL\['(t\d+)'\]", r"\1", plan.shape_guard or "")
     text = re.sub(r"(\bt\d+)\.stride\(\)(\[\d+\])", r"(\1.strides\2 // \1.itemsize)", text)
     text = re.sub(r"\bt\d+\.storage_offset\(\)", "0", text)
@@ -276,10 +282,10 @@ def is_of_key(plan: Plan) -> bool:
     """Whether what is assumed of sizes is about arrays among the arguments alone."""
     assumed = plan.shape_guard or ""
     used = [plan.inputs[int(i)] for i in re.findall(r"\bL\['t(\d+)'\]", assumed)]
-    if any(item.how not in _AS_THEY_ARE and item.how != "symbol" for item in used):
+    if any(item.conversion not in _AS_THEY_ARE and item.conversion != "symbol" for item in used):
         return False
-    arguments = {item.expression for item in plan.inputs if item.how in _AS_THEY_ARE}
-    texts = [assumed, *(item.expression for item in used if item.how == "symbol")]
+    arguments = {item.expression for item in plan.inputs if item.conversion in _AS_THEY_ARE}
+    texts = [assumed, *(item.expression for item in used if item.conversion == "symbol")]
     sizes = re.compile(r"([^\s()]+)\.(?:size\(\)|shape)\[\d+\]")
     owners = {owner for text in texts for owner in sizes.findall(text) if owner[:2] != "L["}
     others = " ".join(sizes.sub("", text) for text in texts)

@@ -1,4 +1,4 @@
-"""Conditions as JSON, tied to the objects of the process that reads them."""
+"""Guards as JSON, tied to the objects of the process that reads them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._runtime.guards import CHECKS, Condition, Scope
+from npaccel._runtime.guards import CHECKS, Guard, Scope
 
-#: A condition as JSON.
+#: A guard as JSON.
 Json = dict[str, Any]
 
 
 class NotKeepableError(Exception):
-    """A condition that only this process can check."""
+    """A guard that only this process can check."""
 
 
 def code_digest(code: types.CodeType) -> str:
@@ -45,29 +45,29 @@ def code_digest(code: types.CodeType) -> str:
     return digest.hexdigest()
 
 
-def encode(condition: Condition) -> Json:
-    """Return a condition as JSON.
+def encode(guard: Guard) -> Json:
+    """Return a guard as JSON.
 
     Raises
     ------
     NotKeepableError
         If another process couldn't check it.
     """
-    if condition.kind == "code":
-        expected: Any = code_digest(condition.expected)
-    elif condition.kind in ("is", "type"):
-        expected = _encode_object(condition.expected)
+    if guard.kind == "code":
+        expected: Any = code_digest(guard.expected)
+    elif guard.kind in ("is", "type"):
+        expected = _encode_object(guard.expected)
     else:
-        expected = encode_value(condition.expected)
-    return {"x": condition.expression, "kind": condition.kind, "expected": expected}
+        expected = encode_value(guard.expected)
+    return {"x": guard.expression, "kind": guard.kind, "expected": expected}
 
 
-def decode(item: Json, scope: Scope, arguments: Mapping[str, Any]) -> Condition | None:
-    """Return a kept condition, tied to this process's objects.
+def decode(item: Json, scope: Scope, arguments: Mapping[str, Any]) -> Guard | None:
+    """Return a kept guard, tied to this process's objects.
 
     Returns
     -------
-    Condition or None
+    Guard or None
         None where it doesn't hold here.
 
     Raises
@@ -77,7 +77,7 @@ def decode(item: Json, scope: Scope, arguments: Mapping[str, Any]) -> Condition 
     """
     expression, kind = item["x"], item["kind"]
     if kind not in CHECKS:
-        raise ValueError(f"there is no condition of the kind {kind!r}")
+        raise ValueError(f"there is no guard of the kind {kind!r}")
     if kind == "code":
         try:
             value = scope.evaluate(expression, arguments)
@@ -86,15 +86,15 @@ def decode(item: Json, scope: Scope, arguments: Mapping[str, Any]) -> Condition 
         code = getattr(value, "__code__", None)
         if code is None or code_digest(code) != item["expected"]:
             return None
-        return Condition(expression, kind, code)
+        return Guard(expression, kind, code)
     if kind in ("is", "type"):
         return _decode_identity(expression, kind, item["expected"])
-    return Condition(expression, kind, decode_value(item["expected"]))
+    return Guard(expression, kind, decode_value(item["expected"]))
 
 
-def _decode_identity(expression: str, kind: str, expected: Any) -> Condition | None:
+def _decode_identity(expression: str, kind: str, expected: Any) -> Guard | None:
     try:
-        return Condition(expression, kind, _decode_object(expected))
+        return Guard(expression, kind, _decode_object(expected))
     except (ImportError, AttributeError, KeyError):
         return None
 
@@ -176,16 +176,16 @@ def decode_value(item: Sequence[Any]) -> Any:
 
 
 def uncovered_files(
-    traced: Sequence[types.CodeType], root: types.CodeType, conditions: Sequence[Condition]
+    traced: Sequence[types.CodeType], root: types.CodeType, guards: Sequence[Guard]
 ) -> list[list[Any]]:
-    """Return the files of inlined code that no condition covers: path, size, time.
+    """Return the files of inlined code that no guard covers: path, size, time.
 
     Raises
     ------
     NotKeepableError
         If such code has no file.
     """
-    covered = {root, *(c.expected for c in conditions if c.kind == "code")}
+    covered = {root, *(c.expected for c in guards if c.kind == "code")}
     files = []
     for code in traced:
         if code in covered or "/torch/" in code.co_filename:

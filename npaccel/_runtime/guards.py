@@ -1,8 +1,8 @@
-"""Conditions under which a captured function may be called again.
+"""Guards: what has to hold for a captured function to be called again.
 
 Dynamo says what a capture depends on: globals, closure cells, attributes,
-defaults, helper functions. Here each of its guards becomes a condition that is
-checked in plain Python, without Dynamo, and that can be kept on disk.
+defaults, helper functions. Each of its guards becomes one of npaccel's, which is checked in plain
+Python, without Dynamo, and can be stored on disk.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from npaccel._runtime.arguments import tensor_state
 
 
 class UnknownGuardError(Exception):
-    """A guard that has no form here; Dynamo has to check it itself."""
+    """A guard of Dynamo's that has no equivalent here; Dynamo has to check it itself."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Condition:
-    """One condition on one object.
+class Guard:
+    """A check of one object.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """The function whose conditions are made or checked.
+    """The function whose guards are made or checked.
 
     Parameters
     ----------
@@ -172,15 +172,15 @@ def array_like(value: Any, expected: tuple[Any, ...]) -> bool:
         return False
 
 
-def make_conditions(
+def make_guards(
     records: Iterable[Any],
     scope: Scope,
     arguments: Mapping[str, Any],
     *,
     imports: Mapping[str, str],
     in_key: Callable[[str, str], bool],
-) -> list[Condition]:
-    """Turn a capture's guards into conditions.
+) -> list[Guard]:
+    """Turn Dynamo's guards of a capture into npaccel's.
 
     Parameters
     ----------
@@ -197,9 +197,9 @@ def make_conditions(
     Raises
     ------
     UnknownGuardError
-        If a guard has no form here.
+        If a guard has no equivalent here.
     """
-    conditions: dict[tuple[str, str], Condition] = {}
+    guards: dict[tuple[str, str], Guard] = {}
     for record in records:
         expression = scope.expression(record.expression, imports)
         try:
@@ -208,19 +208,19 @@ def make_conditions(
             raise UnknownGuardError(f"{record.kind} on {record.expression}: {error}") from error
         if in_key(expression, record.kind):
             continue
-        condition = _condition(record, expression, value, scope, imports)
-        conditions.setdefault((expression, condition.kind + repr(record.arguments)), condition)
-    return list(conditions.values())
+        guard = _guard(record, expression, value, scope, imports)
+        guards.setdefault((expression, guard.kind + repr(record.arguments)), guard)
+    return list(guards.values())
 
 
-def method_conditions(
+def method_guards(
     records: Iterable[Any],
     traced: Sequence[types.CodeType],
     scope: Scope,
     arguments: Mapping[str, Any],
     imports: Mapping[str, str],
-) -> list[Condition]:
-    """Make conditions on the methods that were inlined; Dynamo has no guards on those.
+) -> list[Guard]:
+    """Make guards on the methods that were inlined; Dynamo makes none.
 
     Parameters
     ----------
@@ -229,10 +229,10 @@ def method_conditions(
     traced : sequence of types.CodeType
         The inlined code.
     scope, arguments, imports
-        As of `make_conditions`.
+        As of `make_guards`.
     """
     inlined = set(traced)
-    found: dict[str, Condition] = {}
+    found: dict[str, Guard] = {}
     for record in records:
         if record.kind not in ("TYPE_MATCH", "ID_MATCH", "CLASS_MATCH"):
             continue
@@ -243,8 +243,8 @@ def method_conditions(
         else:
             kind, owner = type(value), f"type({expression})"
         if kind.__flags__ & HEAP_TYPE:
-            for condition in _methods_of(kind, owner, inlined):
-                found[condition.expression + condition.kind] = condition
+            for guard in _methods_of(kind, owner, inlined):
+                found[guard.expression + guard.kind] = guard
     return list(found.values())
 
 
@@ -259,8 +259,8 @@ FUNCTION_OF = {
 }
 
 
-def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterator[Condition]:
-    """Yield conditions on a class's methods of which the code was inlined."""
+def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterator[Guard]:
+    """Yield guards on a class's methods of which the code was inlined."""
     for i, base in enumerate(kind.__mro__):
         for name, member in list(vars(base).items()):
             attribute = FUNCTION_OF.get(type(member))
@@ -269,43 +269,43 @@ def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterato
             if not isinstance(code, types.CodeType) or code not in inlined:
                 continue
             place = f"{owner}.__mro__[{i}].__dict__[{name!r}]"
-            yield Condition(place + (f".{attribute}" if attribute else ""), "code", code)
+            yield Guard(place + (f".{attribute}" if attribute else ""), "code", code)
             for j in range(i):
-                yield Condition(f"{owner}.__mro__[{j}]", "not_in_dict", name)
+                yield Guard(f"{owner}.__mro__[{j}]", "not_in_dict", name)
 
 
-def _condition(
+def _guard(
     record: Any, expression: str, value: Any, scope: Scope, imports: Mapping[str, str]
-) -> Condition:
+) -> Guard:
     kind, arguments = record.kind, record.arguments
     if kind in _IDENTITY:
-        return Condition(expression, "is", value)
+        return Guard(expression, "is", value)
     if kind == "CLOSURE_MATCH":
         if isinstance(value, types.FunctionType):
-            return Condition(expression, "code", value.__code__)
-        return Condition(expression, "is", value)
+            return Guard(expression, "code", value.__code__)
+        return Guard(expression, "is", value)
     if kind in _SIMPLE:
         name, expected = _SIMPLE[kind]
         if name == "equals" and isinstance(value, np.ndarray | torch.Tensor):
             raise UnknownGuardError(f"{kind} on an array at {record.expression}")
-        return Condition(expression, name, expected(value))
+        return Guard(expression, name, expected(value))
     if kind == "TENSOR_MATCH" and isinstance(value, np.ndarray | np.generic | torch.Tensor):
-        return Condition(expression, "array", array_token(value))
+        return Guard(expression, "array", array_token(value))
     if kind == "DICT_CONTAINS" and len(arguments) == 2:  # In torch 2.11.
-        return Condition(expression, "contains", (arguments[0], not arguments[1]))
+        return Guard(expression, "contains", (arguments[0], not arguments[1]))
     if kind in ("DICT_CONTAINS", "DICT_NOT_CONTAINS") and len(arguments) == 1:
-        return Condition(expression, "contains", (arguments[0], kind == "DICT_CONTAINS"))
+        return Guard(expression, "contains", (arguments[0], kind == "DICT_CONTAINS"))
     if kind == "HASATTR" and len(arguments) == 1:
-        return Condition(expression, "hasattr", (arguments[0], hasattr(value, arguments[0])))
+        return Guard(expression, "hasattr", (arguments[0], hasattr(value, arguments[0])))
     if kind == "NOT_PRESENT_IN_GENERIC_DICT" and len(arguments) == 1:
-        return Condition(expression, "not_in_dict", arguments[0])
+        return Guard(expression, "not_in_dict", arguments[0])
     if kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING") and arguments:
-        return Condition(expression, "alias", scope.expression(arguments[0], imports))
+        return Guard(expression, "alias", scope.expression(arguments[0], imports))
     raise UnknownGuardError(f"{kind} on {record.expression}")
 
 
-def check_code(conditions: Sequence[Condition], prefix: str = "_c") -> tuple[str, dict[str, Any]]:
-    """Return the conditions as one Python expression and the names it needs.
+def check_code(guards: Sequence[Guard], prefix: str = "_c") -> tuple[str, dict[str, Any]]:
+    """Return the guards as one Python expression and the names it needs.
 
     Attributes of modules are looked up in the module's dict, which is twice as
     fast and sees a rebinding as well.
@@ -313,41 +313,39 @@ def check_code(conditions: Sequence[Condition], prefix: str = "_c") -> tuple[str
     names: dict[str, Any] = {"same": same, "array_like": array_like}
     modules = {
         c.expression: c.expected
-        for c in conditions
+        for c in guards
         if c.kind == "is" and isinstance(c.expected, types.ModuleType)
     }
     parts = []
-    for i, condition in enumerate(_roots_first(conditions)):
+    for i, guard in enumerate(_roots_first(guards)):
         constant = f"{prefix}{i}"
-        expression = condition.expression
+        expression = guard.expression
         owner, _, attribute = expression.rpartition(".")
         if owner in modules and attribute.isidentifier():
             owned = f"{prefix}m{i}"
             names[owned] = modules[owner].__dict__
             expression = f"{owned}[{attribute!r}]"
-        names[constant] = condition.expected
-        template = CHECKS[condition.kind]
-        parts.append(template.format(x=expression, c=constant, other=condition.expected))
+        names[constant] = guard.expected
+        template = CHECKS[guard.kind]
+        parts.append(template.format(x=expression, c=constant, other=guard.expected))
     return " and ".join(parts) or "True", names
 
 
-def _roots_first(conditions: Sequence[Condition]) -> list[Condition]:
-    return sorted(conditions, key=lambda c: len(c.expression))
+def _roots_first(guards: Sequence[Guard]) -> list[Guard]:
+    return sorted(guards, key=lambda c: len(c.expression))
 
 
-def failed(
-    conditions: Sequence[Condition], scope: Scope, arguments: Mapping[str, Any]
-) -> Condition | None:
-    """Return the first condition that doesn't hold, for reports."""
-    for condition in _roots_first(conditions):
-        code, names = check_code([condition])
+def failed(guards: Sequence[Guard], scope: Scope, arguments: Mapping[str, Any]) -> Guard | None:
+    """Return the first guard that doesn't hold, for reports."""
+    for guard in _roots_first(guards):
+        code, names = check_code([guard])
         local = {f"a_{name}": value for name, value in arguments.items()}
         try:
             holds = eval(code, {**scope.names(), **names, **local})
         except (AttributeError, KeyError, IndexError, TypeError):
             holds = False
         if not holds:
-            return condition
+            return guard
     return None
 
 

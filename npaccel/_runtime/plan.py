@@ -18,7 +18,7 @@ class InputPlan:
     ----------
     expression : str
         Python for the object, in the names of `Scope`.
-    how : str
+    conversion : str
         A key of `CONVERTERS` ("any" for an array that isn't an argument),
         "symbol" for a size or number, or "drawn" for random numbers, which
         come after all others.
@@ -27,7 +27,7 @@ class InputPlan:
     """
 
     expression: str
-    how: str
+    conversion: str
     narrow: bool = False
 
 
@@ -100,13 +100,13 @@ def is_copied(item: InputPlan, plan: Plan) -> bool:
 
 def is_moved(item: InputPlan, plan: Plan) -> bool:
     """Whether an input is an array of the host that goes to a device at every call."""
-    if item.how in ("symbol", "drawn"):
+    if item.conversion in ("symbol", "drawn"):
         return False
-    if plan.tensors and item.how in ("tensor", "resolved"):
+    if plan.tensors and item.conversion in ("tensor", "resolved"):
         return False
     return not device_transfer.is_host(plan.device)
 
 
 def keeps_memory(item: InputPlan) -> bool:
     """Whether the tensor of an input is the memory of the caller's array."""
-    return item.how not in COPYING and not item.narrow
+    return item.conversion not in COPYING and not item.narrow

@@ -25,7 +25,7 @@ from npaccel._runtime import device_transfer
 from npaccel._runtime.arguments import CONVERTERS, to_array, to_tensor
 from npaccel._runtime.emit import CallEmitter, computes_on_arrays, is_of_key, unpack
 from npaccel._runtime.error_translation import FAILURES, CompiledCodeError
-from npaccel._runtime.guards import Condition, Scope, check_code
+from npaccel._runtime.guards import Guard, Scope, check_code
 from npaccel._runtime.host_rng import Draw, Draws, Save, make_draw, restore
 from npaccel._runtime.outputs import (
     apart,
@@ -62,7 +62,7 @@ class Compiled:
     ----------
     plan : Plan
     code : Code
-    conditions : list of Condition
+    guards : list of Guard
     source : str
         The generated code.
     kernels : list of Path
@@ -74,7 +74,7 @@ class Compiled:
 
     plan: Plan
     code: Code
-    conditions: list[Condition]
+    guards: list[Guard]
     source: str
     kernels: list[Path]
     files: list[list[Any]]
@@ -84,7 +84,7 @@ class Compiled:
 def make_runner(
     plan: Plan,
     code: Code,
-    conditions: Sequence[Condition],
+    guards: Sequence[Guard],
     scope: Scope,
 ) -> Runner:
     """Generate the runner of a plan.
@@ -94,10 +94,10 @@ def make_runner(
     plan : Plan
     code : Code
         The compiled code.
-    conditions : sequence of Condition
+    guards : sequence of Guard
     scope : Scope
     """
-    check, names = check_code(conditions)
+    check, names = check_code(guards)
     check, read = _read_once(check, plan)
     names |= scope.names() | {"MISS": MISS, "OVERLAP": OVERLAP, "call": code.call}
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
@@ -127,7 +127,7 @@ def make_runner(
     source = "def run(args, fits=False):\n" + "\n".join("    " + line for line in lines)
     exec(compile(source, f"<npaccel runner of {scope.function.__qualname__}>", "exec"), names)
     run = names["run"]
-    run.made_of = (plan, code.call, conditions, scope)
+    run.made_of = (plan, code.call, guards, scope)
     if plan.shape_guard is not None and is_of_key(plan):
         run.for_key = types.FunctionType(run.__code__, names, run.__name__, (True,))
         run.for_key.made_of = run.made_of
@@ -148,7 +148,7 @@ def _read_once(check: str, plan: Plan) -> tuple[str, dict[str, str]]:
     """
     read: dict[str, str] = {}
     for item in plan.inputs:
-        if item.how != "any" or item.expression in read:
+        if item.conversion != "any" or item.expression in read:
             continue
         found = re.search(_alone(item.expression), check)
         if found:
@@ -177,9 +177,9 @@ def for_key(runner: Runner) -> Runner:
     return known
 
 
-def make_check(conditions: Sequence[Condition], scope: Scope) -> Callable[[Sequence[Any]], bool]:
-    """Generate a check of conditions on the values of the parameters."""
-    code, names = check_code(conditions)
+def make_check(guards: Sequence[Guard], scope: Scope) -> Callable[[Sequence[Any]], bool]:
+    """Generate a check of guards on the values of the parameters."""
+    code, names = check_code(guards)
     names |= scope.names() | {"GUARD_ERRORS": (AttributeError, IndexError, KeyError, TypeError)}
     lines = [*unpack(scope), "try:", f"    return {code}", "except GUARD_ERRORS:"]
     lines.append("    return False")
@@ -243,7 +243,7 @@ def copy_back(target: Any, source: torch.Tensor) -> None:
 
 
 def shape_functions() -> dict[str, Any]:
-    """What the conditions on shapes call."""
+    """What the guards on shapes call."""
     return {
         "math": math,
         "torch": torch,

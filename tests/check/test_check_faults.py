@@ -9,7 +9,7 @@ import pytest
 from fault_cases import CASES, HELPERS, line_of
 
 import npaccel
-from npaccel._compiler import frame
+from npaccel._compiler import frame_guards
 
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 
@@ -76,13 +76,13 @@ def reads_a_global(x):
 
 def test_a_capture_that_is_out_of_date(monkeypatch):
     """The guard on a global is lost, so that later calls see the old value."""
-    original = frame.guards.make_conditions
+    original = frame_guards.guards.make_guards
 
     def without_globals(guards, *args, **kwargs):
         kept = [guard for guard in guards if "offset" not in guard.expression]
         return original(kept, *args, **kwargs)
 
-    monkeypatch.setattr(frame.guards, "make_conditions", without_globals)
+    monkeypatch.setattr(frame_guards.guards, "make_guards", without_globals)
     jitted = npaccel.jit(reads_a_global)
     x = np.ones(3)
     assert npaccel.check(jitted, x).ok

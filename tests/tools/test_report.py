@@ -101,7 +101,7 @@ def test_the_condition_that_failed(eager, monkeypatch):
     eager(np.ones((5, 5), np.float32))
     monkeypatch.setitem(globals(), "offset", 2.0)
     eager(np.ones((4, 4)))
-    conditions = [graph.condition for graph in eager.report().recompilations]
+    conditions = [graph.guard for graph in eager.report().recompilations]
     assert conditions == [
         "x: float64[4, 4] before, float64[5, 5] now",
         "x: float64[5, 5] before, float32[5, 5] now",
@@ -121,7 +121,7 @@ def test_arguments_of_another_kind(change, told):
     jitted = npaccel.jit(lambda x: np.sum(x), backend="eager", cache=False)
     x = np.ones((4, 3))
     jitted(x), jitted(change(x))
-    assert jitted.report().graphs[-1].condition == told
+    assert jitted.report().graphs[-1].guard == told
 
 
 def test_measuring_is_asked_for(eager):

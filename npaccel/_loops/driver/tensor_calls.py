@@ -22,7 +22,7 @@ from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._runtime import device_transfer
 from npaccel._runtime.arguments import CONVERTERS, COPYING, how_converted, token
 from npaccel._runtime.emit import CallEmitter
-from npaccel._runtime.guards import Condition, check_code
+from npaccel._runtime.guards import Guard, check_code
 from npaccel._runtime.outputs import (
     Argument,
     Container,
@@ -126,7 +126,7 @@ def make_tensor_call(call: ObservedCall, spec: FunctionSpec, outputs: int) -> Fa
     made_of = getattr(call.runner, "made_of", None)
     if made_of is None:
         raise NotOnTensorsError("it isn't one compiled graph")
-    plan, code, conditions, scope = made_of
+    plan, code, guards, scope = made_of
     tensors = {
         f"a_{name}"
         for name, value in zip(scope.parameters, call.values, strict=True)
@@ -151,7 +151,7 @@ def make_tensor_call(call: ObservedCall, spec: FunctionSpec, outputs: int) -> Fa
         varies = place in spec.varying
         own = f"a_{name}", call.values[place]
         lines += _same(*own, varies, names, assumed.get(name, ""), leave)
-    lines += emitter.guard(_conditions(conditions, tensors, names))
+    lines += emitter.guard(_guards(guards, tensors, names))
     computed = [*emitter.inputs(), *emitter.shape(), *_overlap(emitter, tensors)]
     computed += [*emitter.saves("clone"), *emitter.call()]
     lines += ["try:", *(f"    {line}" for line in computed)]
@@ -180,12 +180,12 @@ def _check(plan: Plan, values: Sequence[Any]) -> None:
         raise NotOnTensorsError("it draws random numbers")
     if plan.read_only or plan.mapped or any(type(value) is np.ndarray for value in values):
         raise NotOnTensorsError("an array is read-only or laid out so that it is copied")
-    if any(item.narrow or item.how in COPYING for item in plan.inputs):
+    if any(item.narrow or item.conversion in COPYING for item in plan.inputs):
         raise NotOnTensorsError("an array is copied at every call")
 
 
 def _input(item: InputPlan, tensors: set[str]) -> InputPlan:
-    return dataclasses.replace(item, how="tensor") if item.expression in tensors else item
+    return dataclasses.replace(item, conversion="tensor") if item.expression in tensors else item
 
 
 def _assumed(plan: Plan, values: Mapping[str, Any]) -> dict[str, str]:
@@ -198,7 +198,7 @@ def _assumed(plan: Plan, values: Mapping[str, Any]) -> dict[str, str]:
     owners = {
         f"t{i}": item.expression.removeprefix("a_")
         for i, item in enumerate(plan.inputs[: plan.given])
-        if item.how == "tensor"
+        if item.conversion == "tensor"
     }
     layouts = {tensor: values[name] for tensor, name in owners.items()}
     condition = _Known(layouts).visit(ast.parse(plan.shape_guard, mode="eval").body)
@@ -264,9 +264,9 @@ def _same(
     return [f"if {name} is not X_{name} and token({name}) != T_{name}:", f"    {leave}"]
 
 
-def _conditions(conditions: Sequence[Condition], tensors: set[str], names: dict[str, Any]) -> str:
+def _guards(guards: Sequence[Guard], tensors: set[str], names: dict[str, Any]) -> str:
     """Return a check of what is assumed of arguments; nothing else changes while the loop runs."""
-    own = [c for c in conditions if "a_" in c.expression or c.kind == "alias"]
+    own = [c for c in guards if "a_" in c.expression or c.kind == "alias"]
     if any(c.kind != "alias" and any(name in c.expression for name in tensors) for c in own):
         raise NotOnTensorsError("more is assumed of an array than its layout")
     check, more = check_code(own)
@@ -278,7 +278,7 @@ def _overlap(emitter: CallEmitter, tensors: set[str]) -> list[str]:
     """What differs has memory of its own here, so that only equal tensors are looked for."""
     plan = emitter.plan
     others = ("symbol", "number", "drawn", "scalar")
-    inputs = [i for i, item in enumerate(plan.inputs) if item.how not in others]
+    inputs = [i for i, item in enumerate(plan.inputs) if item.conversion not in others]
     if any(plan.inputs[i].expression not in tensors for i in inputs):
         return emitter.overlap()
     pairs = {(min(i, j), max(i, j)) for i in plan.written for j in inputs if i != j}
@@ -295,7 +295,7 @@ def _fresh(plan: Plan, outputs: int) -> list[str]:
     if not made:
         return []
     others = ("symbol", "number", "drawn")
-    given = "".join(f"t{i}, " for i, x in enumerate(plan.inputs) if x.how not in others)
+    given = "".join(f"t{i}, " for i, x in enumerate(plan.inputs) if x.conversion not in others)
     found = "".join(f"o[{i}], " for i in dict.fromkeys(made))
     return ["if checked is None:", "    checked = True", f"    if shares(({found}), ({given})):",
             "        exits.append('a result is a view of another array')"]  # fmt: skip
