@@ -287,7 +287,7 @@ class DiskCache:
     def _make_room(self, base: str, entry: Entry) -> None:
         """Remove the least recently used entries if the cache is too large.
 
-        The total is counted anew when our own additions could have made it too large, and now and
+        The total is counted again when our own additions could have made it too large, and now and
         then for those of other processes.
         """
         self._added_bytes += entry.nbytes

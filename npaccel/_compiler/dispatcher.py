@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 MAX_INTERPRETED = 8
 #: Maximum number of signatures of one kind that are compiled; later ones run in NumPy.
 MAX_CAPTURES = 32
+#: Maximum number of keys that have a runner; more shapes of one function aren't worth keeping.
+MAX_KEYS = 4096
 
 Key = tuple[Any, ...]
 #: For calls by position.
@@ -265,12 +267,12 @@ class Dispatcher:
         return MISS
 
     def _remember(self, key: Key, runner: Runner) -> None:
-        if len(self.runners) > 4096:  # So many shapes of one function aren't worth keeping.
+        if len(self.runners) > MAX_KEYS:
             self.runners.clear()
         self.runners.setdefault(key, []).insert(0, runner)
 
     def _forget(self, runner: Runner) -> None:
-        """Compile anew what a runner was kept for."""
+        """Have the signature of a runner compiled again."""
         for runners in self.runners.values():
             if runner in runners:
                 runners.remove(runner)

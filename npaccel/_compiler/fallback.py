@@ -249,7 +249,7 @@ def without_compiler(spec: FunctionSpec, values: Sequence[Any], failure: str) ->
         spec,
         values,
         f"torch's compiler can't be imported: {failure}",
-        "start Python anew; if it says so again, reinstall torch",
+        "restart Python; if it says so again, reinstall torch",
     )
 
 

@@ -38,7 +38,7 @@ from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.leftovers import forgotten
 
-#: So often a piece is compiled where a number changes at every turn of a loop.
+#: Maximum number of times that a subgraph is compiled whose number changes at every iteration.
 _LIMIT_IN_LOOPS = 4
 
 

@@ -21,7 +21,7 @@ def load(name: str) -> Any:
     """Import a module, all of it or nothing.
 
     Forks and handlers of signals wait for it. Where it raises an error, of memory for one, a later
-    call begins anew.
+    call tries again.
 
     Parameters
     ----------

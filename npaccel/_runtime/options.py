@@ -77,7 +77,7 @@ class Options:
         Who compiles. The latter two run uncompiled kernels; for debugging.
     static_argnames : tuple of str
         Parameters whose values, not arrays, the compiled code may rely on. A
-        new value compiles anew.
+        new value compiles again.
     """
 
     device: str | None = None

@@ -49,7 +49,7 @@ _PLAIN = frozenset({bool, int, float, complex, str, type(None)})
 _LOOKED_AT = 1000
 
 
-#: Cause and advice where a call can't begin anew.
+#: Cause and advice where a call can't be restarted.
 FOUND_LATE = (
     "64-bit floats turn up after others of the same call were made 32 bit, so its results may be "
     "exact to 32 bits only",

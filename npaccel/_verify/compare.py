@@ -18,7 +18,7 @@ TOLERANCES = {2: 4e-3, 4: 1e-5, 8: 1e-11}
 
 _NARROW = {"f8": "f4", "c16": "c8"}
 _BLOCK = 1 << 15
-#: So many attributes deep objects are compared.
+#: Number of levels of attributes at which objects are compared.
 _DEPTH = 4
 
 

@@ -158,7 +158,7 @@ class Locator:
     def _last_line(self, mismatch: Mismatch) -> Line:
         """Return the line that made a part of the result, or wrote to an argument last."""
         why = (
-            "every operation gives what NumPy gives when the function is captured anew: "
+            "every operation gives what NumPy gives when the function is captured again: "
             "the difference comes after capture, or from a capture that is out of date"
         )
         if mismatch.kind == "random state":

@@ -29,7 +29,7 @@ from npaccel._verify.observers import is_value, name_of, rebuilt
 if TYPE_CHECKING:
     from npaccel._compiler.function_spec import FunctionSpec
 
-#: So many bytes of intermediate results are kept; later ones are not compared.
+#: Maximum size of the intermediate results that are kept, in bytes; later ones aren't compared.
 MAX_BYTES = 1 << 30
 
 #: Where operations are the same in both records: file, line, name, how often before.
@@ -214,7 +214,7 @@ def line_of(node: torch.fx.Node) -> tuple[str, int, str]:
 
 
 def graph_run(spec: FunctionSpec, values: Sequence[Any]) -> GraphRun:
-    """Capture a call anew and interpret it, with every node's result recorded.
+    """Capture a call again and interpret it, with every node's result recorded.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ import numpy as np
 
 from npaccel._numpy.core.table import implements
 
-#: So many slices of `apply_along_axis` are traced one by one.
+#: Maximum number of slices of `apply_along_axis` that are traced one by one.
 _MANY = 64
 #: NumPy's functions that do with an axis what they do with a vector.
 _WITH_AXIS = (

@@ -92,7 +92,7 @@ _by_object: dict[int, Row] = {}
 def add(row: Row) -> None:
     """Enter a row; a second row for the same name is an error."""
     if row.name in _rows:
-        raise ValueError(f"table: {row.name} has a row already; mend the first one")
+        raise ValueError(f"table: {row.name} has a row already; change that one")
     _rows[row.name] = row
     if row.numpy is not None:
         _by_object[id(row.numpy)] = row

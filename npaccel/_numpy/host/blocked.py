@@ -18,7 +18,7 @@ from npaccel._process.thread_pool import in_threads
 
 #: With fewer elements waking the threads of compiled code takes longer than a kernel's work.
 MANY = 32768
-#: So many elements are worth a thread. Python's threads take 0.1 ms to begin and end together.
+#: Number of elements that is worth a thread. Python's threads take 0.1 ms to start and to join.
 PART = 1 << 18
 #: The same for kernels that read memory as fast as it is.
 _QUICK_PART = 1 << 21

@@ -350,7 +350,7 @@ def _order_of_stores(
     return axes_by_memory([*steps, steps_in(given, shape)[place : place + count]])
 
 
-#: So many elements or less are stored one after the other, by one thread.
+#: Maximum number of elements that one thread stores, one after the other.
 _IN_ORDER = 512
 
 

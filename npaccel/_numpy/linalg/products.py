@@ -1,4 +1,4 @@
-"""Products: dot and its kin, tensordot, einsum, kron, cross and trace."""
+"""Products: dot and the like, tensordot, einsum, kron, cross and trace."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Maker = Callable[[str], Callable[..., Any]]
 
 #: Families whose products and quotients go through a recurrence.
 _BY_RECURRENCE = ("leg", "herm", "herme", "lag")
-#: So many steps with whole series are compiled one after the other: a second's work.
+#: Maximum number of steps with whole series that are unrolled: a second's work for the compiler.
 _OF_SERIES = 8
 
 

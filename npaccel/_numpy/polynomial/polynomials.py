@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, highest power first: numpy.polyval and its kin."""
+"""Polynomials by their coefficients, highest power first: numpy.polyval and the like."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Step = Callable[[Any, Any, Any, Any, int], tuple[Any, Any]]
 #: The sum at the end: (c0, c1, x) -> value.
 Last = Callable[[Any, Any, Any], Any]
 
-#: So many steps with each point are compiled one after the other: a second's work.
+#: Maximum number of steps with each point that are unrolled: a second's work for the compiler.
 UNROLLED = 64
 
 
@@ -72,7 +72,7 @@ def many(count: Any, *operands: torch.Tensor, unrolled: int = UNROLLED) -> bool:
         The steps of the loop.
     *operands : tensor
     unrolled : int
-        So many steps are compiled, one after the other.
+        Maximum number of steps that are unrolled.
     """
     return usable(*operands) and not surely(count <= unrolled)
 

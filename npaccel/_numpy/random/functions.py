@@ -26,7 +26,7 @@ ON_HOST = (
 #: The same where the numbers were to be drawn on the device.
 HOST_ALL_THE_SAME = (
     "this function is compiled in pieces, so that NumPy draws the numbers in spite of "
-    'rng="device"; mend the other lines of the report first'
+    'rng="device"; fix the other lines of the report first'
 )
 _NOTE = "drawn by NumPy on the host, in the order of the program, before the compiled code runs"
 _MADE_NOTE = "made by NumPy on the host at every call; it can't be a result of the function"

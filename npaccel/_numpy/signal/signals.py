@@ -36,7 +36,7 @@ from npaccel._runtime.torch.symbolic_sizes import holds_here
 
 #: Up to this length of a window its products are written out, one after another.
 _WRITTEN_OUT = 64
-#: So many of them in one sum: Inductor computes larger ones with fewer registers.
+#: Number of terms in one sum: Inductor computes larger ones with fewer registers.
 _TERMS = 8
 
 

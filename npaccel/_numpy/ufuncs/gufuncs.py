@@ -46,7 +46,7 @@ def from_zero(x: torch.Tensor, terms: Any = 1) -> torch.Tensor:
     ----------
     x : torch.Tensor
     terms : int or torch.SymInt
-        How many products are in each sum: none has to be mended where there are several.
+        How many products are in each sum: none has to be corrected where there are several.
     """
     if surely(terms > 1) or not (x.is_floating_point() or x.is_complex()):
         return x

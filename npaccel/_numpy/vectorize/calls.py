@@ -25,7 +25,7 @@ from npaccel._numpy.vectorize.elements import Failures, Number
 from npaccel._runtime.error_translation import ELEMENTS
 from npaccel._runtime.torch.symbolic_sizes import assume, depends_on_data, raise_unless, surely
 
-#: So many parts of a function are evaluated, and so many kinds of numbers kept apart.
+#: Maximum numbers of parts of a function that are evaluated, of kinds of numbers, of nested calls.
 _MAX_PARTS, _MAX_KINDS, _MAX_DEPTH = 4000, 6, 8
 
 _BINARY: dict[type, Callable[..., Any]] = {

@@ -31,7 +31,7 @@ class Code:
     name : str
     parameters : tuple of str
     defaults : int
-        So many of the last parameters have defaults: what ``name=`` stands for.
+        Number of the last parameters that have defaults: what ``name=`` stands for.
     body : list of ast.stmt
     names : tuple of str
         What it reads from outside, with the dots in them.
