@@ -1,9 +1,8 @@
 """The one place that touches torch's private parts.
 
-A submodule per part of torch: `capture` (Dynamo), `numpy_tracing` (Dynamo's
-view of NumPy, with the other `numpy_*`: what stands for a call in a graph, how it
-gets there, and a patch per part of Dynamo), `inductor` (the compiler), `loader`
-(compiled kernels without either). Importing this package loads none of them.
+`dynamo` captures functions, `fx_passes` changes what was captured, `inductor` compiles it.
+`patches` lists all that is replaced in torch, `patching` replaces it. Importing this package loads
+none of them but `patching`.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import torch
 from torch.compiler._cache import CacheArtifactFactory
 
 from npaccel._process.imports import load, loaded, uncut
+from npaccel._torch.patching import Patch, apply, patched
 from npaccel.errors import UnsupportedTorchError
 
 #: First supported release of torch, and the first one that isn't.
@@ -78,24 +78,11 @@ def _registrations_undone() -> Iterator[None]:
     Read from torch/library.py (Library), torch/compiler/_cache.py and
     torch/_library/opaque_object.py of 2.13.
     """
-    original: Any = torch.library.Library.__init__
-    opaque: Any = getattr(torch._C, "_register_opaque_type", None)
-
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        _made.append(self)
-
-    def register(name: str) -> None:
-        if not torch._C._is_opaque_type_registered(name):
-            opaque(name)
-
     kinds: Any = CacheArtifactFactory._artifact_types
     _kinds.update(kinds)
-    torch.library.Library.__init__ = init  # type: ignore[method-assign]
-    if opaque is not None:
-        torch._C._register_opaque_type = register
     try:
-        yield
+        with patched(PATCHES_OF_IMPORTS):
+            yield
     except BaseException:
         for library in reversed(_made):
             library._destroy()
@@ -106,15 +93,50 @@ def _registrations_undone() -> Iterator[None]:
         _kinds.update(kinds)
     finally:
         _made.clear()
-        torch.library.Library.__init__ = original  # type: ignore[method-assign]
-        if opaque is not None:
-            torch._C._register_opaque_type = opaque
+
+
+def _init_library(original: Any) -> Any:
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        _made.append(self)
+
+    return init
+
+
+def _register_opaque_type(original: Any) -> Any:
+    def register(name: str) -> None:
+        if not torch._C._is_opaque_type_registered(name):
+            original(name)
+
+    return register
+
+
+def _as_utf8(_: Any) -> Any:
+    return functools.partial(open, encoding="utf-8")
+
+
+_TOLD_ONCE = "torch takes what a module tells it once, so that an import can't be tried again"
+_TEST = "tests/faults/test_failed_imports.py"
+#: For as long as a module of torch is imported.
+PATCHES_OF_IMPORTS = (
+    Patch(torch.library.Library, "__init__", _init_library, _TOLD_ONCE, _TEST),
+    Patch(torch._C, "_register_opaque_type", _register_opaque_type, _TOLD_ONCE, _TEST),
+)
+#: For good.
+PATCHES_OF_TEMPLATES = (
+    Patch(
+        "torch._inductor.utils", "open", _as_utf8,
+        "Inductor reads its templates, which aren't ASCII, in the locale's encoding",
+        "tests/jit/test_imports.py", is_new=True,
+    ),
+)  # fmt: skip
 
 
 @functools.cache
 def load_compiler() -> None:
     """Import Inductor."""
-    # It reads its templates while it's imported, which aren't ASCII: utils.py (load_template).
-    utils = quietly_imported("torch._inductor.utils")
-    utils.open = functools.partial(open, encoding="utf-8")
-    quietly_imported("torch._inductor.compile_fx")
+    quietly_imported("torch._inductor.utils")
+    with contextlib.ExitStack() as undo:
+        apply(PATCHES_OF_TEMPLATES, undo)  # It reads them while it's imported.
+        quietly_imported("torch._inductor.compile_fx")
+        undo.pop_all()

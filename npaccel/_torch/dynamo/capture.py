@@ -63,11 +63,10 @@ from npaccel._torch.fx_passes.alias_checks import (
     line_of_stale_view,
     line_of_unsure_view,
     output_memory,
-    without_stores_back,
 )
-from npaccel._torch.fx_passes.masked_sizes import without_masked_sizes
-from npaccel._torch.fx_passes.merge_rolls import with_shared_rolls
+from npaccel._torch.fx_passes.passes import AFTER_CAPTURE, run_passes
 from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed_inputs
+from npaccel._torch.patching import Patch, is_release, patched
 
 #: Guards on settings of torch itself. Calls with tensors that require
 #: gradients have the grad mode in their key; nothing else here changes what
@@ -265,14 +264,19 @@ class SizeHistory:
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
         """Make Dynamo read and write this history instead of its own."""
-        original = dynamo_pgo.get_code_state
-        states: Any = _OneState(self._state)
-        dynamo_pgo.get_code_state = lambda: states
-        try:
-            with torch.compiler.config.patch(dynamic_sources=",".join(self.varying)):
-                yield
-        finally:
-            dynamo_pgo.get_code_state = original
+        states = _OneState(self._state)
+        with (
+            patched([patch.given(states) for patch in _OF_HISTORIES]),
+            torch.compiler.config.patch(dynamic_sources=",".join(self.varying)),
+        ):
+            yield
+
+
+def _get_code_state(states: _OneState, original: Any) -> Any:
+    def get_code_state() -> _OneState:
+        return states
+
+    return get_code_state
 
 
 class _OneState(dict[Any, Any]):
@@ -469,7 +473,7 @@ def _configured(dynamic: bool | None) -> Any:
         "specialize_float": dynamic is False,
         "verbose": False,
     }
-    if hasattr(dynamo_config, "automatic_dynamic_exclusion_guard"):
+    if is_release("2.12-"):
         changes["automatic_dynamic_exclusion_guard"] = False
     return dynamo_config.patch(changes)
 
@@ -584,17 +588,16 @@ def _record(guard: Any) -> GuardRecord:
 @contextlib.contextmanager
 def _changes_noted() -> Iterator[None]:
     """Note whether a capture changes objects; Dynamo forgets it when it's done."""
-    original = SideEffects.codegen_update_mutated
+    with patched(_OF_CAPTURES):
+        yield
 
+
+def _update_mutated(original: Any) -> Any:
     def codegen_update_mutated(self: Any, *args: Any, **kwargs: Any) -> Any:
         self.npaccel_changes = _has_side_effects(self)
         return original(self, *args, **kwargs)
 
-    SideEffects.codegen_update_mutated = codegen_update_mutated  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        SideEffects.codegen_update_mutated = original  # type: ignore[method-assign]
+    return codegen_update_mutated
 
 
 def _has_side_effects(side_effects: Any) -> bool:
@@ -614,17 +617,10 @@ def _resolved(value: Any) -> Any:
 
 
 def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> torch.fx.GraphModule:
-    """Take out of a graph what costs time and changes nothing.
-
-    Stores of views into themselves, sizes that depend on the data, and copies for rolls. The sizes
-    stay where gradients are wanted: the gradient of what a mask leaves out may be NaN, and NaN
-    times zero is NaN.
-    """
-    without_stores_back(graph.graph)
-    needs_grad = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
-    if not (needs_grad and torch.is_grad_enabled()):
-        without_masked_sizes(graph.graph)
-    with_shared_rolls(graph.graph)
+    """Take out of a graph what costs time and changes nothing."""
+    have_grad = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
+    needs_grad = have_grad and torch.is_grad_enabled()
+    run_passes(AFTER_CAPTURE, graph.graph, needs_grad=needs_grad)
     graph.recompile()
     return graph
 
@@ -684,3 +680,21 @@ def _build_check(output: Any, code: types.CodeType) -> Callable[[dict[str, Any]]
             return bool(manager.guard_manager.check(values))
 
     return check
+
+
+_OF_HISTORIES = (
+    Patch(
+        dynamo_pgo, "get_code_state", _get_code_state,
+        "Dynamo has one history of sizes for all captures of a code",
+        "tests/compiler/test_shapes.py",
+    ),
+)  # fmt: skip
+_OF_CAPTURES = (
+    Patch(
+        SideEffects, "codegen_update_mutated", _update_mutated,
+        "Dynamo forgets what a function changes when it's done", "tests/compiler/test_objects.py",
+    ),
+)  # fmt: skip
+
+#: For as long as a function is captured.
+PATCHES = (*_OF_HISTORIES, *_OF_CAPTURES)

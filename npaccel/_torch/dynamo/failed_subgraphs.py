@@ -26,6 +26,7 @@ from torch._dynamo.codegen import PyCodegen
 
 from npaccel._runtime.binding import Binding
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 #: What the graph of a piece returns in place of its outputs.
 FAILED = object()
@@ -62,11 +63,8 @@ def _in_numpy(function: FunctionType, values: tuple[Any, ...]) -> Any:
     return result
 
 
-def answer_failed_pieces() -> None:
-    """Let frames look whether their graph has failed: codegen.py, make_call_generated_code."""
-    original = PyCodegen.make_call_generated_code
-    if getattr(original, "_npaccel", False):
-        return
+def _make_call(original: Any) -> Any:
+    """Let frames look whether their graph has failed."""
 
     @functools.wraps(original)
     def make_call_generated_code(self: Any, fn_name: str) -> None:
@@ -74,8 +72,7 @@ def answer_failed_pieces() -> None:
         if active.pieces:
             _append_answer(self)
 
-    make_call_generated_code._npaccel = True  # type: ignore[attr-defined]
-    PyCodegen.make_call_generated_code = make_call_generated_code  # type: ignore[method-assign]
+    return make_call_generated_code
 
 
 def _append_answer(codegen: Any) -> None:
@@ -119,3 +116,14 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
     return code.co_varnames[:count]
+
+
+PATCHES = (
+    Patch(
+        PyCodegen, "make_call_generated_code", _make_call,
+        "a frame whose graph raises can't go on in NumPy",
+        "tests/torch_layer/dynamo/test_breaks.py",
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES", "failed"]

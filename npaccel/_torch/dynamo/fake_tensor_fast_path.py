@@ -22,6 +22,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.sym_node import SymNode
 
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 aten = torch.ops.aten
 
@@ -56,19 +57,11 @@ _dtypes: dict[Hashable, torch.dtype | None] = {}
 @contextlib.contextmanager
 def quick_fakes() -> Iterator[None]:
     """Take the short way in this thread until the block ends."""
-    _install()
     active.quick_fakes += 1
     try:
         yield
     finally:
         active.quick_fakes -= 1
-
-
-@functools.cache
-def _install() -> None:
-    for name in _PURE:
-        setattr(SymNode, name, _remembering(vars(SymNode)[name]))
-    FakeTensorMode.dispatch = _dispatching(FakeTensorMode.dispatch)  # type: ignore[method-assign]
 
 
 def _remembering(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -230,4 +223,12 @@ def _is_as_expected(result: Any, like: Any) -> bool:
     return _same_sizes(result.shape, made.shape) and _same_sizes(result.stride(), made.stride())
 
 
-__all__ = ["quick_fakes"]
+_SLOW = "torch computes the same sizes and dtypes again for each operation"
+_TEST = "tests/torch_layer/dynamo/test_fake_arithmetic.py"
+
+PATCHES = (
+    *(Patch(SymNode, name, _remembering, _SLOW, _TEST) for name in _PURE),
+    Patch(FakeTensorMode, "dispatch", _dispatching, _SLOW, _TEST),
+)
+
+__all__ = ["PATCHES", "quick_fakes"]

@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch._dynamo.codegen as dynamo_codegen
+import torch._dynamo
 import torch._dynamo.guards as dynamo_guards
 import torch._dynamo.variables.builder as dynamo_builder
 import torch._numpy._util as tnp_util
 from torch._dynamo import trace_rules
 from torch._dynamo.bytecode_transformation import create_call_function
+from torch._dynamo.codegen import PyCodegen
 from torch._dynamo.guards import install_guard
 from torch._dynamo.output_graph import OutputGraph
 from torch._dynamo.source import AttrSource
-from torch._dynamo.variables import functions as dynamo_functions
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.misc import GetAttrVariable, NumpyDTypeVariable, NumpyVariable
@@ -41,9 +41,10 @@ from npaccel._torch.dynamo.numpy import vectorize as vectorized_calls
 from npaccel._torch.dynamo.numpy.calls import refuse
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, SCALAR
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch, is_release
 
-#: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown: in 2.11.
-_LACKS_BOUND_BUILTINS = not hasattr(dynamo_functions, "BoundBuiltinMethodVariable")
+#: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown.
+_LACKS_BOUND_BUILTINS = is_release("2.11-2.12")
 #: Why what follows isn't compiled.
 _NOT_SHARED = (
     "it isn't aligned, or of another byte order: compiled code would have a copy of it, and what "
@@ -51,15 +52,12 @@ _NOT_SHARED = (
 )
 
 
-def patch_inputs() -> None:
-    """Tensors are traced as arrays; jitted functions as what they wrap."""
-    original_tensor = VariableBuilder.wrap_tensor
-    original_wrap = VariableBuilder._wrap
-    original_ndarray = VariableBuilder.wrap_numpy_ndarray
+def _wrap_tensor(original: Any) -> Any:
+    """Trace tensors as arrays."""
 
     def wrap_tensor(self: Any, value: torch.Tensor) -> Any:
         with _grad_unnoticed(value):
-            variable = original_tensor(self, value)
+            variable = original(self, value)
         if not active.depth or type(variable) is not TensorVariable:
             return variable
         _note_wide(value)
@@ -67,11 +65,21 @@ def patch_inputs() -> None:
         meta[SCALAR], meta[RELAID] = id(value) in active.scalars, id(value) in active.relaid
         return NumpyNdarrayVariable(**dict(variable.__dict__))
 
+    return wrap_tensor
+
+
+def _wrap_numpy_ndarray(original: Any) -> Any:
     def wrap_numpy_ndarray(self: Any, value: Any) -> Any:
         if not active.depth:
-            return original_ndarray(self, value)
+            return original(self, value)
         opaque = opaque_objects.variable_for(self, value)
-        return _wrapped(self, value, original_ndarray) if opaque is None else opaque
+        return _wrapped(self, value, original) if opaque is None else opaque
+
+    return wrap_numpy_ndarray
+
+
+def _wrap(original: Any) -> Any:
+    """Trace jitted functions as what they wrap."""
 
     def wrap(self: Any, value: Any) -> Any:
         if active.depth and is_jitted(value):
@@ -82,7 +90,7 @@ def patch_inputs() -> None:
             found = opaque_objects.variable_for(self, value) or _function(self, value)
             if found is not None:
                 return found
-        variable = original_wrap(self, value)
+        variable = original(self, value)
         if active.depth:
             variable = opaque_objects.noticed(variable)
         if active.depth and isinstance(value, np.generic):
@@ -90,11 +98,7 @@ def patch_inputs() -> None:
             variable.as_proxy().node.meta[SCALAR] = True
         return variable
 
-    VariableBuilder.wrap_tensor = wrap_tensor
-    VariableBuilder.wrap_numpy_ndarray = wrap_numpy_ndarray
-    VariableBuilder._wrap = wrap
-    # Dynamo keeps the methods by type from its first capture on; that may have been before.
-    VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
+    return wrap
 
 
 def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> Any:
@@ -167,15 +171,12 @@ def _is_unknown(value: Any) -> bool:
     return table.row_of(value) is not None and not trace_rules.is_numpy(value)
 
 
-def patch_captured() -> None:
-    """Captured arrays are traced on the device of the call: torch/_numpy/_util.py."""
-    original = tnp_util._try_convert_to_tensor
-
+def _try_convert_to_tensor(original: Any) -> Any:
     def try_convert_to_tensor(value: Any) -> torch.Tensor:
-        tensor: torch.Tensor = original(value)  # type: ignore[no-untyped-call]
+        tensor: torch.Tensor = original(value)
         return tensor.to(settings().device) if active.depth else tensor
 
-    tnp_util._try_convert_to_tensor = try_convert_to_tensor
+    return try_convert_to_tensor
 
 
 def _is_reversed(value: np.ndarray[Any, Any]) -> bool:
@@ -185,9 +186,8 @@ def _is_reversed(value: np.ndarray[Any, Any]) -> bool:
     return is_plain and any(stride < 0 for stride in value.strides)
 
 
-def patch_guards() -> None:
-    """Check arrays as they were captured, and scalars of uint64: guards.py."""
-    original = dynamo_guards.from_numpy
+def _from_numpy(original: Any) -> Any:
+    """Check arrays as they were captured, and scalars of uint64."""
 
     @functools.wraps(original)
     def from_numpy(a: Any) -> Any:
@@ -195,17 +195,21 @@ def patch_guards() -> None:
             a = _looked_at(a)
         return original(np.asarray(a) if active.depth and type(a) is np.uint64 else a)
 
-    dynamo_guards.from_numpy = from_numpy
-    dynamo_guards._get_closure_vars()["___from_numpy"] = from_numpy
+    return from_numpy
 
 
-def patch_specialized() -> None:
-    """Keep writes to arrays without dimensions: output_graph.py.
+def _closure_vars(original: Any) -> Any:
+    """Have guards use `from_numpy` as it is by then."""
+    names = dynamo_guards._get_closure_vars()  # The original may be None, until it's asked for.
+    return {**names, "___from_numpy": dynamo_guards.from_numpy}
+
+
+def _remove_graphargs(original: Any) -> Any:
+    """Keep writes to arrays without dimensions.
 
     Where a float64 argument without dimensions becomes a constant, Dynamo removes its input if
     only `item()` reads it, and so every write to it that nothing reads.
     """
-    original = OutputGraph.remove_tensorify_specialized_graphargs
 
     @functools.wraps(original)
     def remove(self: Any) -> None:
@@ -213,7 +217,7 @@ def patch_specialized() -> None:
             original(self)
             return
         computed = [node for node in self.graph.nodes if node.op != "placeholder"]
-        hidden = {
+        examples = {
             node: node.meta.pop("example_value")
             for node in computed
             if "example_value" in node.meta
@@ -221,18 +225,14 @@ def patch_specialized() -> None:
         try:
             original(self)
         finally:
-            for node, value in hidden.items():
+            for node, value in examples.items():
                 node.meta["example_value"] = value
 
-    OutputGraph.remove_tensorify_specialized_graphargs = remove  # type: ignore[method-assign]
+    return remove
 
 
-def patch_outputs() -> None:
-    """Arrays enter and leave a frame through `npaccel._runtime.outputs`: codegen.py, source.py."""
-    original = dynamo_codegen.PyCodegen.load_import_from
-    # Frames call these while Dynamo looks at every new frame.
-    outputs.enter = torch._dynamo.disable(outputs.enter)  # type: ignore[no-untyped-call]
-    outputs.leave = torch._dynamo.disable(outputs.leave)  # type: ignore[no-untyped-call]
+def _load_import_from(original: Any) -> Any:
+    """Have arrays enter and leave a frame through `npaccel._runtime.outputs`."""
 
     def load_import_from(self: Any, module_name: str, object_name: str) -> None:
         if active.depth and object_name == "to_numpy_helper":
@@ -241,14 +241,11 @@ def patch_outputs() -> None:
             module_name, object_name = "npaccel._runtime.outputs", "enter"
         original(self, module_name, object_name)
 
-    dynamo_codegen.PyCodegen.load_import_from = load_import_from
-    _patch_iterators()
-    NumpyDTypeVariable.reconstruct = _reconstruct_dtype
+    return load_import_from
 
 
-def _patch_iterators() -> None:
-    """`a.flat` leaves a frame as an iterator: codegen.py."""
-    original = dynamo_codegen.PyCodegen.__call__
+def _call(original: Any) -> Any:
+    """Have ``a.flat`` leave a frame as an iterator."""
 
     def call(self: Any, value: Any, allow_cache: bool = True) -> None:
         base = None
@@ -261,11 +258,64 @@ def _patch_iterators() -> None:
         self.extend_output(self.create_load_attrs("flat"))
         self.clear_tos()
 
-    dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
+    return call
 
 
-def _reconstruct_dtype(self: Any, codegen: Any) -> None:
-    """A dtype that isn't an argument leaves a frame: misc.py, NumpyDTypeVariable."""
-    codegen.add_push_null(lambda: codegen.load_import_from("numpy", "dtype"))
-    codegen.append_output(codegen.create_load_const(self.value.str))
-    codegen.extend_output(create_call_function(1, False))
+def _reconstruct(original: Any) -> Any:
+    """Let a dtype that isn't an argument leave a frame."""
+
+    def reconstruct(self: Any, codegen: Any) -> None:
+        codegen.add_push_null(lambda: codegen.load_import_from("numpy", "dtype"))
+        codegen.append_output(codegen.create_load_const(self.value.str))
+        codegen.extend_output(create_call_function(1, False))
+
+    return reconstruct
+
+
+_FRAMES = "tests/torch_layer/dynamo/test_scalars_in_frames.py"
+_ATTRIBUTES = "tests/torch_layer/dynamo/test_attributes.py"
+_BREAKS = "tests/torch_layer/dynamo/test_breaks.py"
+_AS_CAPTURED = "guards fail for arrays that tensors can't be made of as they are"
+_LOOKED_AT = "frames call it while Dynamo looks at every new frame"
+
+PATCHES = (
+    Patch(
+        VariableBuilder, "wrap_tensor", _wrap_tensor,
+        "tensors stand for arrays and scalars", _FRAMES,
+    ),
+    Patch(
+        VariableBuilder, "wrap_numpy_ndarray", _wrap_numpy_ndarray,
+        "Dynamo changes flags of the caller's array, or refuses it", _BREAKS,
+    ),
+    Patch(
+        VariableBuilder, "_wrap", _wrap,
+        "Dynamo knows neither jitted functions nor all of NumPy's",
+        "tests/torch_layer/dynamo/test_functions_given.py",
+    ),
+    Patch(
+        tnp_util, "_try_convert_to_tensor", _try_convert_to_tensor,
+        "arrays that a function finds lie on the CPU, whatever the call's device",
+        "tests/numpy_layer/test_devices.py",
+    ),
+    Patch(
+        OutputGraph, "remove_tensorify_specialized_graphargs", _remove_graphargs,
+        "Dynamo drops writes to an argument that becomes a constant", _FRAMES,
+    ),
+    Patch(dynamo_guards, "from_numpy", _from_numpy, _AS_CAPTURED, _BREAKS),
+    Patch(dynamo_guards, "_CLOSURE_VARS", _closure_vars, _AS_CAPTURED, _BREAKS),
+    Patch(outputs, "enter", torch._dynamo.disable, _LOOKED_AT, _BREAKS),
+    Patch(outputs, "leave", torch._dynamo.disable, _LOOKED_AT, _BREAKS),
+    Patch(
+        PyCodegen, "load_import_from", _load_import_from,
+        "Dynamo's frames copy arrays where they enter and leave", _BREAKS,
+    ),
+    Patch(
+        PyCodegen, "__call__", _call, "Dynamo gives an array for `a.flat`", _FRAMES,
+    ),
+    Patch(
+        NumpyDTypeVariable, "reconstruct", _reconstruct,
+        "Dynamo can't give a dtype that the function makes", _ATTRIBUTES,
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES"]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import logging
-import threading
 import traceback
 import warnings
 import weakref
@@ -21,29 +19,24 @@ import torch
 import torch._dynamo
 import torch._dynamo.config as dynamo_config
 from torch._C._dynamo.eval_frame import reset_code
-from torch._dynamo import eval_frame, guards
-from torch._dynamo.convert_frame import CatchErrorsWrapper
+from torch._dynamo import eval_frame
 from torch._dynamo.resume_execution import (
     TORCH_DYNAMO_RESUME_IN_PREFIX,
     ContinueExecutionCache,
 )
-from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._guards import TracingContext
 
 from npaccel._numpy.core.context import settings
-from npaccel._process import fork, signals
 from npaccel._process.imports import uncut
 from npaccel._report.details import Narrowed
 from npaccel._runtime.host_rng import Draws
-from npaccel._torch.dynamo.break_reasons import reason_in
 from npaccel._torch.dynamo.capture import Capture, check_views, rewritten
-from npaccel._torch.dynamo.capture_errors import CaptureError, described
-from npaccel._torch.dynamo.failed_subgraphs import answer_failed_pieces
-from npaccel._torch.dynamo.install import numpy_traced
+from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.install import install, numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
 from npaccel._torch.dynamo.numpy.operations import scalar_results
-from npaccel._torch.dynamo.python import nested_jit as jitted_calls
-from npaccel._torch.dynamo.source_lines import is_internal, narrowings_noted
+from npaccel._torch.dynamo.python import nested_jit
+from npaccel._torch.dynamo.source_lines import narrowings_noted
 from npaccel._torch.dynamo.state import active, in_pieces
 from npaccel._torch.fx_passes.alias_checks import (
     inputs_by_memory,
@@ -55,10 +48,6 @@ from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs
 
 #: So often a piece is compiled; for other values it runs in NumPy.
 LIMIT = 64
-
-
-_patch_lock = threading.Lock()
-fork.hold(_patch_lock)
 
 
 def compiled_in_pieces(
@@ -79,7 +68,7 @@ def compiled_in_pieces(
     limit : int
         So often a piece is compiled; for other values it runs in NumPy.
     """
-    uncut(_patch)
+    uncut(_prepare)
     narrowed: dict[Narrowed, None] = {}
     # What Dynamo keeps with a function's code mustn't keep what is compiled here: see `_forget`.
     compiler = weakref.ref(compile_piece)
@@ -118,27 +107,9 @@ def compiled_in_pieces(
     return run
 
 
-def _patch() -> None:
-    _listen_to_breaks()
-    _let_interrupts_through()
-    answer_failed_pieces()
-    jitted_calls.leave_alone()
-
-
-def _let_interrupts_through() -> None:
-    """Keep what handlers of signals raise from being suppressed: convert_frame.py."""
-    original = CatchErrorsWrapper.__call__
-    if getattr(original, "_npaccel", False):
-        return
-
-    @functools.wraps(original)
-    def call(self: Any, *args: Any) -> Any:
-        if not active.pieces:
-            return original(self, *args)
-        return signals.passing(original, self, *args)
-
-    call._npaccel = True  # type: ignore[attr-defined]
-    CatchErrorsWrapper.__call__ = call  # type: ignore[method-assign]
+def _prepare() -> None:
+    install()
+    nested_jit.leave_alone()
 
 
 def _with_own_code(function: FunctionType) -> FunctionType:
@@ -239,99 +210,3 @@ def copy_of(piece: Capture) -> Callable[..., Any]:
     assert graph is not None
     forward: Callable[..., Any] = torch.fx.GraphModule(graph, copy.copy(graph.graph)).forward
     return forward
-
-
-class _Suppressed(logging.Filter):
-    """Tell of errors that Dynamo suppresses, instead of printing them: convert_frame.py."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Keep the messages that aren't about a piece of npaccel's."""
-        error = record.exc_info[1] if record.exc_info else None
-        if active.on_break is None or error is None:
-            return True
-        inner = getattr(error, "inner_exception", None)
-        if isinstance(inner, CaptureError):
-            active.on_break(inner)
-            return False
-        stack = list(
-            getattr(error, "real_stack", None) or traceback.extract_tb(error.__traceback__)
-        )
-        user = [frame for frame in stack if not is_internal(frame.filename)]
-        text = f"the code after this line can't be compiled: {reason_in(str(error))}"
-        active.on_break(CaptureError(text, "error", user, True))
-        return False
-
-
-def _listen_to_breaks() -> None:
-    """Hear of every graph break: symbolic_convert.py, log_graph_break."""
-    with _patch_lock:
-        logger = logging.getLogger("torch._dynamo.convert_frame")
-        if not any(isinstance(one, _Suppressed) for one in logger.filters):
-            logger.addFilter(_Suppressed())
-        original = InstructionTranslatorBase.log_graph_break
-        if getattr(original, "_npaccel", False):
-            return
-
-        @functools.wraps(original)
-        def log_graph_break(self: Any, code_options: Any, reason: str = "", *rest: Any,
-                            **named: Any) -> Any:  # fmt: skip
-            if active.on_break is not None:
-                _tell(self, reason, [*rest, *named.values()])
-            return original(self, code_options, reason, *rest, **named)
-
-        log_graph_break._npaccel = True  # type: ignore[attr-defined]
-        InstructionTranslatorBase.log_graph_break = log_graph_break
-        guards.profile_guard_manager = _timed_for_others(guards.profile_guard_manager)
-        manager = guards.CheckFunctionManager
-        manager.id_ref = _not_kept(manager.id_ref)  # type: ignore[method-assign]
-
-
-def _not_kept(original: Any) -> Any:
-    """Let conditions that look at a class or module not live as long as that: guards.py.
-
-    Dynamo has them told when it's gone, and keeps them, with all that they know, until then.
-    """
-
-    @functools.wraps(original)
-    def id_ref(self: Any, value: object, text: str) -> int:
-        if active.on_break is None or id(value) in self._weakrefs:
-            found: int = original(self, value, text)
-            return found
-        try:
-            self._weakrefs[id(value)] = weakref.ref(value)
-        except TypeError:  # There are no weak references to such an object.
-            return id(value)
-        told = weakref.finalize(value, _invalidate, weakref.ref(self), text)
-        weakref.finalize(self, told.detach).atexit = told.atexit = False
-        return id(value)
-
-    return id_ref
-
-
-def _invalidate(manager: weakref.ref[Any], text: str) -> None:
-    found = manager()
-    if found is not None:
-        found.invalidate(obj_str=text)
-
-
-def _timed_for_others(original: Any) -> Any:
-    """Don't time conditions of npaccel's pieces: guards.py.
-
-    Dynamo empties the processor's caches for that, which takes longer than a small piece.
-    """
-
-    @functools.wraps(original)
-    def profile_guard_manager(*args: Any) -> Any:
-        return original(*args) if active.on_break is None else 0.0
-
-    return profile_guard_manager
-
-
-def _tell(translator: Any, reason: str, rest: list[Any]) -> None:
-    error = next((value for value in rest if isinstance(value, Exception)), None)
-    stacks = [value for value in rest if isinstance(value, traceback.StackSummary)]
-    stack = list(getattr(error, "real_stack", None) or (stacks[0] if stacks else []))
-    user = [frame for frame in stack if not is_internal(frame.filename)]
-    user = user or [translator.frame_summary()]
-    assert active.on_break is not None
-    active.on_break(described(error or Exception(reason), user, True, reason))

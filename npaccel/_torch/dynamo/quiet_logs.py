@@ -10,6 +10,7 @@ torch/utils/_sympy/interp.py and torch/_dynamo/utils.py (warn_once) of 2.11 and 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
@@ -18,6 +19,7 @@ from typing import Any
 from torch._dynamo import utils as dynamo_utils
 
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 _LOGGERS = (
     "torch._subclasses.fake_tensor",
@@ -34,22 +36,38 @@ class _NotWhileTracing(logging.Filter):
         return not active.depth
 
 
-def keep_quiet() -> None:
-    """Install what keeps quiet, unless the user has asked torch for logs."""
-    if os.environ.get("TORCH_LOGS"):
-        return
-    original = dynamo_utils.warn_once
+def _logs_are_wanted() -> bool:
+    """Whether the user has asked torch for logs."""
+    return bool(os.environ.get("TORCH_LOGS"))
+
+
+def _warn_once(original: Any) -> Any:
+    are_wanted = _logs_are_wanted()
 
     @functools.wraps(original)
     def warn_once(*args: Any, **kwargs: Any) -> None:
-        if not active.depth:
+        if are_wanted or not active.depth:
             original(*args, **kwargs)
 
-    dynamo_utils.warn_once = warn_once
+    return warn_once
+
+
+def add_filters(undo: contextlib.ExitStack) -> None:
+    """Keep torch's loggers quiet while npaccel traces, unless the user has asked for logs."""
+    if _logs_are_wanted():
+        return
+    dropping = _NotWhileTracing()
     for name in _LOGGERS:
         logger = logging.getLogger(name)
-        if not any(isinstance(one, _NotWhileTracing) for one in logger.filters):
-            logger.addFilter(_NotWhileTracing())
+        logger.addFilter(dropping)
+        undo.callback(logger.removeFilter, dropping)
 
 
-__all__ = ["keep_quiet"]
+PATCHES = (
+    Patch(
+        dynamo_utils, "warn_once", _warn_once,
+        "Dynamo warns of functions that NumPy runs", "tests/torch_layer/dynamo/test_quiet_logs.py",
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES", "add_filters"]

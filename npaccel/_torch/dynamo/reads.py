@@ -25,8 +25,9 @@ from torch._dynamo.variables.builder import VariableBuilder
 
 from npaccel._runtime.guards import FUNCTION_OF, HEAP_TYPE, array_token, same
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
-#: So often a function is captured where something that it reads moves meanwhile.
+#: Maximum number of captures of a function where something that it reads moves meanwhile.
 ATTEMPTS = 3
 
 _CONSTANTS = (bool, int, float, complex, str, bytes)
@@ -171,18 +172,23 @@ def noted(
         active.reads = before
 
 
-def note_reads() -> None:
-    """Have Dynamo note what it reads for npaccel; once per process."""
-    build, compile_ = VariableBuilder.__call__, convert_frame._compile
+def _call(original: Any) -> Any:
+    """Note what is read."""
 
-    @functools.wraps(build)
+    @functools.wraps(original)
     def call(self: Any, value: Any) -> Any:
         if active.reads is not None:
             active.reads.imports = self.tx.output.import_sources
             active.reads.note(self.source, value)
-        return build(self, value)
+        return original(self, value)
 
-    @functools.wraps(compile_)
+    return call
+
+
+def _compile(original: Any) -> Any:
+    """Compile a frame again where something that it reads has moved meanwhile."""
+
+    @functools.wraps(original)
     def compiled(
         code: types.CodeType,
         global_values: dict[str, Any],
@@ -194,17 +200,24 @@ def note_reads() -> None:
     ) -> Any:
         given = code, global_values, local_values, builtin_values, closure, *rest
         if not active.pieces:
-            return compile_(*given, **named)
+            return original(*given, **named)
         cells = dict(zip(code.co_freevars, closure, strict=False))
         for _ in range(ATTEMPTS):
             with noted(global_values, local_values, cells) as reads:
-                made = compile_(*given, **named)
+                made = original(*given, **named)
             if not reads.have_moved():
                 return made
         return convert_frame.ConvertFrameReturn(apply_to_code=False)  # Python runs it this time.
 
-    VariableBuilder.__call__ = call  # type: ignore[method-assign]
-    convert_frame._compile = compiled
+    return compiled
 
 
-__all__ = ["ATTEMPTS", "MovedError", "Reads", "note_reads", "noted"]
+_WHY = "Dynamo makes guards of what is there when it's done, not of what it read"
+_TEST = "tests/faults/test_rebinding.py"
+
+PATCHES = (
+    Patch(VariableBuilder, "__call__", _call, _WHY, _TEST),
+    Patch(convert_frame, "_compile", _compile, _WHY, _TEST),
+)
+
+__all__ = ["ATTEMPTS", "PATCHES", "MovedError", "Reads", "noted"]

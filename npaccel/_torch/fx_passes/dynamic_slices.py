@@ -7,18 +7,23 @@ of 2.11 and 2.13.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 from torch._inductor import ir
 
+from npaccel._torch.patching import Patch, patched
+
 _PARTS = ("size", "step", "base_offset", "base_dim_stride")
 
 
-def order_by_all_sizes() -> None:
+@contextlib.contextmanager
+def ordered_by_all_sizes() -> Iterator[None]:
     """Let both nodes name the symbols in all that they compute with."""
-    for kind in (ir.DynamicSliceSize, ir.DynamicSelectStorageOffset):
-        kind.get_free_symbol_uses = _with_all_sizes(kind.get_free_symbol_uses)
+    with patched(PATCHES):
+        yield
 
 
 def _with_all_sizes(original: Any) -> Any:
@@ -29,3 +34,14 @@ def _with_all_sizes(original: Any) -> Any:
         return found.union(*(ir.get_free_symbols(part, unbacked_only) for part in parts))
 
     return get_free_symbol_uses
+
+
+_WHY = "nodes of 2.11 come before the code that gives the sizes that they need"
+_TEST = "tests/numpy_layer/test_data_dependent_sizes.py"
+
+PATCHES = (
+    Patch(ir.DynamicSliceSize, "get_free_symbol_uses", _with_all_sizes, _WHY, _TEST),
+    Patch(ir.DynamicSelectStorageOffset, "get_free_symbol_uses", _with_all_sizes, _WHY, _TEST),
+)
+
+__all__ = ["PATCHES", "ordered_by_all_sizes"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,7 @@ from torch._inductor.runtime import compile_tasks
 
 from npaccel._cache.sealed_files import is_whole, sealed_file
 from npaccel._torch.inductor.builder import Builder, alone
-from npaccel._torch.patching import patched
-
-# Generated code has the user's names and strings, whatever the locale's encoding is.
-compile_tasks.open = functools.partial(open, encoding="utf-8")  # type: ignore[attr-defined]
+from npaccel._torch.patching import Patch, patched
 
 
 @contextlib.contextmanager
@@ -36,17 +33,20 @@ def files_checked(scratch: Path) -> Iterator[None]:
     scratch : Path
         The folder for the compiler's files.
     """
-    patches: list[tuple[Any, str, Callable[[Any], Any]]] = [
-        (codecache, "CppBuilder", lambda original: functools.partial(Builder, scratch=scratch)),
-        (codecache, "_worker_compile_cpp", _compiling),
-        (codecache, "write", functools.partial(_writing, str(scratch))),
-        (codecache, "write_atomic", functools.partial(_writing_whole, str(scratch))),
-    ]
-    with patched(patches):
+    with patched([patch.given(str(scratch)) for patch in PATCHES]):
         yield
 
 
-def _compiling(original: Any) -> Any:
+def _sealing(scratch: str, original: Any) -> Any:
+    return functools.partial(Builder, scratch=Path(scratch))
+
+
+def _as_utf8(scratch: str, original: Any) -> Any:
+    """Read generated code, which has the user's names and strings, whatever the locale is."""
+    return functools.partial(open, encoding="utf-8")
+
+
+def _compiling(scratch: str, original: Any) -> Any:
     def compile_missing(lock_path: str, builders: Sequence[Builder]) -> None:
         for builder in builders:
             target = builder.get_target_file_path()
@@ -88,5 +88,19 @@ def _write_sealed(path: str, content: str | bytes, scratch: str) -> None:
     with sealed_file(path, scratch) as draft:
         Path(draft).write_bytes(data)
 
+
+_WHY = "Inductor takes a file that exists for whole"
+_TEST = "tests/faults/test_damaged_files.py"
+
+PATCHES = (
+    Patch(codecache, "CppBuilder", _sealing, _WHY, _TEST),
+    Patch(codecache, "_worker_compile_cpp", _compiling, _WHY, _TEST),
+    Patch(codecache, "write", _writing, _WHY, _TEST),
+    Patch(codecache, "write_atomic", _writing_whole, _WHY, _TEST),
+    Patch(
+        compile_tasks, "open", _as_utf8, "Inductor reads its files in the locale's encoding",
+        "tests/torch_layer/inductor/test_kernel_files.py", is_new=True,
+    ),
+)  # fmt: skip
 
 __all__ = ["files_checked"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import operator
 import os
 import re
@@ -20,12 +19,10 @@ from typing import Any
 
 import torch
 import torch._guards
-import torch._inductor.config as inductor_config
 from torch._functorch._aot_autograd.schemas import OutputType
-from torch._inductor import codecache, compile_fx, pattern_matcher
+from torch._inductor import compile_fx
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.exc import InvalidCxxCompiler
-from torch._inductor.fx_passes import reinplace
 
 from npaccel._process import fork
 from npaccel._report.details import LineCode
@@ -37,59 +34,25 @@ from npaccel._runtime.torch.ndarray_runtime import compiled_on_arrays
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
 from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
-from npaccel._torch.fx_passes.dynamic_slices import order_by_all_sizes
 from npaccel._torch.fx_passes.early_checks import (
     RAISING,
     allocates_after_writing,
-    indices_checked_first,
     raises_after_writing,
 )
-from npaccel._torch.fx_passes.merge_masks import with_shared_masks
-from npaccel._torch.inductor import precompiled_headers as headers
-from npaccel._torch.inductor.checked_files import files_checked
+from npaccel._torch.fx_passes.passes import run_passes
 from npaccel._torch.inductor.complex import lowering as complex_pairs
-from npaccel._torch.inductor.complex.copies import complex_copies_by_torch
 from npaccel._torch.inductor.complex.loads import loads_of_pairs
 from npaccel._torch.inductor.complex.stores import stores_of_pairs
-from npaccel._torch.inductor.complex.views import known_as_views, seen_as_real, viewed_late
-from npaccel._torch.inductor.cpp.bounds_checks import checks_ahead_of_loads
-from npaccel._torch.inductor.cpp.byte_loops import vectorized_by_gcc
-from npaccel._torch.inductor.cpp.dynamic_parallelism import loops_shared_by_size
-from npaccel._torch.inductor.cpp.elementwise_functions import element_functions_inlined
-from npaccel._torch.inductor.cpp.lane_reductions import lanes_folded_by_halves
-from npaccel._torch.inductor.cpp.mask_stores import fast_mask_stores
-from npaccel._torch.inductor.cpp.narrow_lanes import narrow_as_written
-from npaccel._torch.inductor.cpp.scalar_reductions import numbers_folded
-from npaccel._torch.inductor.cpp.vector_ops import fast_vector_operations
-from npaccel._torch.inductor.cpp_compilers import kernels_compiled_here
-from npaccel._torch.inductor.direct_host_calls import host_kernels_called_directly
-from npaccel._torch.inductor.dtype_propagation import (
-    dtype_rules_made_once,
-    where_has_dtypes_of_its_values,
-)
-from npaccel._torch.inductor.exact_rounding import all_roundings
-from npaccel._torch.inductor.kernel_files import kernels_in_few_files
-from npaccel._torch.inductor.kernels.argreduce import row_extremes_by_kernels
-from npaccel._torch.inductor.kernels.masked_select import masks_read_by_kernels
-from npaccel._torch.inductor.kernels.matvec import vectors_multiplied_by_kernels
-from npaccel._torch.inductor.kernels.reduceat import slices_folded_by_kernels
-from npaccel._torch.inductor.linking import linked_by_name
-from npaccel._torch.inductor.memoized_inner_fn import values_traced_once
+from npaccel._torch.inductor.complex.views import seen_as_real, viewed_late
 from npaccel._torch.inductor.ndarray_codegen import on_arrays
+from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
 from npaccel._torch.inductor.provenance import observed
-from npaccel._torch.inductor.realize_expensive import computed_once
-from npaccel._torch.inductor.relaxed_errors import no_needless_errors
-from npaccel._torch.inductor.signed_zeros import zeros_added
-from npaccel._torch.inductor.skip_attention_patterns import no_attention_looked_for
-from npaccel._torch.inductor.write_hazards import reads_before_writes
 from npaccel._torch.leftovers import forget_module
-from npaccel._torch.patching import known_options
 from npaccel.errors import CompilerNotFoundError
 
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
 # later releases know that it raises.
 torch.fx.node.has_side_effect(torch.ops.aten._linalg_check_errors.default)
-order_by_all_sizes()
 
 # Of the threads that wait for compilers a forked child has none, and would wait for them for ever:
 # async_compile.py resets its pool of processes alone.
@@ -294,10 +257,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     inner: list[tuple[Any, Any]] = []
 
     def inner_compile(module: torch.fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
-        with_shared_masks(module)
-        pairs = None if needs_grad else complex_pairs.split(module)
-        if not needs_grad:
-            indices_checked_first(module)
+        pairs = run_passes(ON_ATEN, module, needs_grad=needs_grad).get(SPLIT)
         with contextlib.nullcontext() if pairs is None else _with_pairs(pairs):
             if pairs:
                 nodes = module.graph.find_nodes(op="placeholder")
@@ -313,7 +273,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     )
     grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()
     try:
-        with _configured(scratch), grad_mode, warnings.catch_warnings():
+        with configured(scratch), grad_mode, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
             full: Any = compile_fx.compile_fx(
                 capture.graph,
@@ -418,128 +378,3 @@ def _is_plain(metadata: Any, mutated: set[int]) -> bool:
         elif kind not in (OutputType.non_alias, OutputType.unsafe_view_alias):
             return False
     return True
-
-
-#: Triton's quotients of float32 are off by up to two last digits, and its numbers below the normal
-#: range are zeros, unless it's told otherwise.
-_AS_ON_A_CPU = {"eager_numerics.division_rounding": True, "eager_numerics.disable_ftz": True}
-
-
-@contextlib.contextmanager
-def _configured(scratch: Path) -> Iterator[None]:
-    """Set Inductor up for npaccel while one graph compiles."""
-    parts = (
-        _environment("TORCHINDUCTOR_CACHE_DIR", str(scratch)),
-        inductor_config.patch(
-            {
-                "fx_graph_cache": False,
-                "fx_graph_remote_cache": False,
-                "autotune_local_cache": False,
-                "size_asserts": False,
-                "alignment_asserts": False,
-                **known_options(inductor_config, _AS_ON_A_CPU),
-            }
-        ),
-        headers.flags_of_kernels(),
-        _headers_in(scratch),
-        linked_by_name(scratch),
-        files_checked(scratch),
-        kernels_compiled_here(),
-        _writes_in_place(),
-        _writing_operators_of_complex_numbers(),
-        computed_once(),
-        element_functions_inlined(),
-        reads_before_writes(),
-        zeros_added(),
-        known_as_views(),
-        all_roundings(),
-        complex_copies_by_torch(),
-        kernels_in_few_files(),
-        narrow_as_written(),
-        lanes_folded_by_halves(),
-        no_attention_looked_for(),
-        no_needless_errors(),
-        fast_mask_stores(),
-        host_kernels_called_directly(),
-        masks_read_by_kernels(),
-        row_extremes_by_kernels(),
-        slices_folded_by_kernels(),
-        vectors_multiplied_by_kernels(),
-        fast_vector_operations(),
-        numbers_folded(),
-        loops_shared_by_size(),
-        vectorized_by_gcc(),
-        checks_ahead_of_loads(),
-        dtype_rules_made_once(),
-        where_has_dtypes_of_its_values(),
-        values_traced_once(),
-    )
-    with contextlib.ExitStack() as stack:
-        for part in parts:
-            stack.enter_context(part)
-        yield
-
-
-@contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-
-
-@contextlib.contextmanager
-def _headers_in(scratch: Path) -> Iterator[None]:
-    """Keep precompiled headers, which become part of every kernel, in a safe folder.
-
-    Inductor has them in a folder of a known name below /tmp, and takes one that
-    it made once for made for ever.
-    """
-    before = codecache._precompile_header
-    codecache._precompile_header = functools.partial(headers.precompiled, scratch)  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        codecache._precompile_header = before
-
-
-@contextlib.contextmanager
-def _writes_in_place() -> Iterator[None]:
-    """Turn slice writes into stores of the slice.
-
-    Inductor's default selects over the whole array for each of them. The pass
-    still decides by itself where a copy is needed.
-    """
-    names = ("scatter_always_uses_mutation", "should_reinplace_scatter")
-    before = {name: getattr(reinplace, name) for name in names}
-    for name in names:
-        setattr(reinplace, name, lambda node: True)
-    try:
-        yield
-    finally:
-        for name, function in before.items():
-            setattr(reinplace, name, function)
-
-
-@contextlib.contextmanager
-def _writing_operators_of_complex_numbers() -> Iterator[None]:
-    """Let Inductor take operators apart that write to complex arrays, as those of other dtypes.
-
-    Its pattern matcher passes over nodes with complex arguments, this pass's too.
-    """
-    original = pattern_matcher.fallback_node_due_to_unsupported_type
-    wrapped = torch.ops.higher_order.auto_functionalized_v2
-
-    def passed_over(node: torch.fx.Node, *args: Any, **kwargs: Any) -> bool:
-        return node.target is not wrapped and original(node, *args, **kwargs)
-
-    pattern_matcher.fallback_node_due_to_unsupported_type = passed_over  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        pattern_matcher.fallback_node_due_to_unsupported_type = original  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from typing import Any
 
 from torch._inductor import cpp_builder, exc
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 _IS_POSIX = os.name == "posix"
 #: Its standard input has another end in this process, and nowhere else.
@@ -108,7 +108,7 @@ def stop(*, everything: bool = False) -> None:
 @contextlib.contextmanager
 def kernels_compiled_here() -> Iterator[None]:
     """Have Inductor's compilers run as this module's do, and end with what the block raises."""
-    with patched(((cpp_builder, "_run_compile_cmd", _ours),)):
+    with patched(PATCHES):
         try:
             yield
         except BaseException:
@@ -121,3 +121,11 @@ def _ours(original: Any) -> Callable[[str, str], None]:
         run(shlex.split(line), folder)
 
     return run_compile_cmd
+
+
+PATCHES = (
+    Patch(
+        cpp_builder, "_run_compile_cmd", _ours,
+        "Inductor's compilers go on when a user interrupts", "tests/faults/test_interrupts.py",
+    ),
+)  # fmt: skip

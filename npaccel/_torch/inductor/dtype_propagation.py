@@ -23,13 +23,13 @@ from torch._inductor import utils
 from torch._inductor.codegen import common
 from torch._inductor.dtype_propagation import DtypePropagationOpsHandler
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 
 @contextlib.contextmanager
 def dtype_rules_made_once() -> Iterator[None]:
     """Make the table meanwhile only where operations were registered since it was made."""
-    with patched(((DtypePropagationOpsHandler, "__init__", _once),)):
+    with patched(_OF_RULES):
         yield
 
 
@@ -48,7 +48,7 @@ def _once(original: Callable[[Any], None]) -> Callable[[Any], None]:
 @contextlib.contextmanager
 def where_has_dtypes_of_its_values() -> Iterator[None]:
     """Have `where` in code that is generated meanwhile give what it chooses from."""
-    with patched(((common.DataTypePropagation, "deduce_node_dtype_by_inputs", _of_values),)):
+    with patched(_OF_WHERE):
         yield
 
 
@@ -67,5 +67,22 @@ def _of_values(original: Any) -> Any:
 
     return deduce_node_dtype_by_inputs
 
+
+_OF_RULES = (
+    Patch(
+        DtypePropagationOpsHandler, "__init__", _once,
+        "Inductor makes its table of dtypes anew for every operation",
+        "tests/torch_layer/test_torch_internals.py", read="2.13",
+    ),
+)  # fmt: skip
+_OF_WHERE = (
+    Patch(
+        common.DataTypePropagation, "deduce_node_dtype_by_inputs", _of_values,
+        "Inductor asks for the common dtype of a condition and wide unsigned integers",
+        "tests/torch_layer/inductor/test_bools.py",
+    ),
+)  # fmt: skip
+
+PATCHES = (*_OF_RULES, *_OF_WHERE)
 
 __all__ = ["dtype_rules_made_once", "where_has_dtypes_of_its_values"]

@@ -20,10 +20,11 @@ import torch
 import torch._inductor.config as inductor_config
 from torch._inductor import lowering
 from torch._inductor.codegen.common import OpDecompositions
-from torch._inductor.codegen.cpp import CppKernel, CppVecKernel
+from torch._inductor.codegen.cpp import CppKernel
 from torch._inductor.fx_passes import joint_graph
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched, registered
+from npaccel.errors import UnsupportedTorchError
 
 _CONVERT = torch.ops.prims.convert_element_type.default
 
@@ -31,32 +32,26 @@ _CONVERT = torch.ops.prims.convert_element_type.default
 @contextlib.contextmanager
 def all_roundings() -> Iterator[None]:
     """Let code that is generated meanwhile round as the graph does."""
-    kernels = (CppKernel, CppVecKernel)
-    before = [vars(kernel).get("cache_dtype_convert") for kernel in kernels]
     known: Any = joint_graph.patterns.patterns
     places = [key for key in known if _CONVERT in (key if isinstance(key, tuple) else (key,))]
-    entries = {key: known[key] for key in places}
-    for key in places:
-        known[key] = [one for one in entries[key] if not _drops_casts(one)]
-    for kernel, method in zip(kernels, before, strict=True):
-        if method is not None:
-            kernel.cache_dtype_convert = _nothing  # type: ignore[method-assign]
-    try:
-        divisions: list[tuple[Any, str, Callable[[Any], Any]]] = [
-            (lowering, "div_prim", _divided_by_numbers),
-            (OpDecompositions, "reciprocal", _divided_exactly),
-        ]
-        with inductor_config.patch({"emulate_precision_casts": True}), patched(divisions):
-            yield
-    finally:
-        known.update(entries)
-        for kernel, method in zip(kernels, before, strict=True):
-            if method is not None:
-                kernel.cache_dtype_convert = method  # type: ignore[method-assign]
+    kept = {key: [one for one in known[key] if not _drops_casts(one)] for key in places}
+    if all(len(kept[key]) == len(known[key]) for key in places):
+        raise UnsupportedTorchError(
+            f"npaccel: torch {torch.__version__} has no pattern pointless_convert in "
+            "torch/_inductor/fx_passes/joint_graph.py, which npaccel leaves out"
+        )
+    casts = inductor_config.patch({"emulate_precision_casts": True})
+    with registered(known, kept), casts, patched(PATCHES):
+        yield
 
 
-def _nothing(*args: Any) -> None:
+def _nothing(original: Any) -> Any:
     """Keep no number that wasn't rounded in the place of one that was."""
+
+    def cache_dtype_convert(*args: Any) -> None:
+        pass
+
+    return cache_dtype_convert
 
 
 def _drops_casts(entry: Any) -> bool:
@@ -85,5 +80,15 @@ def _divided_by_numbers(div_prim: Callable[[Any, Any], Any]) -> Callable[[Any, A
 
     return quotient
 
+
+_ROUNDED_ONCE = "Inductor keeps the number that was cast in the place of the one that was rounded"
+_RECIPROCALS = "Triton multiplies by the reciprocal of a number that is divided by"
+_TEST = "tests/numpy_layer/test_inductor.py"
+
+PATCHES = (
+    Patch(CppKernel, "cache_dtype_convert", _nothing, _ROUNDED_ONCE, _TEST),
+    Patch(lowering, "div_prim", _divided_by_numbers, _RECIPROCALS, _TEST),
+    Patch(OpDecompositions, "reciprocal", _divided_exactly, _RECIPROCALS, _TEST),
+)
 
 __all__ = ["all_roundings"]

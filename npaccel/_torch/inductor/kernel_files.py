@@ -27,7 +27,7 @@ from torch._inductor.codegen.common import KernelArgs
 from npaccel._runtime.torch.libraries import MAKER, load_kernels
 from npaccel._torch.inductor.cpp.bounds_checks import CAUGHT, throwing_outside_of_threads
 from npaccel._torch.inductor.precompiled_headers import including
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: Characters of C++ for which g++ takes as long as for what the header brings along.
 _FILE = 24_000
@@ -135,17 +135,15 @@ class _Libraries(CppPythonBindingsCodeCache):
 @contextlib.contextmanager
 def kernels_in_few_files() -> Iterator[None]:
     """Have the kernels of graphs that are compiled meanwhile share files."""
-    patches: list[tuple[Any, str, Callable[[Any], Any]]] = [
-        (AsyncCompile, "cpp_pybinding", lambda original: _asked),
-        (AsyncCompile, "wait", _waiting),
-        (KernelArgs, "cpp_argdefs", _in_full),
-    ]
-    with patched(patches):
+    with patched(PATCHES):
         yield
 
 
-def _asked(self: AsyncCompile, argtypes: Sequence[str], source_code: str) -> Any:
-    return _Kernel(argtypes, source_code)
+def _asking(original: Any) -> Any:
+    def cpp_pybinding(self: AsyncCompile, argtypes: Sequence[str], source_code: str) -> Any:
+        return _Kernel(argtypes, source_code)
+
+    return cpp_pybinding
 
 
 def _waiting(original: Callable[[AsyncCompile, dict[str, Any]], None]) -> Any:
@@ -215,5 +213,17 @@ def _as_double(text: str) -> str:
     """A kernel's parameter, or its type; pointers stay as they are."""
     return text if "*" in text else re.sub("^const float", "const double", text)
 
+
+_WHY = "Inductor runs a compiler for each kernel"
+_TEST = "tests/torch_layer/inductor/test_kernel_files.py"
+
+PATCHES = (
+    Patch(AsyncCompile, "cpp_pybinding", _asking, _WHY, _TEST),
+    Patch(AsyncCompile, "wait", _waiting, _WHY, _TEST),
+    Patch(
+        KernelArgs, "cpp_argdefs", _in_full,
+        "Inductor rounds Python floats to 32 bits", _TEST,
+    ),
+)  # fmt: skip
 
 __all__ = ["kernels_in_few_files"]

@@ -22,7 +22,7 @@ from typing import Any
 from torch._inductor import cpp_builder
 
 from npaccel._cache.sealed_files import is_whole, sealed_file
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 _PREFIX = "-ltorch"
 #: Or the linker leaves out a library of which nothing is used, as it does by itself on Ubuntu.
@@ -38,7 +38,7 @@ def linked_by_name(scratch: Path) -> Iterator[None]:
     scratch : Path
         The folder for the compiler's files, which nobody else can write to.
     """
-    with patched([(cpp_builder.CppBuilder, "build", functools.partial(_linking, scratch))]):
+    with patched([patch.given(scratch) for patch in PATCHES]):
         yield
 
 
@@ -85,5 +85,13 @@ def _made(compiler: str, scratch: Path, names: list[str]) -> Path:
                 subprocess.run(command, capture_output=True, check=True)  # noqa: S603 (the compiler that Inductor runs)
     return folder
 
+
+PATCHES = (
+    Patch(
+        cpp_builder.CppBuilder, "build", _linking,
+        "the linker reads all of torch's libraries for each kernel",
+        "tests/torch_layer/inductor/test_linking.py",
+    ),
+)  # fmt: skip
 
 __all__ = ["linked_by_name"]

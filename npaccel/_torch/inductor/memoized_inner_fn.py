@@ -19,7 +19,7 @@ from typing import Any
 from torch._inductor.ir import ConstantBuffer, Pointwise
 from torch._inductor.virtualized import V
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: Where an expression keeps its values: by the tracer's address, the tracer and its values.
 _VALUES = "_npaccel_values"
@@ -28,7 +28,7 @@ _VALUES = "_npaccel_values"
 @contextlib.contextmanager
 def values_traced_once() -> Iterator[None]:
     """Let expressions that are traced meanwhile remember what they gave."""
-    with patched(((Pointwise, "make_loader", _remembering),)):
+    with patched(PATCHES):
         yield
 
 
@@ -49,5 +49,13 @@ def _remembering(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     return make_loader
 
+
+PATCHES = (
+    Patch(
+        Pointwise, "make_loader", _remembering,
+        "Inductor traces an operand as often as it's used, its own operands as often again",
+        "tests/torch_layer/inductor/test_stored_values.py", read="2.13",
+    ),
+)  # fmt: skip
 
 __all__ = ["values_traced_once"]

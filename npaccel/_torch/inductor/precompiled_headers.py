@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 import torch._inductor.config as inductor_config
-from torch._inductor import cpp_builder, exc
+from torch._inductor import codecache, cpp_builder, exc
 from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
@@ -35,7 +35,7 @@ from npaccel._cache.sealed_files import is_whole, sealed_file, temporary_folder
 from npaccel._process import fork
 from npaccel._torch.inductor import cpp_compilers as compilers
 from npaccel._torch.inductor.builder import Builder, alone
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 _HEADER = "torch/csrc/inductor/cpp_prefix.h"
 #: What Inductor asks for with each kernel on a CPU.
@@ -58,7 +58,14 @@ fork.hold(lock)
 @contextlib.contextmanager
 def flags_of_kernels() -> Iterator[None]:
     """Set up what becomes part of the compiler's command for each kernel."""
-    with _instruction_sets_known(), _integers_wrap(), _can_be_unloaded(), _quick_standard():
+    with patched(_OF_COMMANDS):
+        yield
+
+
+@contextlib.contextmanager
+def headers_in(scratch: Path) -> Iterator[None]:
+    """Keep precompiled headers, which become part of every kernel, in a safe folder."""
+    with patched([patch.given(scratch) for patch in _OF_HEADERS]):
         yield
 
 
@@ -80,24 +87,22 @@ _INSTRUCTIONS = {
 }
 
 
-@contextlib.contextmanager
-def _instruction_sets_known() -> Iterator[None]:
+def _check_build(original: Any) -> Any:
     """Ask the C++ compiler alone for the instruction sets that torch knows the processor to have.
 
     Inductor builds ATen's vector headers for each (8 of 18 seconds of the first compilation on a
     machine), in a folder of a known name below /tmp, and has another Python load what is there.
     """
-    with patched(((VecISA, "check_build", lambda original: _is_known),)):
-        yield
 
+    def is_known(instructions: VecISA, code: str) -> bool:
+        return _builds(cpp_builder.get_cpp_compiler(), instructions.build_arch_flags())
 
-def _is_known(instructions: VecISA, code: str) -> bool:
-    """Whether compiler and assembler know a set of instructions. `code` is Inductor's program."""
-    return _builds(cpp_builder.get_cpp_compiler(), instructions.build_arch_flags())
+    return is_known
 
 
 @functools.cache
 def _builds(compiler: str, flags: str) -> bool:
+    """Whether compiler and assembler know a set of instructions."""
     lines = [f'__asm__("{text}");' for flag in flags.split() if (text := _INSTRUCTIONS.get(flag))]
     code = "\n".join(["void f() {", *lines, "}", ""])
     command = [compiler, *flags.split(), "-x", "c++", "-c", "-o", os.devnull, "-"]
@@ -105,62 +110,81 @@ def _builds(compiler: str, flags: str) -> bool:
     return run.returncode == 0
 
 
-@contextlib.contextmanager
-def _integers_wrap() -> Iterator[None]:
-    """Have integers that overflow wrap around in kernels: cpp_builder.py.
+def _wrapping(original: Any) -> Any:
+    """Have integers that overflow wrap around in kernels.
 
     C++ leaves it open, and g++ takes it that a square isn't negative: that of 70000 as
     uint32, which is computed on signed bits, became a negative int64.
     """
 
-    def wrapping(original: Any) -> Any:
-        def flags(*args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
-            cflags, ldflags = original(*args, **kwargs)
-            return [*cflags, *([] if os.name == "nt" else ["fwrapv"])], ldflags
+    def flags(*args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
+        cflags, ldflags = original(*args, **kwargs)
+        return [*cflags, *([] if os.name == "nt" else ["fwrapv"])], ldflags
 
-        return flags
-
-    with patched(((cpp_builder, "_get_optimization_cflags", wrapping),)):
-        yield
+    return flags
 
 
-@contextlib.contextmanager
-def _can_be_unloaded() -> Iterator[None]:
-    """Let kernels' libraries be unloaded: cpp_builder.py.
+def _unloadable(original: Any) -> Any:
+    """Let kernels' libraries be unloaded.
 
     g++ marks variables of headers as the only ones of their name in a process, and the loader never
     unloads a library that has such a one.
     """
 
-    def unloadable(original: Any) -> Any:
-        def flags(cpp_compiler: str, *args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
-            cflags, ldflags = original(cpp_compiler, *args, **kwargs)
-            is_gcc = cpp_builder._is_gcc(cpp_compiler)
-            return [*cflags, *(["fno-gnu-unique"] if is_gcc else [])], ldflags
+    def flags(cpp_compiler: str, *args: Any, **kwargs: Any) -> tuple[list[str], list[str]]:
+        cflags, ldflags = original(cpp_compiler, *args, **kwargs)
+        is_gcc = cpp_builder._is_gcc(cpp_compiler)
+        return [*cflags, *(["fno-gnu-unique"] if is_gcc else [])], ldflags
 
-        return flags
-
-    with patched(((cpp_builder, "_get_optimization_cflags", unloadable),)):
-        yield
+    return flags
 
 
-@contextlib.contextmanager
-def _quick_standard() -> Iterator[None]:
-    """Have kernels compiled as C++17, which they and the headers keep to: cpp_builder.py.
+def _quick_standard(original: Any) -> Any:
+    """Have kernels compiled as C++17, which they and the headers keep to.
 
     In C++20 strings are computed with at compile time: their functions take g++ a fifth of its time
     for a small kernel. What includes all of torch's headers is left as it is.
     """
 
-    def quick(original: Any) -> Any:
-        def flag(*args: Any) -> list[str]:
-            flags: list[str] = original(*(args if inductor_config.cpp_wrapper else ("c++17",)))
-            return flags
+    def flag(*args: Any) -> list[str]:
+        flags: list[str] = original(*(args if inductor_config.cpp_wrapper else ("c++17",)))
+        return flags
 
-        return flag
+    return flag
 
-    with patched(((cpp_builder, "_get_cpp_std_cflag", quick),)):
-        yield
+
+def _precompile_header(scratch: Path, original: Any) -> Any:
+    return functools.partial(precompiled, scratch)
+
+
+_TEST = "tests/torch_layer/inductor/test_headers.py"
+
+_OF_COMMANDS = (
+    Patch(
+        VecISA, "check_build", _check_build,
+        "Inductor builds a library for each instruction set, in a folder of a known name", _TEST,
+    ),
+    Patch(
+        cpp_builder, "_get_optimization_cflags", _wrapping,
+        "g++ takes it that integers don't overflow", "tests/numpy_layer/test_inductor.py",
+    ),
+    Patch(
+        cpp_builder, "_get_optimization_cflags", _unloadable,
+        "the loader never unloads a library of g++'s", "tests/faults/test_unloading.py",
+    ),
+    Patch(
+        cpp_builder, "_get_cpp_std_cflag", _quick_standard,
+        "C++20 takes g++ a fifth of its time more", _TEST,
+    ),
+)  # fmt: skip
+_OF_HEADERS = (
+    Patch(
+        codecache, "_precompile_header", _precompile_header,
+        "Inductor has headers below /tmp, and trusts one that it made once for ever", _TEST,
+    ),
+)  # fmt: skip
+
+PATCHES = (*_OF_COMMANDS, *_OF_HEADERS)
 
 
 # -- What it has ----------------------------------------------------------------------------

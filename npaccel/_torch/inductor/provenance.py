@@ -14,12 +14,16 @@ from typing import Any
 
 import torch
 from torch._inductor.codecache import PyCodeCache
+from torch._inductor.codegen.cpp import CppScheduling
+from torch._inductor.codegen.triton import TritonScheduling
 from torch._inductor.cpp_builder import CppBuilder
+from torch._inductor.utils import aggregate_origins
 
 from npaccel._report import Place
 from npaccel._report.details import LineCode
 from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.inductor.ndarray_codegen import HOST_KERNELS
+from npaccel._torch.patching import Patch, patched
 
 _NODES = re.compile(r"# .*Source Nodes: \[(.*?)\], Original ATen: \[")
 #: Calls of a generated module that aren't kernels of its own.
@@ -106,41 +110,21 @@ def observed(graph: torch.fx.GraphModule) -> Iterator[Observation]:
     """Observe how a graph is compiled until the block ends."""
     seen = Observation(graph)
     begin = time.perf_counter()
-    with _kernels_seen(seen), _builds_seen(seen), _loading_seen(seen):
+    with patched([patch.given(seen) for patch in PATCHES]):
         yield seen
     seen.finish(time.perf_counter() - begin)
 
 
-@contextlib.contextmanager
-def _kernels_seen(seen: Observation) -> Iterator[None]:
-    from torch._inductor.codegen.cpp import CppScheduling
-    from torch._inductor.codegen.triton import TritonScheduling
-    from torch._inductor.utils import aggregate_origins
+def _define_kernel(seen: Observation, original: Any) -> Any:
+    def define_kernel(self: Any, src_code: Any, nodes: Any, *rest: Any, **named: Any) -> Any:
+        name = original(self, src_code, nodes, *rest, **named)
+        seen.add_kernel(name, aggregate_origins(nodes))
+        return name
 
-    kinds: list[Any] = [CppScheduling, TritonScheduling]
-    originals = [kind.define_kernel for kind in kinds]
-
-    def seeing(original: Any) -> Any:
-        def define_kernel(self: Any, src_code: Any, nodes: Any, *rest: Any, **named: Any) -> Any:
-            name = original(self, src_code, nodes, *rest, **named)
-            seen.add_kernel(name, aggregate_origins(nodes))
-            return name
-
-        return define_kernel
-
-    for kind, original in zip(kinds, originals, strict=True):
-        kind.define_kernel = seeing(original)
-    try:
-        yield
-    finally:
-        for kind, original in zip(kinds, originals, strict=True):
-            kind.define_kernel = original
+    return define_kernel
 
 
-@contextlib.contextmanager
-def _builds_seen(seen: Observation) -> Iterator[None]:
-    original = CppBuilder.build
-
+def _build(seen: Observation, original: Any) -> Any:
     def build(self: Any) -> None:
         begin = time.perf_counter()
         try:
@@ -148,17 +132,10 @@ def _builds_seen(seen: Observation) -> Iterator[None]:
         finally:
             seen.built(begin, time.perf_counter())
 
-    CppBuilder.build = build
-    try:
-        yield
-    finally:
-        CppBuilder.build = original
+    return build
 
 
-@contextlib.contextmanager
-def _loading_seen(seen: Observation) -> Iterator[None]:
-    original = PyCodeCache.__dict__["load_by_key_path"]
-
+def _load_by_key_path(seen: Observation, original: Any) -> Any:
     def load_by_key_path(cls: Any, *args: Any, **named: Any) -> Any:
         begin = time.perf_counter()
         try:
@@ -166,8 +143,18 @@ def _loading_seen(seen: Observation) -> Iterator[None]:
         finally:
             seen.timed(time.perf_counter() - begin)
 
-    PyCodeCache.load_by_key_path = classmethod(load_by_key_path)
-    try:
-        yield
-    finally:
-        PyCodeCache.load_by_key_path = original
+    return classmethod(load_by_key_path)
+
+
+_OF_LINES = "reports say which kernels a line becomes"
+_OF_STAGES = "reports say how long each stage of compiling takes"
+_TEST = "tests/torch_layer/test_torch_internals.py"
+
+PATCHES = (
+    Patch(CppScheduling, "define_kernel", _define_kernel, _OF_LINES, _TEST),
+    Patch(TritonScheduling, "define_kernel", _define_kernel, _OF_LINES, _TEST),
+    Patch(CppBuilder, "build", _build, _OF_STAGES, _TEST),
+    Patch(PyCodeCache, "load_by_key_path", _load_by_key_path, _OF_STAGES, _TEST),
+)
+
+__all__ = ["PATCHES", "Observation", "observed"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from torch._inductor.ir import ComputedBuffer, Pointwise, Reduction, StorageBox, is_cpu
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: What a processor takes some tens of operations for.
 _LONG = frozenset(
@@ -31,11 +31,7 @@ _LONG = frozenset(
 @contextlib.contextmanager
 def computed_once() -> Iterator[None]:
     """Let graphs that are lowered meanwhile store what takes a CPU long and is used more often."""
-    patches = [
-        (StorageBox, "should_realize_on_reuse", _stored),
-        (ComputedBuffer, "make_loader", _loaded),
-    ]
-    with patched(patches):
+    with patched(PATCHES):
         yield
 
 
@@ -61,5 +57,13 @@ def _loaded(original: Any) -> Any:
 def _takes_long(data: Any) -> bool:
     return is_cpu(data) and not _LONG.isdisjoint(data.inner_fn_opcount().used_ops)
 
+
+_WHY = "Inductor computes sines and powers again wherever they are used"
+_TEST = "tests/torch_layer/inductor/test_stored_values.py"
+
+PATCHES = (
+    Patch(StorageBox, "should_realize_on_reuse", _stored, _WHY, _TEST),
+    Patch(ComputedBuffer, "make_loader", _loaded, _WHY, _TEST),
+)
 
 __all__ = ["computed_once"]

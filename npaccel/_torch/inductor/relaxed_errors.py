@@ -34,7 +34,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis, ValueRanges
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 _EITHER: Any = ValueRanges(sympy.false, sympy.true)
 
@@ -42,17 +42,7 @@ _EITHER: Any = ValueRanges(sympy.false, sympy.true)
 @contextlib.contextmanager
 def no_needless_errors() -> Iterator[None]:
     """Let graphs that are lowered meanwhile have what can't be decided as it is."""
-    places: tuple[tuple[Any, str, Any], ...] = (
-        (SymPyValueRangeAnalysis, "eq", _equal),
-        (SymPyValueRangeAnalysis, "where", _chosen),
-        (SymPyValueRangeAnalysis, "min_or_max", _extreme),
-        (View, "handle_negative_index", _from_the_front),
-        (SizeVarAllocator, "_simplify_with_ranges", _simplified),
-        (BaseView, "make_reindexer", _reindexed),
-        (SymPyOps, "minimum", _compared),
-        (SymPyOps, "maximum", _compared),
-    )
-    with patched(places):
+    with patched(PATCHES):
         yield
 
 
@@ -142,5 +132,21 @@ def _reindexed(original: Any) -> Any:
 def _same(index: Sequence[Any]) -> Sequence[Any]:
     return index
 
+
+_UNDECIDED = "SymPy can't compare truth values, nor what isn't known to be one"
+_NEGATIVE = "a size that the data give can't be proved not to be negative"
+_UNSAID = "Inductor doesn't say which element is which where it reads as another dtype"
+_TEST = "tests/torch_layer/inductor/test_needless_errors.py"
+
+PATCHES = (
+    Patch(SymPyValueRangeAnalysis, "eq", _equal, _UNDECIDED, _TEST),
+    Patch(SymPyValueRangeAnalysis, "where", _chosen, _UNDECIDED, _TEST),
+    Patch(SymPyValueRangeAnalysis, "min_or_max", _extreme, _UNDECIDED, _TEST),
+    Patch(View, "handle_negative_index", _from_the_front, _NEGATIVE, _TEST),
+    Patch(SizeVarAllocator, "_simplify_with_ranges", _simplified, _NEGATIVE, _TEST),
+    Patch(BaseView, "make_reindexer", _reindexed, _UNSAID, _TEST),
+    Patch(SymPyOps, "minimum", _compared, _UNDECIDED, _TEST),
+    Patch(SymPyOps, "maximum", _compared, _UNDECIDED, _TEST),
+)
 
 __all__ = ["no_needless_errors"]

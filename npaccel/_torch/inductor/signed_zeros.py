@@ -16,13 +16,13 @@ import torch
 from torch._inductor.fx_passes import joint_graph
 from torch.utils._ordered_set import OrderedSet
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 
 @contextlib.contextmanager
 def zeros_added() -> Iterator[None]:
     """Let graphs that are compiled meanwhile add zeros to floats."""
-    with patched(((joint_graph, "remove_no_ops", _of_integers),)):
+    with patched(PATCHES):
         yield
 
 
@@ -37,5 +37,13 @@ def _of_integers(original: Any) -> Any:
 def _has_signed_zeros(dtype: torch.dtype) -> bool:
     return dtype.is_floating_point or dtype.is_complex
 
+
+PATCHES = (
+    Patch(
+        joint_graph, "remove_no_ops", _of_integers,
+        "Inductor drops zeros that are added, so that -0.0 stays",
+        "tests/numpy_layer/test_signs_of_zero.py",
+    ),
+)  # fmt: skip
 
 __all__ = ["zeros_added"]

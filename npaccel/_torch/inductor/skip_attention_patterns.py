@@ -16,14 +16,13 @@ from typing import Any
 
 from torch._inductor.fx_passes import fuse_attention, joint_graph
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 
 @contextlib.contextmanager
 def no_attention_looked_for() -> Iterator[None]:
     """Don't have the forms of attention traced meanwhile: graphs of the user's own still may."""
-    places = ((joint_graph, "lazy_init", _other_forms),)
-    with patched(places):
+    with patched(PATCHES):
         yield
 
 
@@ -33,7 +32,7 @@ def _other_forms(original: Any) -> Callable[..., Any]:
 
     @functools.cache
     def lazy_init(*args: Any) -> Any:
-        with patched(((fuse_attention, "_sfdp_init", _nothing),)):
+        with patched(PATCHES_WHILE_TRACED):
             return begin(*args)
 
     return lazy_init
@@ -45,5 +44,12 @@ def _nothing(original: Any) -> Callable[..., None]:
 
     return no_forms
 
+
+_WHY = "Inductor traces forms of attention, which NumPy code doesn't have, for half a second"
+_TEST = "tests/torch_layer/test_torch_internals.py"
+
+PATCHES = (Patch(joint_graph, "lazy_init", _other_forms, _WHY, _TEST),)
+#: While Inductor traces what it looks for in graphs.
+PATCHES_WHILE_TRACED = (Patch(fuse_attention, "_sfdp_init", _nothing, _WHY, _TEST),)
 
 __all__ = ["no_attention_looked_for"]

@@ -33,6 +33,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true as surel
 from torch.fx.passes.reinplace import _is_view_op
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
+from npaccel._torch.patching import Patch, patched, registered
+
 _aten = torch.ops.aten
 
 #: Stores of a part of an array, with the view that the part is.
@@ -101,17 +103,11 @@ class _Part:
 @contextlib.contextmanager
 def reads_before_writes() -> Iterator[None]:
     """Let code that is generated meanwhile read all of what a write changes before it does."""
-    fusable, index_put = Scheduler.fusable_weak_dep, lowering.index_put_impl_
-    Scheduler.fusable_weak_dep = _fusable(fusable)  # type: ignore[method-assign]
-    lowering.index_put_impl_ = _reading_first(index_put)
-    lowering.lowerings.setdefault(_KEPT, lowering.lowerings[_aten.clone.default])
+    known: Any = lowering.lowerings
+    copies = {_KEPT: known.get(_KEPT, known[_aten.clone.default])}
     passes = {"joint_custom_pre_pass": keep_results, "post_grad_custom_post_pass": keep_copies}
-    try:
-        with inductor_config.patch(passes):
-            yield
-    finally:
-        Scheduler.fusable_weak_dep = fusable  # type: ignore[method-assign]
-        lowering.index_put_impl_ = index_put
+    with registered(known, copies), inductor_config.patch(passes), patched(PATCHES):
+        yield
 
 
 def _fusable(original: Any) -> Any:
@@ -336,4 +332,17 @@ def _taken(axis: _Axis, index: Any) -> _Axis:
     return _Axis(axis.of, axis.low + place, axis.low + place + 1)
 
 
-__all__ = ["reads_before_writes"]
+_TEST = "tests/torch_layer/inductor/test_overlaps.py"
+
+PATCHES = (
+    Patch(
+        Scheduler, "fusable_weak_dep", _fusable,
+        "Inductor fuses what reads an array with what writes it, whatever the elements are", _TEST,
+    ),
+    Patch(
+        lowering, "index_put_impl_", _reading_first,
+        "Inductor computes indices while it writes what they are computed from", _TEST,
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES", "reads_before_writes"]

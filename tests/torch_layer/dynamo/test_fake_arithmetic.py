@@ -12,10 +12,12 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from npaccel._torch.dynamo import fake_tensor_fast_path as fake_arithmetic
+from npaccel._torch.dynamo.install import install
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf")
 
 aten = torch.ops.aten
+install()
 DTYPES = (torch.bool, torch.int64, torch.float16, torch.float32, torch.complex64)
 #: Arguments that are neither arrays nor numbers.
 OTHERS = {"round": {"decimals": 1}, "div": {"rounding_mode": "floor"}}

@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -65,20 +65,20 @@ _WIDE_SCALARS = frozenset({"numpy.float64", "numpy.complex128"})
 _OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
 
 
-def refuse(what: str, detail: str, reason: str = "") -> None:
+def refuse(what: str, detail: str, reason: str = "") -> NoReturn:
     said = f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}"
     _break("NumPy call without a compiled form", said, detail)
 
 
-def refuse_missing(owner: str, name: str) -> None:
+def refuse_missing(owner: str, name: str) -> NoReturn:
     _break(MISSING, f"{owner} has no attribute `{name}`")
 
 
-def refuse_owner(name: str, reason: str) -> None:
+def refuse_owner(name: str, reason: str) -> NoReturn:
     _break(OWNER, f"ndarray.{name} has no compiled form in npaccel: {reason}")
 
 
-def _break(category: str, explanation: str, context: str = "") -> None:
+def _break(category: str, explanation: str, context: str = "") -> NoReturn:
     unimplemented(gb_type=category, context=context, explanation=explanation, hints=[])
 
 

@@ -34,6 +34,7 @@ from npaccel._torch.dynamo.numpy.operations import FLAT_OF, VALUE, is_scalar, me
 from npaccel._torch.dynamo.python import builtins as python_calls
 from npaccel._torch.dynamo.python import scalars as python_numbers
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 #: Attributes of ndarray that are constants of a trace.
 _CONSTANT_ATTRIBUTES = frozenset(
@@ -55,14 +56,12 @@ _DUNDERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
-    """Methods and attributes of arrays: variables/tensor.py, NumpyNdarrayVariable."""
-    original_method = NumpyNdarrayVariable.call_method
-    original_getattr = NumpyNdarrayVariable.var_getattr
+def _call_method(original: Any) -> Any:
+    """Trace ``a.f(...)``."""
 
     def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
         if not active.depth:
-            return original_method(self, tx, name, args, kwargs)
+            return original(self, tx, name, args, kwargs)
         if name in _DUNDERS:
             operation = numpy_operations.operator_operation(_DUNDERS[name])
             if operation is not None:
@@ -74,7 +73,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
                 return _rounded(self, tx)
             name = "round"  # With a number of digits, the method of NumPy's scalars.
         if name in ("size", "__iter__"):  # Called by Dynamo itself, with tensors' meaning.
-            return original_method(self, tx, name, args, kwargs)
+            return original(self, tx, name, args, kwargs)
         _check_name(self, name)
         row = table.row_named(f"numpy.ndarray.{name}")
         if name == "item" and row is not None:
@@ -86,9 +85,15 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return emit(tx, method_operation(row, name), [self, *args], kwargs)
         return refuse(f"ndarray.{name}", f"args: {args}, kwargs: {kwargs}")
 
+    return call_method
+
+
+def _var_getattr(original: Any) -> Any:
+    """Trace ``a.name``."""
+
     def var_getattr(self: Any, tx: Any, name: str) -> Any:
         if not active.depth:
-            return original_getattr(self, tx, name)
+            return original(self, tx, name)
         _check_name(self, name)
         if name in _CONSTANT_ATTRIBUTES:
             return _attribute(self, tx, name)
@@ -108,6 +113,10 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             raise NotImplementedError
         return refuse(f"ndarray.{name}", "")
 
+    return var_getattr
+
+
+def _python_type(original: Any) -> Any:
     def python_type(self: Any) -> type:
         if active.depth and is_flat(self):
             return np.flatiter
@@ -117,9 +126,7 @@ def patch_arrays() -> None:  # noqa: C901 (three short patches of one class)
             return scalar if is_numpys else type(scalar().item())
         return np.ndarray
 
-    NumpyNdarrayVariable.python_type = python_type
-    NumpyNdarrayVariable.call_method = call_method
-    NumpyNdarrayVariable.var_getattr = var_getattr
+    return python_type
 
 
 def _check_name(self: Any, name: str) -> None:
@@ -166,9 +173,8 @@ def _first_size(a: torch.Tensor) -> int | torch.SymInt:
     return a.shape[0]
 
 
-def patch_operators() -> None:
-    """`a + b`, `abs(a)`, `a[i]`: variables/builtin.py and variables/tensor.py."""
-    original = dynamo_utils.numpy_operator_wrapper
+def _operator_wrapper(original: Any) -> Any:
+    """Trace ``a + b``, ``abs(a)``, ``a[i]``."""
 
     def operator_wrapper(op: Callable[..., Any]) -> Any:
         if not active.depth:
@@ -178,5 +184,33 @@ def patch_operators() -> None:
             return refuse(f"`{getattr(op, '__name__', op)}` of arrays", "")
         return operation
 
-    dynamo_utils.numpy_operator_wrapper = operator_wrapper
-    dynamo_builtin.numpy_operator_wrapper = operator_wrapper
+    return operator_wrapper
+
+
+_AS_NUMPY = "Dynamo computes operators of arrays as torch does"
+
+PATCHES = (
+    Patch(
+        NumpyNdarrayVariable, "python_type", _python_type,
+        "to Dynamo NumPy's scalars and `a.flat` are arrays",
+        "tests/torch_layer/dynamo/test_scalars_in_frames.py",
+    ),
+    Patch(
+        NumpyNdarrayVariable, "call_method", _call_method,
+        "Dynamo traces torch's own imitation of NumPy", "tests/numpy_layer/test_methods.py",
+    ),
+    Patch(
+        NumpyNdarrayVariable, "var_getattr", _var_getattr,
+        "Dynamo gives attributes as tensors have them", "tests/numpy_layer/test_methods.py",
+    ),
+    Patch(
+        dynamo_utils, "numpy_operator_wrapper", _operator_wrapper,
+        _AS_NUMPY, "tests/numpy_layer/test_nep50.py",
+    ),
+    Patch(
+        dynamo_builtin, "numpy_operator_wrapper", _operator_wrapper,
+        _AS_NUMPY, "tests/numpy_layer/test_nep50.py",
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES"]

@@ -6,31 +6,18 @@ Read from torch/_dynamo/variables/builtin.py of 2.11 and 2.13.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
-import torch._dynamo.variables.builtin as dynamo_builtin
 from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
+from npaccel._torch.dynamo.numpy.calls import assign, refuse
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
-def patch_assignments(active: Any, refuse: Callable[..., Any], assign: Callable[..., bool]) -> None:
-    """Patch Dynamo's `setattr`, which has only tensors' attributes in mind.
 
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    refuse : callable
-        Breaks the graph.
-    assign : callable
-        Adds the assignment to the graph: ``assign(tx, name, array, value)``; False where
-        it has no compiled form.
-    """
-    owner: Any = getattr(dynamo_builtin, "SetAttrBuiltinVariable", dynamo_builtin.BuiltinVariable)
-    method = "call_setattr" if hasattr(owner, "call_setattr") else "_call_setattr"  # from 2.13 on
-    original = getattr(owner, method)
-
+def _call_setattr(original: Any) -> Any:
     @functools.wraps(original)
     def call_setattr(self: Any, tx: Any, obj: Any, name_var: Any, val: Any) -> Any:
         obj = obj.realize()
@@ -42,7 +29,18 @@ def patch_assignments(active: Any, refuse: Callable[..., Any], assign: Callable[
             refuse(f"an assignment to ndarray.{name}", "")
         return VariableTracker.build(tx, None)
 
-    setattr(owner, method, call_setattr)
+    return call_setattr
 
 
-__all__ = ["patch_assignments"]
+_WHY = "Dynamo has only the attributes of tensors in mind"
+_TEST = "tests/numpy_layer/test_in_functions.py"
+
+PATCHES = (
+    Patch(BuiltinVariable, "call_setattr", _call_setattr, _WHY, _TEST, only="2.11-2.12"),
+    Patch(
+        "torch._dynamo.variables.builtin.SetAttrBuiltinVariable", "_call_setattr", _call_setattr,
+        _WHY, _TEST, only="2.13-",
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES"]

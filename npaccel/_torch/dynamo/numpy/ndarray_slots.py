@@ -18,8 +18,11 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy.core import operators
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data
+from npaccel._torch.dynamo.numpy.calls import check_stores, emit_operator
 from npaccel._torch.dynamo.numpy.negative_strides import note_view
-from npaccel._torch.dynamo.numpy.operations import FLAT_OF
+from npaccel._torch.dynamo.numpy.operations import FLAT_OF, is_scalar
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 #: Slots of 2.13; 2.11 calls the methods of the same operators instead.
 _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
@@ -31,74 +34,39 @@ _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
 #: Dynamo's name of why a function isn't captured: pieces of it make arrays anew.
 IDENTITY = "identity of arrays"
 
-Emit = Callable[[Any, Callable[..., Any], list[Any]], Any]
 
-
-def patch_slots(
-    active: Any,
-    emit: Emit,
-    check_stores: Callable[[str, list[Any], dict[str, Any]], None],
-    is_scalar: Callable[[torch.fx.Node], bool],
-) -> None:
-    """Patch Dynamo's slots of arrays.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is zero in threads that don't capture for npaccel.
-    emit : callable
-        Adds an operator of Python on arrays to the graph.
-    check_stores : callable
-        Breaks the graph where a call of that name stores to what NumPy lets nobody write to.
-    is_scalar : callable
-        Whether NumPy has a scalar where a graph has a node.
-    """
-    for slot, op in _UNARY_SLOTS.items():
-        if hasattr(NumpyNdarrayVariable, slot):
-            setattr(NumpyNdarrayVariable, slot, _unary(active, emit, slot, op))
-    _patch_divmod(active, emit)
-    _patch_truth(active)
-    _patch_identity(active, is_scalar)
-    _patch_iteration(active, emit)
-    _patch_operators(active, emit, check_stores, is_scalar)
-
-
-def _unary(active: Any, emit: Emit, slot: str, op: Callable[..., Any]) -> Any:
-    original = getattr(NumpyNdarrayVariable, slot)
-
+def _unary(op: Callable[..., Any], original: Any) -> Any:
     @functools.wraps(original)
     def impl(self: Any, tx: Any) -> Any:
-        return emit(tx, op, [self]) if active.depth else original(self, tx)
+        return emit_operator(tx, op, [self]) if active.depth else original(self, tx)
 
     return impl
 
 
-def _patch_divmod(active: Any, emit: Emit) -> None:
-    """`divmod(a, b)`: from 2.13 on a slot that arrays don't have, nothing at all before."""
-    original = getattr(NumpyNdarrayVariable, "nb_divmod_impl", None)
-    if original is None:
+def _call_divmod(original: Any) -> Any:
+    """Trace ``divmod(a, b)``: Dynamo goes on by itself where it's given None."""
 
-        def call_divmod(self: Any, tx: Any, a: Any, b: Any) -> Any:
-            arrays = any(isinstance(x.realize(), NumpyNdarrayVariable) for x in (a, b))
-            return emit(tx, divmod, [a, b]) if active.depth and arrays else None
+    def call_divmod(self: Any, tx: Any, a: Any, b: Any) -> Any:
+        arrays = any(isinstance(x.realize(), NumpyNdarrayVariable) for x in (a, b))
+        return emit_operator(tx, divmod, [a, b]) if active.depth and arrays else None
 
-        BuiltinVariable.call_divmod = call_divmod
-        return
+    return call_divmod
+
+
+def _nb_divmod_impl(original: Any) -> Any:
+    """Trace ``divmod(a, b)``."""
 
     @functools.wraps(original)
     def impl(self: Any, tx: Any, other: Any, reverse: bool = False) -> Any:
         if not active.depth:
             return original(self, tx, other, reverse)
-        return emit(tx, divmod, [other, self] if reverse else [self, other])
+        return emit_operator(tx, divmod, [other, self] if reverse else [self, other])
 
-    NumpyNdarrayVariable.nb_divmod_impl = impl
+    return impl
 
 
-def _patch_truth(active: Any) -> None:
-    """`bool(a)`, `not a`: Dynamo would leave a tensor there."""
-    original = getattr(NumpyNdarrayVariable, "bool_impl", None)
-    if original is None:
-        return
+def _bool_impl(original: Any) -> Any:
+    """Break the graph at ``bool(a)`` and ``not a``."""
 
     @functools.wraps(original)
     def bool_impl(self: Any, tx: Any) -> Any:
@@ -111,12 +79,11 @@ def _patch_truth(active: Any) -> None:
             )
         return original(self, tx)
 
-    NumpyNdarrayVariable.bool_impl = bool_impl
+    return bool_impl
 
 
-def _patch_identity(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> None:
-    """`a is b`: whether two inputs are one array isn't known of what stands for them."""
-    original = BuiltinVariable._comparison_with_tensor
+def _comparison(original: Any) -> Any:
+    """Break the graph at ``a is b`` of inputs: what stands for them doesn't tell."""
 
     @functools.wraps(original)
     def compare(self: Any, tx: Any, left: Any, right: Any) -> Any:
@@ -138,15 +105,14 @@ def _patch_identity(active: Any, is_scalar: Callable[[torch.fx.Node], bool]) -> 
             )
         return ConstantVariable.create((one is other) == (self.fn is operator.is_))
 
-    BuiltinVariable._comparison_with_tensor = compare
+    return compare
 
 
-def _patch_iteration(active: Any, emit: Emit) -> None:
-    """`for row in a`: TensorVariable.unpack_var_sequence."""
-    original = NumpyNdarrayVariable.unpack_var_sequence
+def _unpack_var_sequence(original: Any) -> Any:
+    """Trace ``for row in a``."""
 
     @functools.wraps(original)
-    def unpack(self: Any, tx: Any, idxes: Sequence[int] | None = None) -> list[Any]:
+    def unpack(self: Any, tx: Any, idxes: Sequence[int] | None = None) -> Any:
         if not active.depth:
             return original(self, tx, idxes)
         shape = self.as_proxy().node.meta["example_value"].shape
@@ -161,29 +127,22 @@ def _patch_iteration(active: Any, emit: Emit) -> None:
             unimplemented(
                 gb_type="iteration over an array whose length depends on the data",
                 context="",
-                explanation="how many turns there are is known only while the code runs.",
+                explanation="how many iterations there are is known only while the code runs.",
                 hints=[],
             )
         # The number of iterations becomes a part of the signature.
         places = range(int(shape[0])) if idxes is None else idxes
-        return [emit(tx, operator.getitem, [self, ConstantVariable.create(i)]) for i in places]
+        indices = map(ConstantVariable.create, places)
+        return [emit_operator(tx, operator.getitem, [self, i]) for i in indices]
 
-    NumpyNdarrayVariable.unpack_var_sequence = unpack
+    return unpack
 
 
-def _patch_operators(
-    active: Any,
-    emit: Emit,
-    check_stores: Callable[[str, list[Any], dict[str, Any]], None],
-    is_scalar: Callable[[torch.fx.Node], bool],
-) -> None:
-    """`a += b` rebinds a NumPy scalar, `a[None]` copies it, `a ** 2` of an array is its square.
+def _insert_operator(original: Any) -> Any:
+    """Rebind a NumPy scalar for ``a += b``, copy it for ``a[None]``, square arrays for ``a ** 2``.
 
-    `a.flat[1:]` copies as well.
-
-    BuiltinVariable._handle_insert_op_in_graph.
+    ``a.flat[1:]`` copies as well.
     """
-    original = BuiltinVariable._handle_insert_op_in_graph
 
     @functools.wraps(original)
     def insert(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
@@ -193,7 +152,7 @@ def _patch_operators(
         meta, of_scalar = first.as_proxy().node.meta, is_scalar(first.as_proxy().node)
         copies = of_scalar or FLAT_OF in meta
         if self.fn is operator.pow or (self.fn is operator.getitem and copies):
-            return emit(tx, self.fn, list(args))
+            return emit_operator(tx, self.fn, list(args))
         plain = operators.INPLACE.get(self.fn)
         if plain and of_scalar:
             return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
@@ -203,4 +162,44 @@ def _patch_operators(
         note_view(found, name, list(args), kwargs)
         return found
 
-    BuiltinVariable._handle_insert_op_in_graph = insert
+    return insert
+
+
+_SLOTS = "Dynamo fills the slot with what tensors have"
+_UFUNCS = "tests/numpy_layer/test_ufuncs.py"
+
+PATCHES = (
+    *(
+        Patch(
+            NumpyNdarrayVariable, slot, functools.partial(_unary, op), _SLOTS, _UFUNCS,
+            only="2.13-",
+        )
+        for slot, op in _UNARY_SLOTS.items()
+    ),
+    Patch(
+        BuiltinVariable, "call_divmod", _call_divmod,
+        "Dynamo has no `divmod` of arrays", _UFUNCS, only="2.11-2.12", is_new=True,
+    ),
+    Patch(NumpyNdarrayVariable, "nb_divmod_impl", _nb_divmod_impl, _SLOTS, _UFUNCS, only="2.13-"),
+    Patch(
+        NumpyNdarrayVariable, "bool_impl", _bool_impl,
+        "Dynamo leaves a tensor where a bool is wanted", "tests/torch_layer/dynamo/test_breaks.py",
+        only="2.12-",
+    ),
+    Patch(
+        BuiltinVariable, "_comparison_with_tensor", _comparison,
+        "Dynamo compares what stands for arrays, of which one array may have two",
+        "tests/torch_layer/dynamo/test_uncompiled.py",
+    ),
+    Patch(
+        NumpyNdarrayVariable, "unpack_var_sequence", _unpack_var_sequence,
+        "rows of an array with one dimension are scalars", "tests/numpy_layer/test_in_functions.py",
+    ),
+    Patch(
+        BuiltinVariable, "_handle_insert_op_in_graph", _insert_operator,
+        "Dynamo writes to scalars, and to arrays that NumPy lets nobody write to",
+        "tests/torch_layer/dynamo/test_scalars_in_frames.py",
+    ),
+)  # fmt: skip
+
+__all__ = ["IDENTITY", "PATCHES"]

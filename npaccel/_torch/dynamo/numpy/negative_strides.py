@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch._dynamo.codegen as dynamo_codegen
+import torch._dynamo
 from torch._dynamo.bytecode_transformation import create_call_function
+from torch._dynamo.codegen import PyCodegen
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
@@ -23,6 +24,7 @@ from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, is_scalar
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.fx_passes.alias_checks import FLIPS, is_view_in_numpy, memory_of, written
+from npaccel._torch.patching import Patch
 
 #: In a node's meta: how NumPy makes the array.
 _REMADE = "npaccel_remade"
@@ -105,9 +107,8 @@ def _is_plain(value: Any) -> bool:
     return value is None or value is Ellipsis or type(value) is int
 
 
-def patch_outputs() -> None:
-    """Load the array that a view is one of, and make the view: codegen.py."""
-    original = dynamo_codegen.PyCodegen.__call__
+def _call(original: Any) -> Any:
+    """Load the array that a view is one of, and make the view."""
 
     def call(self: Any, value: Any, allow_cache: bool = True) -> None:
         remade = _how(self, value)
@@ -122,8 +123,7 @@ def patch_outputs() -> None:
         self.extend_output(create_call_function(3, False))
         self.clear_tos()
 
-    dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
-    outputs.remade = torch._dynamo.disable(outputs.remade)  # type: ignore[no-untyped-call]
+    return call
 
 
 def _how(codegen: Any, value: Any) -> _Remade | None:
@@ -153,3 +153,16 @@ def _is_as_it_was_made(graph: torch.fx.Graph, node: torch.fx.Node) -> bool:
         if any(memory_of(target) in memory for target in written(other)):
             return False
     return True
+
+
+_TEST = "tests/torch_layer/fx_passes/test_remade_views.py"
+
+PATCHES = (
+    Patch(PyCodegen, "__call__", _call, "tensors can't have the negative strides of a view", _TEST),
+    Patch(
+        outputs, "remade", torch._dynamo.disable,
+        "frames call it while Dynamo looks at every new frame", _TEST,
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES", "note_view"]

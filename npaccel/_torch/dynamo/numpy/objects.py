@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from torch._dynamo import trace_rules
-from torch._dynamo.variables import dicts as dynamo_dicts
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
@@ -22,6 +21,9 @@ from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 from npaccel._numpy.core import table
 from npaccel._numpy.indexing import index_helpers
 from npaccel._runtime.errstate import WITHOUT_EFFECT
+from npaccel._torch.dynamo.numpy.calls import call_row, refuse
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch, is_release
 
 #: By id: these objects can't all be hashed.
 _INDEX_HELPERS = {
@@ -29,7 +31,7 @@ _INDEX_HELPERS = {
 }
 #: What evaluates a polynomial at points: traced, as it only calls functions of the table.
 _EVALUATIONS: set[Any] = {np.polynomial.Polynomial.__call__}
-if hasattr(dynamo_dicts, "DunderDictVariable"):
+if is_release("2.12-"):
     # torch 2.11 takes the item "coeffs" of an object's dict for its property, which asks for that.
     _EVALUATIONS |= {np.poly1d.__call__, np.poly1d.coeffs.fget, np.poly1d._coeffs.fget}
 #: Why other settings break the graph.
@@ -88,51 +90,40 @@ def settings_block(value: Any, args: Any, kwargs: Any) -> SettingsVariable | Non
     return SettingsVariable(value.__name__, [x for item in given.items() for x in item])
 
 
-def patch_index_helpers(active: Any, refuse: Any, call_row: Any) -> None:
-    """`np.r_[...]` and the like: variables/user_defined.py.
+def _helper_of(variable: Any) -> str | None:
+    """Return the name of an object such as `np.r_`, None for others."""
+    return _INDEX_HELPERS.get(id(variable.value)) if active.depth else None
 
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    refuse, call_row : callable
-        Of `numpy_calls`.
-    """
-    original_method = UserDefinedObjectVariable.call_method
-    original_item = getattr(UserDefinedObjectVariable, "mp_subscript_impl", None)
 
-    def item(tx: Any, helper: str, key: Any) -> Any:
-        if _asks_for_matrix(key):
-            return refuse(f"np.{helper}", f"key: {key}", "matrices aren't compiled; use arrays")
-        return call_row(tx, table.row_named(f"numpy.{helper}"), [key], {})
+def _item(tx: Any, helper: str, key: Any) -> Any:
+    """Trace ``np.r_[key]``."""
+    if _asks_for_matrix(key):
+        return refuse(f"np.{helper}", f"key: {key}", "matrices aren't compiled; use arrays")
+    row = table.row_named(f"numpy.{helper}")
+    assert row is not None
+    return call_row(tx, row, [key], {})
 
+
+def _call_method(original: Any) -> Any:
     def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
-        helper = _INDEX_HELPERS.get(id(self.value)) if active.depth else None
+        helper = _helper_of(self)
         if helper is None or name != "__getitem__":
-            return original_method(self, tx, name, args, kwargs)
-        return item(tx, helper, args[0])
+            return original(self, tx, name, args, kwargs)
+        return _item(tx, helper, args[0])
 
+    return call_method
+
+
+def _mp_subscript_impl(original: Any) -> Any:
     def mp_subscript_impl(self: Any, tx: Any, key: Any) -> Any:
-        helper = _INDEX_HELPERS.get(id(self.value)) if active.depth else None
-        if helper is None:
-            assert original_item is not None
-            return original_item(self, tx, key)
-        return item(tx, helper, key)
+        helper = _helper_of(self)
+        return original(self, tx, key) if helper is None else _item(tx, helper, key)
 
-    UserDefinedObjectVariable.call_method = call_method
-    if original_item is not None:  # From torch 2.12 on items are read by this.
-        UserDefinedObjectVariable.mp_subscript_impl = mp_subscript_impl
+    return mp_subscript_impl
 
 
-def patch_polynomials(active: Any) -> None:
-    """Look into `p(x)` for an object p of `numpy.polynomial`, or of `numpy.poly1d`: trace_rules.py.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    """
-    original = trace_rules.lookup_inner
+def _lookup_inner(original: Any) -> Any:
+    """Look into ``p(x)`` for an object p of `numpy.polynomial`, or of `numpy.poly1d`."""
 
     @functools.wraps(original)
     def lookup_inner(
@@ -141,14 +132,14 @@ def patch_polynomials(active: Any) -> None:
         filename: str | None = None,
         is_direct_call: bool = True,
         reasons: set[str] | None = None,
-    ) -> type[VariableTracker] | None:
+    ) -> Any:
         if not active.depth or not inspect.isfunction(obj) or obj not in _EVALUATIONS:
             return original(obj, name, filename, is_direct_call, reasons)
         if reasons is not None:
-            reasons.add("npaccel has forms for what it calls")
+            reasons.add("npaccel compiles what it calls")
         return UserFunctionVariable
 
-    trace_rules.lookup_inner = lookup_inner
+    return lookup_inner
 
 
 def _asks_for_matrix(key: Any) -> bool:
@@ -157,3 +148,21 @@ def _asks_for_matrix(key: Any) -> bool:
         return False
     word = first.as_python_constant()
     return isinstance(word, str) and (first is key or word.strip() in ("r", "c"))
+
+
+_INDEXED = "Dynamo has no items of objects such as `np.r_`"
+_OF_HELPERS = "tests/torch_layer/dynamo/test_uncompiled.py"
+
+PATCHES = (
+    Patch(UserDefinedObjectVariable, "call_method", _call_method, _INDEXED, _OF_HELPERS),
+    Patch(
+        UserDefinedObjectVariable, "mp_subscript_impl", _mp_subscript_impl,
+        _INDEXED, _OF_HELPERS, only="2.12-",
+    ),
+    Patch(
+        trace_rules, "lookup_inner", _lookup_inner,
+        "Dynamo doesn't look into NumPy's own functions", "tests/numpy_layer/test_polynomials.py",
+    ),
+)  # fmt: skip
+
+__all__ = ["HAS_EFFECT", "PATCHES", "settings_block"]

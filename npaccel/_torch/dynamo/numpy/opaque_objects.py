@@ -28,6 +28,7 @@ from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 from npaccel._runtime import opaque
 from npaccel._runtime.opaque import Kind
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 #: Dynamo's names of why a function isn't captured, by kind of object.
 CATEGORIES = {
@@ -119,10 +120,7 @@ for _method in _asked():
     setattr(LibraryVariable, _method, _or_refused(getattr(LibraryVariable, _method)))
 
 
-def patch_methods() -> None:
-    """Don't look into other libraries' methods: variables/functions.py, trace_rules.py."""
-    original = UserMethodVariable.call_function
-
+def _call_function(original: Any) -> Any:
     @functools.wraps(original)
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         owner = self.obj
@@ -130,16 +128,17 @@ def patch_methods() -> None:
             return _refuse(owner)
         return original(self, tx, args, kwargs)
 
-    UserMethodVariable.call_function = call_function  # type: ignore[method-assign]
-    check = trace_rules.check_verbose
+    return call_function
 
-    @functools.wraps(check)
+
+def _check_verbose(original: Any) -> Any:
+    @functools.wraps(original)
     def check_verbose(obj: Any, *args: Any, **kwargs: Any) -> Any:
         if active.depth and _is_librarys(obj):
             return trace_rules.SkipResult(True, "it is another library's")
-        return check(obj, *args, **kwargs)
+        return original(obj, *args, **kwargs)
 
-    trace_rules.check_verbose = check_verbose
+    return check_verbose
 
 
 def _is_librarys(obj: Any) -> bool:
@@ -167,4 +166,12 @@ def noticed(variable: Any) -> Any:
     return variable
 
 
-__all__ = ["CATEGORIES", "kind_of", "noticed", "patch_methods", "variable_for"]
+_INTO_LIBRARIES = "Dynamo looks into methods of other libraries' arrays"
+_TEST = "tests/torch_layer/dynamo/test_words.py"
+
+PATCHES = (
+    Patch(UserMethodVariable, "call_function", _call_function, _INTO_LIBRARIES, _TEST),
+    Patch(trace_rules, "check_verbose", _check_verbose, _INTO_LIBRARIES, _TEST),
+)
+
+__all__ = ["CATEGORIES", "PATCHES", "kind_of", "noticed", "variable_for"]

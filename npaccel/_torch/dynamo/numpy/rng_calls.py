@@ -17,25 +17,15 @@ from npaccel._numpy.core.context import settings
 from npaccel._numpy.random import functions
 from npaccel._numpy.random.results import Drawn, bound, result_of
 from npaccel._syntax.wide_data import is_wide
-from npaccel._torch.dynamo.numpy.operations import IN_PLACE
+from npaccel._torch.dynamo.numpy.calls import emit, refuse
+from npaccel._torch.dynamo.numpy.operations import IN_PLACE, SCALAR, Operation
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall, writes
+from npaccel._torch.dynamo.state import active
 
 _COMPUTED = (
     "its parameters are computed in the function, and NumPy draws before the compiled code runs; "
     'draw standard numbers and scale them, or use rng="device"'
 )
-
-#: In a node's meta: whether NumPy has a scalar there, see `numpy_operations`.
-SCALAR = "numpy_scalar"
-
-
-class Hooks:
-    """What is needed here of `numpy_state`, `numpy_calls` and `numpy_operations`."""
-
-    active: Any
-    refuse: Callable[..., Any]
-    emit: Callable[..., Any]
-    operation: Callable[..., Any]
 
 
 def statement(tx: Any, call: HostCall, args: Any, kwargs: Any) -> torch.fx.Node:
@@ -63,7 +53,7 @@ def check_host(name: str, variables: Sequence[Any]) -> None:
     """Refuse a call whose arguments aren't known before the graph runs."""
     for variable in variables:
         if isinstance(variable, TensorVariable) and not _is_input(variable):
-            Hooks.refuse(f"this call of {name}", "", _COMPUTED)
+            refuse(f"this call of {name}", "", _COMPUTED)
 
 
 def _is_input(variable: Any) -> bool:
@@ -101,12 +91,12 @@ class Draw:
     ) -> tuple[Any, HostCall]:
         check_host(self.full, [*args, *kwargs.values()])
         call = HostCall(self.full, self.owner, function or self.name, result or self._result)
-        variable = Hooks.emit(self.tx, call, args, kwargs)
+        variable = emit(self.tx, call, args, kwargs)
         if call.drawn is not None and call.drawn.kind == "scalar":
             variable.as_proxy().node.meta[SCALAR] = True
         if call.drawn is not None and call.drawn.kind != "python":  # Those are weak.
             value = variable.as_proxy().node.meta["example_value"]
-            Hooks.active.has_wide_data |= is_wide(value)
+            active.has_wide_data |= is_wide(value)
         return variable, call
 
     def _result(self, *args: Any, **kwargs: Any) -> Drawn:
@@ -115,15 +105,15 @@ class Draw:
     def number(self, variable: Any) -> Any:
         """A number of Python's: a weak scalar, which the graph reads from its input."""
         if settings().device.type != "cpu":  # Kernels there take such numbers in 32 bit.
-            Hooks.refuse(f"a single number of {self.full} on a GPU", "", "draw with size=()")
+            refuse(f"a single number of {self.full} on a GPU", "", "draw with size=()")
         proxy = self.tx.output.create_proxy("call_method", "item", (variable.as_proxy(),), {})
         return dynamo_builder.wrap_fx_proxy(self.tx, proxy)
 
     def emit(
         self, function: Callable[..., Any], args: list[Any], scalar: bool = False, suffix: str = ""
     ) -> Any:
-        operation = Hooks.operation(self.full + suffix, function, lambda node, flags: scalar)
-        return Hooks.emit(self.tx, operation, args, {})
+        operation = Operation(self.full + suffix, function, lambda node, flags: scalar)
+        return emit(self.tx, operation, args, {})
 
     def build(self, value: Any) -> Any:
         return VariableTracker.build(self.tx, value)
@@ -132,14 +122,14 @@ class Draw:
         try:
             return bound(self.name, args, kwargs)
         except TypeError as error:
-            return dict(Hooks.refuse(f"this call of {self.full}", "", str(error)))
+            refuse(f"this call of {self.full}", "", str(error))
 
     def axis(self, given: Mapping[str, Any]) -> int | None:
         axis = given.get("axis")
         if axis is None:
             return 0
         if not axis.is_python_constant():
-            Hooks.refuse(f"this call of {self.full}", "", "`axis` isn't a constant")
+            refuse(f"this call of {self.full}", "", "`axis` isn't a constant")
         value: int | None = axis.as_python_constant()
         return value
 
@@ -153,7 +143,7 @@ class Draw:
         axis = self.axis(given)
         assert axis is not None
         if not shape or (self.legacy and len(shape) != 1):
-            return Hooks.refuse(f"this call of {self.full}", "", "`a` must have one dimension")
+            return refuse(f"this call of {self.full}", "", "`a` must have one dimension")
         given = {**given, "a": self.shape_variable(a).items[axis]}
         given.pop("axis", None)
         positions, call = self.drawn([], given)
@@ -174,14 +164,14 @@ class Draw:
         if not isinstance(x, SymNodeVariable) and not (
             x is not None and x.is_python_constant() and isinstance(x.as_python_constant(), int)
         ):
-            return Hooks.refuse(f"this call of {self.full}", "", "pass an array or a size")
+            return refuse(f"this call of {self.full}", "", "pass an array or a size")
         return self.drawn([x], {}, result=functions.order_of_size)[0]
 
     def shuffle(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         given = self.given(args, kwargs)
         x, axis = given.get("x"), self.axis(given)
         if not is_array(x) or not shape_of(x):
-            return Hooks.refuse(f"this call of {self.full}", "", "pass an array")
+            return refuse(f"this call of {self.full}", "", "pass an array")
         assert axis is not None
         order = self._order(x, axis, "shuffle")
         self.emit(functions.reordered_in_place(axis), [x, order], suffix=f".{IN_PLACE}")
@@ -191,7 +181,7 @@ class Draw:
         given = self.given(args, kwargs)
         x = given.get("x")
         if not is_array(x) or not shape_of(x) or "out" in given:
-            return Hooks.refuse(f"this call of {self.full}", "", "pass an array, and no `out`")
+            return refuse(f"this call of {self.full}", "", "pass an array, and no `out`")
         axis = self.axis(given) if "axis" in given else None
         shape = self.shape_variable(x)
         order, _ = self.drawn(

@@ -13,8 +13,9 @@ from torch._dynamo.variables.tensor import SymNodeVariable
 
 from npaccel._numpy.random import device_rng, functions
 from npaccel._numpy.random.results import Drawn
-from npaccel._torch.dynamo.numpy.operations import IN_PLACE
-from npaccel._torch.dynamo.numpy.rng_calls import SCALAR, Draw, Hooks, is_array, shape_of
+from npaccel._torch.dynamo.numpy.calls import emit, refuse
+from npaccel._torch.dynamo.numpy.operations import IN_PLACE, SCALAR, Operation
+from npaccel._torch.dynamo.numpy.rng_calls import Draw, is_array, shape_of
 from npaccel.errors import NotOnDeviceError
 
 _NOT_OFFERED = (
@@ -54,8 +55,8 @@ class DeviceDraw(Draw):
             found.append(drawn)
             return numbers
 
-        operation = Hooks.operation(self.full, compute, lambda node, flags: False)
-        variable = Hooks.emit(self.tx, operation, [words, *args], kwargs)
+        operation = Operation(self.full, compute, lambda node, flags: False)
+        variable = emit(self.tx, operation, [words, *args], kwargs)
         if found[-1].kind == "scalar":
             variable.as_proxy().node.meta[SCALAR] = True
         return self.number(variable) if found[-1].kind == "python" else variable
@@ -64,7 +65,7 @@ class DeviceDraw(Draw):
         if isinstance(variable, SymNodeVariable):
             return
         if not (variable.is_python_constant() and isinstance(variable.as_python_constant(), int)):
-            Hooks.refuse(f"this call of {self.full}", "", "pass an array or a size")
+            refuse(f"this call of {self.full}", "", "pass an array or a size")
 
     def _permutation(self, words: Any, given: dict[str, Any]) -> Any:
         x, axis = given.get("x"), self.axis(given) or 0
@@ -78,7 +79,7 @@ class DeviceDraw(Draw):
     def _shuffle(self, words: Any, given: dict[str, Any]) -> Any:
         x, axis = given.get("x"), self.axis(given) or 0
         if not is_array(x):
-            return Hooks.refuse(f"this call of {self.full}", "", "pass an array")
+            return refuse(f"this call of {self.full}", "", "pass an array")
         order = self.emit(lambda key, a: _order_on_device(key, a, axis), [words, x])
         self.emit(functions.reordered_in_place(axis), [x, order], suffix=f".{IN_PLACE}")
         return self.build(None)
@@ -86,7 +87,7 @@ class DeviceDraw(Draw):
     def _permuted(self, words: Any, given: dict[str, Any]) -> Any:
         axis = self.axis(given) if "axis" in given else None
         if not is_array(given.get("x")) or "out" in given:
-            return Hooks.refuse(f"this call of {self.full}", "", "pass an array, and no `out`")
+            return refuse(f"this call of {self.full}", "", "pass an array, and no `out`")
         return self.emit(lambda key, a: device_rng.permuted(key, a, axis), [words, given["x"]])
 
     def _choice(self, words: Any, given: dict[str, Any]) -> Any:
@@ -95,8 +96,8 @@ class DeviceDraw(Draw):
         if not is_array(a):
             self._check_size(a)
         n = self.shape_variable(a).items[axis] if is_array(a) else a
-        operation = Hooks.operation(self.full, device_rng.choice, lambda node, flags: False)
-        positions = Hooks.emit(self.tx, operation, [words, n], given)
+        operation = Operation(self.full, device_rng.choice, lambda node, flags: False)
+        positions = emit(self.tx, operation, [words, n], given)
         size = given.get("size")
         one = size is None or (size.is_python_constant() and size.as_python_constant() is None)
         if is_array(a):

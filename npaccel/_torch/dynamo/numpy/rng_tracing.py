@@ -8,7 +8,6 @@ Read from torch/_dynamo/variables/{user_defined,misc,builder}.py of 2.11 and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,9 +21,12 @@ from torch._dynamo.variables.user_defined import (
 from npaccel._numpy.core import table
 from npaccel._numpy.core.context import settings
 from npaccel._numpy.random import functions
-from npaccel._torch.dynamo.numpy.rng_calls import Draw, Hooks, check_host, statement
+from npaccel._torch.dynamo.numpy.calls import refuse
+from npaccel._torch.dynamo.numpy.rng_calls import Draw, check_host, statement
 from npaccel._torch.dynamo.numpy.rng_device_calls import DeviceDraw
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 _GENERATORS = (np.random.Generator, np.random.RandomState)
 #: Classes and functions that make generators.
@@ -60,39 +62,29 @@ class GeneratorVariable(VariableTracker):
         return super().call_method(tx, name, args, kwargs)
 
 
-def patch_generators(
-    active: Any, refuse: Callable[..., Any], emit: Callable[..., Any], operation: Any
-) -> None:
-    """`rng.normal(...)` and `np.random.RandomState(...)`: variables/user_defined.py.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace; `draws` says whether a draw can be an
-        input of the graph.
-    refuse, emit : callable
-    operation : type
-        Of `numpy_calls` and `numpy_operations`.
-    """
-    Hooks.active, Hooks.refuse, Hooks.emit, Hooks.operation = active, refuse, emit, operation
-    original_method = UserDefinedObjectVariable.call_method
-    original_class = UserDefinedClassVariable.call_function
+def _call_method(original: Any) -> Any:
+    """Trace ``rng.normal(...)``."""
 
     def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
         kind = type(self.value)
         if not active.depth or kind not in _GENERATORS or self.source is None:
-            return original_method(self, tx, name, args, kwargs)
+            return original(self, tx, name, args, kwargs)
         source = self.source.name
         owner = source() if callable(source) else source  # A method up to torch 2.9.
         return _method(tx, owner, kind, name, list(args), kwargs)
 
+    return call_method
+
+
+def _call_function(original: Any) -> Any:
+    """Trace ``np.random.RandomState(...)``."""
+
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if not active.depth or self.value not in _MAKERS:
-            return original_class(self, tx, args, kwargs)
+            return original(self, tx, args, kwargs)
         return _make(tx, self.value, list(args), kwargs)
 
-    UserDefinedObjectVariable.call_method = call_method
-    UserDefinedClassVariable.call_function = call_function
+    return call_function
 
 
 def call_function(tx: Any, function: Any, name: str, args: list[Any], kwargs: Any) -> Any:
@@ -118,9 +110,9 @@ def _method(
     """Trace a method of a generator."""
     full = f"numpy.random.{kind.__name__}.{name}"
     row = table.row_named("numpy.random." + name if owner == "random" else full)
-    if row is None or row.status != "compiled" or not Hooks.active.draws:
+    if row is None or row.status != "compiled" or not active.draws:
         on_host = functions.ON_HOST if settings().rng == "numpy" else functions.HOST_ALL_THE_SAME
-        return Hooks.refuse(full, "", row.reason if row and row.reason else on_host)
+        return refuse(full, "", row.reason if row and row.reason else on_host)
     legacy = kind is np.random.RandomState
     if settings().rng == "device" and name != "seed":
         return DeviceDraw(tx, owner, legacy, functions.canonical(name), row.name).call(args, kwargs)
@@ -139,8 +131,8 @@ def _make(tx: Any, maker: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Trace the making of a generator."""
     name, kind = _MAKERS[maker]
     full = f"numpy.random.{name}"
-    if not Hooks.active.draws:
-        return Hooks.refuse(full, "", functions.ON_HOST)
+    if not active.draws:
+        return refuse(full, "", functions.ON_HOST)
     if maker is np.random.default_rng and args and _python_type(args[0]) is kind:
         return args[0]
     check_host(full, [*args, *kwargs.values()])
@@ -152,3 +144,14 @@ def _python_type(variable: Any) -> Any:
     if isinstance(variable, GeneratorVariable):
         return variable.kind
     return type(variable.value) if isinstance(variable, UserDefinedObjectVariable) else None
+
+
+_WHY = "Dynamo knows no generators of random numbers"
+_TEST = "tests/numpy_layer/test_random.py"
+
+PATCHES = (
+    Patch(UserDefinedObjectVariable, "call_method", _call_method, _WHY, _TEST),
+    Patch(UserDefinedClassVariable, "call_function", _call_function, _WHY, _TEST),
+)
+
+__all__ = ["PATCHES", "call_function"]

@@ -25,26 +25,31 @@ from npaccel._runtime import foreign_table
 from npaccel._torch.dynamo.numpy.calls import emit, inlined, refuse
 from npaccel._torch.dynamo.numpy.operations import Operation
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 _ON_ARRAYS = "SciPy computes it on NumPy's arrays"
 
 
-def patch_scipy_functions() -> None:
-    """Let SciPy's functions be found where Dynamo looks for NumPy's, and leave its files alone."""
-    original, original_check = trace_rules.is_numpy, trace_rules.check_file
-    found = importlib.util.find_spec("scipy")
-    folder = str(Path(found.origin).parent) if found and found.origin else "scipy isn't installed"
+def _is_numpy(original: Any) -> Any:
+    """Let SciPy's functions be found where Dynamo looks for NumPy's."""
 
     def is_numpy(obj: Any) -> bool:
         return original(obj) or (bool(active.depth) and is_scipy(obj))
 
-    def check_file(filename: str | None, is_inlined_call: bool = False) -> SkipResult:
+    return is_numpy
+
+
+def _check_file(original: Any) -> Any:
+    """Leave SciPy's files alone."""
+    found = importlib.util.find_spec("scipy")
+    folder = str(Path(found.origin).parent) if found and found.origin else "scipy isn't installed"
+
+    def check_file(filename: str | None, is_inlined_call: bool = False) -> Any:
         if active.depth and filename is not None and filename.startswith(folder):
             return SkipResult(True, _ON_ARRAYS)
-        return original_check(filename, is_inlined_call)
+        return original(filename, is_inlined_call)
 
-    trace_rules.is_numpy = is_numpy
-    trace_rules.check_file = check_file
+    return check_file
 
 
 def is_scipy(obj: Any) -> bool:
@@ -111,4 +116,14 @@ def _stand_in(value: Any) -> Any:
     raise _UnknownError
 
 
-__all__ = ["call_function", "call_method", "is_scipy", "patch_scipy_functions"]
+_TEST = "tests/scipy_layer/test_special_in_jit.py"
+
+PATCHES = (
+    Patch(trace_rules, "is_numpy", _is_numpy, "Dynamo traces into SciPy's functions", _TEST),
+    Patch(
+        trace_rules, "check_file", _check_file,
+        "Dynamo compiles pieces of SciPy's own code, which invents float64 arrays", _TEST,
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES", "call_function", "call_method", "is_scipy"]

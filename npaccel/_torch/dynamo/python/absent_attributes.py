@@ -1,4 +1,4 @@
-"""What isn't there is a condition too: attributes and keys that a function does without.
+"""Guards on what isn't there: attributes and keys that a function does without.
 
 Read from torch/_dynamo/{exc,guards}.py and torch/_dynamo/variables/{dicts,functions,misc,
 user_defined}.py of 2.11 and 2.13.
@@ -7,7 +7,6 @@ user_defined}.py of 2.11 and 2.13.
 from __future__ import annotations
 
 import functools
-import inspect
 from typing import Any
 
 from torch._dynamo.exc import ObservedAttributeError
@@ -19,17 +18,7 @@ from torch._dynamo.variables.misc import PythonModuleVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable, UserDefinedObjectVariable
 
 from npaccel._torch.dynamo.state import active
-
-
-def patch_missing_names() -> None:
-    """Patch `hasattr` and what raises AttributeError or KeyError, of which Dynamo has no guard."""
-    kinds: tuple[Any, ...] = (UserFunctionVariable, PythonModuleVariable)
-    for kind in kinds:  # Of classes and other objects Dynamo has it.
-        kind.call_obj_hasattr = _looked_for(kind.call_obj_hasattr)
-    kinds = (UserDefinedClassVariable, UserDefinedObjectVariable, PythonModuleVariable)
-    for kind in kinds:
-        kind.var_getattr = _noticed(kind.var_getattr)
-    _patch_keys()
+from npaccel._torch.patching import Patch, is_release
 
 
 def _looked_for(original: Any) -> Any:
@@ -44,7 +33,7 @@ def _looked_for(original: Any) -> Any:
 
 def _has_attribute(source: Any, name: str) -> Any:
     """Return the guard on whether an object has an attribute."""
-    if "attr" in inspect.signature(GuardBuilder.HASATTR).parameters:  # In 2.13.
+    if is_release("2.12-"):
         return source.make_guard(functools.partial(GuardBuilder.HASATTR, attr=name))
     return AttrSource(source, name).make_guard(GuardBuilder.HASATTR)
 
@@ -62,13 +51,30 @@ def _noticed(original: Any) -> Any:
     return var_getattr
 
 
-def _patch_keys() -> None:
-    original = ConstDictVariable.getitem_const_raise_exception_if_absent
-
+def _item(original: Any) -> Any:
     @functools.wraps(original)
     def item(self: Any, tx: Any, key: Any) -> Any:
         if active.depth and key not in self:
             self.install_dict_contains_guard(tx, [key])
         return original(self, tx, key)
 
-    ConstDictVariable.getitem_const_raise_exception_if_absent = item  # type: ignore[method-assign]
+    return item
+
+
+_HAVE_CALL_HASATTR: tuple[Any, ...] = (UserFunctionVariable, PythonModuleVariable)
+_HAVE_ATTRIBUTES: tuple[Any, ...] = (
+    UserDefinedClassVariable,
+    UserDefinedObjectVariable,
+    PythonModuleVariable,
+)
+_WHY = "Dynamo has no guard on what isn't there"
+_TEST = "tests/compiler/test_stale_classes.py"
+
+PATCHES = (
+    # Of classes and other objects Dynamo has the guard.
+    *(Patch(kind, "call_obj_hasattr", _looked_for, _WHY, _TEST) for kind in _HAVE_CALL_HASATTR),
+    *(Patch(kind, "var_getattr", _noticed, _WHY, _TEST) for kind in _HAVE_ATTRIBUTES),
+    Patch(ConstDictVariable, "getitem_const_raise_exception_if_absent", _item, _WHY, _TEST),
+)
+
+__all__ = ["PATCHES"]

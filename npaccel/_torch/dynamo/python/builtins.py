@@ -49,8 +49,7 @@ from npaccel._torch.dynamo.numpy.calls import (
 from npaccel._torch.dynamo.numpy.operations import VALUE, Operation
 from npaccel._torch.dynamo.python.scalars import number
 from npaccel._torch.dynamo.state import active
-
-__all__ = ["bind_comparisons", "patch_python_functions", "rounded"]
+from npaccel._torch.patching import Patch
 
 #: Operators that Python has for complex numbers.
 _ARITHMETIC = frozenset(
@@ -85,34 +84,18 @@ def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operati
     return Operation(f"python.{name}", function, lambda node, flags: scalar)
 
 
-def patch_python_functions() -> None:
-    """Patch operators, calls of `min`, `max`, `pow`, `int`, of `math`, `x in [...]`, generators."""
-    _patch_operators()
-    _patch_extreme()
-    _patch_int()
-    _patch_float()
-    _patch_pow()
-    _patch_math()
-    _patch_contains()
-    _patch_count()
-    _patch_sum()
-    _patch_errors()
-    _patch_generators()
-
-
 def _arrays(values: Sequence[Any]) -> bool:
     return bool(active.depth) and any(
         isinstance(value.realize(), NumpyNdarrayVariable) for value in values
     )
 
 
-def _patch_operators() -> None:
-    """Take numbers of Python's for what they are: BuiltinVariable.
+def _call_function(original: Any) -> Any:
+    """Take numbers of Python's for what they are.
 
     Dynamo has no symbols for complex numbers, and raises TypeError. So code of ``2j * n`` is
     compiled for each n. What `np.allclose` gives is a bool of Python's: two of them add up to 2.
     """
-    original = BuiltinVariable.call_function
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if self.fn is round and active.depth:
@@ -137,7 +120,7 @@ def _patch_operators() -> None:
                 return refuse("a sequence times a NumPy scalar", "", "Python repeats it")
         return original(self, tx, args, kwargs)
 
-    BuiltinVariable.call_function = call_function
+    return call_function
 
 
 def _of_numbers(tx: Any, function: Any, args: list[Any]) -> tuple[Any, list[Any]]:
@@ -193,10 +176,13 @@ def _rounded_to_digits(tx: Any, x: Any, ndigits: Any = None) -> Any:
     return number(tx, emit(tx, _operation("round", compute, False), [x], {}), VALUE, refuse)
 
 
-def bind_comparisons() -> None:
-    """Have ``a < b`` and ``a is b`` go through the patches: symbolic_convert's table is older."""
-    for sign, compare in supported_comparison_ops.items():
-        symbolic_convert.compare_op_handlers[sign] = BuiltinVariable(compare).call_function
+def _compare_handlers(original: dict[str, Any]) -> dict[str, Any]:
+    """Have ``a < b`` and ``a is b`` go through the patches of `BuiltinVariable`."""
+    bound = {
+        sign: BuiltinVariable(compare).call_function
+        for sign, compare in supported_comparison_ops.items()
+    }
+    return {**original, **bound}
 
 
 def _sequences(variables: Sequence[Any]) -> bool:
@@ -225,12 +211,8 @@ def _as_whole(variable: Any) -> Any:
     return variable
 
 
-def _patch_sum() -> None:
-    """Add bools as ints, which they are once 0 is added.
-
-    Symbols of sizes take them for conditions.
-    """
-    original = PolyfilledFunctionVariable.call_function
+def _call_sum(original: Any) -> Any:
+    """Add bools as ints, which they are once 0 is added."""
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if self.fn is sum and active.depth and len(args) == 1 and not kwargs:
@@ -239,7 +221,7 @@ def _patch_sum() -> None:
                 args = [TupleVariable([_as_whole(item.realize()) for item in items.items])]
         return original(self, tx, args, kwargs)
 
-    PolyfilledFunctionVariable.call_function = call_function
+    return call_function
 
 
 def _is_number(variable: Any) -> bool:
@@ -257,9 +239,8 @@ def _as_number(tx: Any, variable: Any) -> Any:
     return number(tx, variable, VALUE, refuse)
 
 
-def _patch_extreme() -> None:
-    original = BuiltinVariable._call_min_max
-    original_pair = BuiltinVariable._call_min_max_binary
+def _call_extreme(original: Any) -> Any:
+    """Trace ``min(...)`` and ``max(...)``."""
 
     def call(self: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
         if not _arrays([*args, *kwargs.values()]):
@@ -270,20 +251,25 @@ def _patch_extreme() -> None:
             return emit(tx, _extreme(python_functions.extreme_of, self.fn), list(args), {})
         return original(self, tx, *args)
 
+    return call
+
+
+def _call_extreme_of_two(original: Any) -> Any:
+    """Trace ``min(a, b)`` and ``max(a, b)``."""
+
     def call_pair(self: Any, tx: Any, a: Any, b: Any) -> Any:
         if a is None or b is None or not active.depth:
-            return original_pair(self, tx, a, b)
+            return original(self, tx, a, b)
         if not _arrays([a, b]):
             chosen = _chosen(self.fn, tx, a.realize(), b.realize())
-            return original_pair(self, tx, a, b) if chosen is None else chosen
+            return original(self, tx, a, b) if chosen is None else chosen
         if any(map(is_answer, (a.realize(), b.realize()))):
             return _extreme_answer(self.fn, tx, a.realize(), b.realize())
         if active.pieces and (a.is_python_constant() or b.is_python_constant()):
             refuse(f"{self.fn.__name__}() of an array and a Python number", "", "its type varies")
         return emit(tx, _extreme(python_functions.extreme, self.fn), [a, b], {})
 
-    BuiltinVariable._call_min_max_binary = call_pair
-    BuiltinVariable.call_min = BuiltinVariable.call_max = call
+    return call_pair
 
 
 def _extreme_answer(function: Any, tx: Any, a: Any, b: Any) -> Any:
@@ -361,21 +347,18 @@ def _check_dimensions(tx: Any, function: Any, x: Any) -> None:
         raise_observed_exception(TypeError, tx, args=list(error.args))
 
 
-def _patch_float() -> None:
-    for name, function in (("call_float", float), ("call_index", operator.index)):
-        original = getattr(BuiltinVariable, name)
+def _call_converter(function: Any, original: Any) -> Any:
+    """Trace ``float(a)``, ``operator.index(a)``."""
 
-        def call(
-            self: Any, tx: Any, arg: Any, function: Any = function, original: Any = original
-        ) -> Any:
-            _check_dimensions(tx, function, arg.realize())
-            return original(self, tx, arg)
+    def call(self: Any, tx: Any, arg: Any) -> Any:
+        _check_dimensions(tx, function, arg.realize())
+        return original(self, tx, arg)
 
-        setattr(BuiltinVariable, name, call)
+    return call
 
 
-def _patch_int() -> None:
-    original = BuiltinVariable.call_int
+def _call_int(original: Any) -> Any:
+    """Trace ``int(a)``."""
 
     def call_int(self: Any, tx: Any, arg: Any) -> Any:
         x = arg.realize()
@@ -387,21 +370,22 @@ def _patch_int() -> None:
                 return rounded(tx, int, x)
         return original(self, tx, arg)
 
-    BuiltinVariable.call_int = call_int
+    return call_int
 
 
-def _patch_pow() -> None:
+def _call_pow(_: Any) -> Any:
+    """Trace ``pow(a, b)``."""
+
     def call_pow(self: Any, tx: Any, a: Any, b: Any, *rest: Any) -> Any:
         if rest or not _arrays([a, b]):
             return None  # Dynamo goes on by itself.
         return BuiltinVariable(operator.pow).call_function(tx, [a, b], {})
 
-    if not hasattr(BuiltinVariable, "call_pow"):
-        BuiltinVariable.call_pow = call_pow
+    return call_pow
 
 
-def _patch_math() -> None:
-    original = TorchInGraphFunctionVariable.call_function
+def _call_math(original: Any) -> Any:
+    """Trace functions of `math`."""
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if getattr(self.value, "__module__", "") != "math" or not active.depth:
@@ -411,7 +395,7 @@ def _patch_math() -> None:
             return original(self, tx, args, kwargs)
         return _math(tx, self.value, list(args), kwargs)
 
-    TorchInGraphFunctionVariable.call_function = call_function
+    return call_function
 
 
 def _is_computed(variable: Any) -> bool:
@@ -442,8 +426,8 @@ def _is_float(variable: Any) -> bool:
     return is_scalar_variable(variable) and issubclass(variable.python_type(), float)
 
 
-def _patch_contains() -> None:
-    original = dynamo_utils.iter_contains
+def _iter_contains(original: Any) -> Any:
+    """Break the graph at ``x in [...]``."""
 
     @functools.wraps(original)
     def iter_contains(items: Any, search: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
@@ -452,46 +436,43 @@ def _patch_contains() -> None:
             refuse("whether a number that is computed is in a list", "", "it decides on values")
         return original(listed, search, tx, *args, **kwargs)
 
-    dynamo_utils.iter_contains = iter_contains
-    if hasattr(dynamo_lists, "iter_contains"):
-        dynamo_lists.iter_contains = iter_contains
+    return iter_contains
 
 
-def _patch_count() -> None:
-    """`[...].count(x)`: Dynamo adds up the answers of `==`, which are NumPy's bools here."""
-    original = BaseListVariable.call_method
+def _call_count(original: Any) -> Any:
+    """Break the graph at ``[...].count(x)``."""
 
     def call_method(self: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
         if name == "count" and _arrays([*args, *self.items]):
             refuse("how often a number that is computed is in a list", "", "it decides on values")
         return original(self, tx, name, args, kwargs)
 
-    BaseListVariable.call_method = call_method  # type: ignore[method-assign]
+    return call_method
 
 
-def _patch_errors() -> None:
-    """`str(e)` where the error has a `__str__` of its own, and `raise e` of an error from outside.
-
-    Dynamo takes the argument for the text, and raises TypeError.
-    """
-    original_str = BuiltinVariable.call_str
-    original_raise = InstructionTranslatorBase._raise_exception_variable
+def _call_str(original: Any) -> Any:
+    """Break the graph at ``str(e)`` where the error has a ``__str__`` of its own."""
 
     def call_str(self: Any, tx: Any, arg: Any) -> Any:
         if active.depth and isinstance(arg, _ERRORS):
             kind: Any = arg.python_type()
             if kind.__str__ is not BaseException.__str__:
                 return refuse(f"the text of a {kind.__name__}", "", "it's made in another way")
-        return original_str(self, tx, arg)
+        return original(self, tx, arg)
+
+    return call_str
+
+
+def _raise_exception(original: Any) -> Any:
+    """Break the graph at ``raise e`` of an error from outside."""
 
     def raise_exception(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
         error = value.realize()
         if active.depth and not isinstance(error, _ERRORS) and _is_error(error):
             refuse("raising an error that was made outside of the function", "")
-        return original_raise(self, value, *args, **kwargs)
+        return original(self, value, *args, **kwargs)
 
-    BuiltinVariable.call_str = call_str  # type: ignore[method-assign]
-    InstructionTranslatorBase._raise_exception_variable = raise_exception
+    return raise_exception
 
 
 def _is_error(variable: Any) -> bool:
@@ -499,24 +480,92 @@ def _is_error(variable: Any) -> bool:
     return issubclass(kind, BaseException)
 
 
-def _patch_generators() -> None:
-    """A generator that leaves a frame: Dynamo would run it to its end, and give an iterator."""
-    original = LocalGeneratorObjectVariable.reconstruct
-    original_return = InstructionTranslator.replace_tos_if_return_is_generator
+def _reconstruct_generator(original: Any) -> Any:
+    """Break the graph where a generator leaves a frame in something else."""
 
     def reconstruct(self: Any, codegen: Any) -> None:
         if active.depth:
             _refuse_generator()
         original(self, codegen)
 
+    return reconstruct
+
+
+def _return_generator(original: Any) -> Any:
+    """Break the graph where a generator is returned."""
+
     def replace_generator(self: Any) -> None:
         if active.depth and self.stack and isinstance(self.stack[-1], LocalGeneratorObjectVariable):
             _refuse_generator()
-        original_return(self)
+        original(self)
 
-    LocalGeneratorObjectVariable.reconstruct = reconstruct  # type: ignore[method-assign]
-    InstructionTranslator.replace_tos_if_return_is_generator = replace_generator
+    return replace_generator
 
 
 def _refuse_generator() -> None:
     refuse("a generator that the function returns", "", "compiled code can't go on with it")
+
+
+_AS_TENSORS = "Dynamo has these functions of tensors, and of sizes"
+_DIMENSIONS = "Dynamo takes arrays with one element for numbers"
+_ON_VALUES = "Dynamo adds up and decides on the answers of `==`, which are NumPy's bools here"
+_TO_THE_END = "Dynamo runs a generator to its end, and gives an iterator"
+_NUMBERS = "tests/torch_layer/dynamo/test_numbers.py"
+_PYTHON = "tests/torch_layer/dynamo/test_python_functions.py"
+
+PATCHES = (
+    Patch(
+        BuiltinVariable, "call_function", _call_function,
+        "Dynamo has no symbols for complex numbers, and rounds in another way", _NUMBERS,
+    ),
+    Patch(BuiltinVariable, "_call_min_max_binary", _call_extreme_of_two, _AS_TENSORS, _PYTHON),
+    Patch(BuiltinVariable, "call_min", _call_extreme, _AS_TENSORS, _PYTHON),
+    Patch(BuiltinVariable, "call_max", _call_extreme, _AS_TENSORS, _PYTHON),
+    Patch(BuiltinVariable, "call_int", _call_int, _DIMENSIONS, _PYTHON),
+    Patch(
+        BuiltinVariable, "call_float", functools.partial(_call_converter, float),
+        _DIMENSIONS, _PYTHON,
+    ),
+    Patch(
+        BuiltinVariable, "call_index", functools.partial(_call_converter, operator.index),
+        _DIMENSIONS, _PYTHON,
+    ),
+    Patch(
+        BuiltinVariable, "call_pow", _call_pow,
+        "Dynamo has no `pow` of arrays", _PYTHON, is_new=True,
+    ),
+    Patch(TorchInGraphFunctionVariable, "call_function", _call_math, _AS_TENSORS, _PYTHON),
+    Patch(dynamo_utils, "iter_contains", _iter_contains, _ON_VALUES, _PYTHON),
+    Patch(dynamo_lists, "iter_contains", _iter_contains, _ON_VALUES, _PYTHON),
+    Patch(BaseListVariable, "call_method", _call_count, _ON_VALUES, _PYTHON),
+    Patch(
+        PolyfilledFunctionVariable, "call_function", _call_sum,
+        "symbols of sizes can't be added to bools", _PYTHON,
+    ),
+    Patch(
+        BuiltinVariable, "call_str", _call_str,
+        "Dynamo takes the argument of an error for its text", _PYTHON,
+    ),
+    Patch(
+        InstructionTranslatorBase, "_raise_exception_variable", _raise_exception,
+        "Dynamo raises TypeError for an error from outside", _PYTHON,
+    ),
+    Patch(
+        LocalGeneratorObjectVariable, "reconstruct", _reconstruct_generator,
+        _TO_THE_END, _PYTHON,
+    ),
+    Patch(
+        InstructionTranslator, "replace_tos_if_return_is_generator", _return_generator,
+        _TO_THE_END, _PYTHON,
+    ),
+)  # fmt: skip
+
+#: After all patches of `BuiltinVariable.call_function`, which it holds.
+LAST_PATCHES = (
+    Patch(
+        symbolic_convert, "compare_op_handlers", _compare_handlers,
+        "the table has methods from before they were patched", _NUMBERS,
+    ),
+)  # fmt: skip
+
+__all__ = ["LAST_PATCHES", "PATCHES", "rounded"]

@@ -10,7 +10,6 @@ import functools
 import inspect
 from typing import Any
 
-import torch._dynamo.variables.dicts as dynamo_dicts
 from torch._dynamo.exc import unimplemented
 from torch._dynamo.source import AttrSource, GetItemSource, TypeMROSource, TypeSource
 from torch._dynamo.variables.base import VariableTracker
@@ -19,18 +18,18 @@ from torch._dynamo.variables.misc import SuperVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable
 
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 #: Attributes of a class that its own dict doesn't hold.
 _NAMES = ("__name__", "__qualname__")
 _MISSING = object()
 
 
-def patch_classes() -> None:
+def _var_getattr(original: Any) -> Any:
     """Read what a class has from where it is: Dynamo of 2.11 takes it for a constant.
 
     It has no guard on it then, and what is appended to a list there is lost.
     """
-    original = UserDefinedClassVariable.var_getattr
 
     @functools.wraps(original)
     def var_getattr(self: Any, tx: Any, name: str) -> Any:
@@ -39,7 +38,7 @@ def patch_classes() -> None:
             return original(self, tx, name)
         return VariableTracker.build(tx, value, AttrSource(self.source, name))
 
-    UserDefinedClassVariable.var_getattr = var_getattr  # type: ignore[method-assign]
+    return var_getattr
 
 
 def _constant(variable: Any, tx: Any, name: str) -> Any:
@@ -58,19 +57,18 @@ def _constant(variable: Any, tx: Any, name: str) -> Any:
     return value if is_constant else _MISSING
 
 
-def patch_super() -> None:
-    """`super().rate` of objects that the function makes, and where the attribute is 0 or None.
+def _resolved_getattr(original: Any) -> Any:
+    """Trace ``super().rate`` of objects that the function makes, and where it is 0 or None.
 
     Dynamo has no guard on the one, and goes on to other classes for the other.
     """
-    original = SuperVariable._resolved_getattr_and_source
 
     @functools.wraps(original)
     def resolved(self: Any, tx: Any, name: str) -> Any:
         found = _inherited(self, name) if active.depth and self.objvar is not None else None
         return original(self, tx, name) if found is None else found
 
-    SuperVariable._resolved_getattr_and_source = resolved  # type: ignore[method-assign]
+    return resolved
 
 
 def _inherited(variable: Any, name: str) -> tuple[Any, Any] | None:
@@ -95,15 +93,8 @@ def _inherited(variable: Any, name: str) -> tuple[Any, Any] | None:
     return None
 
 
-def patch_dicts_of_attributes() -> None:
-    """`vars(p)` of an object that the function makes, as a result: Dynamo gives an empty dict.
-
-    DunderDictVariable, in 2.13.
-    """
-    of_attributes = getattr(dynamo_dicts, "DunderDictVariable", None)
-    if of_attributes is None:
-        return
-    original = of_attributes.reconstruct
+def _reconstruct(original: Any) -> Any:
+    """Break the graph at ``vars(p)`` of an object that the function makes, as a result."""
 
     def reconstruct(self: Any, codegen: Any) -> None:
         if active.depth and self.source is None:
@@ -115,4 +106,24 @@ def patch_dicts_of_attributes() -> None:
             )
         original(self, codegen)
 
-    of_attributes.reconstruct = reconstruct
+    return reconstruct
+
+
+_TEST = "tests/compiler/test_stale_classes.py"
+
+PATCHES = (
+    Patch(
+        UserDefinedClassVariable, "var_getattr", _var_getattr,
+        "Dynamo of 2.11 takes attributes of classes for constants", _TEST,
+    ),
+    Patch(
+        SuperVariable, "_resolved_getattr_and_source", _resolved_getattr,
+        "Dynamo has no guard on what `super()` finds, or goes on where that is 0 or None", _TEST,
+    ),
+    Patch(
+        "torch._dynamo.variables.dicts.DunderDictVariable", "reconstruct", _reconstruct,
+        "Dynamo gives an empty dict for `vars(p)`", _TEST, only="2.12-",
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES"]

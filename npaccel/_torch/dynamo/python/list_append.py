@@ -1,4 +1,4 @@
-"""Lists that a function only appends to, whose length isn't a condition of its code.
+"""Lists that a function only appends to, whose length isn't a guard of its code.
 
 Read from torch/_guards.py, torch/_dynamo/{side_effects,codegen}.py and
 torch/_dynamo/variables/{builder,lists}.py of 2.11 and 2.13.
@@ -18,6 +18,7 @@ from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.lists import ListVariable
 
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 
 class GrowingListVariable(ListVariable):
@@ -76,26 +77,29 @@ def _remove_guards(guards: Any, source: Any) -> None:
         guards.inner.discard(guard)
 
 
-def patch_lists() -> None:
-    """Append to lists after the graph: wrap_listlike, codegen_update_mutated."""
-    original_wrap = VariableBuilder.wrap_listlike
-    original_modified = SideEffects._get_modified_vars
-    original_update = SideEffects.codegen_update_mutated
+def _wrap_listlike(original: Any) -> Any:
+    """Let a list from outside grow."""
 
-    @functools.wraps(original_wrap)
+    @functools.wraps(original)
     def wrap_listlike(self: Any, value: Any) -> Any:
-        variable = original_wrap(self, value)
+        variable = original(self, value)
         if active.depth:
             growing(self, value, variable)
         return variable
 
-    @functools.wraps(original_update)
+    return wrap_listlike
+
+
+def _update_mutated(original: Any) -> Any:
+    """Append to lists after the graph."""
+
+    @functools.wraps(original)
     def codegen_update_mutated(self: Any, cg: Any, *args: Any, **kwargs: Any) -> None:
-        modified = original_modified(self)
+        modified = self._get_modified_vars()
         grown = [variable for variable in modified if type(variable) is GrowingListVariable]
         others = [variable for variable in modified if type(variable) is not GrowingListVariable]
         if not grown:
-            original_update(self, cg, *args, **kwargs)
+            original(self, cg, *args, **kwargs)
             return
         for variable in grown:  # Before the others, which may put another list into its place.
             cg(variable.source)
@@ -106,10 +110,19 @@ def patch_lists() -> None:
             cg.extend_output([*create_call_method(1), create_instruction("POP_TOP")])
         self._get_modified_vars = lambda: others
         try:
-            original_update(self, cg, *args, **kwargs)
+            original(self, cg, *args, **kwargs)
         finally:
             del self._get_modified_vars
 
-    VariableBuilder.wrap_listlike = wrap_listlike  # type: ignore[method-assign]
-    VariableBuilder.__dict__["_type_dispatch_impl"].__func__.cache_clear()
-    SideEffects.codegen_update_mutated = codegen_update_mutated  # type: ignore[method-assign]
+    return codegen_update_mutated
+
+
+_WHY = "Dynamo compiles a function that appends to a list for each length of it"
+_TEST = "tests/compiler/test_objects.py"
+
+PATCHES = (
+    Patch(VariableBuilder, "wrap_listlike", _wrap_listlike, _WHY, _TEST),
+    Patch(SideEffects, "codegen_update_mutated", _update_mutated, _WHY, _TEST),
+)
+
+__all__ = ["PATCHES"]

@@ -25,64 +25,71 @@ from torch._dynamo.variables.user_defined import UserDefinedClassVariable, UserD
 
 from npaccel._runtime.callables import LEFT_ALONE, is_jitted
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 _COMPARISONS = (operator.is_, operator.is_not, operator.eq, operator.ne)
 
 
-def patch_methods() -> None:
-    """Trace `self.step()` and `super().step()` where a jitted function is the method.
+# Dynamo traces ``Jitted.__get__``, which makes a method of what stands for the function. It doesn't
+# do so for `super`, and takes static and class methods for functions.
 
-    Dynamo traces ``Jitted.__get__``, which makes a method of what stands for the function. It
-    doesn't do so for `super`, and takes static and class methods for functions.
-    """
-    original_call = UserDefinedClassVariable.call_function
-    original_found = SuperVariable._resolved_getattr_and_source
-    original_function = UserFunctionVariable.__init__
-    original_method = UserMethodVariable.__init__
 
-    @functools.wraps(original_call)
+def _call_function(original: Any) -> Any:
+    """Trace ``self.step()`` where a jitted function is the method."""
+
+    @functools.wraps(original)
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if active.depth and self.value is types.MethodType and len(args) == 2 and not kwargs:
             function = args[0].realize()
             if type(function) is UserFunctionVariable:
                 return UserMethodVariable(function.fn, args[1], source_fn=function.source)
-        return original_call(self, tx, args, kwargs)
+        return original(self, tx, args, kwargs)
 
-    @functools.wraps(original_found)
+    return call_function
+
+
+def _resolved_getattr(original: Any) -> Any:
+    """Trace ``super().step()`` where a jitted function is the method."""
+
+    @functools.wraps(original)
     def resolved(self: Any, tx: Any, name: str) -> Any:
-        found, source = original_found(self, tx, name)
+        found, source = original(self, tx, name)
         if active.depth and is_jitted(found):
             return found.__wrapped__, source and AttrSource(source, "__wrapped__")
         return found, source
 
-    @functools.wraps(original_function)
+    return resolved
+
+
+def _init_function(original: Any) -> Any:
+    """Trace a jitted static method, or function of a class, as what it wraps."""
+
+    @functools.wraps(original)
     def function(self: Any, fn: Any, *args: Any, **kwargs: Any) -> None:
         if active.depth and is_jitted(fn):
             source = kwargs.get("source")
             if source is not None and not isinstance(self, UserMethodVariable):
                 kwargs["source"] = AttrSource(source, "__wrapped__")
             fn = fn.__wrapped__
-        original_function(self, fn, *args, **kwargs)
+        original(self, fn, *args, **kwargs)
 
-    @functools.wraps(original_method)
+    return function
+
+
+def _init_method(original: Any) -> Any:
+    """Note where the code of a jitted method comes from."""
+
+    @functools.wraps(original)
     def method(self: Any, fn: Any, *args: Any, **kwargs: Any) -> None:
-        original_method(self, fn, *args, **kwargs)
+        original(self, fn, *args, **kwargs)
         if active.depth and is_jitted(fn) and self.source_fn is not None:
             self.source_fn = AttrSource(self.source_fn, "__wrapped__")
 
-    UserFunctionVariable.__init__ = function  # type: ignore[method-assign]
-    UserMethodVariable.__init__ = method  # type: ignore[method-assign]
-    UserDefinedClassVariable.call_function = call_function  # type: ignore[method-assign]
-    SuperVariable._resolved_getattr_and_source = resolved  # type: ignore[method-assign]
-    _patch_attributes()
+    return method
 
 
-def _patch_attributes() -> None:
-    """Take a jitted function that an object itself has for what it is, not for a method of it.
-
-    Dynamo of 2.11 calls its ``__get__``, as it does where the class has it.
-    """
-    original = UserDefinedObjectVariable.var_getattr
+def _var_getattr(original: Any) -> Any:
+    """Take a jitted function that an object itself has for what it is, not for a method of it."""
 
     @functools.wraps(original)
     def var_getattr(self: Any, tx: Any, name: str) -> Any:
@@ -90,7 +97,7 @@ def _patch_attributes() -> None:
             return VariableTracker.build(tx, vars(self.value)[name], AttrSource(self.source, name))
         return original(self, tx, name)
 
-    UserDefinedObjectVariable.var_getattr = var_getattr  # type: ignore[method-assign]
+    return var_getattr
 
 
 def _has_jitted(variable: Any, tx: Any, name: str) -> bool:
@@ -103,12 +110,11 @@ def _has_jitted(variable: Any, tx: Any, name: str) -> bool:
     return inspect.getattr_static(variable.value, name) is value
 
 
-def patch_comparisons() -> None:
-    """Ask which function it is where two are compared: BuiltinVariable.call_function.
+def _compare(original: Any) -> Any:
+    """Ask which function it is where two are compared.
 
     A function that is an argument stands for all of its definition, see `FunctionKey`.
     """
-    original = BuiltinVariable.call_function
 
     @functools.wraps(original)
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
@@ -119,7 +125,7 @@ def patch_comparisons() -> None:
                     install(source.make_guard(GuardBuilder.ID_MATCH))
         return original(self, tx, args, kwargs)
 
-    BuiltinVariable.call_function = call_function  # type: ignore[method-assign]
+    return call_function
 
 
 @functools.cache
@@ -128,3 +134,25 @@ def leave_alone() -> None:
     skip = FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP)
     for code in LEFT_ALONE:
         set_code_exec_strategy(code, skip)
+
+
+_OF_JITTED = "Dynamo takes jitted methods for functions, or knows no guard on their code"
+_METHODS = "tests/jit/test_jitted_methods.py"
+
+PATCHES = (
+    Patch(UserFunctionVariable, "__init__", _init_function, _OF_JITTED, _METHODS),
+    Patch(UserMethodVariable, "__init__", _init_method, _OF_JITTED, _METHODS),
+    Patch(UserDefinedClassVariable, "call_function", _call_function, _OF_JITTED, _METHODS),
+    Patch(SuperVariable, "_resolved_getattr_and_source", _resolved_getattr, _OF_JITTED, _METHODS),
+    Patch(
+        UserDefinedObjectVariable, "var_getattr", _var_getattr,
+        "Dynamo of 2.11 makes a method of a jitted function that an object itself has", _METHODS,
+    ),
+    Patch(
+        BuiltinVariable, "call_function", _compare,
+        "functions that are arguments have no guard on which they are",
+        "tests/torch_layer/dynamo/test_functions_given.py",
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES", "leave_alone"]

@@ -14,14 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch._dynamo.codegen as dynamo_codegen
 import torch._dynamo.variables.builder as dynamo_builder
 from torch._dynamo import symbolic_convert
 from torch._dynamo.bytecode_transformation import create_call_function, create_dup_top
+from torch._dynamo.codegen import PyCodegen
 from torch._dynamo.exc import UserError, UserErrorType, unimplemented
 from torch._dynamo.source import is_from_defaults
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
-from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserMethodVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
@@ -29,6 +28,8 @@ from torch._guards import GuardSource
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from npaccel._numpy.core.dtypes import to_numpy
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
 
 #: In a node's meta: whether it is a number of Python's, as a tensor.
 NUMBER = "npaccel_number"
@@ -65,15 +66,8 @@ def number(tx: Any, element: Any, operation: Any, refuse: Callable[..., Any]) ->
     return dynamo_builder.wrap_fx_proxy(tx, proxy)
 
 
-def patch_outputs(active: Any) -> None:
-    """Let numbers leave a frame through `npaccel._runtime.outputs`: PyCodegen.__call__.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    """
-    original = dynamo_codegen.PyCodegen.__call__
+def _call(original: Any) -> Any:
+    """Let numbers leave a frame through `npaccel._runtime.outputs`."""
 
     def call(self: Any, value: Any, allow_cache: bool = True) -> None:
         if not (active.depth and type(value) is SymNodeVariable and _is_computed(self, value)):
@@ -90,20 +84,11 @@ def patch_outputs(active: Any) -> None:
             self.add_cache(value)
         self.top_of_stack = value
 
-    dynamo_codegen.PyCodegen.__call__ = call  # type: ignore[method-assign]
+    return call
 
 
-def patch_globals(active: Any) -> None:
-    """Let ints of modules and classes change, as those of arguments may: builder.py.
-
-    Dynamo takes them for constants, so that a count of calls was compiled for each value.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    """
-    original = dynamo_builder.is_int_specialization_case
+def _is_specialization_case(original: Any) -> Any:
+    """Let ints of modules and classes change, as those of arguments may."""
 
     def is_specialized(value: Any, source: Any) -> bool:
         if active.depth and not -(2**63) <= value < 2**63:
@@ -112,22 +97,11 @@ def patch_globals(active: Any) -> None:
             return bool(is_from_defaults(source))
         return bool(original(value, source))
 
-    dynamo_builder.is_int_specialization_case = is_specialized
+    return is_specialized
 
 
-def patch_truth(active: Any) -> None:
-    """Decide by numbers that `__bool__` and `__len__` of an object give: UserMethodVariable.
-
-    Dynamo of 2.11 goes the same way for ``if x:`` as for ``if not x:`` then.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    """
-    if hasattr(VariableTracker, "bool_impl"):  # In 2.13.
-        return
-    original = UserMethodVariable.call_function
+def _call_function(original: Any) -> Any:
+    """Decide by numbers that ``__bool__`` and ``__len__`` of an object give."""
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         found = original(self, tx, args, kwargs)
@@ -136,52 +110,39 @@ def patch_truth(active: Any) -> None:
             return ConstantVariable.create(found.evaluate_expr())
         return found
 
-    UserMethodVariable.call_function = call_function  # type: ignore[method-assign]
+    return call_function
 
 
-def patch_sizes(active: Any) -> None:
-    """Break graphs at ``if a.size:`` where the data give the size: symbolic_convert.guard_bool.
-
-    Dynamo breaks them at a comparison of such a size, and lets the error out at its truth.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    """
-    truth, value = symbolic_convert.guard_bool, SymNodeVariable.evaluate_expr
+def _guard_bool(original: Any) -> Any:
+    """Break graphs at ``if a.size:`` where the data give the size."""
 
     def guard_bool(condition: Any) -> bool:
         try:
-            return bool(truth(condition))
+            return bool(original(condition))
         except GuardOnDataDependentSymNode as error:
             if not active.depth:
                 raise
             raise UserError(UserErrorType.ANTI_PATTERN, _OF_DATA) from error
 
+    return guard_bool
+
+
+def _evaluate_expr(original: Any) -> Any:
+    """Break graphs at other uses of a size that the data give."""
+
     def evaluate_expr(self: Any, *args: Any) -> Any:
         try:
-            return value(self, *args)
+            return original(self, *args)
         except UserError as error:
             if not active.depth or not isinstance(error.__context__, GuardOnDataDependentSymNode):
                 raise
             raise UserError(UserErrorType.ANTI_PATTERN, _OF_DATA) from error
 
-    symbolic_convert.guard_bool = guard_bool  # type: ignore[attr-defined]
-    SymNodeVariable.evaluate_expr = evaluate_expr  # type: ignore[method-assign]
+    return evaluate_expr
 
 
-def patch_formatting(active: Any) -> None:
-    """Break graphs at the text of a number: Dynamo has the number itself for it.
-
-    InstructionTranslatorBase._format_value.
-
-    Parameters
-    ----------
-    active : object
-        Its `depth` is 0 where npaccel doesn't trace.
-    """
-    original = InstructionTranslatorBase._format_value
+def _format_value(original: Any) -> Any:
+    """Break graphs at the text of a number."""
 
     def format_value(self: Any, fmt_spec: Any, flags: int) -> None:
         if active.depth and isinstance(self.stack[-1], SymNodeVariable):
@@ -193,7 +154,7 @@ def patch_formatting(active: Any) -> None:
             )
         original(self, fmt_spec, flags)
 
-    InstructionTranslatorBase._format_value = format_value  # type: ignore[method-assign]
+    return format_value
 
 
 def _as_tensor(tx: Any, value: Any) -> Any:
@@ -247,4 +208,30 @@ def _is_computed(codegen: Any, value: Any) -> bool:
     return not known and value.source is None and value.python_type() in _DTYPES
 
 
-__all__ = ["NUMBER", "number", "patch_formatting", "patch_outputs", "patch_truth", "value_of"]
+_OF_SIZES = "Dynamo lets the error out where a size that the data give is asked for its truth"
+_OBJECTS = "tests/compiler/test_objects.py"
+_SIZES = "tests/numpy_layer/test_data_dependent_sizes.py"
+
+PATCHES = (
+    Patch(
+        PyCodegen, "__call__", _call,
+        "Dynamo compiles a function that returns a number for each value of it", _OBJECTS,
+    ),
+    Patch(
+        InstructionTranslatorBase, "_format_value", _format_value,
+        "Dynamo takes the number itself for its text", _OBJECTS,
+    ),
+    Patch(
+        dynamo_builder, "is_int_specialization_case", _is_specialization_case,
+        "Dynamo takes ints of modules and classes for constants", _OBJECTS,
+    ),
+    Patch(
+        UserMethodVariable, "call_function", _call_function,
+        "Dynamo goes the same way for `if x:` as for `if not x:`",
+        "tests/compiler/test_stale_classes.py", only="2.11",
+    ),
+    Patch(symbolic_convert, "guard_bool", _guard_bool, _OF_SIZES, _SIZES),
+    Patch(SymNodeVariable, "evaluate_expr", _evaluate_expr, _OF_SIZES, _SIZES),
+)  # fmt: skip
+
+__all__ = ["NUMBER", "PATCHES", "number", "value_of"]

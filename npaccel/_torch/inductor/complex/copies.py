@@ -11,6 +11,7 @@ Read from torch/_inductor/ir.py (ExternKernel.copy_input, ExternKernel.require_s
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 from torch._inductor import ir, lowering
 
 from npaccel._numpy.host.registration import operator
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 
 def _restrided(x: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
@@ -54,41 +55,52 @@ def _is_complex_on_gpu(x: Any) -> bool:
 @contextlib.contextmanager
 def complex_copies_by_torch() -> Iterator[None]:
     """Let code that is generated meanwhile copy complex numbers on a GPU by torch's kernels."""
-    asking = False  # for certain strides
-
-    def copying(original: Any) -> Any:
-        def copy_input(x: Any) -> Any:
-            if not _is_complex_on_gpu(x):
-                return original.__func__(x)
-            if asking:
-                raise _NeededError
-            return _copied(x, ir.FlexibleLayout.contiguous_strides(x.get_size()))
-
-        return staticmethod(copy_input)
-
-    def requiring(original: Any) -> Any:
-        def require_strides(
-            cls: Any, /, x: Any, order: Any = None, exact_strides: Any = None, **options: Any
-        ) -> Any:
-            nonlocal asking
-            before, asking = asking, True
-            try:
-                return original.__func__(cls, x, order, exact_strides, **options)
-            except _NeededError:
-                asking = False
-                strides = exact_strides or ir.FlexibleLayout.stride_ordered(x.get_size(), order)
-                return _copied(x, strides)
-            finally:
-                asking = before
-
-        return classmethod(require_strides)
-
-    patches = [
-        (ir.ExternKernel, "copy_input", copying),
-        (ir.ExternKernel, "require_strides", requiring),
-    ]
-    with patched(patches):
+    state = _State()
+    with patched([patch.given(state) for patch in PATCHES]):
         yield
 
+
+@dataclasses.dataclass
+class _State:
+    """Whether Inductor is asking for certain strides."""
+
+    is_asking: bool = False
+
+
+def _copy_input(state: _State, original: Any) -> Any:
+    def copy_input(x: Any) -> Any:
+        if not _is_complex_on_gpu(x):
+            return original.__func__(x)
+        if state.is_asking:
+            raise _NeededError
+        return _copied(x, ir.FlexibleLayout.contiguous_strides(x.get_size()))
+
+    return staticmethod(copy_input)
+
+
+def _require_strides(state: _State, original: Any) -> Any:
+    def require_strides(
+        cls: Any, /, x: Any, order: Any = None, exact_strides: Any = None, **options: Any
+    ) -> Any:
+        before, state.is_asking = state.is_asking, True
+        try:
+            return original.__func__(cls, x, order, exact_strides, **options)
+        except _NeededError:
+            state.is_asking = False
+            strides = exact_strides or ir.FlexibleLayout.stride_ordered(x.get_size(), order)
+            return _copied(x, strides)
+        finally:
+            state.is_asking = before
+
+    return classmethod(require_strides)
+
+
+_WHY = "Triton knows no complex numbers, which Inductor copies by it"
+_TEST = "tests/torch_layer/inductor/test_complex_pairs.py"
+
+PATCHES = (
+    Patch(ir.ExternKernel, "copy_input", _copy_input, _WHY, _TEST),
+    Patch(ir.ExternKernel, "require_strides", _require_strides, _WHY, _TEST),
+)
 
 __all__ = ["complex_copies_by_torch"]

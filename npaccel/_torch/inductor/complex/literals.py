@@ -13,6 +13,8 @@ from typing import Any
 import torch._inductor.codegen.wrapper
 import torch.fx.graph
 
+from npaccel._torch.patching import Patch
+
 #: Where numbers are written into code, by `repr` of what they are.
 _WRITERS = (torch.fx.graph, torch._inductor.codegen.wrapper)
 
@@ -27,10 +29,13 @@ def _part(value: float) -> str:
     return f"float('{value!r}')" if value - value != 0 else repr(value)
 
 
-def write_complex_numbers_exactly() -> None:
-    """Let graphs and Inductor's code have complex numbers as calls of ``complex``."""
-    for module in _WRITERS:
-        module.repr = _literal  # type: ignore[attr-defined]
+def _repr(_: Any) -> Any:
+    return _literal
 
 
-__all__ = ["write_complex_numbers_exactly"]
+_WHY = "`repr` of a complex number isn't Python for it where parts are -0.0 or NaN"
+_TEST = "tests/torch_layer/inductor/test_complex_constants.py"
+
+PATCHES = tuple(Patch(module, "repr", _repr, _WHY, _TEST, is_new=True) for module in _WRITERS)
+
+__all__ = ["PATCHES"]

@@ -20,9 +20,7 @@ from torch._inductor.codegen import cpp
 from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, TilingSelect, cexpr_index
 from torch._inductor.virtualized import V
 
-from npaccel._torch.patching import known_options, patched
-
-__all__ = ["loads_of_pairs"]
+from npaccel._torch.patching import Patch, patched
 
 _LOAD = """[&]() {{
     using Lanes = at::vec::Vectorized<{type}>;
@@ -96,9 +94,8 @@ def loads_of_pairs() -> Iterator[None]:
 
     What is left after whole vectors is computed number by number.
     """
-    patches = [(CppVecKernel, "load", _loading), (TilingSelect, "_select_tiling_indices", _along)]
     numbers = {"cpp.enable_tiling_heuristics": False, "cpp.enable_loop_tail_vec": False}
-    with patched(patches), inductor_config.patch(known_options(inductor_config, numbers)):
+    with patched(_OF_KERNELS), inductor_config.patch(numbers):
         yield
 
 
@@ -106,18 +103,32 @@ def _along(original: Any) -> Any:
     """Let vectors go along pairs as they go along numbers that follow each other."""
 
     def select_tiling_indices(self: Any, *args: Any) -> Any:
-        pairs = []
-
-        def pairs_as_one(stride_at: Any) -> Any:
-            def stride(index: Any, var: Any, length: int) -> Any:
-                found = stride_at(index, var, length)
-                pairs.append(found == 2)
-                return found / 2 if found == 2 else found
-
-            return stride
-
-        with patched([(cpp, "stride_at_vec_range", pairs_as_one)]):
+        pairs: list[bool] = []
+        with patched([patch.given(pairs) for patch in _OF_STRIDES]):
             found = original(self, *args)
         return found[-1:] if any(pairs) else found
 
     return select_tiling_indices
+
+
+def _pairs_as_one(pairs: list[bool], original: Any) -> Any:
+    def stride(index: Any, var: Any, length: int) -> Any:
+        found = original(index, var, length)
+        pairs.append(found == 2)
+        return found / 2 if found == 2 else found
+
+    return stride
+
+
+_WHY = "Inductor loads what lies side by side number by number"
+_TEST = "tests/torch_layer/inductor/test_complex_pairs.py"
+_OF_KERNELS = (
+    Patch(CppVecKernel, "load", _loading, _WHY, _TEST),
+    Patch(TilingSelect, "_select_tiling_indices", _along, _WHY, _TEST),
+)
+#: While Inductor chooses along which axes vectors go.
+_OF_STRIDES = (Patch(cpp, "stride_at_vec_range", _pairs_as_one, _WHY, _TEST),)
+
+PATCHES = (*_OF_KERNELS, *_OF_STRIDES)
+
+__all__ = ["PATCHES", "loads_of_pairs"]

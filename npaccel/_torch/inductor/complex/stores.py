@@ -34,7 +34,7 @@ from torch._inductor.ir import (
 from torch._inductor.virtualized import V, ops
 
 from npaccel._numpy.host.registration import operator
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched, registered
 
 _aten = torch.ops.aten
 
@@ -126,22 +126,8 @@ def _pairs(device: Any, dtype: torch.dtype, ranges: Sequence[Any], *parts: Any) 
 @contextlib.contextmanager
 def stores_of_pairs() -> Iterator[None]:
     """Let code that is generated meanwhile store pairs as such."""
-    known: Any = lowering.lowerings
-    known[pairs_of] = _lowered
-    patches = [
-        (ComputedBuffer, "get_fill_order", _in_order),
-        (MutationLayoutSHOULDREMOVE, "realize_into", _written_as_pairs),
-        (dependencies._RecordLoadStoreInner, "store", _recorded),
-        (CSEProxy, "store", _remembering),
-        (CSEProxy, "load", _recalling),
-        (CppKernel, "store", _storing_numbers),
-        (CppVecKernel, "store", _storing_vectors),
-    ]
-    try:
-        with patched(patches):
-            yield
-    finally:
-        del known[pairs_of]
+    with registered(lowering.lowerings, {pairs_of: _lowered}), patched(PATCHES):
+        yield
 
 
 def _lowered(real: Any, imaginary: Any) -> Any:
@@ -290,5 +276,18 @@ def _storing_vectors(original: Any) -> Any:
 
     return store
 
+
+_WHY = "Inductor stores the parts of complex numbers in two loops, number by number"
+_TEST = "tests/torch_layer/inductor/test_pair_stores.py"
+
+PATCHES = (
+    Patch(ComputedBuffer, "get_fill_order", _in_order, _WHY, _TEST),
+    Patch(MutationLayoutSHOULDREMOVE, "realize_into", _written_as_pairs, _WHY, _TEST),
+    Patch(dependencies._RecordLoadStoreInner, "store", _recorded, _WHY, _TEST),
+    Patch(CSEProxy, "store", _remembering, _WHY, _TEST),
+    Patch(CSEProxy, "load", _recalling, _WHY, _TEST),
+    Patch(CppKernel, "store", _storing_numbers, _WHY, _TEST),
+    Patch(CppVecKernel, "store", _storing_vectors, _WHY, _TEST),
+)
 
 __all__ = ["pairs_of", "part_of", "stores_of_pairs"]

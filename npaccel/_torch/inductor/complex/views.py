@@ -31,7 +31,7 @@ from torch._inductor.ir import ExternKernel, MultiOutput, TensorBox
 from torch._inductor.scheduler import BaseSchedulerNode, Scheduler
 from torch._inductor.virtualized import V
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched, registered
 
 _aten = torch.ops.aten
 
@@ -68,18 +68,18 @@ def seen_as_real(names: Collection[str]) -> Iterator[None]:
     names : collection of str
         The arguments' names.
     """
-
-    def write_args(original: Any) -> Any:
-        def write(self: Any, input_names: list[str]) -> None:
-            original(self, input_names)
-            if not isinstance(self, SubgraphPythonWrapperCodegen):
-                for name in names:
-                    self.prefix.writeline(f"{name} = torch.view_as_real({name})")
-
-        return write
-
-    with patched([(PythonWrapperCodegen, "write_args", write_args)]):
+    with patched([patch.given(names) for patch in _OF_ARGUMENTS]):
         yield
+
+
+def _write_args(names: Collection[str], original: Any) -> Any:
+    def write_args(self: Any, input_names: list[str]) -> None:
+        original(self, input_names)
+        if not isinstance(self, SubgraphPythonWrapperCodegen):
+            for name in names:
+                self.prefix.writeline(f"{name} = torch.view_as_real({name})")
+
+    return write_args
 
 
 @contextlib.contextmanager
@@ -88,13 +88,12 @@ def known_as_views() -> Iterator[None]:
     known: Any = lowering.lowerings
     constraints: Any = lowering._maybe_layout_constraints
     target = _aten.view_as_complex.default
-    of_pairs, constraint = known[target], constraints[target]
-    known[target], constraints[target] = _kept(of_pairs), _as_pairs_lie
-    try:
-        with patched([(inductor_graph, "fallback_node_due_to_unsupported_type", _unless_view)]):
-            yield
-    finally:
-        known[target], constraints[target] = of_pairs, constraint
+    with (
+        registered(known, {target: _kept(known[target])}),
+        registered(constraints, {target: _as_pairs_lie}),
+        patched(_OF_GRAPHS),
+    ):
+        yield
 
 
 def _unless_view(original: Any) -> Any:
@@ -130,7 +129,7 @@ def _kept(of_pairs: Any) -> Any:
 @contextlib.contextmanager
 def viewed_late() -> Iterator[None]:
     """Have what is computed in pairs viewed as complex when that is needed, not in between."""
-    with patched([(Scheduler, "compute_last_usage", _after_views_are_put_off)]):
+    with patched(_OF_SCHEDULES):
         yield
 
 
@@ -174,5 +173,27 @@ def _is_view(node: BaseSchedulerNode, waiting: Collection[str]) -> bool:
         return any(dependency.name in waiting for dependency in node.unmet_dependencies)
     return getattr(node.node, "op_overload", None) is _aten.view_as_complex.default
 
+
+_TEST = "tests/torch_layer/inductor/test_complex_pairs.py"
+_OF_ARGUMENTS = (
+    Patch(
+        PythonWrapperCodegen, "write_args", _write_args,
+        "Inductor computes with no complex numbers", _TEST,
+    ),
+)  # fmt: skip
+_OF_GRAPHS = (
+    Patch(
+        inductor_graph, "fallback_node_due_to_unsupported_type", _unless_view,
+        "Inductor leaves its own views of complex numbers to torch", _TEST,
+    ),
+)  # fmt: skip
+_OF_SCHEDULES = (
+    Patch(
+        Scheduler, "compute_last_usage", _after_views_are_put_off,
+        "views between loops over pairs keep those from being fused", _TEST,
+    ),
+)  # fmt: skip
+
+PATCHES = (*_OF_ARGUMENTS, *_OF_GRAPHS, *_OF_SCHEDULES)
 
 __all__ = ["known_as_views", "seen_as_real", "viewed_late"]

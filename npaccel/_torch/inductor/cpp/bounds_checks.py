@@ -19,7 +19,7 @@ from torch._inductor.codegen.cpp import CppKernel
 from torch._inductor.virtualized import V
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: What is written ahead of kernels that throw in threads.
 CAUGHT = """
@@ -50,7 +50,7 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//.*|[(){}]')
 @contextlib.contextmanager
 def checks_ahead_of_loads() -> Iterator[None]:
     """Have kernels that are generated meanwhile check an index before they read there."""
-    with patched([(CppKernel, "check_bounds", _ahead)]):
+    with patched(PATCHES):
         yield
 
 
@@ -124,5 +124,13 @@ def block_of(source: str, place: int) -> tuple[int, int]:
                 return begin, token.start()
     raise ValueError("a block of C++ has no end")
 
+
+PATCHES = (
+    Patch(
+        CppKernel, "check_bounds", _ahead,
+        "Inductor checks some indices after it has read there",
+        "tests/torch_layer/inductor/test_kernel_checks.py",
+    ),
+)  # fmt: skip
 
 __all__ = ["CAUGHT", "block_of", "checks_ahead_of_loads", "throwing_outside_of_threads"]

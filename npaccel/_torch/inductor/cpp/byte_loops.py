@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from torch._inductor import cpp_builder
 from torch._inductor.codegen import cpp
 from torch._inductor.codegen.cpp import CppKernel, CppKernelProxy, KernelGroup, TilingSelect
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: How many bytes a thread must have at least: it computes 10,000 in a microsecond, and threads take
 #: some to meet, or milliseconds where others run on their cores.
@@ -40,15 +40,7 @@ def vectorized_by_gcc() -> Iterator[None]:
         yield
         return
     found = _Found()
-    patches: list[tuple[Any, str, Callable[[Any], Any]]] = [
-        (TilingSelect, "select_tiling", found.selected),
-        (CppKernelProxy, "codegen_functions", found.marked),
-        (CppKernel, "decide_parallel_depth", _decided),
-        (KernelGroup, "codegen_group", found.written),
-        (cpp, "reduction_acc_type", _kind_of),
-        (cpp, "reduction_combine", _combined),
-    ]
-    with patched(patches):
+    with patched([patch.given(found) for patch in _OF_LOOPS]), patched(_OF_KERNELS):
         yield
 
 
@@ -136,5 +128,20 @@ def _combined(original: Any) -> Any:
 
     return reduction_combine
 
+
+_WHY = "g++ vectorizes loops over bytes better than Inductor"
+_TEST = "tests/torch_layer/inductor/test_byte_loops.py"
+_OF_LOOPS = (
+    Patch(TilingSelect, "select_tiling", _Found.selected, _WHY, _TEST),
+    Patch(CppKernelProxy, "codegen_functions", _Found.marked, _WHY, _TEST),
+    Patch(KernelGroup, "codegen_group", _Found.written, _WHY, _TEST),
+)
+_OF_KERNELS = (
+    Patch(CppKernel, "decide_parallel_depth", _decided, _WHY, _TEST),
+    Patch(cpp, "reduction_acc_type", _kind_of, _WHY, _TEST),
+    Patch(cpp, "reduction_combine", _combined, _WHY, _TEST),
+)
+
+PATCHES = (*_OF_LOOPS, *_OF_KERNELS)
 
 __all__ = ["vectorized_by_gcc"]

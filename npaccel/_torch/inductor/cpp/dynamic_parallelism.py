@@ -24,7 +24,7 @@ from torch._inductor.codegen.cpp import CppKernel, LoopLevel, LoopNest, WorkShar
 from torch._inductor.codegen.cpp_utils import cexpr_index
 from torch._inductor.utils import DelayReplaceLine, sympy_product
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: A loop with so many turns a thread is shared evenly enough, though one has a turn more.
 _EVENLY = 8
@@ -46,14 +46,7 @@ _CHOICE = """const int npaccel_shared = [&]() {{
 @contextlib.contextmanager
 def loops_shared_by_size() -> Iterator[None]:
     """Let code for all sizes that is generated meanwhile decide in each call what threads share."""
-    patches = [
-        (CppKernel, "decide_parallel_depth", _decided),
-        (CppKernel, "codegen_loops_impl", _noting_the_kernel),
-        (WorkSharing, "parallel", _on_condition),
-        (LoopNest, "mark_parallel", _marked),
-        (LoopLevel, "lines", _written),
-    ]
-    with patched(patches):
+    with patched(PATCHES):
         yield
 
 
@@ -167,5 +160,16 @@ def _shares(loops: Sequence[Any]) -> list[str]:
         "for(int64_t npaccel_part=0L; npaccel_part<npaccel_parts; ++npaccel_part)",
     ]
 
+
+_WHY = "Inductor decides on threads by the sizes of the call that it compiles for"
+_TEST = "tests/torch_layer/inductor/test_shared_loops.py"
+
+PATCHES = (
+    Patch(CppKernel, "decide_parallel_depth", _decided, _WHY, _TEST),
+    Patch(CppKernel, "codegen_loops_impl", _noting_the_kernel, _WHY, _TEST),
+    Patch(WorkSharing, "parallel", _on_condition, _WHY, _TEST),
+    Patch(LoopNest, "mark_parallel", _marked, _WHY, _TEST),
+    Patch(LoopLevel, "lines", _written, _WHY, _TEST),
+)
 
 __all__ = ["loops_shared_by_size"]

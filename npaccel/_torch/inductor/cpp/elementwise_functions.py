@@ -15,19 +15,15 @@ from torch._inductor.ir import Pointwise
 from torch._inductor.virtualized import ops
 
 from npaccel._numpy.host.elementwise import ELEMENT_FUNCTIONS, ElementFunction
+from npaccel._torch.patching import registered
 
 
 @contextlib.contextmanager
 def element_functions_inlined() -> Iterator[None]:
     """Let graphs that are lowered meanwhile have them in their loops."""
-    known: Any = lowering.lowerings
-    for operator, one in ELEMENT_FUNCTIONS.items():
-        known[operator] = _lowered(one)
-    try:
+    lowered = {operator: _lowered(one) for operator, one in ELEMENT_FUNCTIONS.items()}
+    with registered(lowering.lowerings, lowered):
         yield
-    finally:
-        for operator in ELEMENT_FUNCTIONS:
-            del known[operator]
 
 
 def _lowered(one: ElementFunction) -> Callable[..., Any]:

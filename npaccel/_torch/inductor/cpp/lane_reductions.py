@@ -12,7 +12,6 @@ ATen/cpu/vec/functional_base.h (vec_reduce_all) of 2.11 and 2.13.
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 from torch._inductor.codegen.cpp import CppVecKernel
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512, pick_vec_isa
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: How ATen is asked, up to the arguments: the type of the elements, and the number of vectors.
 _ATEN = re.compile(r"at::vec::vec_reduce_all<(double|int(?:8|16|32|64)_t|uint8_t), (\d+)>\(")
@@ -60,7 +59,7 @@ def lanes_folded_by_halves() -> Iterator[None]:
     else:
         yield
         return
-    with patched([(CppVecKernel, "reduction", functools.partial(_reduction, bits))]):
+    with patched([patch.given(bits) for patch in PATCHES]):
         yield
 
 
@@ -92,5 +91,13 @@ def fold(cpp_type: str, vectors: int, bits: int) -> str:
     text = _FOLD.format(type=cpp_type, bits=bits, first=first, steps=" ".join(steps))
     return " ".join(text.split())
 
+
+PATCHES = (
+    Patch(
+        CppVecKernel, "reduction", _reduction,
+        "ATen reduces the lanes of a vector one by one",
+        "tests/torch_layer/inductor/test_lane_folds.py",
+    ),
+)  # fmt: skip
 
 __all__ = ["lanes_folded_by_halves"]

@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch._inductor.codegen.cpp import CppVecKernel
 
+from npaccel._torch.patching import Patch, patched
+
 _STORE = """[](const auto& mask, bool* out, int count) {
     using Lanes = std::decay_t<decltype(mask[0])>;
     using T = typename Lanes::value_type;
@@ -36,8 +38,11 @@ _STORE = """[](const auto& mask, bool* out, int count) {
 @contextlib.contextmanager
 def fast_mask_stores() -> Iterator[None]:
     """Let kernels that are generated meanwhile store truth values fast."""
-    original = CppVecKernel._get_store_line
+    with patched(PATCHES):
+        yield
 
+
+def _get_store_line(original: Any) -> Any:
     def store_line(
         self: Any, value: Any, var: str, index: Any, dtype: torch.dtype, accu_store: bool = False
     ) -> Any:
@@ -47,13 +52,20 @@ def fast_mask_stores() -> Iterator[None]:
         if dtype is not torch.bool or self.tail_size is not None or len(lines) != 1:
             return code
         if isinstance(lines[0], str) and lines[0].startswith(plain):
-            # A vector of 8-bit lanes may hold more of them than a turn of the loop computes.
+            # A vector of 8-bit lanes may hold more of them than an iteration of the loop computes.
             arguments = lines[0].removeprefix(f"{value}.store(")
             lines[0] = f"{_STORE}({value}, {arguments}"
         return code
 
-    CppVecKernel._get_store_line = store_line
-    try:
-        yield
-    finally:
-        CppVecKernel._get_store_line = original
+    return store_line
+
+
+PATCHES = (
+    Patch(
+        CppVecKernel, "_get_store_line", _get_store_line,
+        "ATen stores vectors of truth values one by one",
+        "tests/torch_layer/inductor/test_bools.py",
+    ),
+)  # fmt: skip
+
+__all__ = ["PATCHES", "fast_mask_stores"]

@@ -1,6 +1,6 @@
 """Keep narrow integers narrow in Inductor's CPU kernels, and to the lanes that are computed.
 
-A vector of 8-bit integers has more lanes than a turn of a loop computes: the others are zeros,
+A vector of 8-bit integers has more lanes than an iteration computes: the others are zeros,
 or what was made of zeros, which a reduction took for elements, so that the least of any
 array of bytes was 0. Single numbers become C's int in `sign`.
 
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch._inductor.codegen.cpp import CppOverrides, CppVecKernel
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 _BYTES = (torch.int8, torch.uint8)
 _FOLDS = ("min", "max", "sum", "prod", "xor_sum")
@@ -27,11 +27,7 @@ _INTEGERS = (*_BYTES, torch.int16, torch.uint16, torch.int32, torch.int64)
 @contextlib.contextmanager
 def narrow_as_written() -> Iterator[None]:
     """Let kernels that are generated meanwhile compute narrow integers as they are."""
-    patches = [
-        (CppVecKernel, "reduction_combine_vec", _combined),
-        (CppOverrides, "sign", _signed),
-    ]
-    with patched(patches):
+    with patched(PATCHES):
         yield
 
 
@@ -57,5 +53,15 @@ def _signed(original: Any) -> Any:
 
     return staticmethod(sign)
 
+
+_TEST = "tests/torch_layer/inductor/test_vector_ops.py"
+
+PATCHES = (
+    Patch(
+        CppVecKernel, "reduction_combine_vec", _combined,
+        "reductions of bytes take lanes that aren't computed for elements", _TEST,
+    ),
+    Patch(CppOverrides, "sign", _signed, "C makes ints of narrow integers in `sign`", _TEST),
+)  # fmt: skip
 
 __all__ = ["narrow_as_written"]

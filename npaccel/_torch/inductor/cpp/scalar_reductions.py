@@ -21,7 +21,7 @@ from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import ops
 
 from npaccel._numpy.host.kernels import extreme_number, ufunc_reduce
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched, registered
 
 #: The comparison that lets what comes take the place of what was.
 _KINDS = {"fmax": ">", "fmin": "<"}
@@ -43,22 +43,13 @@ _LANES = {torch.float64: "pd", torch.float32: "ps"}
 def numbers_folded() -> Iterator[None]:
     """Have graphs that are compiled meanwhile fold so."""
     known: Any = lowering.lowerings
-    known[extreme_number], known[ufunc_reduce] = _extreme, _of_bits
-    try:
-        with patched(
-            [
-                (ir, "get_reduction_combine_fn", _combining_values),
-                (ir.Reduction, "default_accumulator", _beginning),
-                (cpp, "VECTORIZABLE_RTYPES", lambda types: [*types, *_KINDS, *_BITS]),
-                (cpp, "reduction_init", _initial),
-                (cpp, "reduction_combine", _combining),
-                (CppKernel, "_gen_parallel_reduction_buffers", _in_parallel),
-                (CppVecKernel, "reduction_combine_vec", _combining_vectors),
-            ]
-        ):
-            yield
-    finally:
-        del known[extreme_number], known[ufunc_reduce]
+    lowered = {extreme_number: _extreme, ufunc_reduce: _of_bits}
+    with registered(known, lowered), patched(PATCHES):
+        yield
+
+
+def _vectorizable(original: list[str]) -> list[str]:
+    return [*original, *_KINDS, *_BITS]
 
 
 def _of_bits(x: Any, name: str, axis: int, first: Any) -> Any:
@@ -166,5 +157,18 @@ def _combining_vectors(original: Any) -> Any:
 
     return reduction_combine_vec
 
+
+_WHY = "Inductor has no reductions by `fmax`, `bitwise_and` and the like"
+_TEST = "tests/numpy_layer/test_reductions.py"
+
+PATCHES = (
+    Patch(ir, "get_reduction_combine_fn", _combining_values, _WHY, _TEST),
+    Patch(ir.Reduction, "default_accumulator", _beginning, _WHY, _TEST),
+    Patch(cpp, "VECTORIZABLE_RTYPES", _vectorizable, _WHY, _TEST),
+    Patch(cpp, "reduction_init", _initial, _WHY, _TEST),
+    Patch(cpp, "reduction_combine", _combining, _WHY, _TEST),
+    Patch(CppKernel, "_gen_parallel_reduction_buffers", _in_parallel, _WHY, _TEST),
+    Patch(CppVecKernel, "reduction_combine_vec", _combining_vectors, _WHY, _TEST),
+)
 
 __all__ = ["numbers_folded"]

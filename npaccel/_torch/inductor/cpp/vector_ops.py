@@ -11,7 +11,8 @@ reduction_combine_vec of CppVecKernel) of 2.11 and 2.13.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, CppVecOverri
 from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import V
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 #: Copies the bits of one vector into another type of as many lanes; the compiler drops it.
 _MOVED = "[&]() {{ {to} bits; std::memcpy(&bits, &{x}, sizeof(bits)); return bits; }}()"
@@ -122,6 +123,10 @@ def _cast_mask(self: Any, mask: Any, dtype: torch.dtype) -> str:
     return _CAST.format(type=DTYPE_TO_CPP[dtype], count=count, mask=mask)
 
 
+def _casting_mask(original: Any) -> Any:
+    return _cast_mask
+
+
 #: Casts a mask only where it isn't for the lanes that the other one is for.
 _UNIFIED = """[](const auto& x, const auto& other) {{
     if constexpr (std::is_same_v<decltype(x), decltype(other)>) {{
@@ -198,7 +203,7 @@ def _hypot(x: Any, y: Any) -> Any:
     return _HYPOT.format(mask=V.kernel._get_mask_type(torch.float64), x=x, y=y)
 
 
-_FORMS: dict[str, Any] = {
+_IN_VECTORS: dict[str, Any] = {
     "abs": _abs,
     "hypot": _hypot,
     "isnan": _isnan,
@@ -289,24 +294,35 @@ def _counting(original: Any) -> Any:
 @contextlib.contextmanager
 def fast_vector_operations() -> Iterator[None]:
     """Let kernels that are generated meanwhile compute these by vectors."""
-    patches: list[tuple[Any, str, Any]] = [(CppVecOverrides, name, _form(name)) for name in _FORMS]
-    patches.append((CppVecKernel, "arange", _counting))
-    if isinstance(pick_vec_isa(), VecAVX512):
-        patches += [
-            (CppVecKernel, "get_to_dtype_expr", _converted),
-            (CppVecKernel, "_get_mask_cast", lambda original: _cast_mask),
-            (CppVecKernel, "_get_vec_load_line", _loaded),
-            (CppVecKernel, "reduction_combine_vec", _folded),
-            (cpp, "may_unify_binary_op_mask_type", _unified),
-        ]
+    patches = PATCHES if isinstance(pick_vec_isa(), VecAVX512) else _OF_ALL
     with patched(patches):
         yield
 
 
-def _form(name: str) -> Callable[[Any], Any]:
-    form = _FORMS[name]
-    form.__name__ = name  # by which a kernel finds the form for single numbers
-    return lambda original: staticmethod(form)
+def _in_vectors(name: str, original: Any) -> Any:
+    compute = _IN_VECTORS[name]
+    compute.__name__ = name  # by which a kernel finds the operation on single numbers
+    return staticmethod(compute)
 
+
+_BY_LANES = "Inductor and ATen compute each lane by itself"
+_TEST = "tests/torch_layer/inductor/test_vector_ops.py"
+_OF_ALL = (
+    *(
+        Patch(CppVecOverrides, name, functools.partial(_in_vectors, name), _BY_LANES, _TEST)
+        for name in _IN_VECTORS
+    ),
+    Patch(CppVecKernel, "arange", _counting, _BY_LANES, _TEST),
+)
+#: Where the processor has AVX512.
+_OF_AVX512 = (
+    Patch(CppVecKernel, "get_to_dtype_expr", _converted, _BY_LANES, _TEST),
+    Patch(CppVecKernel, "_get_mask_cast", _casting_mask, _BY_LANES, _TEST),
+    Patch(CppVecKernel, "_get_vec_load_line", _loaded, _BY_LANES, _TEST),
+    Patch(CppVecKernel, "reduction_combine_vec", _folded, _BY_LANES, _TEST),
+    Patch(cpp, "may_unify_binary_op_mask_type", _unified, _BY_LANES, _TEST),
+)
+
+PATCHES = (*_OF_ALL, *_OF_AVX512)
 
 __all__ = ["fast_vector_operations"]

@@ -21,6 +21,7 @@ from npaccel._numpy.host.blocked import MANY
 from npaccel._numpy.host.linalg import of_row, of_vector
 from npaccel._torch.inductor.kernels.reduceat import TYPES, has_vectors
 from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
+from npaccel._torch.patching import registered
 
 _aten = torch.ops.aten
 
@@ -135,16 +136,12 @@ extern "C" void kernel(
 @contextlib.contextmanager
 def vectors_multiplied_by_kernels() -> Iterator[None]:
     """Have graphs that are compiled meanwhile multiply with vectors so."""
-    known: Any = lowering.lowerings
-    known[of_vector], known[of_row] = _of_vector, _of_row
-    try:
-        with (
-            written_in_place_of(of_vector, _fits, _write_of_vector),
-            written_in_place_of(of_row, _fits, _write_of_row),
-        ):
-            yield
-    finally:
-        del known[of_vector], known[of_row]
+    with (
+        registered(lowering.lowerings, {of_vector: _of_vector, of_row: _of_row}),
+        written_in_place_of(of_vector, _fits, _write_of_vector),
+        written_in_place_of(of_row, _fits, _write_of_row),
+    ):
+        yield
 
 
 def _by_kernel(operator: Any, *operands: Any) -> Any:

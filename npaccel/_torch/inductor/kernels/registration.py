@@ -12,7 +12,7 @@ from typing import Any
 from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 
-from npaccel._torch.patching import patched
+from npaccel._torch.patching import Patch, patched
 
 
 @contextlib.contextmanager
@@ -29,18 +29,20 @@ def written_in_place_of(
     write : callable
         Takes the generator and such a call, and writes what does the same.
     """
-
-    def generating(original: Any) -> Any:
-        def generate_fallback_kernel(self: PythonWrapperCodegen, node: ir.FallbackKernel) -> None:
-            if node.op_overload is operator and fits(node):
-                write(self, node)
-            else:
-                original(self, node)
-
-        return generate_fallback_kernel
-
-    with patched([(PythonWrapperCodegen, "generate_fallback_kernel", generating)]):
+    with patched([patch.given(operator, fits, write) for patch in PATCHES]):
         yield
+
+
+def _generating(
+    operator: Any, fits: Callable[[Any], bool], write: Callable[[Any, Any], None], original: Any
+) -> Any:
+    def generate_fallback_kernel(self: PythonWrapperCodegen, node: ir.FallbackKernel) -> None:
+        if node.op_overload is operator and fits(node):
+            write(self, node)
+        else:
+            original(self, node)
+
+    return generate_fallback_kernel
 
 
 def define_kernel(wrapper: Any, text: str, types: list[str]) -> str:
@@ -53,5 +55,13 @@ def define_kernel(wrapper: Any, text: str, types: list[str]) -> str:
         wrapper.define_kernel(name, body, gpu=False)
     return name
 
+
+PATCHES = (
+    Patch(
+        PythonWrapperCodegen, "generate_fallback_kernel", _generating,
+        "Inductor writes no kernels for some of NumPy's functions",
+        "tests/torch_layer/inductor/test_vector_products.py",
+    ),
+)  # fmt: skip
 
 __all__ = ["define_kernel", "written_in_place_of"]
