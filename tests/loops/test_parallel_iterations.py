@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from nest_checking import check, compiled, copied, outcome
-from test_independent import SPARSE, A, B, elements
+from test_dependence import SPARSE, A, B, elements
 from test_slices import standardised
 
 import npaccel

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, is_hidden
+from npaccel._loops.nests.intrinsics import Intrinsic, is_intrinsic
 from npaccel._loops.nests.resolve import builtin, is_slice
 from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
@@ -25,7 +25,7 @@ _ABOUT = frozenset({"shape", "size", "ndim", "dtype"})
 
 
 @dataclasses.dataclass(frozen=True)
-class Independent:
+class IndependentLoop:
     """A loop whose iterations are independent, if it writes to no other arrays than these.
 
     Parameters
@@ -43,9 +43,9 @@ class Independent:
     counters: Names
 
 
-def independent(
+def independent_loop(
     nest: ast.FunctionDef, values: Mapping[str, Any], namespace: Mapping[str, Any]
-) -> Independent | None:
+) -> IndependentLoop | None:
     """Return the outermost loop if its iterations are independent.
 
     Parameters
@@ -72,7 +72,7 @@ def independent(
     if flow.reads & flow.writes - counters or results - known:
         return None
     names: Mapping[str, Any] = ChainMap(dict(values), namespace)  # type: ignore[arg-type]
-    return Independent(loop, _Uses(nest, loop, names).axes, counters)
+    return IndependentLoop(loop, _Uses(nest, loop, names).axes, counters)
 
 
 def _only_names(node: ast.stmt) -> bool:
@@ -182,9 +182,9 @@ class _Uses(ast.NodeVisitor):
 
     def _is_own(self, node: ast.expr) -> bool:
         """Whether an expression is the iteration's number, where that isn't negative."""
-        if is_hidden(node, Hidden.KNOWN):
+        if is_intrinsic(node, Intrinsic.KNOWN):
             return self._is_own(node.args[0])
-        if is_hidden(node, Hidden.PLACE):
+        if is_intrinsic(node, Intrinsic.PLACE):
             return self._is_own(node.args[2])
         return isinstance(node, ast.Name) and node.id in self.own
 
@@ -207,7 +207,7 @@ class _Uses(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        about = self._function(node) is len or is_hidden(node, Hidden.PLACE)
+        about = self._function(node) is len or is_intrinsic(node, Intrinsic.PLACE)
         parts = [node.func, *node.args, *node.keywords]
         if about and node.args and isinstance(node.args[0], ast.Name):
             parts.remove(node.args[0])

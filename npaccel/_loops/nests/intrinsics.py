@@ -1,4 +1,4 @@
-"""What the rewriting of a loop nest writes that no user can: names, functions, facts on indices."""
+"""Intrinsics: names, functions and facts on indices that only rewritten loop nests can have."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 
-class Hidden(enum.Enum):
-    """What stands for a function in code that is written here."""
+class Intrinsic(enum.Enum):
+    """A function that only code written here can call."""
 
     #: The bound of a slice: ``INDEX(number)`` is an int.
     INDEX = enum.auto()
@@ -38,15 +38,15 @@ def is_temporary(name: str) -> bool:
     return name.startswith(_TEMPORARY) and name[len(_TEMPORARY) :].isdigit()
 
 
-def is_hidden(node: ast.expr, what: Hidden) -> TypeGuard[ast.Call]:
-    """Whether an expression is such a call."""
+def is_intrinsic(node: ast.expr, what: Intrinsic) -> TypeGuard[ast.Call]:
+    """Whether an expression is a call of an intrinsic."""
     function: Any = getattr(node, "func", None)
     value: Any = getattr(function, "value", None)
     return isinstance(function, ast.Constant) and value is what
 
 
 def called(function: Any, *arguments: ast.expr) -> ast.Call:
-    """Return a call of a function, or of something hidden, whatever names mean to the user."""
+    """Return a call of a function, or of an intrinsic, whatever names mean to the user."""
     return ast.Call(ast.Constant(function), [*arguments], [])
 
 

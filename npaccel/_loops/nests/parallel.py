@@ -29,8 +29,8 @@ _SHORT = 25e-6
 #: Work that takes as long, or iterations that take so much longer than the first ones, are cut into
 #: more parts than there are threads.
 _LONG, _UNEVEN, _PARTS = 4e-3, 2.0, 4
-#: So many calls of each way are timed, and again after 64, 128, 256, ... calls.
-_ROUNDS, _FIRST_PAUSE = 3, 64
+#: Number of calls that are timed whole and in threads, and again after 64, 128, 256, ... calls.
+_ROUNDS, _FIRST_INTERVAL = 3, 64
 #: How much longer the last iterations are expected to take than the first ones, at most.
 _MOST = 16
 #: What is asked for in a record, see `numba_runtime.some_iterations`.
@@ -77,7 +77,7 @@ class Choice:
     def __init__(self) -> None:
         self._costs: dict[bool, list[float]] = {True: [], False: []}
         self._in_threads = True
-        self._left, self._pause = 0, _FIRST_PAUSE
+        self._left, self._interval = 0, _FIRST_INTERVAL
 
     def in_threads(self) -> bool:
         """Whether the next call uses threads."""
@@ -95,7 +95,7 @@ class Choice:
             costs = {way: statistics.median(found) for way, found in self._costs.items()}
             self._in_threads = costs[True] < costs[False]
             self._costs = {True: [], False: []}
-            self._left, self._pause = self._pause, 2 * self._pause
+            self._left, self._interval = self._interval, 2 * self._interval
 
 
 class Runner:

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.dependence import independent
+from npaccel._loops.nests.dependence import independent_loop
 from npaccel._loops.nests.intrinsics import (
-    Hidden,
+    Intrinsic,
     called,
-    is_hidden,
+    is_intrinsic,
     is_temporary,
     locate,
     name_of,
@@ -31,23 +31,25 @@ from npaccel._loops.nests.intrinsics import (
 )
 from npaccel._loops.nests.lowering.types import FLOAT64
 from npaccel._loops.nests.resolve import builtin
-from npaccel._loops.nests.scalarize.result import Bound, Made
+from npaccel._loops.nests.scalarize.result import Bound, ScalarizedNest
 from npaccel._syntax import dataflow
 
-#: So many iterations are taken at a time, so that their numbers stay in the fastest cache; of few
-#: iterations, none are.
+#: Maximum number of iterations that are done at a time, so that their numbers stay in the fastest
+#: cache; minimum number of them.
 _MOST, _FEW = 512, 8
 _ARITHMETIC = ast.Add | ast.Sub | ast.Mult | ast.Div
 #: Of names that no user gives: numbers of elements and places.
 _GENERATED = "0"
 
 
-def side_by_side(made: Made, values: Mapping[str, Any], namespace: Mapping[str, Any]) -> Made:
+def unrolled(
+    made: ScalarizedNest, values: Mapping[str, Any], namespace: Mapping[str, Any]
+) -> ScalarizedNest:
     """Return a nest whose inner loops over columns do several of them at a time.
 
     Parameters
     ----------
-    made : Made
+    made : ScalarizedNest
         A nest without array code.
     values : mapping
         Of its parameters, and of the memory that it needs.
@@ -68,7 +70,7 @@ def side_by_side(made: Made, values: Mapping[str, Any], namespace: Mapping[str, 
 def _may_be_threaded(
     nest: ast.FunctionDef, values: Mapping[str, Any], namespace: Mapping[str, Any]
 ) -> bool:
-    found = independent(nest, values, namespace)
+    found = independent_loop(nest, values, namespace)
     return found is not None and _written(nest) <= found.axes.keys()
 
 
@@ -89,7 +91,7 @@ class _Loops(ast.NodeTransformer):
     Attributes
     ----------
     buffers : dict
-        What memory they need, see `Made`.
+        What memory they need, see `ScalarizedNest`.
     """
 
     def __init__(
@@ -186,7 +188,10 @@ class _Jam:
         iteration = _Iteration(self)
         body = [iteration.visit(copy.deepcopy(node)) for node in group]
         iterations = called(range, name_of(self.width))
-        return [*iteration.ahead, ast.For(name_of(self.lane, ast.Store()), iterations, body, [])]
+        return [
+            *iteration.preceding,
+            ast.For(name_of(self.lane, ast.Store()), iterations, body, []),
+        ]
 
 
 def _groups(body: Sequence[ast.stmt], columns: _Columns) -> Iterator[list[ast.stmt]]:
@@ -207,21 +212,21 @@ class _Iteration(ast.NodeTransformer):
 
     Attributes
     ----------
-    ahead : list of ast.stmt
-        What is read ahead because it is the same in all of them.
+    preceding : list of ast.stmt
+        What is read before because it is the same in all of them.
     """
 
     def __init__(self, jam: _Jam) -> None:
         self.jam = jam
         self.columns = jam.columns
-        self.ahead: list[ast.stmt] = []
+        self.preceding: list[ast.stmt] = []
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in {self.columns.index, *self.columns.numbers}:
             return ast.copy_location(copy.deepcopy(self.jam.iteration), node)
         if node.id not in self.jam.kept:
             return node
-        place = called(Hidden.KNOWN, name_of(self.jam.lane))
+        place = called(Intrinsic.KNOWN, name_of(self.jam.lane))
         element = ast.Subscript(name_of(self.jam.kept[node.id]), place, node.ctx)
         return ast.copy_location(element, node)
 
@@ -229,7 +234,7 @@ class _Iteration(ast.NodeTransformer):
         """All indices were looked at before."""
         assert isinstance(node.value, ast.Name)
         parts = _parts(node)
-        known = [called(Hidden.KNOWN, p) if isinstance(p, ast.Name) else p for p in parts]
+        known = [called(Intrinsic.KNOWN, p) if isinstance(p, ast.Name) else p for p in parts]
         is_same = all(map(self.columns.is_shared, parts))
         indices = [self.visit(part) for part in known]
         index = indices[0] if len(parts) == 1 else ast.Tuple(indices, ast.Load())
@@ -237,7 +242,7 @@ class _Iteration(ast.NodeTransformer):
         if not is_same or node.value.id in self.columns.written:
             return made
         name = self.jam.loops.new()
-        self.ahead.append(_let(name, made))
+        self.preceding.append(_let(name, made))
         return ast.copy_location(name_of(name), node)
 
 
@@ -301,7 +306,7 @@ class _Columns:
             return False
         no_arguments = ast.arguments([], [], None, [], [], None, [])
         nest = ast.FunctionDef("iterations", no_arguments, [loop, ast.Return()], [])
-        found = independent(nest, self.values, self.namespace)
+        found = independent_loop(nest, self.values, self.namespace)
         if found is None or found.counters or not self.written <= found.axes.keys():
             return False
         last = [n for n in self.written if found.axes[n] == self.arrays[n].ndim - 1 > 0]
@@ -378,7 +383,7 @@ class _Columns:
         is_once = self.counts[name] == 1
         if is_once and self.is_shared(value):
             self.shared |= {name}
-        elif is_once and is_hidden(value, Hidden.PLACE):
+        elif is_once and is_intrinsic(value, Intrinsic.PLACE):
             self.numbers.add(name)
         return kind == "float" or name in self.shared | self.numbers
 
@@ -414,9 +419,9 @@ class _Columns:
         return "int" if kinds == {"int"} and not isinstance(op, ast.Div) else ""
 
     def _kind_of_call(self, node: ast.Call) -> str:
-        if is_hidden(node, Hidden.FLOAT):
+        if is_intrinsic(node, Intrinsic.FLOAT):
             return "float" if self._kind(node.args[0]) == "float" else ""
-        if is_hidden(node, Hidden.PLACE):
+        if is_intrinsic(node, Intrinsic.PLACE):
             owner, axis, index = node.args
             assert isinstance(owner, ast.Name)
             return "int" if self._is_index(owner.id, ast.literal_eval(axis), index) else ""
@@ -427,7 +432,7 @@ class _Columns:
         if array is None or array.dtype != FLOAT64 or array.ndim != len(parts):
             return False
         return all(
-            is_hidden(part, Hidden.KNOWN) or self._is_index(name, axis, part)
+            is_intrinsic(part, Intrinsic.KNOWN) or self._is_index(name, axis, part)
             for axis, part in enumerate(parts)
         )
 

@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, is_hidden
+from npaccel._loops.nests.intrinsics import Intrinsic, is_intrinsic
 from npaccel._loops.nests.lowering import builtins, operators
 from npaccel._loops.nests.lowering.code_builder import shortened
 from npaccel._loops.nests.lowering.expression_writer import ExpressionWriter, index_of
@@ -63,7 +63,7 @@ def place(code: ExpressionWriter, node: ast.Subscript) -> Place:
     assert isinstance(kind, Array)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     known = [
-        is_hidden(part, Hidden.KNOWN) or index_of(node, number) in code.inside
+        is_intrinsic(part, Intrinsic.KNOWN) or index_of(node, number) in code.inside
         for number, part in enumerate(parts)
     ]
     indices = [_index(code, part) for part in parts]
@@ -82,7 +82,7 @@ def place(code: ExpressionWriter, node: ast.Subscript) -> Place:
 
 
 def _index(code: ExpressionWriter, node: ast.expr) -> Value:
-    if is_hidden(node, Hidden.KNOWN):
+    if is_intrinsic(node, Intrinsic.KNOWN):
         node = node.args[0]
     if isinstance(node, ast.Slice):
         raise NotSupportedError("a slice: this is array code", node.lineno, is_array_code=True)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden
+from npaccel._loops.nests.intrinsics import Intrinsic
 from npaccel._loops.nests.lowering import (
     array_access,
     operators,
@@ -121,7 +121,7 @@ class Expressions(ExpressionWriter):
         #: Parameters that are never assigned to: tuples, and what isn't a number.
         self.tuples: dict[str, Items] = {}
         self.statics: Mapping[str, Static] = {}
-        self._hidden: dict[int, str] = {}
+        self._temporaries: dict[int, str] = {}
 
     def condition(self, node: ast.expr) -> str:
         """Write an expression and return code for whether it counts as true."""
@@ -316,7 +316,7 @@ class Expressions(ExpressionWriter):
 
     def _chain(self, node: ast.Compare) -> Value:
         """Write ``a < b < c``, which stops at the first that is false."""
-        name = self._hidden_name(node)
+        name = self._temporary_name(node)
         sides = [node.left, *node.comparators]
 
         def write(k: int, left: Result) -> None:
@@ -330,13 +330,13 @@ class Expressions(ExpressionWriter):
         write(0, self.expression(node.left))
         return self.read(name, node.lineno)
 
-    def _hidden_name(self, node: ast.AST) -> str:
+    def _temporary_name(self, node: ast.AST) -> str:
         """Return the name of a variable that the user doesn't see, always the same for a node."""
-        return self._hidden.setdefault(id(node), f"0{len(self._hidden)}")
+        return self._temporaries.setdefault(id(node), f"0{len(self._temporaries)}")
 
     def _boolop(self, node: ast.BoolOp) -> Value:
         """Write ``a and b`` where its value counts, which is that of one of them."""
-        name = self._hidden_name(node)
+        name = self._temporary_name(node)
         all_of = isinstance(node.op, ast.And)
 
         def write(k: int) -> None:
@@ -350,7 +350,7 @@ class Expressions(ExpressionWriter):
         return self.read(name, node.lineno)
 
     def _ifexp(self, node: ast.IfExp) -> Value:
-        name = self._hidden_name(node)
+        name = self._temporary_name(node)
 
         def part(branch: ast.expr) -> Callable[[], None]:
             return lambda: self.assign(name, self.value(branch), node.lineno)
@@ -450,7 +450,7 @@ class Expressions(ExpressionWriter):
         if node.keywords or len(node.args) < 2:
             raise NotSupportedError("`min` and `max` other than of numbers", node.lineno)
         values = [self.number(argument) for argument in node.args]
-        name = self._hidden_name(node)
+        name = self._temporary_name(node)
         self.assign(name, values[0], node.lineno)
         for value in values[1:]:
             best = self.read(name, node.lineno)
@@ -501,9 +501,9 @@ _SPECIAL: dict[Any, Callable[[Expressions, ast.Call], Result]] = {
     builtins.max: lambda code, node: code._extremum(node, np.greater),
     builtins.len: lambda code, node: code._len(node),
     builtins.divmod: lambda code, node: code._divmod(node),
-    Hidden.INDEX: array_access.bound,
-    Hidden.PLACE: array_access.checked_place,
-    Hidden.FLOAT: array_access.as_float64,
+    Intrinsic.INDEX: array_access.bound,
+    Intrinsic.PLACE: array_access.checked_place,
+    Intrinsic.FLOAT: array_access.as_float64,
 }
 
 

@@ -40,8 +40,8 @@ class Counter:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ahead:
-    """What is looked at before a loop.
+class HoistedChecks:
+    """Checks of indices that are made before a loop.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class _Linear:
     high: int
 
 
-def ahead(code: ExpressionWriter, loop: ast.For, counter: Counter) -> Ahead | None:
-    """Return what can be looked at before an innermost loop; None if that wouldn't help."""
+def hoisted(code: ExpressionWriter, loop: ast.For, counter: Counter) -> HoistedChecks | None:
+    """Return the checks that can be hoisted out of an innermost loop; None if they don't help."""
     kind = counter.step.type
     assert isinstance(kind, Py)
     if loop.orelse or kind.low <= 0 <= kind.high:
@@ -99,12 +99,12 @@ class _Tests:
         self.tests: dict[str, None] = {}
         self.helps = False
 
-    def found(self) -> Ahead | None:
+    def found(self) -> HoistedChecks | None:
         """Return what has been added; None if no index follows the counter."""
         if not self.helps:
             return None
         condition = " & ".join(f"({test})" for test in self.tests)
-        return Ahead(condition, frozenset(self.indices), self.low, max(self.low, self.high))
+        return HoistedChecks(condition, frozenset(self.indices), self.low, max(self.low, self.high))
 
     def add(self, node: ast.Subscript) -> None:
         """Add the indices of one subscript."""

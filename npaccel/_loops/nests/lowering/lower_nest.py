@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from npaccel._loops.nests import unroll_and_jam
-from npaccel._loops.nests.dependence import Independent, independent
+from npaccel._loops.nests.dependence import IndependentLoop, independent_loop
 from npaccel._loops.nests.lowering.calls import Helpers, function_body, written
 from npaccel._loops.nests.lowering.code_builder import Env, Program, Site
 from npaccel._loops.nests.lowering.expressions import Scope
@@ -35,7 +35,7 @@ from npaccel._loops.nests.lowering.types import (
     storage_name,
 )
 from npaccel._loops.nests.scalarize import interchange, scalarize
-from npaccel._loops.nests.scalarize.result import Made
+from npaccel._loops.nests.scalarize.result import ScalarizedNest
 from npaccel._syntax import dataflow
 
 #: Bounds of a call's ints and array sizes: a nest is compiled for the least that fits.
@@ -74,9 +74,9 @@ class Lowered:
         See `Scope`; None stands for the nest's own namespace.
     holds : callable, optional
         Says whether the code may be called with a call's values.
-    arrays : Made, optional
+    arrays : ScalarizedNest, optional
         What array code became loops over: the memory that they need, what their results are.
-    independent : Independent, optional
+    independent : IndependentLoop, optional
         The loop whose iterations may run at once.
     narrowed : frozenset of (int, str, str)
         See `Program`.
@@ -94,8 +94,8 @@ class Lowered:
     written: frozenset[str]
     guards: tuple[tuple[Mapping[str, Any] | None, str, Any], ...]
     holds: Callable[[Mapping[str, Any]], bool] | None = None
-    arrays: Made | None = None
-    independent: Independent | None = None
+    arrays: ScalarizedNest | None = None
+    independent: IndependentLoop | None = None
     narrowed: frozenset[tuple[int, str, str]] = frozenset()
 
     @property
@@ -172,10 +172,10 @@ def lower(
     if by_columns is None and not draws and scalarize.is_array_code(nest, values):
         made = scalarize.without_slices(nest, values, namespace)
         with_memory = {**values, **(made.memory(values) or {})}
-        made = unroll_and_jam.side_by_side(made, with_memory, namespace)
+        made = unroll_and_jam.unrolled(made, with_memory, namespace)
         nest = made.nest
         values = {**values, **(made.memory(values) or {})}
-    found = None if draws else independent(nest, values, namespace)  # Draws have an order.
+    found = None if draws else independent_loop(nest, values, namespace)  # Draws have an order.
     try:
         lowered = _Lowering(nest, values, namespace, narrow, found.loop if found else None).run()
     except NotSupportedError as error:

@@ -10,7 +10,7 @@ import ast
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops.nests.intrinsics import Hidden, is_hidden
+from npaccel._loops.nests.intrinsics import Intrinsic, is_intrinsic
 from npaccel._loops.nests.lowering import (
     array_access,
     hoisted_checks,
@@ -129,11 +129,11 @@ class Statements(Expressions):
         """Nothing to write."""
 
     def _expr(self, node: ast.Expr) -> None:
-        if is_hidden(node.value, Hidden.REQUIRE):
+        if is_intrinsic(node.value, Intrinsic.REQUIRE):
             condition = self.condition(node.value.args[0])
             if condition != "True":
                 self.bail_if(f"not {condition}", node.lineno, "vectors of different lengths")
-        elif is_hidden(node.value, Hidden.EXPECT):
+        elif is_intrinsic(node.value, Intrinsic.EXPECT):
             condition = self.condition(node.value.args[0])
             self.fail_if(f"not {condition}", node.lineno, "unfit")
         elif not isinstance(node.value, ast.Constant):
@@ -291,23 +291,23 @@ class Statements(Expressions):
         )
         numbers = One(integer(first, last), count)
         name = _numbered(node.target, iterations)
-        seen = None
+        checks = None
         if name is not None:
             counter = hoisted_checks.Counter(name, fixed.start, fixed.stop, iterations.step)
-            seen = hoisted_checks.ahead(self, node, counter)
-        if seen is None:
+            checks = hoisted_checks.hoisted(self, node, counter)
+        if checks is None:
             self._for_iterations(node, fixed, head, numbers)
             return
-        low = max(first, seen.low)
-        near = One(integer(low, max(low, min(last, seen.high))), count)
+        low = max(first, checks.low)
+        near = One(integer(low, max(low, min(last, checks.high))), count)
 
-        def unchecked(indices: frozenset[Index] = seen.indices) -> None:
+        def unchecked(indices: frozenset[Index] = checks.indices) -> None:
             outer, self.inside = self.inside, self.inside | indices
             self._for_iterations(node, fixed, head, near)
             self.inside = outer
 
         self.branch(
-            self.temporary(seen.condition),
+            self.temporary(checks.condition),
             unchecked,
             lambda: self._for_iterations(node, fixed, head, numbers),
         )

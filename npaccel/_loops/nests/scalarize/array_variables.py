@@ -103,7 +103,7 @@ def ranks_of(nest: ast.FunctionDef, values: Mapping[str, Any], names: Mapping[st
     return ranks
 
 
-def held_names(nest: ast.FunctionDef, ranks: Ranks, swapped: frozenset[str]) -> dict[str, int]:
+def array_names(nest: ast.FunctionDef, ranks: Ranks, swapped: frozenset[str]) -> dict[str, int]:
     """Return the names that are assigned new arrays, with their dimensions.
 
     Parameters
@@ -184,14 +184,14 @@ def _check_read(node: ast.AST, names: frozenset[str]) -> None:
 
 
 def with_views(
-    nest: ast.FunctionDef, held: dict[str, int], arrays: Mapping[str, Any], known: frozenset[str]
+    nest: ast.FunctionDef, names: dict[str, int], arrays: Mapping[str, Any], known: frozenset[str]
 ) -> ast.FunctionDef:
     """Return a nest without names for fixed views: ``middle = w[1:-1, 1:-1]``.
 
     Parameters
     ----------
     nest : ast.FunctionDef
-    held : dict
+    names : dict
         The names of views are taken out.
     arrays : mapping
         Parameters that are never assigned to.
@@ -202,14 +202,14 @@ def with_views(
     assigns = [n for n in ast.walk(nest) if isinstance(n, ast.Assign)]
     for node in assigns:
         target, value = node.targets[0], node.value
-        if not isinstance(target, ast.Name) or target.id not in held:
+        if not isinstance(target, ast.Name) or target.id not in names:
             continue
         once = sum(t.id == target.id for n in assigns for t in n.targets if isinstance(t, ast.Name))
         if once == 1 and target.id not in known and _is_fixed_view(value, arrays):
             assert isinstance(value, ast.Subscript)
             views[target.id] = value
     for name in views:
-        del held[name]
+        del names[name]
     made = _Replaced(views).visit(nest) if views else nest
     assert isinstance(made, ast.FunctionDef)
     return made

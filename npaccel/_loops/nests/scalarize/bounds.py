@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, called, is_hidden, name_of
+from npaccel._loops.nests.intrinsics import Intrinsic, called, is_intrinsic, name_of
 from npaccel._loops.nests.lowering.types import FLOAT64
 from npaccel._loops.nests.scalarize.builder import Writing
 from npaccel._loops.nests.scalarize.ranks import Ranks, is_full, parts_of
-from npaccel._loops.nests.scalarize.result import SMALL, SMALL_IF_CHANGING, Bound, Held
+from npaccel._loops.nests.scalarize.result import SMALL, SMALL_IF_CHANGING, ArrayVariable, Bound
 from npaccel._loops.nests.scalarize.views import Axis, Expression, View
 
 _SIZE = "0size_{}_{}"
@@ -33,7 +33,7 @@ class Bounds(Writing, abc.ABC):
     ----------
     names : mapping
         The values of names that aren't assigned to.
-    held : dict
+    variables : dict
         The names that are assigned arrays.
     buffers : dict
         Memory that is needed, and how long its axes are at most.
@@ -52,7 +52,7 @@ class Bounds(Writing, abc.ABC):
         self.arrays = arrays
         self.ranks = ranks
         self.names = ranks.names
-        self.held: dict[str, Held] = {}
+        self.variables: dict[str, ArrayVariable] = {}
         self.buffers: dict[str, list[Bound]] = {}
         self.bounds: dict[str, Bound] = {}
         self.changing: frozenset[str] = frozenset()
@@ -64,7 +64,7 @@ class Bounds(Writing, abc.ABC):
 
     @abc.abstractmethod
     def number(self, node: ast.expr) -> ast.expr:
-        """Return an expression that gives a number, with what is done to arrays done ahead."""
+        """Return an expression that gives a number, with what is done to arrays written before."""
 
     @abc.abstractmethod
     def expression(self, node: ast.expr) -> Expression:
@@ -96,7 +96,7 @@ class Bounds(Writing, abc.ABC):
             self.require(test)
         elif (one, other) not in self._expected:
             self._expected |= {(one, other), (other, one)}
-            self.begin.append(ast.Expr(called(Hidden.EXPECT, test)))
+            self.begin.append(ast.Expr(called(Intrinsic.EXPECT, test)))
 
     def require_shape(self, lengths: Sequence[str], others: Sequence[str]) -> None:
         """Leave what follows to Python where an array isn't of the shape of another."""
@@ -120,8 +120,8 @@ class Bounds(Writing, abc.ABC):
         return node.id if isinstance(node, ast.Name) else ""
 
     def hoisted(self, node: ast.expr) -> ast.expr:
-        """Compute a number ahead, once."""
-        if isinstance(node, ast.Name | ast.Constant) and self.root(node) not in self.held:
+        """Compute a number before the statement, once."""
+        if isinstance(node, ast.Name | ast.Constant) and self.root(node) not in self.variables:
             return node
         name = self.new()
         self.let(name, self.number(node))
@@ -142,9 +142,9 @@ class Bounds(Writing, abc.ABC):
         return self._view(node.value.id, parts_of(node), ast.dump(_as_read(node)), of_any_size)
 
     def _view(self, name: str, parts: list[ast.expr], text: str, of_any_size: bool) -> View | None:
-        if name in self.held:
-            array, rank = self.held[name].memory, self.held[name].rank
-            sizes = [*self.held[name].lengths]
+        if name in self.variables:
+            array, rank = self.variables[name].memory, self.variables[name].rank
+            sizes = [*self.variables[name].lengths]
         elif name in self.arrays:
             array, rank = name, self.arrays[name].ndim
             sizes = [self.size(name, axis) for axis in range(rank)]
@@ -182,7 +182,7 @@ class Bounds(Writing, abc.ABC):
 
     def _check_small(self, name: str, parts: Sequence[ast.expr]) -> None:
         """Check that there are few elements; of pieces, as of a sparse matrix, that isn't known."""
-        if name in self.held:
+        if name in self.variables:
             return  # All memory is looked at together.
         shape, size, limit = self.arrays[name].shape, 1.0, SMALL
         for axis, part in enumerate(parts):
@@ -198,20 +198,20 @@ class Bounds(Writing, abc.ABC):
 
     def place(self, name: str, axis: int, node: ast.expr) -> ast.expr:
         """Look once whether an index is within the bounds."""
-        if is_hidden(node, Hidden.KNOWN):
+        if is_intrinsic(node, Intrinsic.KNOWN):
             return node
         place = self.new()
         index = self.number(node)
-        if name not in self.held:
-            self.let(place, called(Hidden.PLACE, name_of(name), ast.Constant(axis), index))
-            return called(Hidden.KNOWN, name_of(place))
-        length = self.held[name].lengths[axis]
-        self.let(place, called(Hidden.INDEX, index))
+        if name not in self.variables:
+            self.let(place, called(Intrinsic.PLACE, name_of(name), ast.Constant(axis), index))
+            return called(Intrinsic.KNOWN, name_of(place))
+        length = self.variables[name].lengths[axis]
+        self.let(place, called(Intrinsic.INDEX, index))
         again = ast.BinOp(name_of(place), ast.Add(), name_of(length))
         self.replace_if(place, ast.Lt(), ast.Constant(0), again)
         self.require(ast.Compare(name_of(place), [ast.GtE()], [ast.Constant(0)]))
         self.require(ast.Compare(name_of(place), [ast.Lt()], [name_of(length)]))
-        return called(Hidden.KNOWN, name_of(place))
+        return called(Intrinsic.KNOWN, name_of(place))
 
     def _axis(self, node: ast.Slice, size: str) -> Axis:
         """Write where a slice starts, and how many elements it has."""
@@ -242,7 +242,7 @@ class Bounds(Writing, abc.ABC):
         start = ""
         if lower:
             start = self._once((size, lower), lambda: self._bound(ast.Constant(lower), size))
-        if lower >= 0 and (is_open or upper < 0):  # So many less than all of them.
+        if lower >= 0 and (is_open or upper < 0):  # All of them but a number.
             less = lower - upper
             length = self._once((size, "less", less), lambda: self._less(size, less))
             return Axis(start, length)
@@ -265,10 +265,10 @@ class Bounds(Writing, abc.ABC):
     def _once(self, key: Any, write: Callable[[], str]) -> str:
         """Write a number at the beginning of the nest, if it isn't there yet."""
         if key not in self._fixed:
-            outer, self.ahead = self.ahead, self.begin
+            outer, self.preceding = self.preceding, self.begin
             self._fixed[key] = write()
             self.sizes.add(self._fixed[key])
-            self.ahead = outer
+            self.preceding = outer
         return self._fixed[key]
 
     def _bound(self, node: ast.expr, size: str) -> str:
@@ -279,7 +279,7 @@ class Bounds(Writing, abc.ABC):
             self.let(name, ast.BinOp(name_of(size), ast.Sub(), ast.Constant(-known)))
             self.replace_if(name, ast.Lt(), ast.Constant(0), ast.Constant(0))
             return name
-        self.let(name, called(Hidden.INDEX, self.number(node)))
+        self.let(name, called(Intrinsic.INDEX, self.number(node)))
         if known is None:
             again = ast.BinOp(name_of(name), ast.Add(), name_of(size))
             self.replace_if(name, ast.Lt(), ast.Constant(0), again)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, called, name_of, temporary
+from npaccel._loops.nests.intrinsics import Intrinsic, called, name_of, temporary
 from npaccel._loops.nests.lowering.types import NotSupportedError
 from npaccel._loops.nests.scalarize.array_variables import unfit
 from npaccel._loops.nests.scalarize.views import Element, View
 
 #: Places that are done in one iteration of an unrolled loop.
 ACCUMULATORS = 4
-#: So many elements are added up one after the other where their number isn't always the same.
+#: Number of elements up to which they are added up one by one, where it isn't always the same.
 _FEW = 32
 
 
@@ -23,7 +23,7 @@ class Writing:
 
     Attributes
     ----------
-    ahead : list of ast.stmt
+    preceding : list of ast.stmt
         What the statement that is being written needs done before.
     line : int
         Of the user's file.
@@ -34,7 +34,7 @@ class Writing:
     def __init__(self, line: int) -> None:
         self.line = line
         self.count = 0
-        self.ahead: list[ast.stmt] = []
+        self.preceding: list[ast.stmt] = []
         self.sizes: set[str] = set()
 
     def unfit(self, what: str) -> NotSupportedError:
@@ -54,7 +54,7 @@ class Writing:
 
             def add_row(places: list[ast.expr]) -> None:
                 row = self.total(lengths[-1:], lambda last: element([*places, *last]))
-                self.ahead.append(_add(whole, row))
+                self.preceding.append(_add(whole, row))
 
             self.over(lengths[:-1], add_row)
             return name_of(whole)
@@ -79,14 +79,14 @@ class Writing:
         if length in self.sizes:
             self.unrolled(length, lambda i, at: [_add(sums[i], element([at]))])
             return
-        outer, self.ahead = self.ahead, []
+        outer, self.preceding = self.preceding, []
         place = self.new()
         self.loop(place, [name_of(length)], [_add(sums[0], element([name_of(place)]))])
-        few, self.ahead = self.ahead, []
+        few, self.preceding = self.preceding, []
         self.unrolled(length, lambda i, at: [_add(sums[i], element([at]))])
-        many, self.ahead = self.ahead, outer
+        many, self.preceding = self.preceding, outer
         test = ast.Compare(name_of(length), [ast.Lt()], [ast.Constant(_FEW)])
-        self.ahead.append(ast.If(test, few, many))
+        self.preceding.append(ast.If(test, few, many))
 
     def unrolled(self, length: str, step: Callable[[int, ast.expr], list[ast.stmt]]) -> None:
         """Write a loop that does several places per iteration, which don't wait for each other.
@@ -100,7 +100,7 @@ class Writing:
 
         def write(places: list[ast.expr]) -> None:
             for i, at in enumerate(places):
-                self.ahead += step(i, at)
+                self.preceding += step(i, at)
 
         self.in_groups(length, write)
 
@@ -127,43 +127,43 @@ class Writing:
             ([rest, size], [name_of(place)]),
         ]
         for bounds, group in loops:
-            outer, self.ahead = self.ahead, []
+            outer, self.preceding = self.preceding, []
             write(group)
-            body, self.ahead = self.ahead, outer
+            body, self.preceding = self.preceding, outer
             self.loop(place, bounds, body)
 
     def loop(self, place: str, bounds: list[ast.expr], body: list[ast.stmt]) -> None:
         """Write a loop over places."""
         call = called(range, *bounds)
-        self.ahead.append(ast.For(name_of(place, ast.Store()), call, body, []))
+        self.preceding.append(ast.For(name_of(place, ast.Store()), call, body, []))
 
     def over(self, lengths: Sequence[str], write: Callable[[list[ast.expr]], None]) -> None:
         """Write loops over the places of some axes, around what writes what is done at each."""
         places = [self.new() for _ in lengths]
-        outer, self.ahead = self.ahead, []
+        outer, self.preceding = self.preceding, []
         write([name_of(place) for place in places])
-        body, self.ahead = self.ahead, outer
+        body, self.preceding = self.preceding, outer
         for place, length in reversed(list(zip(places, lengths, strict=True))):
             call = called(range, name_of(length) if length else ast.Constant(1))
             body = [ast.For(name_of(place, ast.Store()), call, body, [])]
-        self.ahead += body
+        self.preceding += body
 
     def put(self, view: View, places: list[ast.expr], value: ast.expr) -> None:
         """Write an assignment to an element."""
-        self.ahead.append(ast.Assign([view.element(places, ast.Store())], value))
+        self.preceding.append(ast.Assign([view.element(places, ast.Store())], value))
 
     def let(self, target: str, value: ast.expr) -> None:
         """Write an assignment to a number."""
-        self.ahead.append(ast.Assign([name_of(target, ast.Store())], value))
+        self.preceding.append(ast.Assign([name_of(target, ast.Store())], value))
 
     def require(self, condition: ast.expr) -> None:
         """Leave what follows to Python where a condition doesn't hold."""
-        self.ahead.append(ast.Expr(called(Hidden.REQUIRE, condition)))
+        self.preceding.append(ast.Expr(called(Intrinsic.REQUIRE, condition)))
 
     def replace_if(self, name: str, op: ast.cmpop, limit: ast.expr, new: ast.expr) -> None:
         """Write that a number is replaced where it is below or above a limit."""
         test = ast.Compare(name_of(name), [op], [limit])
-        self.ahead.append(ast.If(test, [ast.Assign([name_of(name, ast.Store())], new)], []))
+        self.preceding.append(ast.If(test, [ast.Assign([name_of(name, ast.Store())], new)], []))
 
 
 def _add(total: str, value: ast.expr) -> ast.stmt:

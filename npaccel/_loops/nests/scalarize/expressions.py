@@ -1,7 +1,7 @@
 """What array expressions of a loop nest are, element by element.
 
 `expression` gives what writes an element; what isn't known element by element, such as a product
-of a matrix and a vector, is written into memory ahead. `number` writes reductions ahead.
+of a matrix and a vector, is written into memory before the statement, and so are reductions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, called, name_of
+from npaccel._loops.nests.intrinsics import Intrinsic, called, name_of
 from npaccel._loops.nests.resolve import builtin, is_ufunc
 from npaccel._loops.nests.scalarize import reductions
 from npaccel._loops.nests.scalarize.bounds import Bounds
@@ -98,7 +98,7 @@ def _noted(rewriting: Bounds, node: ast.Call) -> list[ast.expr]:
     """Return the arguments of a function of NumPy's, which may be another one later."""
     if any(isinstance(a, ast.Starred) for a in node.args):
         raise rewriting.unfit("a call with `*`")
-    rewriting.ahead.append(ast.Expr(node.func))
+    rewriting.preceding.append(ast.Expr(node.func))
     return node.args
 
 
@@ -153,7 +153,7 @@ def _where(rewriting: Bounds, condition: ast.expr, yes: ast.expr, no: ast.expr) 
 
     def element(places: Sequence[ast.expr]) -> ast.expr:
         first, second, third = (part.broadcast(places) for part in parts)
-        return ast.IfExp(first, called(Hidden.FLOAT, second), called(Hidden.FLOAT, third))
+        return ast.IfExp(first, called(Intrinsic.FLOAT, second), called(Intrinsic.FLOAT, third))
 
     return Expression(lengths, element, tuple(v for part in parts for v in part.views))
 
@@ -172,7 +172,7 @@ _FUNCTIONS: dict[tuple[Any, int], Callable[..., Expression]] = {
 }
 
 
-# -- What is written into memory ahead ------------------------------------------
+# -- What is written into memory before a statement -----------------------------
 
 
 def materialised(rewriting: Bounds, made: Expression) -> View:
@@ -182,7 +182,7 @@ def materialised(rewriting: Bounds, made: Expression) -> View:
     view = rewriting.memory(made.lengths)
     rewriting.over(
         made.lengths,
-        lambda places: rewriting.put(view, places, called(Hidden.FLOAT, made.at(places))),
+        lambda places: rewriting.put(view, places, called(Intrinsic.FLOAT, made.at(places))),
     )
     return view
 
@@ -266,11 +266,13 @@ def _rolled(rewriting: Bounds, node: ast.Call) -> View:
     if isinstance(given["shift"], ast.Tuple | ast.List):
         raise rewriting.unfit("several shifts")
     size, first, rest = name_of(made.lengths[axis]), rewriting.new(), rewriting.new()
-    shift = called(Hidden.INDEX, rewriting.number(given["shift"]))
+    shift = called(Intrinsic.INDEX, rewriting.number(given["shift"]))
     rewriting.let(first, ast.Constant(0))
     inside = ast.BinOp(shift, ast.Mod(), size)
     test = ast.Compare(size, [ast.Gt()], [ast.Constant(0)])
-    rewriting.ahead.append(ast.If(test, [ast.Assign([name_of(first, ast.Store())], inside)], []))
+    rewriting.preceding.append(
+        ast.If(test, [ast.Assign([name_of(first, ast.Store())], inside)], [])
+    )
     rewriting.let(rest, ast.BinOp(size, ast.Sub(), name_of(first)))
     rewriting.bounds[first] = rewriting.bounds[rest] = rewriting.bounds[made.lengths[axis]]
     view = rewriting.memory(made.lengths)
@@ -286,7 +288,7 @@ def _rolled(rewriting: Bounds, node: ast.Call) -> View:
                     at[axis] = ast.BinOp(name_of(offset), ast.Add(), at[axis])
                 return at
 
-            value = called(Hidden.FLOAT, made.at(moved(offset_read)))
+            value = called(Intrinsic.FLOAT, made.at(moved(offset_read)))
             rewriting.put(view, moved(offset_written), value)
 
         rewriting.over(lengths, write)
@@ -360,7 +362,7 @@ def _kept(rewriting: Bounds, row: View) -> View | str:
 
 
 def number(rewriting: Bounds, node: ast.expr) -> ast.expr:
-    """Return an expression that gives a number, with what is done to arrays done ahead."""
+    """Return an expression that gives a number, with what is done to arrays written before."""
     made = _Numbers(rewriting).visit(node)
     assert isinstance(made, ast.expr)
     if _is_of_arrays(rewriting, made):
@@ -387,7 +389,7 @@ def element(rewriting: Bounds, node: ast.Subscript) -> ast.Subscript:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Do what gives numbers for arrays ahead."""
+    """Write what gives numbers for arrays before the statement."""
 
     def __init__(self, rewriting: Bounds) -> None:
         self.rewriting = rewriting
@@ -413,7 +415,7 @@ class _Numbers(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and len(node.args) == 1:
             sizes = self._sizes(node.args[0])
             if sizes and builtin(node.func.id, rewriting.names) is len:
-                rewriting.ahead.append(ast.Expr(node.func))
+                rewriting.preceding.append(ast.Expr(node.func))
                 return ast.copy_location(name_of(sizes[0]), node)
         return self.generic_visit(node)
 
@@ -432,8 +434,8 @@ class _Numbers(ast.NodeTransformer):
 
     def _sizes(self, node: ast.expr) -> tuple[str, ...]:
         """Return the names of the sizes of what a name is assigned."""
-        if isinstance(node, ast.Name) and node.id in self.rewriting.held:
-            return self.rewriting.held[node.id].lengths
+        if isinstance(node, ast.Name) and node.id in self.rewriting.variables:
+            return self.rewriting.variables[node.id].lengths
         return ()
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -446,17 +448,17 @@ class _Numbers(ast.NodeTransformer):
                     return ast.copy_location(name_of(sizes[ast.literal_eval(node.slice)]), node)
                 except (ValueError, IndexError, TypeError):
                     raise self.rewriting.unfit("this item of a shape") from None
-        if isinstance(node.value, ast.Name) and node.value.id in self.rewriting.held:
+        if isinstance(node.value, ast.Name) and node.value.id in self.rewriting.variables:
             return ast.copy_location(element(self.rewriting, node), node)
         return self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """A part of it isn't computed: nothing may be done ahead."""
+        """A part of it isn't computed: nothing may be written before it."""
         self._check_later(node.test, node.body, node.orelse)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """Only the first part is surely computed: nothing may be done ahead for the others."""
+        """Only the first part is surely computed: nothing may be written before for the others."""
         first, *rest = node.values
         node.values = [self.visit(first), *rest]
         self._check_later(*rest)
@@ -473,11 +475,11 @@ class _Numbers(ast.NodeTransformer):
         return node
 
     def _check_later(self, *nodes: ast.expr) -> None:
-        """Check that nothing has to be done ahead for what may not be computed."""
-        before = len(self.rewriting.ahead)
+        """Check that nothing has to be written before for what may not be computed."""
+        before = len(self.rewriting.preceding)
         for node in nodes:
             self.visit(copy.deepcopy(node))
-        if len(self.rewriting.ahead) > before:
+        if len(self.rewriting.preceding) > before:
             raise self.rewriting.unfit("arrays in a part that may not be computed")
 
 

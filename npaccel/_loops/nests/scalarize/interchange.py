@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, called, locate, name_of
+from npaccel._loops.nests.intrinsics import Intrinsic, called, locate, name_of
 from npaccel._loops.nests.lowering.types import FLOAT64
 from npaccel._loops.nests.resolve import builtin, is_ufunc
 from npaccel._syntax import dataflow
 
 _NUMBERS = (int, float, np.integer, np.floating)
-#: So many columns are done at a time.
+#: Number of columns that are done at a time.
 _LANES = 4
 
 
@@ -344,7 +344,7 @@ class _Elements(ast.NodeTransformer):
         places: list[ast.expr] = [name_of(axis) for axis in self.axes]
         if self.lane:
             places[-1] = ast.BinOp(places[-1], ast.Add(), ast.Constant(self.lane))
-        index = [called(Hidden.KNOWN, place) for place in (*places, along[2])]
+        index = [called(Intrinsic.KNOWN, place) for place in (*places, along[2])]
         made = ast.Subscript(node.value, ast.Tuple([*index], ast.Load()), node.ctx)
         return ast.copy_location(made, node)
 

@@ -32,13 +32,13 @@ def _found(rewriting: Bounds, node: ast.Call) -> tuple[str, ast.expr] | None:
 
 
 def written(rewriting: Bounds, node: ast.Call) -> ast.expr | None:
-    """Write a reduction ahead and return its result; None if a call is something else."""
+    """Write a reduction before the statement and return its result; None of another call."""
     found = _found(rewriting, node)
     if found is None or not rewriting.ranks.of(found[1]):
         return None
     which, operand = found
     if node.args:
-        rewriting.ahead.append(ast.Expr(node.func))  # Noted: it may be another one later.
+        rewriting.preceding.append(ast.Expr(node.func))  # Noted: it may be another one later.
     made = rewriting.expression(operand)
     if "" in made.lengths:
         raise rewriting.unfit("a reduction of what isn't an array")
@@ -107,11 +107,11 @@ def _extreme(
     rewriting.over(lengths, step)
     found = rewriting.new()
     rewriting.let(found, called(of_ordered_bits, name_of(best)))
-    before, rewriting.ahead = rewriting.ahead, []
+    before, rewriting.preceding = rewriting.preceding, []
     _exact_extreme(rewriting, lengths, element, op, found)
-    again, rewriting.ahead = rewriting.ahead, before
+    again, rewriting.preceding = rewriting.preceding, before
     test = ast.Compare(name_of(most), [ast.Gt()], [ast.Constant(INFINITE)])
-    rewriting.ahead.append(ast.If(test, again, []))
+    rewriting.preceding.append(ast.If(test, again, []))
     return name_of(found)
 
 
@@ -130,7 +130,7 @@ def _exact_extreme(
         better = ast.Compare(name_of(one), [op], [name_of(best)])
         is_nan = ast.Compare(name_of(one), [ast.NotEq()], [name_of(one)])
         test = ast.BoolOp(ast.Or(), [better, is_nan])
-        rewriting.ahead.append(ast.If(test, [_let(best, name_of(one))], []))
+        rewriting.preceding.append(ast.If(test, [_let(best, name_of(one))], []))
 
     rewriting.over(lengths, step)
 

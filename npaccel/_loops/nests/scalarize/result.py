@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-#: What goes over more elements is done faster by array code, in several threads.
+#: Maximum number of elements; more are done faster by array code, in several threads.
 SMALL = 1 << 14
 #: The same where the slices are others in each iteration, which array code is slower for.
 SMALL_IF_CHANGING = 1 << 18
@@ -21,7 +21,7 @@ Bound: TypeAlias = "frozenset[tuple[str, int]]"
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class ArrayVariable:
     """A name that is assigned arrays.
 
     Parameters
@@ -46,16 +46,16 @@ class Held:
 
 
 @dataclasses.dataclass(frozen=True)
-class Made:
+class ScalarizedNest:
     """A nest without array code.
 
     Parameters
     ----------
     nest : ast.FunctionDef
-        It takes the arrays in `buffers` as well, and returns the numbers of `held`.
+        It takes the arrays in `buffers` as well, and returns the numbers of `variables`.
     buffers : mapping of str to tuple
         Memory that it needs, by name: what each axis is as long as, at most.
-    held : mapping of str to Held
+    variables : mapping of str to ArrayVariable
         The results that are arrays in such memory.
     outputs : tuple of str
         What the nest returned before.
@@ -63,7 +63,7 @@ class Made:
 
     nest: ast.FunctionDef
     buffers: Mapping[str, tuple[Bound, ...]]
-    held: Mapping[str, Held]
+    variables: Mapping[str, ArrayVariable]
     outputs: tuple[str, ...]
 
     def memory(self, values: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]] | None:
@@ -87,16 +87,16 @@ class Made:
         """
         every = []
         for name in self.outputs:
-            held = self.held.get(name)
-            if held is None:
+            variable = self.variables.get(name)
+            if variable is None:
                 every.append(found[name])
                 continue
-            is_set, *lengths = (found[part] for part in held.parts(name))
+            is_set, *lengths = (found[part] for part in variable.parts(name))
             if is_set:
-                memory = values[held.memory]
+                memory = values[variable.memory]
                 part = memory[tuple(map(slice, lengths))]
                 every.append(memory if part.shape == memory.shape else part.copy())
-            elif held.is_parameter:
+            elif variable.is_parameter:
                 every.append(values[name])
             else:
                 return None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, called, name_of
+from npaccel._loops.nests.intrinsics import Intrinsic, called, name_of
 from npaccel._loops.nests.resolve import builtin
 from npaccel._loops.nests.scalarize.ranks import REDUCTIONS
 
@@ -132,7 +132,7 @@ class _Loops(ast.NodeTransformer):
 
 
 def _known(place: str) -> ast.Call:
-    return called(Hidden.KNOWN, name_of(place))
+    return called(Intrinsic.KNOWN, name_of(place))
 
 
 class _Rows(ast.NodeTransformer):

@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests.intrinsics import Hidden, called, locate, name_of
+from npaccel._loops.nests.intrinsics import Intrinsic, called, locate, name_of
 from npaccel._loops.nests.lowering.types import FLOAT64
 from npaccel._loops.nests.resolve import builtin, has_slices
 from npaccel._loops.nests.scalarize import array_variables, expressions, rows
 from npaccel._loops.nests.scalarize.array_variables import unfit
 from npaccel._loops.nests.scalarize.bounds import Bounds
-from npaccel._loops.nests.scalarize.result import SET, Held, Made
+from npaccel._loops.nests.scalarize.result import SET, ArrayVariable, ScalarizedNest
 from npaccel._loops.nests.scalarize.views import Axis, Expression, View, of_view
 
-_HELD, _LENGTH = "0h_{}", "0n_{}_{}"
+_MEMORY, _LENGTH = "0h_{}", "0n_{}_{}"
 
 
 def has_products(node: ast.AST) -> bool:
@@ -78,7 +78,7 @@ def _computes(node: ast.AST) -> bool:
 
 def without_slices(
     nest: ast.FunctionDef, values: Mapping[str, Any], namespace: Mapping[str, Any]
-) -> Made:
+) -> ScalarizedNest:
     """Return a nest with loops in the place of operations on arrays.
 
     Parameters
@@ -152,32 +152,32 @@ class Rewriting(Bounds):
         self.swapped = frozenset().union(*swapped)
         self.varying = varying
 
-    def run(self) -> Made:
+    def run(self) -> ScalarizedNest:
         """Rewrite the nest."""
         *body, last = self.nest.body
         outputs = tuple(n.id for n in ast.walk(last) if isinstance(n, ast.Name))
-        held = array_variables.held_names(self.nest, self.ranks, self.swapped)
-        array_variables.check_bound(body, frozenset(held.keys() - self.values.keys()))
+        names = array_variables.array_names(self.nest, self.ranks, self.swapped)
+        array_variables.check_bound(body, frozenset(names.keys() - self.values.keys()))
         self.nest = array_variables.with_views(
-            self.nest, held, self.arrays, frozenset({*outputs, *self.values})
+            self.nest, names, self.arrays, frozenset({*outputs, *self.values})
         )
         *body, last = self.nest.body
         self.changing = frozenset(array_variables.stored(body))
-        self._begin(held)
+        self._begin(names)
         new = self.block(body)
-        self._check_held(new)
+        self._check_arrays(new)
         made = copy.copy(self.nest)
         made.body = [*self.begin, *new, self._last(last)]
         locate([made], body[0])
         buffers = {name: tuple(bounds) for name, bounds in self.buffers.items()}
-        kept = {name: one for name, one in self.held.items() if name in outputs}
-        result = Made(ast.fix_missing_locations(made), buffers, kept, outputs)
+        kept = {name: one for name, one in self.variables.items() if name in outputs}
+        result = ScalarizedNest(ast.fix_missing_locations(made), buffers, kept, outputs)
         if result.memory(self.values) is None:
             raise self.unfit("large arrays")
         return result
 
     def number(self, node: ast.expr) -> ast.expr:
-        """Return an expression that gives a number, with what is done to arrays done ahead."""
+        """Return an expression that gives a number, with what is done to arrays written before."""
         return expressions.number(self, node)
 
     def expression(self, node: ast.expr) -> Expression:
@@ -186,17 +186,17 @@ class Rewriting(Bounds):
 
     # -- Names that are assigned arrays ---------------------------------------
 
-    def _begin(self, held: Mapping[str, int]) -> None:
+    def _begin(self, names: Mapping[str, int]) -> None:
         """Write what goes before the loop: copies of what is replaced in it."""
-        self.ahead = self.begin
+        self.preceding = self.begin
         for first, *others in map(sorted, self.groups):
             if any(self.arrays[first].ndim != self.arrays[other].ndim for other in others):
                 raise self.unfit("arrays of several dimensions that swap names")
             for axis in range(self.arrays[first].ndim):
                 for other in others:
                     self.require_same(self.size(first, axis), self.size(other, axis))
-        for name, rank in held.items():
-            one = Held(_HELD.format(name), rank, name in self.values)
+        for name, rank in names.items():
+            one = ArrayVariable(_MEMORY.format(name), rank, name in self.values)
             self.buffers[one.memory] = [frozenset()] * rank
             self.let(SET.format(name), ast.Constant(0))
             if name in self.varying:
@@ -205,10 +205,10 @@ class Rewriting(Bounds):
                 for axis, length in enumerate(lengths):
                     self.bounds[length] = frozenset({(one.memory, axis)})
                     self.let(length, ast.Constant(0))
-            self.held[name] = self._given_before(name, one) if one.is_parameter else one
-        self.ahead = []
+            self.variables[name] = self._given_before(name, one) if one.is_parameter else one
+        self.preceding = []
 
-    def _given_before(self, name: str, one: Held) -> Held:
+    def _given_before(self, name: str, one: ArrayVariable) -> ArrayVariable:
         """Copy the array that a name stands for before the nest."""
         given = self.values[name]
         if type(given) is not np.ndarray or given.dtype != FLOAT64 or given.ndim != one.rank:
@@ -231,50 +231,50 @@ class Rewriting(Bounds):
         found: list[ast.expr] = []
         for part in parts:
             assert isinstance(part, ast.Name)
-            held = self.held.get(part.id)
-            found += [name_of(n) for n in held.parts(part.id)] if held else [part]
+            variable = self.variables.get(part.id)
+            found += [name_of(n) for n in variable.parts(part.id)] if variable else [part]
         return ast.copy_location(ast.Return(ast.Tuple(found, ast.Load())), last)
 
-    def _check_held(self, body: Sequence[ast.stmt]) -> None:
+    def _check_arrays(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
             for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and node.id in self.held:
+                if isinstance(node, ast.Name) and node.id in self.variables:
                     raise unfit(f"`{node.id}` as a whole", getattr(node, "lineno", self.line))
 
     def _assign(self, name: str, value: ast.expr) -> None:
         """Write an array into the memory of a name."""
-        held = self.held[name]
+        variable = self.variables[name]
         made = self.expression(value)
         is_alias = isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
-        if is_alias or "" in made.lengths or len(made.lengths) != held.rank:
+        if is_alias or "" in made.lengths or len(made.lengths) != variable.rank:
             raise self.unfit(f"what `{name}` is assigned")
         for axis, length in enumerate(made.lengths):
-            self.buffers[held.memory][axis] |= self.bounds[length]
+            self.buffers[variable.memory][axis] |= self.bounds[length]
         if name not in self.varying:
-            self._check_fixed(name, held, made.lengths)
-        view = View(held.memory, tuple(Axis("", length) for length in made.lengths))
-        if any(v.array == held.memory and v.text != name for v in made.views):
+            self._check_fixed(name, variable, made.lengths)
+        view = View(variable.memory, tuple(Axis("", length) for length in made.lengths))
+        if any(v.array == variable.memory and v.text != name for v in made.views):
             made = of_view(expressions.materialised(self, made))
 
         def write(places: list[ast.expr]) -> None:
-            self.put(view, places, called(Hidden.FLOAT, made.at(places)))
+            self.put(view, places, called(Intrinsic.FLOAT, made.at(places)))
 
         self.over(made.lengths, write)
         if name in self.varying:
-            for own, length in zip(held.lengths, made.lengths, strict=True):
+            for own, length in zip(variable.lengths, made.lengths, strict=True):
                 self.let(own, name_of(length))
         self.let(SET.format(name), ast.Constant(1))
 
-    def _check_fixed(self, name: str, held: Held, lengths: tuple[str, ...]) -> None:
+    def _check_fixed(self, name: str, variable: ArrayVariable, lengths: tuple[str, ...]) -> None:
         """Check that a name always stands for arrays of one shape."""
         if not self.sizes.issuperset(lengths):
             raise _VaryingError(name)
-        for one, other in zip(held.lengths, lengths, strict=bool(held.lengths)):
+        for one, other in zip(variable.lengths, lengths, strict=bool(variable.lengths)):
             if not self.may_be_same(one, other):
                 raise _VaryingError(name)
             self.require_same(one, other)
-        if not held.lengths:
-            self.held[name] = dataclasses.replace(held, lengths=lengths)
+        if not variable.lengths:
+            self.variables[name] = dataclasses.replace(variable, lengths=lengths)
 
     # -- Statements -------------------------------------------------------------
 
@@ -282,17 +282,17 @@ class Rewriting(Bounds):
         """Rewrite statements; each comes after what it needs."""
         found: list[ast.stmt] = []
         for statement in statements:
-            outer, self.ahead = self.ahead, []
+            outer, self.preceding = self.preceding, []
             self.line = statement.lineno
             new = self.statement(statement)
-            written = [*self.ahead, *new]
+            written = [*self.preceding, *new]
             locate(written, statement)
             found += written
-            self.ahead = outer
+            self.preceding = outer
         return found
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """Rewrite one statement; what it needs done before goes into `ahead`."""
+        """Rewrite one statement; what it needs done before goes into `preceding`."""
         match node:
             case ast.For():
                 self._for(node)
@@ -307,7 +307,7 @@ class Rewriting(Bounds):
                 return [node]
             case ast.Assign() if array_variables.swap(node) & self.swapped:
                 return [node]
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.held:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.variables:
                 self._assign(name, value)
                 return []
             case ast.Assign(targets=[target]) | ast.AugAssign(target=target) if self.ranks.of(
@@ -336,7 +336,7 @@ class Rewriting(Bounds):
             return node
         if self.ranks.of(node) or has_slices(node):
             raise self.unfit("several arrays written at once")
-        if isinstance(node, ast.Subscript) and self.root(node) in self.held:
+        if isinstance(node, ast.Subscript) and self.root(node) in self.variables:
             made = expressions.element(self, node)
             made.ctx = node.ctx
             self._check_own(self.root(node))
@@ -345,14 +345,14 @@ class Rewriting(Bounds):
 
     def _check_own(self, name: str) -> None:
         """Check that writing in place doesn't write to what the name stood for before."""
-        if name in self.held and self.held[name].is_parameter:
+        if name in self.variables and self.variables[name].is_parameter:
             raise self.unfit(f"`{name}`, written in place and replaced")
 
     def _while(self, node: ast.While) -> None:
         """Compute the condition at the beginning of each iteration if it is about arrays."""
-        outer, self.ahead = self.ahead, []
+        outer, self.preceding = self.preceding, []
         test = self.number(copy.deepcopy(node.test))
-        before, self.ahead = self.ahead, outer
+        before, self.preceding = self.preceding, outer
         body = self.block(node.body)
         if not before:
             node.test, node.body, node.orelse = test, body, self.block(node.orelse)
@@ -374,7 +374,7 @@ class Rewriting(Bounds):
             return
         view = self.view(target) if op is not None else None  # In Python's order.
         root = self.root(target)
-        array = self.held[root].memory if root in self.held else root
+        array = self.variables[root].memory if root in self.variables else root
         self.target = array, self.ranks.of(target)
         made = self.expression(value)
         self.target = "", 0
@@ -388,11 +388,11 @@ class Rewriting(Bounds):
             made = of_view(expressions.materialised(self, made))
 
         def write(places: list[ast.expr]) -> None:
-            element = called(Hidden.FLOAT, made.broadcast(places))
+            element = called(Intrinsic.FLOAT, made.broadcast(places))
             if op is None:
                 self.put(view, places, element)
             else:
-                self.ahead.append(ast.AugAssign(view.element(places, ast.Store()), op, element))
+                self.preceding.append(ast.AugAssign(view.element(places, ast.Store()), op, element))
 
         self.over(view.lengths, write)
 
@@ -403,7 +403,7 @@ class Rewriting(Bounds):
 
     def _for(self, node: ast.For) -> None:
         """Go over places instead of slices."""
-        if not has_slices(node.iter) and not self._is_held(node.iter):
+        if not has_slices(node.iter) and not self._has_array(node.iter):
             node.iter = self._range(node.iter)
             return
         place = self.new()
@@ -419,11 +419,11 @@ class Rewriting(Bounds):
         node.iter = called(range, name_of(least))
         node.body = [*(ast.copy_location(one, node) for one in given), *node.body]
 
-    def _is_held(self, node: ast.expr) -> bool:
-        return any(isinstance(n, ast.Name) and n.id in self.held for n in ast.walk(node))
+    def _has_array(self, node: ast.expr) -> bool:
+        return any(isinstance(n, ast.Name) and n.id in self.variables for n in ast.walk(node))
 
     def _range(self, node: ast.expr) -> ast.expr:
-        """Compute the bounds of a range ahead where arrays are in them."""
+        """Compute the bounds of a range before the loop where arrays are in them."""
         is_range = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if is_range and builtin(node.func.id, self.names) is range and not node.keywords:  # type: ignore[attr-defined]
             node.args = [self.number(argument) for argument in node.args]  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from npaccel._loops.nests.intrinsics import Hidden, called, name_of
+from npaccel._loops.nests.intrinsics import Intrinsic, called, name_of
 
 #: Gives Python for the element at a place: an index for each axis.
 Element = Callable[[Sequence[ast.expr]], ast.expr]
@@ -34,7 +34,7 @@ class Axis:
         if self.source is not None:
             return self.source.element([place])
         start = name_of(self.start)
-        return called(Hidden.KNOWN, ast.BinOp(start, ast.Add(), place) if self.start else place)
+        return called(Intrinsic.KNOWN, ast.BinOp(start, ast.Add(), place) if self.start else place)
 
 
 @dataclasses.dataclass(frozen=True)

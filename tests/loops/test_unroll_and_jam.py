@@ -180,7 +180,7 @@ def test_the_order_of_additions_stays(monkeypatch):
     given = numbers.normal(size=(37, 21)), numbers.normal(size=(37, 3)), np.zeros((3, 21))
     ours, alone = copy.deepcopy(given), copy.deepcopy(given)
     compiled(shares, *given)(*ours)
-    monkeypatch.setattr(unroll_and_jam, "side_by_side", lambda made, *_: made)
+    monkeypatch.setattr(unroll_and_jam, "unrolled", lambda made, *_: made)
     monkeypatch.setattr("npaccel._loops.nests.numba_backend._compiled", {})
     compiled(shares, *given)(*alone)
     for one, other in zip(ours, alone, strict=True):
