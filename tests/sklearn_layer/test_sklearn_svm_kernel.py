@@ -143,13 +143,13 @@ import numpy as np
 from sklearn.svm import SVC, NuSVR
 from npaccel._sklearn.dispatch import transfers as _crossings
 from npaccel._sklearn.dispatch.estimator import class_of
-from npaccel._sklearn.svm import _smo as _parts_smo, _smo_triton as _parts_smo_triton
+from npaccel._sklearn.svm import _smo, _smo_triton
 def passes_of(source, tol, limit, split, device):
-    return lambda fixed, state: _parts_smo_triton.passes(
-        source.table, fixed, tol, limit, state, split
+    return lambda problem, state: _smo_triton.passes(
+        source.table, problem, tol, limit, state, split
     )
-_parts_smo._passes_of = passes_of
-_parts_smo_triton._TILE = 64
+_smo._passes_of = passes_of
+_smo_triton._TILE = 64
 random = np.random.default_rng(0)
 X = random.normal(size=(90, 3))
 y = (X[:, 0] + random.normal(size=90) > 0) + (X[:, 1] > 1)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,11 +27,11 @@ from npaccel._sklearn.kernels.tiles import squares, tiles
 
 #: What stands in for a curvature that isn't positive.
 _TINY = 1e-12
-#: After how many steps libsvm leaves variables out again, at most.
+#: Maximum number of iterations after which libsvm shrinks again.
 _PERIOD = 1000
-#: How many steps there are between two questions of the host.
+#: Number of iterations between two questions of the host.
 _STEPS = 64
-#: Up to how many bytes the kernel of all rows with all is kept; else rows of it are computed anew.
+#: Maximum number of bytes of a table of the kernel of all rows; else rows of it are recomputed.
 LARGEST_TABLE = 1 << 30
 #: The largest kernel: in 32 bits there is something left above it.
 _LARGEST = 1e37
@@ -168,6 +168,87 @@ class Solution:
     stopped: bool
 
 
+class SMOProblem(NamedTuple):
+    """What stays the same from step to step; the arrays have a row for each problem.
+
+    Parameters
+    ----------
+    rows : array
+        Of the data, which the variables stand for.
+    lower, upper : array
+        The bounds of ``y * alpha``.
+    diagonal : array
+        The kernel of each row with itself, libsvm's QD.
+    positive : array of bool
+        Whether y is 1.
+    """
+
+    rows: Any
+    lower: Any
+    upper: Any
+    diagonal: Any
+    positive: Any
+
+
+class SMOState(NamedTuple):
+    """What a step changes; the arrays have a row, or a number, for each problem.
+
+    Parameters
+    ----------
+    gradient : array
+        ``-y * G``, where G is libsvm's gradient: what a step would gain.
+    alpha : array
+        ``y * alpha``.
+    active : array of bool
+        Which variables take part.
+    counter : array
+        Steps until it's shrunk again.
+    iterations : array
+        Steps that were made.
+    solved : array of bool
+    shrunk : array of bool
+        Whether variables are left out.
+    """
+
+    gradient: Any
+    alpha: Any
+    active: Any
+    counter: Any
+    iterations: Any
+    solved: Any
+    shrunk: Any
+
+
+class _Order(NamedTuple):
+    """How the variables stand, which shrinking changes.
+
+    Parameters
+    ----------
+    places : torch.Tensor
+        Where each variable stood at first.
+    y : torch.Tensor
+    there : torch.Tensor
+        Whether there is a variable.
+    unshrunk : torch.Tensor
+        libsvm's unshrink: whether all of a problem's were taken in again near its end.
+    """
+
+    places: Any
+    y: Any
+    there: Any
+    unshrunk: Any
+
+
+class _Rows(NamedTuple):
+    """What rows of the kernel are computed of: a table of it, or X."""
+
+    table: Any
+    X: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+
+
 def solved(
     problems: Problems, source: Kernel, tol: float, max_iter: int, shrinking: bool
 ) -> Solution:
@@ -187,29 +268,28 @@ def solved(
     period = sizes.clamp(max=_PERIOD) if shrinking else torch.full_like(sizes, _ENDLESS)
     limit = max_iter if max_iter >= 0 else _ENDLESS
     never = torch.zeros_like(there[:, 0])
-    # The variables by their sign, between these bounds.
-    values, low, high = y * start, torch.where(y < 0, -cost, 0.0), torch.where(y > 0, cost, 0.0)
-    slopes = _slopes(rows, values, -y * linear, source)
-    fixed = [rows, low, high, source.diagonal()[rows], y > 0]
+    lower, upper = torch.where(y < 0, -cost, 0.0), torch.where(y > 0, cost, 0.0)
+    alpha = y * start
+    gradient = _gradient(rows, alpha, -y * linear, source)
+    problem = SMOProblem(rows, lower, upper, source.diagonal()[rows], y > 0)
     places = torch.arange(y.shape[1], device=y.device).flip(0).expand_as(rows)
-    more = places, y, there, never
-    state = slopes, values, there, period, torch.zeros_like(sizes), never, never
+    order = _Order(places, y, there, never)
+    state = SMOState(gradient, alpha, there, period, torch.zeros_like(sizes), never, never)
     passes = _passes_of(source, float(tol), limit, problems.split, y.device)
     while True:
-        state = passes(fixed, state)
-        runs = ~state[_ENDED] & (state[_TAKEN] < limit)
-        waits = runs & (state[_LEFT] <= 0)
-        goes_on, some_wait = transfers.numbers(runs.any(), waits.any())
+        state = SMOState(*passes(problem, state))
+        runs = ~state.solved & (state.iterations < limit)
+        due = runs & (state.counter <= 0)
+        goes_on, some_due = transfers.numbers(runs.any(), due.any())
         if not goes_on:
             break
-        if some_wait:
-            fixed, more, state = _left_out(fixed, more, state, waits, period, tol, problems.split)
-    slopes, values, active = state[:3]
-    places, y = more[:2]
-    counts = transfers.numbers(state[_TAKEN], state[_ENDED].long())
+        if some_due:
+            problem, order, state = _shrink(problem, order, state, due, period, tol, problems.split)
+    counts = transfers.numbers(state.iterations, state.solved.long())
     offsets = _split_offsets if problems.split else _offsets
-    rho, scale = offsets(slopes, y * values, active, y, fixed[2] - fixed[1])
-    found = torch.zeros_like(values).scatter_(1, places, values)
+    y, cost = order.y, problem.upper - problem.lower
+    rho, scale = offsets(state.gradient, y * state.alpha, state.active, y, cost)
+    found = torch.zeros_like(state.alpha).scatter_(1, order.places, state.alpha)
     return Solution(found, rho, scale, counts[: len(y)], not all(counts[len(y) :]))
 
 
@@ -221,49 +301,48 @@ def _passes_of(
         from npaccel._sklearn.svm import _smo_triton
 
         table = source.table
-        return lambda fixed, state: _smo_triton.passes(table, fixed, tol, limit, state, split)
-    shared = source.table, source.X if source.table is None else None
-    numbers = float(source.gamma), float(source.degree), float(source.coef0), tol, limit
-    form = {"steps": _STEPS, "name": source.name, "split": split}
+        return lambda problem, state: _smo_triton.passes(table, problem, tol, limit, state, split)
+    numbers = float(source.gamma), float(source.degree), float(source.coef0)
+    of = _Rows(source.table, source.X if source.table is None else None, *numbers)
+    static = {"steps": _STEPS, "name": source.name, "split": split}
     call = _on_cpu if device.type == "cpu" else _passes.compiled
-    return lambda fixed, state: call(*shared, *fixed, *numbers, *state, **form)
+    return lambda problem, state: call(of, problem, state, tol, limit, **static)
 
 
-#: Where in the state stand: the steps until some variables are left out, those that were made, and
-#: whether a problem is solved.
-_LEFT, _TAKEN, _ENDED = 3, 4, 5
-
-
-def _slopes(
-    rows: torch.Tensor, values: torch.Tensor, linear: torch.Tensor, source: Kernel
+def _gradient(
+    rows: torch.Tensor, alpha: torch.Tensor, linear: torch.Tensor, source: Kernel
 ) -> torch.Tensor:
-    """Return what each variable's slope is, by its sign: what a step would gain.
+    """Return the gradient as `SMOState` has it.
 
-    Summed in libsvm's order: which of two nearly equal slopes is larger decides what follows.
+    Summed in libsvm's order: which of two nearly equal parts is larger decides what follows.
     """
     found = linear.clone()
-    used = np.flatnonzero(transfers.to_host((values != 0).any(dim=0)))
+    used = np.flatnonzero(transfers.to_host((alpha != 0).any(dim=0)))
     for column in used[::-1].tolist():
-        found -= values[:, column, None] * source.rows(rows[:, column], rows)
+        found -= alpha[:, column, None] * source.rows(rows[:, column], rows)
     return found
 
 
-def _left_out(
-    fixed: Any, more: Any, state: Any, waits: Any, period: Any, tol: float, split: bool
-) -> Any:
-    """Leave out variables at their bounds that gain nothing, of the problems that wait for it.
+def _shrink(
+    problem: SMOProblem,
+    place: _Order,
+    state: SMOState,
+    due: Any,
+    period: Any,
+    tol: float,
+    split: bool,
+) -> tuple[SMOProblem, _Order, SMOState]:
+    """Leave out variables at their bounds that gain nothing, of the problems where it's due.
 
     They change places with those that stay, as libsvm lets them: the order decides between equal
     ones, and after a step the two that it changed are equal.
     """
-    low, high, positive = fixed[1], fixed[2], fixed[4]
-    places, y, there, widened = more
-    slopes, values, active, left, taken, ended, loose = state
-    out, gap = _gainless(slopes, values, active, low, high, positive, split=split)
+    places, y, there, unshrunk = place
+    out, gap = _shrinkable(*state[:3], problem.lower, problem.upper, problem.positive, split=split)
     # Near the end all are looked at again, once.
-    wide = waits & ~widened & (gap <= 10 * tol)
-    looked_at = (active | wide[:, None]) & there
-    out = out & looked_at & waits[:, None]
+    unshrinks = due & ~unshrunk & (gap <= 10 * tol)
+    looked_at = (state.active | unshrinks[:, None]) & there
+    out = out & looked_at & due[:, None]
     stays = looked_at & ~out
     count = stays.sum(dim=1, keepdim=True)
     size = y.shape[1]
@@ -275,107 +354,112 @@ def _left_out(
     coming = torch.where(stays & ~inside, number, size).sort(dim=1).values
     order = torch.arange(size + 1, device=y.device).repeat(len(y), 1)
     order = order.scatter(1, going, coming).scatter(1, coming, going)[:, :size]
-    arrays = *fixed, places, y, slopes, values
-    *fixed, places, y, slopes, values = (torch.gather(one, 1, order) for one in arrays)
-    loose = torch.where(waits, count[:, 0] < there.sum(dim=1), loose)
-    left = torch.where(waits, period, left)
-    state = slopes, values, inside, left, taken, ended, loose
-    return fixed, (places, y, there, widened | wide), state
+    arrays = *problem, places, y, state.gradient, state.alpha
+    *fixed, places, y, gradient, alpha = (torch.gather(one, 1, order) for one in arrays)
+    state = state._replace(
+        gradient=gradient,
+        alpha=alpha,
+        active=inside,
+        counter=torch.where(due, period, state.counter),
+        shrunk=torch.where(due, count[:, 0] < there.sum(dim=1), state.shrunk),
+    )
+    return SMOProblem(*fixed), _Order(places, y, there, unshrunk | unshrinks), state
 
 
-def _on_cpu(*given: Any, **form: Any) -> Any:
+def _on_cpu(
+    source: _Rows, problem: SMOProblem, state: SMOState, tol: float, limit: int, **static: Any
+) -> SMOState:
     """Let NumPy make the steps, on arrays that share the tensors' memory.
 
     A step is some dozen operations on short vectors: compiling them takes longer than it saves.
     """
-    arrays = [one.numpy() if isinstance(one, torch.Tensor) else one for one in given]
+    arrays = [
+        type(part)(*(one.numpy() if isinstance(one, torch.Tensor) else one for one in part))
+        for part in (source, problem, state)
+    ]
     with np.errstate(all="ignore"):
-        return tuple(map(torch.from_numpy, _passes.__wrapped__(*arrays, **form)))
+        found = _passes.__wrapped__(*arrays, tol, limit, **static)
+    return SMOState(*map(torch.from_numpy, found))
 
 
 @kernel(static=("steps", "name", "split"))
 def _passes(
-    table: Any,
-    X: Any,
-    rows: Any,
-    low: Any,
-    high: Any,
-    diagonal: Any,
-    positive: Any,
-    gamma: Any,
-    degree: Any,
-    coef0: Any,
+    source: _Rows,
+    problem: SMOProblem,
+    state: SMOState,
     tol: Any,
     limit: Any,
-    slopes: Any,
-    values: Any,
-    active: Any,
-    left: Any,
-    taken: Any,
-    ended: Any,
-    loose: Any,
     *,
     steps: int,
     name: str,
     split: bool,
-) -> Any:
+) -> SMOState:
     """Return the state after some steps; a step that follows a problem's last changes nothing."""
+    gradient, alpha, active, counter, iterations, solved, shrunk = state
     for _ in range(steps):
-        slopes, values, active, left, taken, ended, loose = _pass(
-            (table, X, rows, name, gamma, degree, coef0),
-            (low, high, diagonal, positive, tol, limit, split),
-            (slopes, values, active, left, taken, ended, loose),
+        gradient, alpha, active, counter, iterations, solved, shrunk = _pass(
+            source,
+            problem,
+            SMOState(gradient, alpha, active, counter, iterations, solved, shrunk),
+            tol,
+            limit,
+            name,
+            split,
         )
-    return slopes, values, active, left, taken, ended, loose
+    return SMOState(gradient, alpha, active, counter, iterations, solved, shrunk)
 
 
-def _pass(source: Any, problem: Any, state: Any) -> Any:
-    """Change two variables of each problem, or take all in again.
-
-    The state of a problem is: the slopes, the variables, which of them take part, how many steps
-    there are until some are left out, how many were made, whether it's solved, and whether any are
-    left out.
-    """
-    low, high, diagonal, positive, tol, limit, split = problem
-    slopes, values, active, left, taken, ended, loose = state
-    each = np.arange(len(low))
-    may_rise, may_fall = (values < high) & active, (values > low) & active
-    # The pair.
-    firsts, tops, bottoms = _violators(slopes, may_rise, may_fall, positive, split)
-    found = [_kernel_rows(source, each, one) for one in firsts]
+def _pass(
+    source: _Rows,
+    problem: SMOProblem,
+    state: SMOState,
+    tol: Any,
+    limit: Any,
+    name: str,
+    split: bool,
+) -> tuple[Any, ...]:
+    """Change two variables of each problem, or unshrink it; return the fields of the state."""
+    rows, lower, upper, diagonal, positive = problem
+    gradient, alpha, active, counter, iterations, solved, shrunk = state
+    each = np.arange(len(lower))
+    can_rise, can_fall = (alpha < upper) & active, (alpha > lower) & active
+    # The working set.
+    firsts, tops, bottoms = _violators(gradient, can_rise, can_fall, positive, split)
+    found = [_kernel_rows(source, rows, each, one, name) for one in firsts]
     row = _by_sign(positive, found)
-    rise = _by_sign(positive, [one[:, None] for one in tops]) - slopes
+    rise = _by_sign(positive, [one[:, None] for one in tops]) - gradient
     own = _by_sign(positive, [diagonal[each, one][:, None] for one in firsts])
     curvature = own + diagonal - 2.0 * row
     curvature = np.where(curvature > 0.0, curvature, _TINY)
-    gain = np.where(may_fall & (rise > 0.0), rise * rise / curvature, -1.0)
+    gain = np.where(can_fall & (rise > 0.0), rise * rise / curvature, -1.0)
     second = np.argmax(gain, axis=1)
     optimal = (_gap(tops, bottoms) < tol) | (gain[each, second] < 0.0)
     # What is to be done.
-    goes_on = ~ended & (taken < limit) & (left > 0)
-    widens = goes_on & optimal & loose
+    goes_on = ~solved & (iterations < limit) & (counter > 0)
+    unshrinks = goes_on & optimal & shrunk
     moves = goes_on & ~optimal
-    ended = ended | (goes_on & optimal & ~loose)
+    solved = solved | (goes_on & optimal & ~shrunk)
     # The step.
     sign = positive[each, second]
     first, row = _by_sign(sign, firsts), _by_sign(sign[:, None], found)
     length = rise[each, second] / curvature[each, second]
-    old = values[each, first], values[each, second]
-    new = _clipped(old, high[each, first], low[each, second], length)
-    number = np.arange(low.shape[1])
+    old = alpha[each, first], alpha[each, second]
+    new = _clipped(old, upper[each, first], lower[each, second], length)
+    number = np.arange(lower.shape[1])
     is_first = moves[:, None] & (number == first[:, None])
     is_second = moves[:, None] & (number == second[:, None])
-    values = np.where(is_first, new[0][:, None], np.where(is_second, new[1][:, None], values))
-    other = _kernel_rows(source, each, second)
+    alpha = np.where(is_first, new[0][:, None], np.where(is_second, new[1][:, None], alpha))
+    other = _kernel_rows(source, rows, each, second, name)
     # A product that goes through a choice isn't fused with the sum, which would round otherwise.
     a = np.where(moves[:, None], (new[0] - old[0])[:, None] * row, 0.0)
     b = np.where(moves[:, None], (new[1] - old[1])[:, None] * other, 0.0)
-    slopes = slopes - (a + b)
-    left = np.where(widens, 1, left - moves)
-    return slopes, values, active | widens[:, None], left, taken + moves, ended, loose & ~widens
+    gradient = gradient - (a + b)
+    counter = np.where(unshrinks, 1, counter - moves)
+    active = active | unshrinks[:, None]
+    return gradient, alpha, active, counter, iterations + moves, solved, shrunk & ~unshrinks
 
 
-def _violators(slopes: Any, rises: Any, falls: Any, positive: Any, split: bool) -> Any:
+def _violators(gradient: Any, rises: Any, falls: Any, positive: Any, split: bool) -> Any:
     """Return who gains most, how much, and the least that any that may fall gains.
 
     Where the problem is split, of either sign.
@@ -384,22 +468,22 @@ def _violators(slopes: Any, rises: Any, falls: Any, positive: Any, split: bool) 
     for sign in (True, False)[: 1 + split]:
         up = rises & (positive == sign) if split else rises
         down = falls & (positive == sign) if split else falls
-        heights = np.where(up, slopes, -np.inf)
+        heights = np.where(up, gradient, -np.inf)
         firsts.append(np.argmax(heights, axis=1))
-        tops.append(heights[np.arange(len(slopes)), firsts[-1]])
-        bottoms.append(np.min(np.where(down, slopes, np.inf), axis=1))
+        tops.append(heights[np.arange(len(gradient)), firsts[-1]])
+        bottoms.append(np.min(np.where(down, gradient, np.inf), axis=1))
     return firsts, tops, bottoms
 
 
 @kernel(static=("split",))
-def _gainless(
-    slopes: Any, values: Any, active: Any, low: Any, high: Any, positive: Any, *, split: bool
+def _shrinkable(
+    gradient: Any, alpha: Any, active: Any, lower: Any, upper: Any, positive: Any, *, split: bool
 ) -> Any:
     """Return which variables can't be of a pair for now, and how far from solved problems are."""
-    may_rise, may_fall = values < high, values > low
-    ends = _violators(slopes, may_rise & active, may_fall & active, positive, split)[1:]
+    can_rise, can_fall = alpha < upper, alpha > lower
+    ends = _violators(gradient, can_rise & active, can_fall & active, positive, split)[1:]
     top, bottom = (_by_sign(positive, [one[:, None] for one in part]) for part in ends)
-    out = (~may_rise & (slopes > top)) | (~may_fall & (slopes < bottom))
+    out = (~can_rise & (gradient > top)) | (~can_fall & (gradient < bottom))
     return out, _gap(*ends)
 
 
@@ -414,9 +498,9 @@ def _by_sign(positive: Any, parts: Any) -> Any:
     return parts[0] if len(parts) == 1 else np.where(positive, parts[0], parts[1])
 
 
-def _kernel_rows(source: Any, each: Any, which: Any) -> Any:
+def _kernel_rows(source: _Rows, rows: Any, each: Any, which: Any, name: str) -> Any:
     """Return the kernel of a variable of each problem with all variables, rounded to 32 bits."""
-    table, X, rows, name, gamma, degree, coef0 = source
+    table, X, gamma, degree, coef0 = source
     numbers = rows[each, which]
     if table is not None:
         return table[numbers[:, None], rows].astype(np.float64)
@@ -458,7 +542,7 @@ def _middle(values: torch.Tensor, free: Any, above: Any, below: Any) -> torch.Te
 
 
 def _offsets(
-    slopes: torch.Tensor, alpha: Any, active: Any, y: Any, cost: Any
+    gradient: torch.Tensor, alpha: Any, active: Any, y: Any, cost: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return what the decision functions subtract, and 1."""
     at_top = alpha >= cost
@@ -466,18 +550,18 @@ def _offsets(
     bounds_above = (at_top & (y < 0)) | (at_bottom & (y > 0))
     bounds_below = (at_top & (y > 0)) | (at_bottom & (y < 0))
     found = _middle(
-        -slopes, active & ~at_top & ~at_bottom, active & bounds_above, active & bounds_below
+        -gradient, active & ~at_top & ~at_bottom, active & bounds_above, active & bounds_below
     )
     return found, torch.ones_like(found)
 
 
 def _split_offsets(
-    slopes: torch.Tensor, alpha: Any, active: Any, y: Any, cost: Any
+    gradient: torch.Tensor, alpha: Any, active: Any, y: Any, cost: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return what the decision functions subtract, and what they are divided by, before that."""
     at_top = alpha >= cost
     at_bottom = ~at_top & (alpha <= 0)
-    gradient = -y * slopes
+    gradient = -y * gradient
     found = []
     for sign in (1, -1):
         own = active & (y == sign)

@@ -1,7 +1,7 @@
 """The steps of `_smo` on a GPU: one program for each problem takes many of them.
 
-The same steps in the same order as `_smo._pass`. A program goes over its variables by tiles:
-once for the first of the pair, once for the other, and once to bring the slopes up to date. Numbers
+The same steps in the same order as `_smo._pass`. A program goes over its variables by tiles: once
+for the first of the pair, once for the other, and once to bring the gradient up to date. Numbers
 come as tensors, for Triton takes those of Python as 32 bits. No product is fused with a sum, which
 would round otherwise than libsvm.
 """
@@ -29,10 +29,10 @@ def _first_largest(values, places, size):  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _extremes(  # type: ignore[no-untyped-def]
-    slopes,
-    values,
-    low,
-    high,
+    gradient,
+    alpha,
+    lower,
+    upper,
     active,
     positive,
     size,
@@ -48,17 +48,17 @@ def _extremes(  # type: ignore[no-untyped-def]
     for start in range(0, size, tile):
         at = start + lanes
         there = at < size
-        slope = tl.load(slopes + at, mask=there, other=0.0)
-        value = tl.load(values + at, mask=there, other=0.0)
+        grad = tl.load(gradient + at, mask=there, other=0.0)
+        value = tl.load(alpha + at, mask=there, other=0.0)
         own = there & (tl.load(active + at, mask=there, other=0) != 0)
         if one_sign:
             own = own & (tl.load(positive + at, mask=there, other=0) == wanted)
-        rises = own & (value < tl.load(high + at, mask=there, other=0.0))
-        falls = own & (value > tl.load(low + at, mask=there, other=0.0))
-        better = rises & (slope > best)
-        best = tl.where(better, slope, best)
+        rises = own & (value < tl.load(upper + at, mask=there, other=0.0))
+        falls = own & (value > tl.load(lower + at, mask=there, other=0.0))
+        better = rises & (grad > best)
+        best = tl.where(better, grad, best)
         places = tl.where(better, at, places)
-        least = tl.where(falls & (slope < least), slope, least)
+        least = tl.where(falls & (grad < least), grad, least)
     top, first = _first_largest(best, places, size)
     return top, first, tl.min(least, axis=0)
 
@@ -67,12 +67,12 @@ def _extremes(  # type: ignore[no-untyped-def]
 def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kernel)
     table,
     rows,
-    low,
-    high,
+    lower,
+    upper,
     diagonal,
     positive,
-    slopes,
-    values,
+    gradient,
+    alpha,
     active,
     counters,
     limits,
@@ -83,31 +83,31 @@ def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kerne
     split: tl.constexpr,
     tile: tl.constexpr,
 ):
-    """Take steps until a problem is solved, or waits, or has taken its part."""
+    """Take steps until a problem is solved, or is to be shrunk, or has made its share."""
     problem = tl.program_id(0).to(tl.int64)
     offset = problem * size
     rows += offset
-    low += offset
-    high += offset
+    lower += offset
+    upper += offset
     diagonal += offset
     positive += offset
-    slopes += offset
-    values += offset
+    gradient += offset
+    alpha += offset
     active += offset
     counters += problem * 4
-    left = tl.load(counters)
-    taken = tl.load(counters + 1)
-    ended = tl.load(counters + 2)
-    loose = tl.load(counters + 3)
+    counter = tl.load(counters)
+    iterations = tl.load(counters + 1)
+    solved = tl.load(counters + 2)
+    shrunk = tl.load(counters + 3)
     limit = tl.load(limits)
     tol = tl.load(numbers)
     tiny = tl.load(numbers + 1)
     lanes = tl.arange(0, tile)
     step = 0
-    while (step < steps) & (ended == 0) & (taken < limit) & (left > 0):
+    while (step < steps) & (solved == 0) & (iterations < limit) & (counter > 0):
         step += 1
         top, first, bottom = _extremes(
-            slopes, values, low, high, active, positive, size, 1, split, tile
+            gradient, alpha, lower, upper, active, positive, size, 1, split, tile
         )
         gap = top - bottom
         row = table + tl.load(rows + first) * stride
@@ -116,7 +116,7 @@ def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kerne
         other_top, other_first, other_row, other_own = top, first, row, own
         if split:
             other_top, other_first, other_bottom = _extremes(
-                slopes, values, low, high, active, positive, size, 0, split, tile
+                gradient, alpha, lower, upper, active, positive, size, 0, split, tile
             )
             gap = tl.maximum(gap, other_top - other_bottom)
             other_row = table + tl.load(rows + other_first) * stride
@@ -126,21 +126,21 @@ def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kerne
         for start in range(0, size, tile):
             at = start + lanes
             there = at < size
-            value = tl.load(values + at, mask=there, other=0.0)
-            falls = there & (value > tl.load(low + at, mask=there, other=0.0))
+            value = tl.load(alpha + at, mask=there, other=0.0)
+            falls = there & (value > tl.load(lower + at, mask=there, other=0.0))
             falls = falls & (tl.load(active + at, mask=there, other=0) != 0)
             column = tl.load(rows + at, mask=there, other=0)
             product = tl.load(row + column, mask=there, other=0.0)
-            slope = tl.load(slopes + at, mask=there, other=0.0)
+            grad = tl.load(gradient + at, mask=there, other=0.0)
             lengths = tl.load(diagonal + at, mask=there, other=0.0)
             if split:
                 mine = tl.load(positive + at, mask=there, other=0) != 0
                 away = tl.load(other_row + column, mask=there, other=0.0)
                 product = tl.where(mine, product, away)
-                rise = tl.where(mine, top, other_top) - slope
+                rise = tl.where(mine, top, other_top) - grad
                 lengths += tl.where(mine, own, other_own)
             else:
-                rise = top - slope
+                rise = top - grad
                 lengths += own
             curvature = lengths - 2.0 * product.to(tl.float64)
             curvature = tl.where(curvature > 0.0, curvature, tiny)
@@ -150,14 +150,14 @@ def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kerne
             places = tl.where(better, at, places)
         most, second = _first_largest(best, places, size)
         if (gap < tol) | (most < 0.0):
-            if loose != 0:
+            if shrunk != 0:
                 for start in range(0, size, tile):
                     at = start + lanes
                     tl.store(active + at, (at < size).to(tl.int8), mask=at < size)
-                loose = loose * 0
-                left = left * 0 + 1
+                shrunk = shrunk * 0
+                counter = counter * 0 + 1
             else:
-                ended = ended * 0 + 1
+                solved = solved * 0 + 1
         else:
             if split:
                 mine = tl.load(positive + second) != 0
@@ -170,11 +170,11 @@ def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kerne
             between = tl.load(row + number).to(tl.float64)
             curvature = own + tl.load(diagonal + second) - 2.0 * between
             curvature = tl.where(curvature > 0.0, curvature, tiny)
-            length = (top - tl.load(slopes + second)) / curvature
-            old = tl.load(values + first)
-            old_other = tl.load(values + second)
-            highest = tl.load(high + first)
-            lowest = tl.load(low + second)
+            length = (top - tl.load(gradient + second)) / curvature
+            old = tl.load(alpha + first)
+            old_other = tl.load(alpha + second)
+            highest = tl.load(upper + first)
+            lowest = tl.load(lower + second)
             total = old + old_other
             new = old + length
             new_other = old_other - length
@@ -188,8 +188,8 @@ def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kerne
                 new_other = tl.where(beyond, lowest, new_other)
             # All threads have read before one writes.
             tl.debug_barrier()
-            tl.store(values + first, new)
-            tl.store(values + second, new_other)
+            tl.store(alpha + first, new)
+            tl.store(alpha + second, new_other)
             change = new - old
             change_other = new_other - old_other
             for start in range(0, size, tile):
@@ -198,47 +198,49 @@ def _steps(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 (one kerne
                 column = tl.load(rows + at, mask=there, other=0)
                 part = change * tl.load(row + column, mask=there, other=0.0).to(tl.float64)
                 more = tl.load(other_row + column, mask=there, other=0.0).to(tl.float64)
-                slope = tl.load(slopes + at, mask=there, other=0.0)
-                tl.store(slopes + at, slope - (part + change_other * more), mask=there)
-            taken += 1
-            left -= 1
+                grad = tl.load(gradient + at, mask=there, other=0.0)
+                tl.store(gradient + at, grad - (part + change_other * more), mask=there)
+            iterations += 1
+            counter -= 1
         # What was written is read by other threads.
         tl.debug_barrier()
-    tl.store(counters, left)
-    tl.store(counters + 1, taken)
-    tl.store(counters + 2, ended)
-    tl.store(counters + 3, loose)
+    tl.store(counters, counter)
+    tl.store(counters + 1, iterations)
+    tl.store(counters + 2, solved)
+    tl.store(counters + 3, shrunk)
 
 
-def passes(table: torch.Tensor, fixed: Any, tol: float, limit: int, state: Any, split: bool) -> Any:
-    """Return the state after many steps.
+def passes(
+    table: torch.Tensor, problem: Any, tol: float, limit: int, state: Any, split: bool
+) -> Any:
+    """Return the fields of the state after many steps.
 
     Parameters
     ----------
     table : torch.Tensor
         The kernel of all rows, in 32 bits.
-    fixed, state
-        Those of `_smo`.
+    problem : SMOProblem
+    state : SMOState
     tol, limit, split
         When a problem is solved, how many steps it may take, whether it's split by sign.
     """
-    slopes, values, active, *counts = state
-    slopes, values = slopes.clone(), values.clone()
+    gradient, alpha, active, *counts = state
+    gradient, alpha = gradient.clone(), alpha.clone()
     active = active.to(torch.int8, copy=True)
     counters = torch.stack([one.long() for one in counts], dim=1)
-    rows, low, high, diagonal, positive = (one.contiguous() for one in fixed)
-    device = slopes.device
-    size = slopes.shape[1]
+    rows, lower, upper, diagonal, positive = (one.contiguous() for one in problem)
+    device = gradient.device
+    size = gradient.shape[1]
     tile = min(_TILE, triton.next_power_of_2(size))
-    _steps[(len(slopes),)](
+    _steps[(len(gradient),)](
         table,
         rows,
-        low,
-        high,
+        lower,
+        upper,
         diagonal,
         positive.to(torch.int8),
-        slopes,
-        values,
+        gradient,
+        alpha,
         active,
         counters,
         torch.tensor([limit], device=device),
@@ -251,5 +253,5 @@ def passes(table: torch.Tensor, fixed: Any, tol: float, limit: int, state: Any, 
         num_warps=8 if tile >= 1024 else 4,
         enable_fp_fusion=False,
     )
-    left, taken, ended, loose = counters.unbind(1)
-    return slopes, values, active.bool(), left, taken, ended.bool(), loose.bool()
+    counter, iterations, solved, shrunk = counters.unbind(1)
+    return gradient, alpha, active.bool(), counter, iterations, solved.bool(), shrunk.bool()
