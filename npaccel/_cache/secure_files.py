@@ -76,7 +76,7 @@ def _fault(info: os.stat_result, *, folder: bool) -> str | None:
         return f"belongs to user {info.st_uid}, not to user {os.geteuid()}"
     if _POSIX and info.st_mode & 0o022:
         mode = stat.S_IMODE(info.st_mode)
-        return f"may be written by other users (mode {mode:o}; `chmod go-w` mends it)"
+        return f"may be written by other users (mode {mode:o}; `chmod go-w` fixes it)"
     return None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npaccel._check.check import _engine_of, _jitted
-from npaccel._check.promotion_report import mend_narrow
+from npaccel._check.promotion_report import fix_of_narrowing
 from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log
 from npaccel._report.text import table
@@ -332,7 +332,7 @@ def _advice(case: Case, places: list[Site]) -> list[str]:
     if not places or _left(case) <= np.finfo(np.float64).eps * 64:
         return []
     first = places[0]
-    return [f"write {mend_narrow(first)} (line {first.line}): nothing is narrowed then"]
+    return [f"write {fix_of_narrowing(first)} (line {first.line}): nothing is narrowed then"]
 
 
 def _left(case: Case) -> float:

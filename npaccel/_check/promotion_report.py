@@ -55,7 +55,7 @@ class Finding:
         The dtype of the result, or in which a comparison is computed, or the
         class of an exception.
     why : str
-    mend : str
+    fix : str
         What to write instead; empty where the finding follows from one before.
     """
 
@@ -67,10 +67,10 @@ class Finding:
     numpy2: str
     npaccel: str
     why: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        tail = f"\n  write {self.mend}" if self.mend else ""
+        tail = f"\n  write {self.fix}" if self.fix else ""
         return f"{self.file}:{self.line}: {self.text}: {self.why}{tail}"
 
 
@@ -374,7 +374,7 @@ def check_promotion(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     >>> def scaled(x):
     ...     return x * np.float64(2.5)
     >>> report = npaccel.check_promotion(scaled, np.ones(3, np.float32))
-    >>> [(one.kind, one.numpy1, one.numpy2, one.mend) for one in report.findings]
+    >>> [(one.kind, one.numpy1, one.numpy2, one.fix) for one in report.findings]
     [('changed', 'float32', 'float64', '2.5 for np.float64(2.5)'),
      ('widened', 'float32', 'float64', '2.5 for np.float64(2.5)')]
     """
@@ -445,9 +445,9 @@ def _findings(new: _Record, old: _Record, own: _Record) -> list[Finding]:
     for place, op in new.items():
         before, ours = old.get(place, op), own.get(place, op)
         dtypes = (before.result, op.result, ours.result)
-        for kind, why, mend in _told(op, before, ours):
+        for kind, why, fix in _told(op, before, ours):
             where = op.where
-            made = Finding(kind, where.file, where.line, where.text, *dtypes, why, mend)
+            made = Finding(kind, where.file, where.line, where.text, *dtypes, why, fix)
             found.setdefault((kind, where), made)
     return list(found.values())
 
@@ -457,19 +457,19 @@ def _told(op: _Operation, old: _Operation, own: _Operation) -> list[tuple[str, s
     if op.result != old.result:
         follows = op.operands != old.operands
         why = f"{old.result} in NumPy 1, {op.result} in NumPy 2"
-        mend = "" if follows else _mend_change(op, old)
-        told.append(("changed", why + (", because an operand differs" if follows else ""), mend))
+        fix = "" if follows else _fix_of_change(op, old)
+        told.append(("changed", why + (", because an operand differs" if follows else ""), fix))
     if op.overflow is not None:
-        told.append(("overflow", op.overflow[1], _mend_overflow(op, old)))
+        told.append(("overflow", op.overflow[1], _fix_of_overflow(op, old)))
     if op.widened is not None:
-        told.append(("widened", op.widened[1], _mend_width(op, *op.widened)))
+        told.append(("widened", op.widened[1], _fix_of_width(op, *op.widened)))
     if op.lossy or own.lossy:
-        told.append(("lossy", op.lossy or own.lossy, _mend_loss(op, own)))
+        told.append(("lossy", op.lossy or own.lossy, _fix_of_loss(op, own)))
     if op.result != own.result:
         follows = op.operands != own.operands
         why = f"{own.result} in npaccel, {op.result} in NumPy"
-        mend = "" if follows else _mend_narrow(op)
-        told.append(("narrowed", why + (", because an operand is" if follows else ""), mend))
+        fix = "" if follows else _fix_of_narrowing(op)
+        told.append(("narrowed", why + (", because an operand is" if follows else ""), fix))
     return told
 
 
@@ -500,11 +500,11 @@ def _strong_scalar(op: _Operation) -> int | None:
     return None
 
 
-def _mend_change(op: _Operation, old: _Operation) -> str:
+def _fix_of_change(op: _Operation, old: _Operation) -> str:
     if numpy1_promotion.ufunc_of(op.function) is None:
         return f"dtypes instead of values: {op.where.text} looks at values in NumPy 1"
     if op.result == "OverflowError":
-        return _mend_overflow(op, old)
+        return _fix_of_overflow(op, old)
     if np.promote_types(old.result, op.result) == np.dtype(op.result):
         index = _strong_scalar(op)
         return "" if index is None else _weaker(_operand(op, index), op.operands[index])
@@ -516,7 +516,7 @@ def _mend_change(op: _Operation, old: _Operation) -> str:
 _PYTHON = ("int", "float", "complex", "bool")
 
 
-def _mend_overflow(op: _Operation, old: _Operation) -> str:
+def _fix_of_overflow(op: _Operation, old: _Operation) -> str:
     index = next((i for i, d in enumerate(op.operands) if d not in _PYTHON), 0)
     text = _operand(op, index)
     wide = old.result if old.result not in ("OverflowError", "object") else "float64"
@@ -527,7 +527,7 @@ def _mend_overflow(op: _Operation, old: _Operation) -> str:
     return f"{text}.astype(np.{wide}) for {text}"
 
 
-def _mend_width(op: _Operation, index: int, why: str) -> str:
+def _fix_of_width(op: _Operation, index: int, why: str) -> str:
     text, dtype = _operand(op, index), op.operands[index]
     if " scalar " in why:
         return _weaker(text, dtype)
@@ -535,7 +535,7 @@ def _mend_width(op: _Operation, index: int, why: str) -> str:
     return f"{text}.astype(np.{narrow}) for {text}"
 
 
-def _mend_loss(op: _Operation, own: _Operation) -> str:
+def _fix_of_loss(op: _Operation, own: _Operation) -> str:
     if op.lossy and op.function is operator.setitem:
         return f"an array of {op.operands[-1]} for {_operand(op, 0).partition('[')[0]}"
     if op.lossy and name_of(op.function).endswith(".astype"):
@@ -553,7 +553,7 @@ _TAKE_DTYPE = frozenset(
 )
 
 
-def mend_narrow(where: Site, operand: int = 0) -> str:
+def fix_of_narrowing(where: Site, operand: int = 0) -> str:
     """Return what keeps a result in 64 bit that npaccel makes 32 bit wide.
 
     Parameters
@@ -572,6 +572,6 @@ def mend_narrow(where: Site, operand: int = 0) -> str:
     return f"{name}.astype(np.float64) for {name} to stay in 64 bit"
 
 
-def _mend_narrow(op: _Operation) -> str:
+def _fix_of_narrowing(op: _Operation) -> str:
     index = next((i for i, d in enumerate(op.operands) if d not in _PYTHON), 0)
-    return mend_narrow(op.where, index)
+    return fix_of_narrowing(op.where, index)

@@ -24,7 +24,10 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
         "write a branch on array values as np.where(condition, a, b), or take it out of the "
         "function",
     ),
-    (r"no compiled form", "take the call out of the function, or write it with other NumPy calls"),
+    (
+        r"no compiled implementation",
+        "take the call out of the function, or write it with other NumPy calls",
+    ),
     (
         r"[Tt]ensor\.item|\.item\(\)|to a (Python )?scalar|Python scalar|data.dependent",
         "keep the value an array (x.sum() instead of float(x.sum())), or take it out of the "

@@ -170,9 +170,9 @@ def widens(x, i):
     return a, b, c
 
 
-def test_silent_widening_and_its_mend():
+def test_silent_widening_and_its_fix():
     report = npaccel.check_promotion(widens, np.ones(3, np.float32), np.arange(3))
-    found = {one.text: one.mend for one in report.findings if one.kind == "widened"}
+    found = {one.text: one.fix for one in report.findings if one.kind == "widened"}
     assert found == {
         "x * np.float64(2.5)": "2.5 for np.float64(2.5)",
         "x * i": "i.astype(np.float32) for i",
@@ -186,7 +186,7 @@ def narrows(i):
 
 def test_what_npaccel_narrows():
     report = npaccel.check_promotion(narrows, np.arange(4))
-    found = {one.text: (one.numpy2, one.npaccel, one.mend) for one in report.findings}
+    found = {one.text: (one.numpy2, one.npaccel, one.fix) for one in report.findings}
     assert found["np.linspace(0, 1, 4)"] == (
         "float64",
         "float32",
@@ -199,8 +199,8 @@ def test_what_npaccel_narrows():
         assert not npaccel.check_promotion(narrows, np.arange(4)).findings
 
 
-def test_mends_mend(tmp_path):
-    """Each mend, put into the source, leaves nothing to find."""
+def test_fixes_fix(tmp_path):
+    """Each fix, put into the source, leaves nothing to find."""
     for body in ("x * np.float64(2.5)", "x * i", "x + np.float64(x[0])", "np.uint8(1) + 2"):
         for attempt in range(3):
             source = f"import numpy as np\ndef f(x, i):\n    return {body}\n"
@@ -209,11 +209,11 @@ def test_mends_mend(tmp_path):
             space = {"__name__": path.stem}
             exec(compile(source, str(path), "exec"), space)
             report = npaccel.check_promotion(space["f"], np.ones(3, np.float32), np.arange(3))
-            found = [one for one in report.surprises() if one.mend]
+            found = [one for one in report.surprises() if one.fix]
             if not found:
                 break
             assert attempt < 2, str(report)
-            new, _, rest = found[0].mend.partition(" for ")
+            new, _, rest = found[0].fix.partition(" for ")
             old = rest.partition(" to ")[0]
             body = re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w])", new, body)
 

@@ -281,7 +281,9 @@ def check(plan, jit=False):
 def is_told_refused(plan, got, wanted):
     """Whether a reason in the table says that NumPy runs this call."""
     kinds = {d.kind for d in differences_of(plan.row.name)} & FALL_BACKS
-    return "has no compiled form" in str(got.error) and excused(kinds, plan, got, wanted, None)
+    return "has no compiled implementation" in str(got.error) and excused(
+        kinds, plan, got, wanted, None
+    )
 
 
 def text_of(plan):

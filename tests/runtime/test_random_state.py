@@ -239,7 +239,7 @@ def test_a_function_in_pieces_draws_between_them():
         same(jitted(X, mine), function(X, theirs))
     assert state(mine) == state(theirs)
     causes = [fallback.cause for fallback in jitted.report().fallbacks]
-    assert any("compiled in pieces" in cause for cause in causes)
+    assert any("compiled in subgraphs" in cause for cause in causes)
 
 
 # -- states after errors

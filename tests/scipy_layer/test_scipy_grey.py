@@ -147,4 +147,4 @@ def test_reasons_quote_none_of_npaccels_lines(monkeypatch):
     found = routes.routed(row)(torch.eye(3), size=2)
     assert torch.equal(found, torch.from_numpy(scipy.ndimage.grey_erosion(np.eye(3, dtype="f"), 2)))
     (calls,) = nsp.report()
-    assert calls.reason == "npaccel's own form of it can't be compiled for these arguments"
+    assert calls.reason == "npaccel's own implementation can't be compiled for these arguments"

@@ -79,10 +79,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
     array([0.70710678, 0.70710678])
     """
     _check_callable("fori_loop", "body_fun", body_fun)
-    iterations = range(_index("lower", lower), _index("upper", upper))
+    indices = range(_index("lower", lower), _index("upper", upper))
     carry = Carry("fori_loop", "body_fun", body_fun, "init_val", init_val)
     value, body = init_val, _prepared(body_fun, carry)
-    for i in iterations:
+    for i in indices:
         value = carry.checked(body(i, value))
     return value
 

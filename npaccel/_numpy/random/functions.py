@@ -20,12 +20,12 @@ from npaccel._runtime.host_rng import drawn
 
 #: Why a draw breaks the graph where it can't be an input of it.
 ON_HOST = (
-    "random numbers are drawn by NumPy itself, and this function is compiled in pieces, so that "
+    "random numbers are drawn by NumPy itself, and this function is compiled in subgraphs, so that "
     "they are drawn between those; to compile the line, draw before the call and pass the numbers"
 )
 #: The same where the numbers were to be drawn on the device.
 HOST_ALL_THE_SAME = (
-    "this function is compiled in pieces, so that NumPy draws the numbers in spite of "
+    "this function is compiled in subgraphs, so that NumPy draws the numbers in spite of "
     'rng="device"; fix the other lines of the report first'
 )
 _NOTE = "drawn by NumPy on the host, in the order of the program, before the compiled code runs"

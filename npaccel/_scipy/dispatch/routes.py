@@ -242,7 +242,7 @@ def _as_scipy_would(
 def reason_of(error: Exception) -> str:
     """Return why an attempt failed, in one line, without lines of npaccel's own code."""
     if isinstance(error, NotCompiledError):
-        return "npaccel's own form of it can't be compiled for these arguments"
+        return "npaccel's own implementation can't be compiled for these arguments"
     first = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {first}"
 

@@ -87,7 +87,7 @@ _by_object: dict[int, Row] = {}
 
 def _declare(row: Row) -> None:
     if row.name in _declared:
-        raise ValueError(f"table: {row.name} has a row already; mend the first one")
+        raise ValueError(f"table: {row.name} has a row already; change that one")
     _declared[row.name] = row
     _by_object[id(row.scipy)] = row
 

@@ -19,7 +19,7 @@ through_host(
 through_host(
     "linalg.schur linalg.rsf2csf linalg.funm linalg.hessenberg linalg.matrix_balance "
     "linalg.qz linalg.ordqz linalg.ldl linalg.cossin",
-    "torch doesn't have this form",
+    "torch doesn't have this variant",
 )
 through_host(
     "linalg.solve_sylvester linalg.solve_lyapunov linalg.solve_continuous_lyapunov "

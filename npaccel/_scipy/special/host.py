@@ -64,9 +64,9 @@ through_host(
     "special.kei special.keip special.kelvin special.ker special.kerp special.struve "
     "special.modstruve special.itstruve0 special.it2struve0 special.itmodstruve0 special.it2i0k0 "
     "special.it2j0y0 special.iti0k0 special.itj0y0 special.modfresnelm special.modfresnelp",
-    "npaccel has no form of it yet",
+    "npaccel has no implementation of it yet",
 )
 through_host(
     "special.elliprj special.assoc_legendre_p special.assoc_legendre_p_all",
-    "npaccel has no form of it yet",
+    "npaccel has no implementation of it yet",
 )

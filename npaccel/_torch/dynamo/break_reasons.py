@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_NONE = "has no compiled form in npaccel"
+_NONE = "has no compiled implementation in npaccel"
 #: What is said where nothing better is known.
 UNKNOWN = f"something in this line {_NONE}"
 _LIBRARY = re.compile(r".*/(?:site-packages|python3\.\d+)/(.+?)(?:/__init__)?\.py$")

@@ -295,7 +295,7 @@ def test_numpy_goes_on_with_what_a_piece_was_not_compiled_for():
     def f(a, b):
         seen = a + 1
         a[...] = 0
-        small = np.real_if_close(seen)  # Has no compiled form.
+        small = np.real_if_close(seen)  # Has no compiled implementation.
         kept = small[small > 2]
         return kept + b, seen
 
@@ -342,7 +342,7 @@ def changes_all_it_sees():
         TABLE[1] += 1
         counter.step()
         last = seen + 1
-        small = np.real_if_close(seen)  # Has no compiled form.
+        small = np.real_if_close(seen)  # Has no compiled implementation.
         if fails:
             return np.linalg.inv(np.zeros((2, 2)) * small[0])
         return small[small > 2] + np.ones(3), seen

@@ -191,7 +191,10 @@ def test_a_sentence_names_what_raises():
 def test_unknown_texts():
     assert in_our_words("FooVariable has no bar_impl; please file an issue") == UNKNOWN
     assert in_our_words("") == UNKNOWN
-    assert in_our_words("numpy.foo has no compiled form in npaccel: torch lacks it") != UNKNOWN
+    assert (
+        in_our_words("numpy.foo has no compiled implementation in npaccel: torch lacks it")
+        != UNKNOWN
+    )
 
 
 # ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Put calls of NumPy into Dynamo's graph, or break it where they have no compiled form."""
+"""Put calls of NumPy into Dynamo's graph, or break it where they aren't implemented."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ _OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
 
 
 def refuse(what: str, detail: str, reason: str = "") -> NoReturn:
-    said = f"{what} has no compiled form in npaccel{': ' if reason else '.'}{reason}"
-    _break("NumPy call without a compiled form", said, detail)
+    said = f"{what} has no compiled implementation in npaccel{': ' if reason else '.'}{reason}"
+    _break("NumPy call without a compiled implementation", said, detail)
 
 
 def refuse_missing(owner: str, name: str) -> NoReturn:
@@ -75,7 +75,7 @@ def refuse_missing(owner: str, name: str) -> NoReturn:
 
 
 def refuse_owner(name: str, reason: str) -> NoReturn:
-    _break(OWNER, f"ndarray.{name} has no compiled form in npaccel: {reason}")
+    _break(OWNER, f"ndarray.{name} has no compiled implementation in npaccel: {reason}")
 
 
 def _break(category: str, explanation: str, context: str = "") -> NoReturn:

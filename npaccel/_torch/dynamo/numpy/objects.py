@@ -136,7 +136,7 @@ def _lookup_inner(original: Any) -> Any:
         if not active.depth or not inspect.isfunction(obj) or obj not in _EVALUATIONS:
             return original(obj, name, filename, is_direct_call, reasons)
         if reasons is not None:
-            reasons.add("npaccel compiles what it calls")
+            reasons.add("npaccel implements what it calls")
         return UserFunctionVariable
 
     return lookup_inner

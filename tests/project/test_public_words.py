@@ -1,0 +1,45 @@
+"""Texts for users keep to the words of the glossary, which is short."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import npaccel
+
+PACKAGE = Path(npaccel.__file__).parent
+ROOT = PACKAGE.parent
+#: What the glossary has other words for: iteration, subgraph, implementation, fix.
+OTHERS = re.compile(r"\b(turns?|pieces?|forms?|mend(s|ed|ing)?)\b", re.IGNORECASE)
+#: Where they mean something else.
+MEANT = re.compile(r"turns? (up|out|into)|Schur form", re.IGNORECASE)
+
+
+def found(text):
+    return [one.group() for one in OTHERS.finditer(MEANT.sub("", text))]
+
+
+def test_the_glossary_is_short_and_sorted():
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^(\w[\w ]*)\n  \S", page, re.MULTILINE)
+    assert 20 < len(terms) <= 30
+    assert terms == sorted(terms, key=str.lower)
+    assert not found(page)
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += sorted((ROOT / "docs/guide").glob("*.md"))
+PAGES += sorted((ROOT / "docs/reference").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages(page):
+    assert not found(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", npaccel.__all__)
+def test_public_docstrings(name):
+    thing = getattr(npaccel, name)
+    members = vars(thing) if isinstance(thing, type) else {}
+    public = [member for name, member in members.items() if not name.startswith("_")]
+    assert not [word for one in (thing, *public) for word in found(one.__doc__ or "")]
