@@ -107,7 +107,7 @@ def in_pieces(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Runner
 def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patience) -> Runner:
     settings = trace_settings(spec, torch.device("cpu"), has_wide)
     compile_piece = _PieceCompiler(spec, settings, patience)
-    run = pieces.compiled_in_pieces(
+    run = pieces.compiled_around_breaks(
         spec.function,
         compile_piece,
         breaks.add,

@@ -280,6 +280,6 @@ def _run_pieces(
 
         return call
 
-    function = pieces.compiled_in_pieces(spec.function, compile_piece, lambda error: None)
+    function = pieces.compiled_around_breaks(spec.function, compile_piece, lambda error: None)
     with tracing(settings):
         run.result = spec.binding.call(values, function)

@@ -71,7 +71,7 @@ def _call(original: Any) -> Any:
 
     @functools.wraps(original)
     def call(self: Any, *args: Any) -> Any:
-        if not active.pieces:
+        if not active.is_subgraph:
             return original(self, *args)
         return signals.passing(original, self, *args)
 

@@ -83,13 +83,13 @@ _TORCH_STATE_GUARDS = frozenset(
     }
 )
 
-#: Conditions on sizes, and what some of the names in them stand for.
+#: Guards on sizes, and what some of the names in them stand for.
 ShapeGuard = tuple[str, dict[str, str]]
 
 
 @dataclasses.dataclass(frozen=True)
 class GuardRecord:
-    """One condition under which a capture is valid.
+    """A guard of Dynamo's, under which a capture is valid.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Capture:
     shape_guard : callable or None
         Makes Python over ``L['t0']``, ``L['t1']``, ...: the graph's inputs, and numbers
         that aren't inputs, whose expressions it returns besides.
-        To be called when the graph is compiled, which may add conditions.
+        To be called when the graph is compiled, which may add guards.
     has_side_effects : bool
         Whether objects of the caller change besides arrays.
     scalar_outputs : list of IsScalar

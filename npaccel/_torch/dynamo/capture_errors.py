@@ -16,7 +16,7 @@ from npaccel._torch.dynamo.numpy.ndarray_slots import IDENTITY
 from npaccel._torch.dynamo.source_lines import is_internal
 
 #: Dynamo's names of what NumPy runs the whole call for: it raises an error of the user's own, or
-#: arrays that pieces of the function hand on aren't as NumPy's.
+#: arrays that subgraphs of the function hand on aren't as NumPy's.
 _OF_WHOLE = frozenset(
     {
         IDENTITY,

@@ -1,4 +1,4 @@
-"""Let NumPy go on where the graph of a piece raises an error: with that piece, and all after it.
+"""Let NumPy go on where a subgraph raises an error: with that subgraph, and all after it.
 
 The graph comes first in the code that Dynamo writes for a frame, and what the frame does to lists
 and attributes behind it. So nothing has happened yet when a graph has raised and its writes are
@@ -28,7 +28,7 @@ from npaccel._runtime.binding import Binding
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
-#: What the graph of a piece returns in place of its outputs.
+#: Returned by a subgraph that has failed in place of its outputs.
 FAILED = object()
 _JUMP = "POP_JUMP_FORWARD_IF_FALSE" if sys.version_info < (3, 12) else "POP_JUMP_IF_FALSE"
 
@@ -43,7 +43,7 @@ _current = _Current()
 
 
 def failed(note: Callable[[], None]) -> object:
-    """Return what the graph of a piece returns in place of its outputs.
+    """Return what a subgraph returns in place of its outputs.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _make_call(original: Any) -> Any:
     @functools.wraps(original)
     def make_call_generated_code(self: Any, fn_name: str) -> None:
         original(self, fn_name)
-        if active.pieces:
+        if active.is_subgraph:
             _append_answer(self)
 
     return make_call_generated_code

@@ -199,7 +199,7 @@ def _same_sizes(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 
 def _is_contiguous(value: torch.Tensor) -> bool:
-    """Whether an array is contiguous for all sizes, without a condition on any."""
+    """Whether an array is contiguous for all sizes, without a guard on any."""
     if not value._has_symbolic_sizes_strides:  # type: ignore[attr-defined]
         return value.is_contiguous()
     expected: Any = 1

@@ -104,7 +104,7 @@ def _wrap(original: Any) -> Any:
 def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> Any:
     """Return the variable for an array that enters a frame."""
     _note_wide(value)
-    if active.pieces and how_converted(value) in COPYING and not _is_reversed(value):
+    if active.is_subgraph and how_converted(value) in COPYING and not _is_reversed(value):
         refuse("an array that NumPy hands on", "", _NOT_SHARED)
     strides = value.strides
     value = _looked_at(value)
@@ -112,7 +112,7 @@ def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> A
     if value.strides != strides:
         variable.as_proxy().node.meta[RELAID] = True
         active.relaid |= {id(value)}
-    if active.pieces:  # A reversed array becomes a tensor as others do.
+    if active.is_subgraph:  # A reversed array becomes a tensor as others do.
         flags = AttrSource(AttrSource(builder.source, "flags"), "c_contiguous")
         install_guard(flags.make_guard(dynamo_builder.GuardBuilder.CONSTANT_MATCH))
     # The frame takes the array itself, by `outputs.enter`.

@@ -37,7 +37,7 @@ from npaccel._torch.dynamo.numpy.calls import wide_nodes
 from npaccel._torch.dynamo.numpy.operations import scalar_results
 from npaccel._torch.dynamo.python import nested_jit
 from npaccel._torch.dynamo.source_lines import narrowings_noted
-from npaccel._torch.dynamo.state import active, in_pieces
+from npaccel._torch.dynamo.state import active, in_subgraphs
 from npaccel._torch.fx_passes.alias_checks import (
     inputs_by_memory,
     memory_of,
@@ -46,13 +46,13 @@ from npaccel._torch.fx_passes.alias_checks import (
 )
 from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs
 
-#: So often a piece is compiled; for other values it runs in NumPy.
+#: Maximum number of compilations of a subgraph; for other values it runs in NumPy.
 LIMIT = 64
 
 
-def compiled_in_pieces(
+def compiled_around_breaks(
     function: FunctionType,
-    compile_piece: Callable[[Capture], Callable[..., Any]],
+    compile_subgraph: Callable[[Capture], Callable[..., Any]],
     on_break: Callable[[CaptureError], None],
     limit: int = LIMIT,
 ) -> Callable[..., Any]:
@@ -61,39 +61,39 @@ def compiled_in_pieces(
     Parameters
     ----------
     function : types.FunctionType
-    compile_piece : callable
-        Compiles one captured piece. What it returns may return what `failed` does.
+    compile_subgraph : callable
+        Compiles one captured subgraph. What it returns may return what `failed` does.
     on_break : callable
         Is told of every break.
     limit : int
-        So often a piece is compiled; for other values it runs in NumPy.
+        Maximum number of compilations of a subgraph; for other values it runs in NumPy.
     """
     uncut(_prepare)
     narrowed: dict[Narrowed, None] = {}
     # What Dynamo keeps with a function's code mustn't keep what is compiled here: see `_forget`.
-    compiler = weakref.ref(compile_piece)
+    compiler = weakref.ref(compile_subgraph)
 
     def backend(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-        piece = _piece(graph, example_inputs)
-        piece.narrowed = tuple(narrowed)  # Since the piece before.
+        subgraph = _subgraph(graph, example_inputs)
+        subgraph.narrowed = tuple(narrowed)  # Since the subgraph before.
         narrowed.clear()
-        piece.has_wide_data = active.has_wide_data
+        subgraph.has_wide_data = active.has_wide_data
         if settings().narrow:
-            piece.has_wide_data |= wide_nodes(graph.graph)
+            subgraph.has_wide_data |= wide_nodes(graph.graph)
         found = compiler()
         assert found is not None
-        return found(piece)
+        return found(subgraph)
 
     own = _with_own_code(function)
     compiled = uncut(lambda: torch._dynamo.optimize(backend=backend)(own))
-    # It would be kept for ever, for the case that Dynamo is reset: eval_frame.py.
+    # It would never be released, for the case that Dynamo is reset: eval_frame.py.
     eval_frame.cached_backends.pop(id(eval_frame.innermost_backend(backend)), None)
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         with (
             numpy_traced(weak_scalars=True),
-            in_pieces(on_break),
+            in_subgraphs(on_break),
             _configured(limit),
             narrowings_noted(narrowed),
             warnings.catch_warnings(),
@@ -102,7 +102,7 @@ def compiled_in_pieces(
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             return compiled(*args, **kwargs)
 
-    run.compile_piece = compile_piece  # type: ignore[attr-defined]
+    run.compile_subgraph = compile_subgraph  # type: ignore[attr-defined]
     weakref.finalize(run, _forget, own.__code__).atexit = False
     return run
 
@@ -146,14 +146,14 @@ def _configured(limit: int) -> Any:
         "capture_dynamic_output_shape_ops": True,
         "capture_scalar_outputs": True,
         "recompile_limit": limit,
-        "rewrite_assert_with_torch_assert": False,  # Other pieces may have written before it.
+        "rewrite_assert_with_torch_assert": False,  # Other subgraphs may have written before it.
         "skip_guards_on_constant_func_defaults": False,  # They may differ between calls.
-        "suppress_errors": True,  # A piece that can't be compiled runs in NumPy.
+        "suppress_errors": True,  # A subgraph that can't be compiled runs in NumPy.
     }
     return dynamo_config.patch(changes)
 
 
-def _piece(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
+def _subgraph(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:
     context = TracingContext.get()
     check_views(graph, is_part=True)
     rewritten(graph, example_inputs)
@@ -179,21 +179,21 @@ def lines_of(raised: BaseException) -> set[tuple[str, int]]:
     }
 
 
-def is_generic(piece: Capture) -> bool:
-    """Whether a size is an input of a piece."""
-    return any(not isinstance(value, torch.Tensor) for value in piece.example_inputs)
+def is_generic(subgraph: Capture) -> bool:
+    """Whether a size is an input of a subgraph."""
+    return any(not isinstance(value, torch.Tensor) for value in subgraph.example_inputs)
 
 
-def written_inputs_of(piece: Capture) -> tuple[int, ...]:
-    """Return the inputs that a piece writes to."""
-    assert piece.graph is not None
-    return written_inputs(piece.graph.graph)
+def written_inputs_of(subgraph: Capture) -> tuple[int, ...]:
+    """Return the inputs that a subgraph writes to."""
+    assert subgraph.graph is not None
+    return written_inputs(subgraph.graph.graph)
 
 
-def shared_with_inputs(piece: Capture) -> tuple[dict[int, int], frozenset[int]]:
-    """Return which outputs of a piece are whole inputs, and of which inputs others are views."""
-    assert piece.graph is not None
-    graph = piece.graph.graph
+def shared_with_inputs(subgraph: Capture) -> tuple[dict[int, int], frozenset[int]]:
+    """Return which outputs of a subgraph are whole inputs, and of which inputs others are views."""
+    assert subgraph.graph is not None
+    graph = subgraph.graph.graph
     wholes = wholes_of(graph)
     outputs = list(graph.output_node().args[0])  # type: ignore[arg-type]
     inputs = inputs_by_memory(graph)
@@ -204,9 +204,9 @@ def shared_with_inputs(piece: Capture) -> tuple[dict[int, int], frozenset[int]]:
     )
 
 
-def copy_of(piece: Capture) -> Callable[..., Any]:
-    """Return a piece's graph as an interpreted function; compiling uses up the original."""
-    graph = piece.graph
+def copy_of(subgraph: Capture) -> Callable[..., Any]:
+    """Return a subgraph as an interpreted function; compiling uses up the original."""
+    graph = subgraph.graph
     assert graph is not None
     forward: Callable[..., Any] = torch.fx.GraphModule(graph, copy.copy(graph.graph)).forward
     return forward

@@ -159,11 +159,11 @@ def numpy_traced(
     """
     install()
     names = (
-        *("scalars", "relaid", "draws", "remakes_views", "pieces", "on_break"),
+        *("scalars", "relaid", "draws", "remakes_views", "is_subgraph", "on_break"),
         *("has_wide_data", "weak_scalars"),
     )
     before = {name: getattr(active, name) for name in names}
-    active.pieces, active.on_break = False, None  # Of the function that calls this one.
+    active.is_subgraph, active.on_break = False, None  # Of the function that calls this one.
     active.scalars, active.draws = frozenset(map(id, scalars)), draws
     active.remakes_views = remakes_views
     active.has_wide_data, active.weak_scalars = False, weak_scalars

@@ -47,7 +47,7 @@ class Reads:
     namespace : mapping
         What the sources of Dynamo refer to: ``G`` for the globals, ``L`` for the locals.
     closure : mapping
-        The cells of free variables, by name: their values among the locals are read anew.
+        The cells of free variables, by name: their values among the locals are read again.
     """
 
     def __init__(self, namespace: Mapping[str, Any], closure: Mapping[str, types.CellType]) -> None:
@@ -199,7 +199,7 @@ def _compile(original: Any) -> Any:
         **named: Any,
     ) -> Any:
         given = code, global_values, local_values, builtin_values, closure, *rest
-        if not active.pieces:
+        if not active.is_subgraph:
             return original(*given, **named)
         cells = dict(zip(code.co_freevars, closure, strict=False))
         for _ in range(ATTEMPTS):

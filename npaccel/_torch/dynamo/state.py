@@ -10,7 +10,7 @@ from typing import Any
 
 class _Active(threading.local):
     depth = 0
-    pieces = False
+    is_subgraph = False
     on_break: Callable[[Any], None] | None = None
     draws = False
     quick_fakes = 0
@@ -36,7 +36,7 @@ def as_traced() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def in_pieces(on_break: Callable[[Any], None]) -> Iterator[None]:
+def in_subgraphs(on_break: Callable[[Any], None]) -> Iterator[None]:
     """Trace parts of a function: arrays may come from NumPy, with any strides.
 
     Parameters
@@ -44,9 +44,9 @@ def in_pieces(on_break: Callable[[Any], None]) -> Iterator[None]:
     on_break : callable
         Is told of every graph break, as a `CaptureError`.
     """
-    before = active.pieces, active.on_break, active.remakes_views
-    active.pieces, active.on_break, active.remakes_views = True, on_break, True
+    before = active.is_subgraph, active.on_break, active.remakes_views
+    active.is_subgraph, active.on_break, active.remakes_views = True, on_break, True
     try:
         yield
     finally:
-        active.pieces, active.on_break, active.remakes_views = before
+        active.is_subgraph, active.on_break, active.remakes_views = before

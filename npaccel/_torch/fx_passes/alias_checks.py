@@ -21,7 +21,7 @@ from npaccel._torch.dynamo.state import active
 
 #: Functions that reverse an array.
 FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
-#: Why a piece that makes a copy of a view isn't used.
+#: Why a subgraph that makes a copy of a view isn't used.
 LEAVES = (
     "a reversed view, such as a[::-1], a broadcast one, or one that may be a copy by its array's "
     "strides goes on to code that isn't compiled with it: compiled code has a copy, or an array to "
@@ -112,9 +112,9 @@ def _line_of_lost_write(
 
 
 def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
-    """Return file and line of a view that a piece would hand on as a copy, or None.
+    """Return file and line of a view that a subgraph would hand on as a copy, or None.
 
-    What runs after the piece may write to it, or to its array. A view of an
+    What runs after the subgraph may write to it, or to its array. A view of an
     array that nothing else can reach may as well be a copy. A view of a
     reversed argument is one of a copy of it, and a broadcast view is read-only
     in NumPy.
@@ -138,7 +138,7 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
             other != own and family.get(other) == family[own] for other in seen | leaving
         ):
             return _line(node)
-    relaid, wholes = _relaid(graph), wholes_of(graph) if active.pieces else {}
+    relaid, wholes = _relaid(graph), wholes_of(graph) if active.is_subgraph else {}
     for node in outputs:
         is_lost = memory_of(node) in relaid and node not in wholes
         if node.op != "placeholder" and (is_lost or is_broadcast(node)):

@@ -1,4 +1,4 @@
-"""Check Inductor's files before they're used, and make anew what isn't whole.
+"""Check Inductor's files before they're used, and make again what isn't whole.
 
 Inductor takes a file that exists for what it would have made: one that is damaged is loaded, or
 stops every compilation that builds upon it.
@@ -26,7 +26,7 @@ from npaccel._torch.patching import Patch, patched
 
 @contextlib.contextmanager
 def files_checked(scratch: Path) -> Iterator[None]:
-    """Have what Inductor writes and builds meanwhile sealed, and made anew where it isn't whole.
+    """Have what Inductor writes and builds meanwhile sealed, and made again where it isn't whole.
 
     Parameters
     ----------

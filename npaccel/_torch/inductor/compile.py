@@ -54,7 +54,7 @@ from npaccel.errors import CompilerNotFoundError
 # later releases know that it raises.
 torch.fx.node.has_side_effect(torch.ops.aten._linalg_check_errors.default)
 
-# Of the threads that wait for compilers a forked child has none, and would wait for them for ever:
+# Of the threads that wait for compilers a forked child has none, and would wait endlessly:
 # async_compile.py resets its pool of processes alone.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=AsyncCompile.pool.cache_clear)

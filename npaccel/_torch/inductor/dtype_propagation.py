@@ -71,7 +71,7 @@ def _of_values(original: Any) -> Any:
 _OF_RULES = (
     Patch(
         DtypePropagationOpsHandler, "__init__", _once,
-        "Inductor makes its table of dtypes anew for every operation",
+        "Inductor makes its table of dtypes again for every operation",
         "tests/torch_layer/test_torch_internals.py", read="2.13",
     ),
 )  # fmt: skip

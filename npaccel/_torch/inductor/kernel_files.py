@@ -158,7 +158,7 @@ def _waiting(original: Callable[[AsyncCompile, dict[str, Any]], None]) -> Any:
             ]
             built = [function for library in begun for function in library().kernels]
         finally:
-            _Libraries.cache.clear()  # It would keep all kernels for ever.
+            _Libraries.cache.clear()  # It would never release a kernel.
         scope.update(zip(asked, built, strict=True))
         original(self, scope)
 

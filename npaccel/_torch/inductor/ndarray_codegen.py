@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from npaccel._runtime.torch.ndarray_runtime import DTYPES, ON_ARRAYS, name_of
 
-#: Up to so many bytes a buffer is NumPy's: it's made sooner, and lies anywhere; torch's begin at
-#: multiples of 64 bytes, where vectors of a large one are stored faster.
+#: Maximum number of bytes of a buffer that is NumPy's: it's made sooner, and lies anywhere;
+#: torch's begin at multiples of 64 bytes, where vectors of a large one are stored faster.
 _SMALL = 1 << 18
 
 #: The name that the code has for NumPy's kernels.

@@ -47,7 +47,7 @@ _USUAL: dict[str, Any] = {
     "shared": True,
     "use_relative_path": False,
 }
-#: Held while a header is made: a child that is forked then would wait for it for ever.
+#: Lock of the making of a header: a child that is forked meanwhile would wait for it endlessly.
 lock = threading.RLock()
 fork.hold(lock)
 
@@ -180,7 +180,7 @@ _OF_COMMANDS = (
 _OF_HEADERS = (
     Patch(
         codecache, "_precompile_header", _precompile_header,
-        "Inductor has headers below /tmp, and trusts one that it made once for ever", _TEST,
+        "Inductor has headers below /tmp, and never looks again at one that it made", _TEST,
     ),
 )  # fmt: skip
 

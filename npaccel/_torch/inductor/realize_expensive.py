@@ -1,4 +1,4 @@
-"""Compute what takes long once, not in every turn of the loops that use it.
+"""Compute what takes long once, not in every iteration of the loops that use it.
 
 Inductor stores what takes long and is used more often, or along an axis that it hasn't: of sines
 and powers it doesn't know that they take long. And what is computed from places alone, as

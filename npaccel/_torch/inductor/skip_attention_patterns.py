@@ -1,6 +1,6 @@
 """Leave out what Inductor looks for in neural networks alone.
 
-At the first graph of a process it traces some forty forms of attention, to find them in graphs:
+At the first graph of a process it traces some forty patterns of attention, to find them in graphs:
 half a second, and more than all the rest that a small graph takes. NumPy code has no call of them.
 
 Read from torch/_inductor/fx_passes/{joint_graph,fuse_attention}.py and
@@ -21,13 +21,13 @@ from npaccel._torch.patching import Patch, patched
 
 @contextlib.contextmanager
 def no_attention_looked_for() -> Iterator[None]:
-    """Don't have the forms of attention traced meanwhile: graphs of the user's own still may."""
+    """Don't have the patterns of attention traced meanwhile: graphs of the user's own still may."""
     with patched(PATCHES):
         yield
 
 
 @functools.cache
-def _other_forms(original: Any) -> Callable[..., Any]:
+def _other_patterns(original: Any) -> Callable[..., Any]:
     begin = original.__wrapped__  # Not the one that remembers having been called.
 
     @functools.cache
@@ -39,16 +39,16 @@ def _other_forms(original: Any) -> Callable[..., Any]:
 
 
 def _nothing(original: Any) -> Callable[..., None]:
-    def no_forms(*args: Any) -> None:
+    def no_patterns(*args: Any) -> None:
         pass
 
-    return no_forms
+    return no_patterns
 
 
-_WHY = "Inductor traces forms of attention, which NumPy code doesn't have, for half a second"
+_WHY = "Inductor traces patterns of attention, which NumPy code doesn't have, for half a second"
 _TEST = "tests/torch_layer/test_torch_internals.py"
 
-PATCHES = (Patch(joint_graph, "lazy_init", _other_forms, _WHY, _TEST),)
+PATCHES = (Patch(joint_graph, "lazy_init", _other_patterns, _WHY, _TEST),)
 #: While Inductor traces what it looks for in graphs.
 PATCHES_WHILE_TRACED = (Patch(fuse_attention, "_sfdp_init", _nothing, _WHY, _TEST),)
 

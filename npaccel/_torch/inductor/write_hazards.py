@@ -131,7 +131,7 @@ def _fusable(original: Any) -> Any:
 
 
 def _is_pair(writes: list[Any]) -> bool:
-    """Whether a loop writes both parts of pairs, in each turn one that no other turn writes."""
+    """Whether a loop writes both parts of pairs, in each iteration one that no other one writes."""
     if len(writes) != 2 or not all(isinstance(write, MemoryDep) for write in writes):
         return False
     first, second = writes

@@ -38,7 +38,7 @@ from npaccel._torch.fx_passes.read_only_outputs import is_read_only
 
 #: Dynamo's name of an attribute that isn't there: NumPy raises.
 MISSING = "attribute that NumPy's arrays don't have"
-#: Dynamo's name of a question that pieces of a function answer otherwise than NumPy.
+#: Dynamo's name of a question that subgraphs of a function answer otherwise than NumPy.
 OWNER = "whose memory an array's is"
 #: NumPy functions whose result is a constant of the trace, not an array.
 _CONSTANT_FUNCTIONS = frozenset(

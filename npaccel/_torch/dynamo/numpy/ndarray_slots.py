@@ -31,7 +31,7 @@ _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
     "nb_positive_impl": operator.pos,
 }
 
-#: Dynamo's name of why a function isn't captured: pieces of it make arrays anew.
+#: Dynamo's name of why a function isn't captured: subgraphs of it make other arrays.
 IDENTITY = "identity of arrays"
 
 

@@ -1,7 +1,7 @@
 """Make Dynamo trace SciPy's functions into npaccel's native ones, where there are such.
 
 Objects of SciPy become `NumpyVariable`, as NumPy's functions do. SciPy's own code is neither traced
-nor compiled in pieces: its functions invent float64 arrays, which `default_float` isn't about, and
+nor compiled in part: its functions invent float64 arrays, which `default_float` isn't about, and
 ask for values. A call of one that isn't native breaks the graph, and SciPy computes it on arrays.
 
 Read from torch/_dynamo/{trace_rules.py,variables/builder.py} of 2.11 and 2.13.
@@ -122,7 +122,7 @@ PATCHES = (
     Patch(trace_rules, "is_numpy", _is_numpy, "Dynamo traces into SciPy's functions", _TEST),
     Patch(
         trace_rules, "check_file", _check_file,
-        "Dynamo compiles pieces of SciPy's own code, which invents float64 arrays", _TEST,
+        "Dynamo compiles parts of SciPy's own code, which invents float64 arrays", _TEST,
     ),
 )  # fmt: skip
 

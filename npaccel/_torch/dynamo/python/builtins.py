@@ -265,7 +265,7 @@ def _call_extreme_of_two(original: Any) -> Any:
             return original(self, tx, a, b) if chosen is None else chosen
         if any(map(is_answer, (a.realize(), b.realize()))):
             return _extreme_answer(self.fn, tx, a.realize(), b.realize())
-        if active.pieces and (a.is_python_constant() or b.is_python_constant()):
+        if active.is_subgraph and (a.is_python_constant() or b.is_python_constant()):
             refuse(f"{self.fn.__name__}() of an array and a Python number", "", "its type varies")
         return emit(tx, _extreme(python_functions.extreme, self.fn), [a, b], {})
 

@@ -1,10 +1,10 @@
 """Store the two parts of complex numbers side by side, in one loop and by whole vectors.
 
-Inductor's loops store one number a turn: two parts that are computed together would go to memory
-in two loops, or in one that computes each of them twice, and number by number, as they don't
-follow each other. Here a turn stores both. Vectors of first and of second parts are two vectors of
-pairs. A loop that reads pairs after they were stored takes what was stored, part by part, and an
-array that is written as a whole is written by the loop that computes what goes there.
+Inductor's loops store one number an iteration: two parts that are computed together would go to
+memory in two loops, or in one that computes each of them twice, and number by number, as they don't
+follow each other. Here an iteration stores both. Vectors of first and of second parts are two
+vectors of pairs. A loop that reads pairs after they were stored takes what was stored, part by
+part, and an array that is written as a whole is written by the loop that computes what goes there.
 
 Read from torch/_inductor/{ir,dependencies,scheduler}.py (Pointwise, ComputedBuffer,
 MutationLayoutSHOULDREMOVE, _RecordLoadStoreInner) and torch/_inductor/codegen/{common,cpp}.py
@@ -74,7 +74,7 @@ def _either(index: Sequence[Any], parts: Sequence[Callable[..., Any]]) -> Any:
 
 @ir_dataclass
 class _Pairs(Pointwise):  # type: ignore[misc]
-    """A loop over pairs, of which each turn computes and stores both parts.
+    """A loop over pairs, of which each iteration computes and stores both parts.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 It leaves whatever is complex to torch, views as well, and takes each for an array of its own: a
 write to one of two views may then come before or after a read of the other. A view needs no code
-for its elements. With Inductor's own form of it the order of reads and writes is kept, and no call
+for its elements. With Inductor's own view the order of reads and writes is kept, and no call
 is made for the view.
 
 Of pairs of real numbers that are viewed as complex ones it takes the memory for free when the

@@ -1,8 +1,8 @@
-"""Checks of indices in kernels: ahead of what they protect, and not the end of the process.
+"""Checks of indices in kernels: before what they protect, and not the end of the process.
 
-Inductor writes a check behind its load where another check of the same index is ahead of it. And
-what a kernel throws in a loop that threads share ends the process: each turn of such a loop catches
-it, and the first one is thrown again behind the threads' region.
+Inductor writes a check behind its load where another check of the same index is before it. And
+what a kernel throws in a loop that threads share ends the process: each iteration of such a loop
+catches it, and the first one is thrown again behind the threads' region.
 
 Read from torch/_inductor/codegen/cpp.py (CppKernel.check_bounds and indirect_assert, WorkSharing,
 LoopLevel.lines) of 2.11 and 2.13.
@@ -21,7 +21,7 @@ from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
 from npaccel._torch.patching import Patch, patched
 
-#: What is written ahead of kernels that throw in threads.
+#: Declarations for kernels that throw in threads.
 CAUGHT = """
 #include <atomic>
 #include <exception>
@@ -48,13 +48,13 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//.*|[(){}]')
 
 
 @contextlib.contextmanager
-def checks_ahead_of_loads() -> Iterator[None]:
+def checks_before_loads() -> Iterator[None]:
     """Have kernels that are generated meanwhile check an index before they read there."""
     with patched(PATCHES):
         yield
 
 
-def _ahead(original: Any) -> Any:
+def _before_loads(original: Any) -> Any:
     def check_bounds(kernel: Any, expr: Any, size: Any, lower: bool, upper: bool) -> None:
         if free_symbol_is_type(expr, SymT.TMP):  # It is computed where it's read.
             original(kernel, expr, size, lower, upper)
@@ -100,7 +100,7 @@ def throwing_outside_of_threads(source: str) -> str:
 
 
 def _bodies(source: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the outermost blocks in a region of which each turn is one thread's."""
+    """Yield the outermost blocks in a region of which each iteration is one thread's."""
     place = begin
     while (pragma := _SHARED.search(source, place, end)) is not None:
         depth = _COLLAPSED.search(pragma.group(1))
@@ -127,10 +127,10 @@ def block_of(source: str, place: int) -> tuple[int, int]:
 
 PATCHES = (
     Patch(
-        CppKernel, "check_bounds", _ahead,
+        CppKernel, "check_bounds", _before_loads,
         "Inductor checks some indices after it has read there",
         "tests/torch_layer/inductor/test_kernel_checks.py",
     ),
 )  # fmt: skip
 
-__all__ = ["CAUGHT", "block_of", "checks_ahead_of_loads", "throwing_outside_of_threads"]
+__all__ = ["CAUGHT", "block_of", "checks_before_loads", "throwing_outside_of_threads"]

@@ -5,7 +5,7 @@ which. Code that is made for all sizes keeps to that: one that was compiled for 
 one thread with millions, and one that was compiled for a table of 1,000 rows gives one thread all
 of the work where the table has one long row. Here such code looks at its sizes in each call. Too
 little work for threads is done by one, and of several loops in each other the outermost one with
-enough turns is shared.
+enough iterations is shared.
 
 Read from torch/_inductor/codegen/cpp.py (CppKernel.decide_parallel_depth,
 CppKernel.codegen_loops_impl, WorkSharing, LoopNest.mark_parallel, LoopLevel.lines) of 2.11 and
@@ -26,7 +26,7 @@ from torch._inductor.utils import DelayReplaceLine, sympy_product
 
 from npaccel._torch.patching import Patch, patched
 
-#: A loop with so many turns a thread is shared evenly enough, though one has a turn more.
+#: Minimum number of iterations a thread of a loop that is shared evenly enough.
 _EVENLY = 8
 #: Where a kernel's loops, and a loop, keep what this module knows of them.
 _WORK, _NEST, _CONDITIONS = "_npaccel_work", "_npaccel_nest", "_npaccel_conditions"
@@ -144,7 +144,7 @@ def _written(original: Any) -> Any:
 
 
 def _shares(loops: Sequence[Any]) -> list[str]:
-    """Return what is written ahead of the outermost loop."""
+    """Return what is written before the outermost loop."""
     counts = [f"npaccel_count{place}" for place in range(len(loops))]
     choice = _CHOICE.format(counts=", ".join(counts), depth=len(loops), evenly=_EVENLY)
     steps = [int(loop.steps) for loop in loops]

@@ -1,7 +1,7 @@
-"""Fold the lanes of a vector by halves at the end of a reduction.
+"""Reduce the lanes of a vector by halves at the end of a reduction.
 
-ATen folds them one after another for every type but float32: a lane is stored,
-loaded as a vector and folded, which takes some 100 cycles for eight float64, as
+ATen reduces them one after another for every type but float32: a lane is stored,
+loaded as a vector and reduced, which takes some 100 cycles for eight float64, as
 long as a row of 500 elements. What stands here moves half of the lanes beside the
 other half, three to six times.
 
@@ -34,11 +34,11 @@ _WIDE = {
     ),
     256: ("_mm256_permute2x128_si256(lanes, lanes, 1)", "_mm256_permute4x64_epi64(lanes, 0xB1)"),
 }
-#: The same for halves of numbers of so many bits.
+#: The same for halves of numbers, by their bits.
 _NARROW = "_mm{0}_or_si{0}(_mm{0}_slli_epi{1}(lanes, {2}), _mm{0}_srli_epi{1}(lanes, {2}))"
 
-#: Takes the function that folds two vectors, and what it is to fold.
-_FOLD = """[](const auto& fold, auto found) {{
+#: Takes the function that combines two vectors, and what it is to combine.
+_HALVING = """[](const auto& combine, auto found) {{
     at::vec::Vectorized<{type}> one = {first}, other;
     __m{bits}i lanes;
     {steps}
@@ -49,7 +49,7 @@ _FOLD = """[](const auto& fold, auto found) {{
 
 
 @contextlib.contextmanager
-def lanes_folded_by_halves() -> Iterator[None]:
+def lanes_reduced_by_halves() -> Iterator[None]:
     """Let reductions that are generated meanwhile end by halves of a vector."""
     instructions = pick_vec_isa()
     if isinstance(instructions, VecAVX512):
@@ -74,21 +74,21 @@ def _reduction(bits: int, original: Any) -> Any:
 
 
 def _by_halves(line: str, bits: int) -> str:
-    """Put a fold by halves in the place of ATen's, in a line of a kernel."""
-    return _ATEN.sub(lambda found: fold(found[1], int(found[2]), bits), line)
+    """Put a reduction by halves in the place of ATen's, in a line of a kernel."""
+    return _ATEN.sub(lambda found: halving(found[1], int(found[2]), bits), line)
 
 
-def fold(cpp_type: str, vectors: int, bits: int) -> str:
-    """Return C++ for a fold of so many vectors, up to the arguments."""
+def halving(cpp_type: str, vectors: int, bits: int) -> str:
+    """Return C++ that reduces some vectors to a number, up to the arguments."""
     swaps = [*_WIDE[bits], *(_NARROW.format(bits, width, width // 2) for width in (64, 32, 16))]
     lanes = bits // 8 // _SIZES[cpp_type]
-    steps = [f"one = fold(one, found[{i}]);" for i in range(1, vectors)]
+    steps = [f"one = combine(one, found[{i}]);" for i in range(1, vectors)]
     for swap in swaps[: lanes.bit_length() - 1]:
         steps.append("std::memcpy(&lanes, &one, sizeof(lanes));")
         steps.append(f"lanes = {swap}; std::memcpy(&other, &lanes, sizeof(lanes));")
-        steps.append("one = fold(one, other);")
+        steps.append("one = combine(one, other);")
     first = "found" if vectors == 1 else "found[0]"
-    text = _FOLD.format(type=cpp_type, bits=bits, first=first, steps=" ".join(steps))
+    text = _HALVING.format(type=cpp_type, bits=bits, first=first, steps=" ".join(steps))
     return " ".join(text.split())
 
 
@@ -100,4 +100,4 @@ PATCHES = (
     ),
 )  # fmt: skip
 
-__all__ = ["lanes_folded_by_halves"]
+__all__ = ["lanes_reduced_by_halves"]

@@ -1,8 +1,8 @@
-"""Fold by what Inductor has no reduction for: extremes of numbers, and bits of integers.
+"""Reductions that Inductor doesn't have: extremes of numbers, and bits of integers.
 
 Put together of what it has, `nanmax` takes two reductions: of the numbers, NaN replaced by an
-infinity, and of the places of NaN. Here a fold keeps what was where NaN comes, and begins with NaN.
-`bitwise_and.reduce` is NumPy's kernel otherwise.
+infinity, and of the places of NaN. Here a reduction keeps what was where NaN comes, and begins with
+NaN. `bitwise_and.reduce` is NumPy's kernel otherwise.
 
 Read from torch/_inductor/{ir,lowering}.py and torch/_inductor/codegen/cpp.py of 2.11 and 2.13.
 """
@@ -40,8 +40,8 @@ _LANES = {torch.float64: "pd", torch.float32: "ps"}
 
 
 @contextlib.contextmanager
-def numbers_folded() -> Iterator[None]:
-    """Have graphs that are compiled meanwhile fold so."""
+def extremes_and_bits_reduced() -> Iterator[None]:
+    """Have graphs that are compiled meanwhile use them."""
     known: Any = lowering.lowerings
     lowered = {extreme_number: _extreme, ufunc_reduce: _of_bits}
     with registered(known, lowered), patched(PATCHES):
@@ -57,17 +57,17 @@ def _of_bits(x: Any, name: str, axis: int, first: Any) -> Any:
     if small or first is not None or name not in _OF_BITS:
         handler: Any = lowering.fallback_handler
         return handler(ufunc_reduce, add_to_fallback_set=False)(x, name, axis, first)
-    fold: Any = lowering.make_reduction(_OF_BITS[name])  # type: ignore[arg-type]
-    return fold(x, [axis])
+    reduce: Any = lowering.make_reduction(_OF_BITS[name])  # type: ignore[arg-type]
+    return reduce(x, [axis])
 
 
 def _extreme(x: Any, axes: list[int], keepdims: bool, largest: bool) -> Any:
-    fold: Any = lowering.make_reduction("fmax" if largest else "fmin")  # type: ignore[arg-type]
-    return fold(x, axes, keepdims)
+    reduce: Any = lowering.make_reduction("fmax" if largest else "fmin")  # type: ignore[arg-type]
+    return reduce(x, axes, keepdims)
 
 
 def _combining_values(original: Any) -> Any:
-    """Fold a few elements that are written out one after another."""
+    """Reduce a few elements that are written out one after another."""
 
     def get_reduction_combine_fn(reduction_type: str, *args: Any, **kwargs: Any) -> Any:
         if reduction_type in _BITS:
@@ -171,4 +171,4 @@ PATCHES = (
     Patch(CppVecKernel, "reduction_combine_vec", _combining_vectors, _WHY, _TEST),
 )
 
-__all__ = ["numbers_folded"]
+__all__ = ["extremes_and_bits_reduced"]

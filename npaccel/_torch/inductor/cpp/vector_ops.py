@@ -1,8 +1,8 @@
 """Compute by vectors what Inductor's CPU kernels compute element by element.
 
-For an operation without a vector form Inductor stores the lanes, loops over them and
+For an operation that has no vector instruction Inductor stores the lanes, loops over them and
 loads the results: `isnan` of a million float64 takes 3 ms, of which NumPy needs 0.3.
-The forms here are comparisons, moves of bits, and AVX512's own conversions.
+What stands here are comparisons, moves of bits, and AVX512's own conversions.
 
 Read from torch/_inductor/codegen/cpp.py (CppVecOverrides; get_to_dtype_expr and
 reduction_combine_vec of CppVecKernel) of 2.11 and 2.13.
@@ -258,7 +258,7 @@ _FOLD = "_mm512_mask_mov_{t}(_mm512_{name}_{t}({y}, {x}), _mm512_cmp_{t}_mask({y
 _LANES = {torch.float64: "pd", torch.float32: "ps"}
 
 
-def _folded(original: Any) -> Any:
+def _reduced(original: Any) -> Any:
     def reduction_combine_vec(
         self: Any, reduction_type: str, var: Any, next_value: Any, *args: Any, **kwargs: Any
     ) -> Any:
@@ -319,7 +319,7 @@ _OF_AVX512 = (
     Patch(CppVecKernel, "get_to_dtype_expr", _converted, _BY_LANES, _TEST),
     Patch(CppVecKernel, "_get_mask_cast", _casting_mask, _BY_LANES, _TEST),
     Patch(CppVecKernel, "_get_vec_load_line", _loaded, _BY_LANES, _TEST),
-    Patch(CppVecKernel, "reduction_combine_vec", _folded, _BY_LANES, _TEST),
+    Patch(CppVecKernel, "reduction_combine_vec", _reduced, _BY_LANES, _TEST),
     Patch(cpp, "may_unify_binary_op_mask_type", _unified, _BY_LANES, _TEST),
 )
 

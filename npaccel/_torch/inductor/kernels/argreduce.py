@@ -14,7 +14,7 @@ from typing import Any
 
 from npaccel._numpy.host.blocked import MANY
 from npaccel._numpy.host.kernels import extreme_position
-from npaccel._torch.inductor.kernels.reduceat import TYPES, folding, has_vectors
+from npaccel._torch.inductor.kernels.reduceat import TYPES, has_vectors, reducing
 from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
 
 _KERNEL = """
@@ -33,7 +33,7 @@ static inline int64_t first_of(const TYPE* row, const int64_t size)
     int64_t at = 0;
     for (int64_t k = 0; k < size; k += 128)
     {
-        const TYPE found = fold_all(row + k, row + std::min(k + 128, size));
+        const TYPE found = reduce_all(row + k, row + std::min(k + 128, size));
         if (found BEYOND best) { best = found; at = k; }
     }
     while (row[at] != best) ++at;
@@ -44,7 +44,7 @@ static inline int64_t first_of(const TYPE* row, const int64_t size)
 _OF_FLOATS = """
 static inline int64_t first_of(const TYPE* row, const int64_t size)
 {
-    const TYPE best = fold_all(row, row + size);
+    const TYPE best = reduce_all(row, row + size);
     const Lanes wanted(best);
     int64_t at = 0;
     if (best == best)
@@ -77,7 +77,7 @@ def _write(wrapper: Any, node: Any) -> None:
     kind = TYPES[node.inputs[0].get_dtype()]
     first = _OF_FLOATS if kind in ("double", "float") else _OF_INTEGERS
     text = _KERNEL.replace("FIRST_OF", first.replace("BEYOND", ">" if largest else "<"))
-    text = folding(kind, "maximum" if largest else "minimum") + text.replace("TYPE", kind)
+    text = reducing(kind, "maximum" if largest else "minimum") + text.replace("TYPE", kind)
     text = text.replace("MANY", str(MANY))
     parameters = [f"const {kind}*", "int64_t*", "const int64_t", "const int64_t"]
     kernel = define_kernel(wrapper, text, parameters)

@@ -1,6 +1,6 @@
-"""Fold slices of rows, ``ufunc.reduceat``, in kernels of all threads.
+"""Reduce slices of rows, ``ufunc.reduceat``, in kernels of all threads.
 
-NumPy's kernel, the other way, takes one core. Integers may be folded in any order. Sums of floats
+NumPy's kernel, the other way, takes one core. Integers may be reduced in any order. Sums of floats
 are those of the halves of a slice, as NumPy's are, with as small an error.
 
 Read from torch/_inductor/{ir,cpu_vec_isa}.py of 2.11 and 2.13.
@@ -26,8 +26,8 @@ TYPES = {
     torch.float64: "double",
     torch.float32: "float",
 }
-#: How two vectors, or two elements, are folded.
-_FOLDS = {
+#: How two vectors, or two elements, are combined.
+_STEPS = {
     "add": "a + b",
     "bitwise_and": "a & b",
     "bitwise_or": "a | b",
@@ -35,23 +35,27 @@ _FOLDS = {
     "maximum": "greater(a, b)",
     "minimum": "less(a, b)",
 }
-_FOLDS |= {"fmax": _FOLDS["maximum"], "fmin": _FOLDS["minimum"], "subtract": _FOLDS["add"]}
+_STEPS |= {
+    "fmax": _STEPS["maximum"],
+    "fmin": _STEPS["minimum"],
+    "subtract": _STEPS["add"],
+}
 _OF_FLOATS = ("add", "maximum", "minimum")
-#: Folds elements that lie side by side, a vector's lanes at a time.
-_FOLD_ALL = """
+#: Reduces elements that lie side by side, a vector's lanes at a time.
+_REDUCE_ALL = """
 #include <torch/csrc/inductor/cpp_prefix.h>
 using Lanes = at::vec::Vectorized<TYPE>;
 static inline Lanes greater(const Lanes& a, const Lanes& b) { return at::vec::maximum(a, b); }
 static inline Lanes less(const Lanes& a, const Lanes& b) { return at::vec::minimum(a, b); }
 static inline TYPE greater(const TYPE a, const TYPE b) { return a > b || a != a ? a : b; }
 static inline TYPE less(const TYPE a, const TYPE b) { return a < b || a != a ? a : b; }
-template <typename T> static inline T fold(const T& a, const T& b) { return FOLD; }
-static TYPE fold_all(const TYPE* from, const TYPE* end)
+template <typename T> static inline T combine(const T& a, const T& b) { return COMBINED; }
+static TYPE reduce_all(const TYPE* from, const TYPE* end)
 {
     if (end - from > 64 * Lanes::size())
     {
         const TYPE* half = from + (end - from) / 2;
-        return fold(fold_all(from, half), fold_all(half, end));
+        return combine(reduce_all(from, half), reduce_all(half, end));
     }
     const int64_t step = Lanes::size();
     TYPE found = *from++;
@@ -65,19 +69,19 @@ static TYPE fold_all(const TYPE* from, const TYPE* end)
             Lanes last = Lanes::loadu(from + 2 * step);
             for (from += 3 * step; end - from >= 4 * step; from += 4 * step)
             {
-                many = fold(many, Lanes::loadu(from));
-                next = fold(next, Lanes::loadu(from + step));
-                third = fold(third, Lanes::loadu(from + 2 * step));
-                last = fold(last, Lanes::loadu(from + 3 * step));
+                many = combine(many, Lanes::loadu(from));
+                next = combine(next, Lanes::loadu(from + step));
+                third = combine(third, Lanes::loadu(from + 2 * step));
+                last = combine(last, Lanes::loadu(from + 3 * step));
             }
-            many = fold(fold(many, next), fold(third, last));
+            many = combine(combine(many, next), combine(third, last));
         }
-        for (; end - from >= step; from += step) many = fold(many, Lanes::loadu(from));
+        for (; end - from >= step; from += step) many = combine(many, Lanes::loadu(from));
         alignas(64) TYPE each[Lanes::size()];
         many.store(each);
-        for (int i = 0; i < Lanes::size(); ++i) found = fold(found, each[i]);
+        for (int i = 0; i < Lanes::size(); ++i) found = combine(found, each[i]);
     }
-    for (; from < end; ++from) found = fold(found, *from);
+    for (; from < end; ++from) found = combine(found, *from);
     return found;
 }
 """
@@ -94,7 +98,7 @@ extern "C" void kernel(
     for (int64_t i = 0; i < count; ++i)
     {
         const int64_t first = starts[i], next = i + 1 < count ? starts[i + 1] : size;
-        const TYPE all = fold_all(x + first, x + (next > first ? next : first + 1));
+        const TYPE all = reduce_all(x + first, x + (next > first ? next : first + 1));
         out[i] = RESULT;
     }
 }
@@ -102,8 +106,8 @@ extern "C" void kernel(
 
 
 @contextlib.contextmanager
-def slices_folded_by_kernels() -> Iterator[None]:
-    """Have graphs that are compiled meanwhile fold slices of one-dimensional arrays so."""
+def slices_reduced_by_kernels() -> Iterator[None]:
+    """Have graphs that are compiled meanwhile reduce slices of one-dimensional arrays so."""
     with written_in_place_of(ufunc_reduceat, _fits, _write):
         yield
 
@@ -118,16 +122,16 @@ def _fits(node: Any) -> bool:
     of_floats = x.get_dtype().is_floating_point
     return (
         has_vectors()
-        and node.constant_args[0] in (_OF_FLOATS if of_floats else _FOLDS)
+        and node.constant_args[0] in (_OF_FLOATS if of_floats else _STEPS)
         and x.get_dtype() in TYPES
         and starts.get_dtype() == torch.int64
         and [list(part.get_stride()) for part in node.inputs] == [[1], [1]]
     )
 
 
-def folding(kind: str, ufunc: str) -> str:
-    """Return the C++ function `fold_all` for elements of a type."""
-    return _FOLD_ALL.replace("TYPE", kind).replace("FOLD", _FOLDS[ufunc])
+def reducing(kind: str, ufunc: str) -> str:
+    """Return the C++ function `reduce_all` for elements of a type."""
+    return _REDUCE_ALL.replace("TYPE", kind).replace("COMBINED", _STEPS[ufunc])
 
 
 def _write(wrapper: Any, node: Any) -> None:
@@ -135,7 +139,7 @@ def _write(wrapper: Any, node: Any) -> None:
     x, starts = (part.codegen_reference() for part in node.inputs)
     dtype = node.inputs[0].get_dtype()
     kind = TYPES[dtype]
-    text = folding(kind, ufunc) + _KERNEL.replace("TYPE", kind)
+    text = reducing(kind, ufunc) + _KERNEL.replace("TYPE", kind)
     text = text.replace("RESULT", "2 * x[first] - all" if ufunc == "subtract" else "all")
     parameters = [
         f"const {kind}*",
@@ -157,4 +161,4 @@ def _write(wrapper: Any, node: Any) -> None:
         wrapper.writeline(line)
 
 
-__all__ = ["TYPES", "folding", "has_vectors", "slices_folded_by_kernels"]
+__all__ = ["TYPES", "has_vectors", "reducing", "slices_reduced_by_kernels"]
