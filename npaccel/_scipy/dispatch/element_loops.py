@@ -19,9 +19,9 @@ from npaccel._process import thread_pool
 from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.table import Row
 
-#: How many elements a part has at least: in a loop of C, and in one of SciPy's methods in Python.
+#: Minimum number of elements of a part: in a loop of C, and in one of SciPy's methods in Python.
 _UFUNC_PART, _METHOD_PART = 1 << 12, 1 << 15
-#: How many parts there are for each core: some elements take longer.
+#: Number of parts for each core: some elements take longer.
 _PARTS = 4
 
 

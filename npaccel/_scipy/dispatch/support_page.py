@@ -64,11 +64,11 @@ def tolerance(row: Row) -> str:
 
 def page() -> str:
     """Return the tables of the support page, in Markdown."""
-    chapters: dict[str, list[Row]] = collections.defaultdict(list)
+    modules: dict[str, list[Row]] = collections.defaultdict(list)
     for row in table():
-        chapters[submodule(row)].append(row)
-    parts = [_totals_table(chapters), ""]
-    for title, rows in sorted(chapters.items()):
+        modules[submodule(row)].append(row)
+    parts = [_totals_table(modules), ""]
+    for title, rows in sorted(modules.items()):
         parts += [f"## scipy.{title}", "", _line("name", "route", "tolerance", "notes")]
         parts.append("| --- | --- | --- | --- |")
         for row in rows:
@@ -91,13 +91,13 @@ def functions(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.name in public]
 
 
-def _totals_table(chapters: dict[str, list[Row]]) -> str:
+def _totals_table(modules: dict[str, list[Row]]) -> str:
     lines = [
         _line("functions", "on a GPU in bare SciPy", "on a GPU in npaccel", *_ROUTES),
         "|" + " --- |" * (3 + len(_ROUTES)),
     ]
-    everything = [row for rows in chapters.values() for row in rows]
-    named = [(title, functions(rows)) for title, rows in sorted(chapters.items())]
+    everything = [row for rows in modules.values() for row in rows]
+    named = [(title, functions(rows)) for title, rows in sorted(modules.items())]
     public = functions(everything)
     methods = [row for row in everything if row not in public]
     for title, rows in [*named, ("**all functions**", public), ("methods of stats", methods)]:

@@ -1,4 +1,4 @@
-"""What the chapters of `scipy.linalg` share: stacks of matrices, triangles, condition numbers."""
+"""Helpers of the modules of `scipy.linalg`: stacks of matrices, triangles, condition numbers."""
 
 from __future__ import annotations
 

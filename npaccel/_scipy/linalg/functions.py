@@ -196,7 +196,7 @@ def expm_frechet(
     return results(len(batch) > 2, found, derivative) if compute_expm else derivative
 
 
-#: So many numbers in the matrices whose exponentials are computed at once.
+#: Maximum number of elements of the matrices whose exponentials are computed at once.
 _AT_ONCE = 2**24
 
 

@@ -1,4 +1,4 @@
-"""What the chapters of `scipy.ndimage` share, in NumPy: borders, windows, casts, outputs."""
+"""Helpers of the modules of `scipy.ndimage`, in NumPy: borders, windows, casts, outputs."""
 
 from __future__ import annotations
 

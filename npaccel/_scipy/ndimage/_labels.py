@@ -1,4 +1,4 @@
-"""Elements by label, for the chapters of `scipy.ndimage`, on tensors."""
+"""Elements by label, for the modules of `scipy.ndimage`, on tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weighted sums of windows, for the chapters of `scipy.ndimage`, in NumPy."""
+"""Weighted sums of windows, for the modules of `scipy.ndimage`, in NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extremes and ranks of windows, for the chapters of `scipy.ndimage`, in NumPy."""
+"""Extremes and ranks of windows, for the modules of `scipy.ndimage`, in NumPy."""
 
 from __future__ import annotations
 

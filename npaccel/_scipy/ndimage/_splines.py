@@ -1,4 +1,4 @@
-"""Splines through the elements of arrays, for the chapters of `scipy.ndimage`, on tensors."""
+"""Splines through the elements of arrays, for the modules of `scipy.ndimage`, on tensors."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ TAKEN = {
 }
 #: SciPy extends arrays by this much before it filters them, in modes that it has no border for.
 _PADDED = 12
-#: How many elements of a line are filtered by one row of a matrix product.
+#: Number of elements of a line that one row of a matrix product filters.
 _BLOCK = 64
-#: How many elements are read at once: what a CPU's cache has room for, and a GPU's memory.
+#: Number of elements that are read at once: what a CPU's cache has room for, and a GPU's memory.
 _AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 27}
 
 

@@ -11,7 +11,7 @@ from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.ndimage import _common as parts
 
-#: How many rounds pass between two looks at whether anything still changes.
+#: Number of rounds between two checks of whether anything still changes.
 _ROUNDS = 8
 
 _ON_A_CPU = "on a CPU, SciPy follows the changes alone, which is faster than rounds over all"

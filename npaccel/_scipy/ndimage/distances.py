@@ -11,7 +11,7 @@ from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.ndimage import _common as parts
 
-#: How many numbers a step over an axis may have in memory at once.
+#: Maximum number of elements that a step over an axis has in memory at once.
 _AT_ONCE = 1 << 27
 
 _TAXICAB = ("taxicab", "cityblock", "manhattan")

@@ -108,7 +108,7 @@ def bfgs(objective: Objective, x: Vector, call: Any, options: dict[str, Any]) ->
         if not searched(ray, state.known, state.before, slope, **limits):
             imprecise = True
             break
-        step, turn = ray.place - state.x, ray.gradient - state.gradient
+        step, change = ray.place - state.x, ray.gradient - state.gradient
         try:
             state.taken(ray)
         except Stopped:
@@ -118,7 +118,7 @@ def bfgs(objective: Objective, x: Vector, call: Any, options: dict[str, Any]) ->
             _size(state.gradient, state.order),
             _size(step, 2),
             _size(state.x, 2),
-            torch.dot(step, turn),
+            torch.dot(step, change),
         )
         tolerance = options["xrtol"]
         if state.norm <= options["gtol"] or length <= tolerance * (tolerance + size):
@@ -126,14 +126,14 @@ def bfgs(objective: Objective, x: Vector, call: Any, options: dict[str, Any]) ->
         if not math.isfinite(state.known):
             imprecise = True
             break
-        inverse = _updated(inverse, step, turn, 1000.0 if product == 0 else 1 / product)
+        inverse = _updated(inverse, step, change, 1000.0 if product == 0 else 1 / product)
     return state.ended(imprecise, halted, hess_inv=inverse)
 
 
-def _updated(inverse: Vector, step: Vector, turn: Vector, rho: float) -> Vector:
+def _updated(inverse: Vector, step: Vector, change: Vector, rho: float) -> Vector:
     """The inverse of the Hessian after a step: Nocedal and Wright, equation 6.17."""
-    turned = inverse @ turn
-    square = torch.dot(turn, turned)
+    turned = inverse @ change
+    square = torch.dot(change, turned)
     cross = torch.outer(turned, step)
     more = (rho * rho * square + rho) * torch.outer(step, step)
     return inverse - rho * (cross + cross.T) + more
@@ -416,7 +416,7 @@ class _Simplex:
 
 
 def _corners(x: Vector) -> Vector:
-    """The first simplex: each coordinate a little larger in turn."""
+    """The first simplex: each coordinate a little larger, one after the other."""
     larger = torch.where(x != 0, 1.05 * x, 0.00025)
     return torch.cat([x[None], torch.where(torch.eye(x.numel(), device=x.device) > 0, larger, x)])
 
@@ -442,22 +442,22 @@ class _Memory:
         self.size = size
         self.pairs: list[tuple[Vector, Vector, Vector]] = []
 
-    def add(self, step: Vector, turn: Vector) -> None:
+    def add(self, step: Vector, change: Vector) -> None:
         """Keep a step."""
-        self.pairs = [*self.pairs, (step, turn, 1 / torch.dot(step, turn))][-self.size :]
+        self.pairs = [*self.pairs, (step, change, 1 / torch.dot(step, change))][-self.size :]
 
     def product(self, vector: Vector) -> Vector:
         """The inverse times a vector."""
         factors = []
-        for step, turn, rho in reversed(self.pairs):
+        for step, change, rho in reversed(self.pairs):
             factor = rho * torch.dot(step, vector)
-            vector = vector - factor * turn
+            vector = vector - factor * change
             factors.append(factor)
         if self.pairs:
-            step, turn, _ = self.pairs[-1]
-            vector = vector * (torch.dot(step, turn) / torch.dot(turn, turn))
-        for (step, turn, rho), factor in zip(self.pairs, reversed(factors), strict=True):
-            vector = vector + step * (factor - rho * torch.dot(turn, vector))
+            step, change, _ = self.pairs[-1]
+            vector = vector * (torch.dot(step, change) / torch.dot(change, change))
+        for (step, change, rho), factor in zip(self.pairs, reversed(factors), strict=True):
+            vector = vector + step * (factor - rho * torch.dot(change, vector))
         return vector
 
 
@@ -566,10 +566,10 @@ class _Bounded:
         if found is None:
             return False
         place, value, gradient = found
-        step, turn = place - self.x, gradient - self.gradient
-        product, square = read(torch.dot(step, turn), torch.dot(turn, turn))
+        step, change = place - self.x, gradient - self.gradient
+        product, square = read(torch.dot(step, change), torch.dot(change, change))
         if product > torch.finfo(step.dtype).eps * square:
-            self.memory.add(step, turn)
+            self.memory.add(step, change)
         self._at(place, value, gradient)
         return True
 

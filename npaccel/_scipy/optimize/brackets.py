@@ -75,18 +75,22 @@ def _checked(args: Any, xtol: float, rtol: float, maxiter: int) -> tuple[tuple[A
 
 
 def _ended(
-    method: str, x: Tensor, turns: Tensor, calls: Tensor, done: Tensor, full: bool, disp: bool
+    method: str, x: Tensor, iterations: Tensor, calls: Tensor, done: Tensor, full: bool, disp: bool
 ) -> Any:
     from scipy.optimize import RootResults
 
     (all_done,) = read(done.all())
     if disp and not all_done:
-        most = int(turns.max())
+        most = int(iterations.max())
         raise OwnError(RuntimeError(f"Failed to converge after {most} iterations."))
     if not full:
         return x
     return x, RootResults(
-        root=x, iterations=turns, function_calls=calls, flag=0 if all_done else -2, method=method
+        root=x,
+        iterations=iterations,
+        function_calls=calls,
+        flag=0 if all_done else -2,
+        method=method,
     )
 
 
@@ -133,12 +137,12 @@ def _by_brent(extrapolated: Step) -> Steps:
         x = torch.where(at_a, p, x)
         c, fc = torch.zeros_like(x), torch.zeros_like(x)
         longer, step = torch.zeros_like(x), torch.zeros_like(x)
-        turns = torch.zeros_like(x, dtype=torch.int64)
-        calls = torch.full_like(turns, 2)
+        iterations = torch.zeros_like(x, dtype=torch.int64)
+        calls = torch.full_like(iterations, 2)
         for _ in range(most):
             if read(done.all())[0]:
                 break
-            turns = turns + ~done
+            iterations = iterations + ~done
             # The other end of the bracket is the last point of the other sign.
             crossed = (fp != 0) & (fx != 0) & (torch.signbit(fp) != torch.signbit(fx))
             c, fc = torch.where(crossed, p, c), torch.where(crossed, fp, fc)
@@ -162,7 +166,7 @@ def _by_brent(extrapolated: Step) -> Steps:
             x = torch.where(done, x, x + torch.where(step.abs() > delta, step, least))
             fx = torch.where(done, fx, value(x))
             calls = calls + ~done
-        return x, turns, calls, done
+        return x, iterations, calls, done
 
     return steps
 
@@ -173,12 +177,12 @@ def _by_halves(value: Any, ends: Any, xtol: float, rtol: float, most: int) -> Fo
     found = torch.where(first == 0, low, high)
     done = (first == 0) | (other == 0)
     width = high - low
-    turns = torch.zeros_like(low, dtype=torch.int64)
-    calls = torch.full_like(turns, 2)
+    iterations = torch.zeros_like(low, dtype=torch.int64)
+    calls = torch.full_like(iterations, 2)
     for _ in range(most):
         if read(done.all())[0]:
             break
-        turns = turns + ~done
+        iterations = iterations + ~done
         width = width * 0.5
         middle = low + width
         there = value(middle)
@@ -186,7 +190,7 @@ def _by_halves(value: Any, ends: Any, xtol: float, rtol: float, most: int) -> Fo
         low = torch.where(torch.signbit(there) == torch.signbit(first), middle, low)
         found = torch.where(done, found, middle)
         done = done | (there == 0) | (width.abs() < xtol + rtol * middle.abs())
-    return torch.where(done, found, low), turns, calls, done
+    return torch.where(done, found, low), iterations, calls, done
 
 
 def _declare(method: str, steps: Steps) -> None:

@@ -1,4 +1,4 @@
-"""What the chapters of `scipy.signal` share: dtypes, axes, borders, convolution, on tensors."""
+"""Helpers of the modules of `scipy.signal`: dtypes, axes, borders, convolution, on tensors."""
 
 from __future__ import annotations
 

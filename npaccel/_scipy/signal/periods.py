@@ -10,7 +10,7 @@ from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.signal import _common as parts
 
-#: So many sines at once.
+#: Maximum number of sines that are computed at once.
 _AT_ONCE = 2**22
 
 

@@ -1,4 +1,4 @@
-"""What the chapters of `scipy.special` share: how its ufuncs are declared, and small numerics."""
+"""Helpers of the modules of `scipy.special`: how its ufuncs are declared, and small numerics."""
 
 from __future__ import annotations
 

@@ -445,7 +445,7 @@ class NegativeBinom(Discrete):
         return _least(self, q, True, n, p)
 
 
-#: How often the interval of a quantile is halved, at most.
+#: Maximum number of times that the interval of a quantile is halved.
 _HALVINGS = 60
 
 
