@@ -1,4 +1,4 @@
-"""Why estimators stay on the host, those that the other chapters don't speak of."""
+"""Reasons why estimators stay on the host, of those that the other modules don't name."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from npaccel._sklearn.dispatch import call_stack, common, transfers
 from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device
 
-#: How many numbers sparse components may have as a dense matrix.
+#: Maximum number of elements of sparse components as a dense matrix.
 _LARGEST = 1 << 27
 
 

@@ -20,9 +20,9 @@ from npaccel._sklearn.kernels.tiles import (
 )
 from npaccel._torch.inductor.fusion import nothing_stored_between
 
-#: If a larger part of the rows has changed its cluster, the sums are computed anew.
+#: If a larger part of the rows has changed its cluster, the sums are recomputed.
 _MANY = 0.25
-#: So many rows are taken at once where they are copied.
+#: Number of rows that are taken at once where they are copied.
 _CPU_PART = 1 << 12
 _GPU_PART = 1 << 24
 #: For so many rows the numbers of the nearest are found at once on a CPU. All parts have this
@@ -46,7 +46,7 @@ class Points:
         self.dtype, self.device = X.dtype, X.device
         self.turned = fused_distances.suits(X) and worth_compiling(X, clusters)
         # Kernels read columns; where single rows are wanted those of the original are nearer.
-        self._columns: Any = _turned(X, middle) if self.turned else None
+        self._columns: Any = _transposed(X, middle) if self.turned else None
         self._rows, self._middle = X, middle
         if not self.turned and middle is not None:
             self._rows, self._middle = X - middle, None
@@ -149,17 +149,17 @@ def points(X: Any, clusters: int) -> Points:
     return X if isinstance(X, Points) else Points(X, clusters)
 
 
-def _turned(X: torch.Tensor, middle: torch.Tensor | None) -> torch.Tensor:
-    """Return columns, each in one piece, less their numbers in `middle`."""
+def _transposed(X: torch.Tensor, middle: torch.Tensor | None) -> torch.Tensor:
+    """Return columns, each contiguous, less their numbers in `middle`."""
     found = torch.empty((X.shape[1], len(X)), dtype=X.dtype, device=X.device)
 
-    def turn(rows: slice) -> None:
+    def transpose(rows: slice) -> None:
         if middle is None:
             found[:, rows] = X[rows].T
         else:
             torch.sub(X[rows].T, middle[:, None], out=found[:, rows])
 
-    in_threads(turn, tiles(X, X.shape[1]), X.device)
+    in_threads(transpose, tiles(X, X.shape[1]), X.device)
     return found
 
 
@@ -362,9 +362,9 @@ def lloyd(
     sums = Sums(X, weights, len(centers))
     before, room = X.labels().fill_(-1), X.labels()
     strict = False
-    turns = 0
-    while turns < limit:
-        turns += 1
+    iterations = 0
+    while iterations < limit:
+        iterations += 1
         labels = X.nearest(centers, room)
         mass = sums.weights_of_clusters(labels)
         moved = torch.count_nonzero(labels != before)  # a sum would make 64 bits of each
@@ -382,7 +382,7 @@ def lloyd(
             break
     if not strict:
         labels = X.nearest(centers, room)
-    return labels, inertia(X, weights, centers, labels), centers, turns
+    return labels, inertia(X, weights, centers, labels), centers, iterations
 
 
 def _part(X: Any) -> int:

@@ -19,7 +19,7 @@ from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device
 from npaccel._sklearn.kernels.tiles import nearest, squared_distances, tiles
 
-#: Up to how many distances scikit-learn's own code is as fast on a CPU.
+#: Maximum number of distances for which scikit-learn's own code is as fast on a CPU.
 _FEW = 1 << 25
 _REFUSED = "sparse matrices; `init` that is a function; `verbose`"
 
@@ -260,7 +260,7 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
     def _npaccel_reassigned(
         self, X: torch.Tensor, centers: torch.Tensor, random: Any
     ) -> torch.Tensor:
-        """Let clusters of very little weight start anew; few numbers, decided on the host."""
+        """Restart clusters of very little weight; few numbers, decided on the host."""
         counts = transfers.to_host(self._counts).copy()
         due = counts < self.reassignment_ratio * counts.max()
         if due.sum() > 0.5 * len(X):

@@ -48,7 +48,7 @@ def _beginning(X: torch.Tensor, count: int, init: str | None, random_state: Any)
     if init == "nndsvda":
         return torch.where(W == 0, X.mean(), W), torch.where(H == 0, X.mean(), H)
     if init == "nndsvdar":
-        # scikit-learn draws these anew from the same seed.
+        # scikit-learn draws these again from the same seed.
         draws = check_random_state(random_state)
         return tuple(_filled(part, X.mean(), draws) for part in (W, H))
     return W, H

@@ -1,4 +1,4 @@
-"""What several chapters share: columns, tiles of rows, and the way back to scikit-learn's code."""
+"""Helpers of several modules: columns, tiles of rows, and the way back to scikit-learn's code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from npaccel._sklearn.dispatch import call_stack, routes, state, validation
 
 #: Why a call on a CPU is left to scikit-learn's own code.
 AS_FAST = "scikit-learn's own code is as fast on a CPU"
-#: How many elements an intermediate result of a tile of rows has.
+#: Number of elements of an intermediate result of a tile of rows.
 TILE = 1 << 23
 
 

@@ -40,7 +40,7 @@ How to write a device estimator
   them, then `self._moved(array)`.
 * Calling another method of the same estimator, or ``super().method(...)`` where scikit-learn's own
   code takes tensors, is fine.
-* For tests, ``with _crossings.cpu_as_device():`` makes the CPU count as a device, so that copies
+* For tests, ``with transfers.cpu_as_device():`` makes the CPU count as a device, so that copies
   are counted and nothing is left to scikit-learn for being faster on a CPU.
 """
 
@@ -100,7 +100,8 @@ METHODS = (
 READERS = ("get_feature_names_out", "get_support")
 
 _ABSENT: Any = object()
-#: Up to how many numbers scikit-learn's own code is as fast on a CPU: calls take all of the time.
+#: Maximum number of elements for which scikit-learn's own code is as fast on a CPU: calls take all
+#: of the time.
 _SMALL = 1 << 18
 #: Why scikit-learn's own code is taken on a CPU.
 IS_SMALL = "little data: scikit-learn's own code is as fast on a CPU"

@@ -17,7 +17,7 @@ from npaccel._jit import jit
 from npaccel._runtime import options
 from npaccel._sklearn.kernels import fused_distances
 
-#: Up to how many elements NumPy itself computes on a CPU, where compiling takes seconds.
+#: Maximum number of elements that NumPy itself computes with on a CPU: compiling takes seconds.
 SMALL = 1 << 19
 
 

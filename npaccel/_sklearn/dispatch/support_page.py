@@ -76,11 +76,11 @@ def page(speeds: Mapping[str, Any] | None = None) -> str:
     speeds = speeds or {}
     devices = ["cpu", *(["cuda"] if "conditions cuda" in speeds else [])]
     titles = [f"times as fast, {'CPU' if device == 'cpu' else 'GPU'}" for device in devices]
-    chapters: dict[str, list[Row]] = collections.defaultdict(list)
+    modules: dict[str, list[Row]] = collections.defaultdict(list)
     for row in table():
-        chapters[row.name.rpartition(".")[0]].append(row)
-    parts = [_totals_table(chapters), "", *_conditions(speeds, devices)]
-    for title, rows in sorted(chapters.items()):
+        modules[row.name.rpartition(".")[0]].append(row)
+    parts = [_totals_table(modules), "", *_conditions(speeds, devices)]
+    for title, rows in sorted(modules.items()):
         parts += [f"## sklearn.{title}", ""]
         parts.append(_line("name", "route", "through the host", "tolerance", *titles, "notes"))
         parts.append("|" + " --- |" * (5 + len(titles)))
@@ -160,9 +160,9 @@ def _figure(value: float | None) -> str:
     return "0" if value == 0 else f"{value:.0e}".replace("e-0", "e-").replace("e+00", "")
 
 
-def _totals_table(chapters: dict[str, list[Row]]) -> str:
+def _totals_table(modules: dict[str, list[Row]]) -> str:
     lines = [_line("", *_ROUTES), "|" + " --- |" * (1 + len(_ROUTES))]
-    everything = [row for rows in chapters.values() for row in rows]
+    everything = [row for rows in modules.values() for row in rows]
     estimators = [row for row in everything if row.is_estimator]
     functions = [row for row in everything if not row.is_estimator]
     for title, rows in (("estimators", estimators), ("metrics", functions)):

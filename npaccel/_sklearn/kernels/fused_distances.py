@@ -19,7 +19,7 @@ from npaccel._torch.inductor.fusion import nothing_stored_between
 
 #: As many features are summed one by one; with more, a matrix product is faster.
 UNROLLED = 32
-#: How many points `nearest` compares in one turn of its loop.
+#: Number of points that `nearest` compares in one iteration of its loop.
 _AT_ONCE = 4
 
 

@@ -16,7 +16,7 @@ from scipy.optimize import _dcsrch
 
 from npaccel._sklearn.dispatch import transfers
 
-#: How many steps are remembered, and how many evaluations are made at most: SciPy's defaults.
+#: Number of steps that are remembered, and maximum number of evaluations: SciPy's defaults.
 _MEMORY, _EVALUATIONS = 10, 15_000
 _EPS = torch.finfo(torch.float64).eps
 
@@ -58,19 +58,19 @@ class _Point:
 
 
 class _Memory:
-    """The last steps and turns of the gradient, as an inverse of the Hessian."""
+    """The last steps and changes of the gradient, as an inverse of the Hessian."""
 
     def __init__(self, like: torch.Tensor) -> None:
         self.steps = like.new_zeros((0, like.numel()))
-        self.turns = like.new_zeros((0, like.numel()))
+        self.changes = like.new_zeros((0, like.numel()))
 
-    def add(self, step: torch.Tensor, turn: torch.Tensor) -> None:
+    def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
         """Keep a step."""
         self.steps = torch.cat([self.steps[1 - _MEMORY :], step[None]])
-        self.turns = torch.cat([self.turns[1 - _MEMORY :], turn[None]])
-        products = self.steps @ self.turns.T
+        self.changes = torch.cat([self.changes[1 - _MEMORY :], change[None]])
+        products = self.steps @ self.changes.T
         self.upper = products  # what is below the diagonal isn't read
-        squares = self.turns @ self.turns.T
+        squares = self.changes @ self.changes.T
         self.scale = products[-1, -1] / squares[-1, -1]
         self.middle = torch.diag(torch.diagonal(products)) + self.scale * squares
 
@@ -78,12 +78,12 @@ class _Memory:
         """Return the inverse times a vector."""
         if not len(self.steps):
             return vector
-        turned = self.scale * (self.turns @ vector)
+        turned = self.scale * (self.changes @ vector)
         left = torch.linalg.solve_triangular(self.upper, (self.steps @ vector)[:, None], upper=True)
         right = torch.linalg.solve_triangular(
             self.upper.T, self.middle @ left - turned[:, None], upper=False
         )
-        return self.scale * (vector - self.turns.T @ left[:, 0]) + self.steps.T @ right[:, 0]
+        return self.scale * (vector - self.changes.T @ left[:, 0]) + self.steps.T @ right[:, 0]
 
 
 def minimized(

@@ -8,7 +8,7 @@ import torch
 
 from npaccel._sklearn.dispatch import transfers
 
-#: How many numbers a tile of rows has, so that what is made of it doesn't count beside X.
+#: Number of elements of a tile of rows: what is made of it is small beside X.
 TILE = 1 << 22
 
 

@@ -29,9 +29,9 @@ from npaccel._sklearn.linear_model._sgd_steps import (
     Form,
 )
 
-#: How many rows a block has.
+#: Number of rows of a block.
 BLOCK = 128
-#: Up to how many random numbers Python draws.
+#: Maximum number of random numbers that Python draws.
 _FEW = 1 << 10
 
 

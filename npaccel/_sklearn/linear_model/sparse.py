@@ -20,7 +20,7 @@ from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.table import on_device
 from npaccel._sklearn.kernels import linalg
 
-#: Up to how many columns there are products of all with all.
+#: Maximum number of columns for which there are products of all with all.
 _WIDEST = 1 << 13
 
 
@@ -112,9 +112,9 @@ class Sparse:
         if weights is not None:
             weights = weights * (len(X) / weights.sum())
         targets = y if y.ndim > 1 else y[:, None]
-        *crossing, x_mean, y_mean = products(X, targets, weights, self.fit_intercept)
+        *moments, x_mean, y_mean = products(X, targets, weights, self.fit_intercept)
         found = self._npaccel_descent(
-            len(X), *map(transfers.to_host, crossing), self._npaccel_beginning(X, y)
+            len(X), *map(transfers.to_host, moments), self._npaccel_beginning(X, y)
         )
         coefficients = self._moved(np.array([one[0] for one in found])).double()
         intercept = y_mean - coefficients @ x_mean

@@ -17,7 +17,7 @@ import torch
 from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.dispatch.kernel_decorator import SMALL, kernel
 
-#: How many pairs are computed at once, where something is stored of each.
+#: Number of pairs that are computed at once, where something is stored of each.
 _CPU_TILE = 1 << 22
 _GPU_TILE = 1 << 28
 #: How near the entropy has to come, what a sum of zero becomes, and after how many steps to stop:

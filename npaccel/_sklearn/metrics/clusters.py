@@ -20,7 +20,7 @@ from npaccel._sklearn.kernels.tiles import tiles
 from npaccel._sklearn.metrics._routing import NotHere, metric, tensors, vectors
 
 _EPS = float(np.finfo(np.float64).eps)
-#: How many pairs of labels are counted in a table.
+#: Maximum number of pairs of labels that are counted in a table.
 _MOST = 1 << 24
 
 

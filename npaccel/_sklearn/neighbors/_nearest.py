@@ -20,16 +20,16 @@ import torch
 from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.kernels.tiles import in_threads, squares, sums_of_columns
 
-#: How many columns leave their smallest value.
+#: Number of columns that leave their smallest value.
 _BLOCK = 32
-#: How many blocks more than needed are looked into, so that a table in 32 bits is sure to do.
+#: Number of blocks more than needed that are looked into, so that a table in 32 bits suffices.
 _SPARE = 3
-#: How many distances a tile of the table has; on a CPU as many as there are numbers in the rows,
+#: Number of distances of a tile of the table; on a CPU as many as there are numbers in the rows,
 #: between two bounds: so it needs no more memory than they.
 _CPU_TILE = 1 << 18
 _LARGEST_CPU_TILE = 1 << 20
 _GPU_TILE = 1 << 27
-#: How many rows a tile has at most, and how many columns are looked at before it has more rows.
+#: Maximum number of rows of a tile, and number of columns looked at before it has more rows.
 _ROWS = _COLUMNS = 1 << 12
 #: From how many distances on a table in 32 bits is worth its trouble.
 _LARGE = 1 << 22

@@ -22,9 +22,9 @@ from npaccel._sklearn.neighbors import _nearest as nearest
 from npaccel._sklearn.neighbors._radius import Radius
 
 _METRICS = {"euclidean", "l2", "sqeuclidean", "minkowski", "p", "cosine", *nearest.POWERS}
-#: Up to how many distances scikit-learn's own code is as fast on a CPU.
+#: Maximum number of distances for which scikit-learn's own code is as fast on a CPU.
 _FEW = 1 << 22
-#: Up to how many features scikit-learn takes a tree.
+#: Maximum number of features for which scikit-learn takes a tree.
 _FOR_TREES = 15
 _REFUSED = (
     "sparse matrices; metrics other than the Euclidean, `minkowski`, `manhattan`, `chebyshev` and "

@@ -14,9 +14,9 @@ import torch
 import triton
 import triton.language as tl
 
-#: How many variables a tile has at most.
+#: Maximum number of variables of a tile.
 _TILE = 2048
-#: After how many steps the host looks.
+#: Number of steps between two questions of the host.
 _STEPS = 2048
 
 

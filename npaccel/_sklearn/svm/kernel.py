@@ -25,7 +25,7 @@ from npaccel._sklearn.metrics import _pairwise
 from npaccel._sklearn.svm import _smo
 from npaccel._sklearn.svm._smo import Problems, Solution
 
-#: Up to how many kernels of two rows libsvm is as fast on a CPU.
+#: Maximum number of kernels of two rows for which libsvm is as fast on a CPU.
 _FEW = 1 << 13
 #: Whether scikit-learn warns of `probability` (1.9), and what it says.
 _IS_DEPRECATED = svm.SVC().probability == "deprecated"

@@ -24,7 +24,7 @@ from npaccel._sklearn.dispatch.table import on_device
 from npaccel._sklearn.kernels import linalg
 from npaccel._sklearn.linear_model.logistic import _weights
 
-#: Up to how many columns there is a Hessian.
+#: Maximum number of columns for which there is a Hessian.
 _WIDEST = 1 << 12
 #: How small the gradient becomes, by what it was.
 _END = 1e-11
