@@ -2,7 +2,7 @@
 
 A disk that fails, a power cut or a hand may change them, and code would compute something else. So
 each file appears at one stroke, after its sum, and counts as there only while both agree; else it's
-rebuilt. Nothing has to be written through to the disk for that.
+built again. Nothing has to be written through to the disk for that.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_whole(path: str) -> bool:
         if _hashed.get(path) != state:
             _check(path)
             _hashed[path] = state
-    except (CacheError, OSError):  # what can't be read has to be rebuilt as well
+    except (CacheError, OSError):  # what can't be read has to be built again as well
         return False
     return True
 

@@ -77,7 +77,7 @@ _KEY = (
 
 
 def html(report: ReportData) -> str:
-    """Return a report as a piece of HTML, with a style of its own for light and dark pages."""
+    """Return a report as an HTML fragment, with a style of its own for light and dark pages."""
     head, _, rest = summary(report).partition(":")
     parts = [f"<p><b>{escape(head)}</b>{escape(':' + rest)}</p>"]
     parts += [f"<p>{escape(fact)}</p>" for fact in facts(report)]

@@ -35,7 +35,7 @@ class ReportData:
 
     @property
     def breaks(self) -> tuple[Fallback, ...]:
-        """The fallbacks around which the function is compiled in subgraphs."""
+        """The fallbacks around which the function is compiled as subgraphs."""
         return tuple(one for one in self.fallbacks if one.kind == "break")
 
     @property

@@ -16,7 +16,7 @@ _NONE: Names = frozenset()
 
 @dataclasses.dataclass(frozen=True)
 class Flow:
-    """What a piece of code does with names.
+    """What code does with names.
 
     Parameters
     ----------

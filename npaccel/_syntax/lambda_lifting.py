@@ -1,6 +1,6 @@
 """Functions with a closure as definitions without one: what it holds becomes parameters.
 
-An inner function is a new object at every call of the function around it. Its code
+An inner function is created again by every call of the function around it. Its code
 stays the same, so that is what is compiled; the values that it has from outside
 are arguments like others.
 """
@@ -90,7 +90,7 @@ def closure_of(function: types.FunctionType) -> Closure:
 
 
 def _is_inner(value: Any, function: types.FunctionType) -> bool:
-    """Whether a function may be a new object for every call of one around it."""
+    """Whether a function may be created again by every call of one around it."""
     if not isinstance(value, types.FunctionType) or not value.__closure__:
         return False
     return value.__globals__ is function.__globals__

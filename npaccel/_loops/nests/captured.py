@@ -1,6 +1,6 @@
 """What a nest reads besides its parameters: global arrays, attributes of objects.
 
-They become parameters of the compiled code, fetched anew for every call.
+They become parameters of the compiled code, fetched again for every call.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from npaccel._process.imports import load
 
 __all__ = ["CompiledNest", "NotInstalledError", "NotSupportedError", "compile_nest"]
 
-#: How many nests are kept, and how many versions of one for changing globals.
+#: Maximum number of nests that are kept, and of versions of one for changing globals.
 _KEPT, _VERSIONS = 256, 4
 #: After so many calls that Python had to start over, it does so at once.
 _PATIENCE = 2

@@ -67,7 +67,7 @@ def keep(functions: Sequence[Any], source: str, types: Sequence[Any]) -> None:
     group = cache_key("loop nest", source, *_environment(nest.targetctx.codegen()))
     key = cache_key(group, *map(repr, types))
     for function in functions:
-        # Code is linked by name, and Numba numbers the names anew in each process.
+        # Code is linked by name, and Numba numbers the names afresh in each process.
         function.py_func.__module__ = numba_runtime.__name__
         function.py_func.__qualname__ = f"{function.py_func.__name__}_{key}"
     nest._cache = _NestCache(group, key)

@@ -31,7 +31,7 @@ _SHORT = 25e-6
 _LONG, _UNEVEN, _PARTS = 4e-3, 2.0, 4
 #: Number of calls that are timed whole and in threads, and again after 64, 128, 256, ... calls.
 _ROUNDS, _FIRST_INTERVAL = 3, 64
-#: How much longer the last iterations are expected to take than the first ones, at most.
+#: Maximum ratio that is expected of the last iterations' time to that of the first ones.
 _MOST = 16
 #: What is asked for in a record, see `numba_runtime.some_iterations`.
 _ALL, _FIRST, _SOME = 0, 1, 2
@@ -115,7 +115,7 @@ class Runner:
         sites = (site for site in lowered.sites if site.kind != "bail")
         self._may_raise = lowered.bails or any(sites)
         self._choice = Choice()
-        #: How much longer iterations took than the first ones, the last time.
+        #: Ratio of the iterations' time to that of the first ones, the last time.
         self._factor = 1.0
         #: Calls with so many elements were short, the last time.
         self._short = -1

@@ -74,7 +74,7 @@ class _Iterations:
     is_numbered: bool = False
 
 
-#: How often a body is written at most. Each round adds a type or gives up a bound.
+#: Maximum number of times that a body is written. Each adds a type or gives up a bound.
 _ROUNDS = 60
 
 
