@@ -32,7 +32,7 @@ def make_engine(function: types.FunctionType, options: Options, log: Log) -> Dis
         A driver where there are loops that the compiler would unroll.
     """
     malloc.prepare()
-    unrolls = options.loops == "unroll" and not loop_detection.calls_form(function)
+    unrolls = options.loops == "unroll" and not loop_detection.calls_primitive(function)
     if unrolls or not loop_detection.loops(function):
         return Dispatcher(FunctionSpec(function, options, log))
     load("npaccel._loops.driver.driver")

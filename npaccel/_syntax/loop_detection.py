@@ -60,34 +60,34 @@ def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozen
     code = function.__code__
     if code in seen:
         return False
-    if (code_loops(code) and _writes_loops(code)) or calls_form(function):
+    if (code_loops(code) and _writes_loops(code)) or calls_primitive(function):
         return True
     seen |= {code}
     return any(loops(callee, seen) for callee in _callees(function) if is_users(callee))
 
 
-def is_form(found: Any) -> bool:
+def is_primitive(found: Any) -> bool:
     """Whether something is `npaccel.fori_loop` or the like."""
     return isinstance(found, types.FunctionType) and found in CONTROL_FLOW
 
 
-def calls_form(function: types.FunctionType) -> bool:
+def calls_primitive(function: types.FunctionType) -> bool:
     """Whether a function, or one defined in it, names one of npaccel's loops."""
-    return _calls_form(function, function.__code__)
+    return _calls_primitive(function, function.__code__)
 
 
-def _calls_form(function: types.FunctionType, code: types.CodeType) -> bool:
+def _calls_primitive(function: types.FunctionType, code: types.CodeType) -> bool:
     for name in code.co_names:
         found = function.__globals__.get(name)
-        if is_form(found):
+        if is_primitive(found):
             return True
         is_own = isinstance(found, types.ModuleType) and found.__name__ == "npaccel"
-        if is_own and any(is_form(getattr(found, n, None)) for n in code.co_names):
+        if is_own and any(is_primitive(getattr(found, n, None)) for n in code.co_names):
             return True
-    if any(is_form(cell_contents(cell)) for cell in function.__closure__ or ()):
+    if any(is_primitive(cell_contents(cell)) for cell in function.__closure__ or ()):
         return True
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return any(_calls_form(function, c) for c in inner)
+    return any(_calls_primitive(function, c) for c in inner)
 
 
 def cell_contents(cell: types.CellType) -> Any:

@@ -44,7 +44,7 @@ class DriveLoops(Protocol):
         """Return what takes the function's arguments by position and by name."""
 
 
-class Forms:
+class PrimitiveCalls:
     """Calls of `fori_loop` and the like, and of inner functions, in a split function.
 
     Parameters
@@ -66,19 +66,19 @@ class Forms:
         self._compiled: dict[Any, _Compiled | str] = {}
         self._reported: dict[tuple[int, str], None] = {}
 
-    def form(self, form: Any, line: int) -> Callable[..., Any]:
-        """Return a form that compiles the functions that it's given."""
+    def primitive(self, primitive: Any, line: int) -> Callable[..., Any]:
+        """Return a primitive that compiles the functions that it's given."""
         if self.spec.options.loops == "python":
             self._report(line, "Python")
-            return form  # type: ignore[no-any-return]
-        signature = inspect.signature(form)
+            return primitive  # type: ignore[no-any-return]
+        signature = inspect.signature(primitive)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            in_loop = form is not primitives.cond
+            in_loop = primitive is not primitives.cond
             bodies = []
-            for name in primitives.FUNCTIONS[form]:
+            for name in primitives.FUNCTIONS[primitive]:
                 given = bound.arguments[name]
                 if callable(given):
                     body = self.body(given, name, in_loop=in_loop)
@@ -87,10 +87,10 @@ class Forms:
             why = "; ".join(f"{control_flow_carry.described(b)}: {b.why}" for b in bodies if b.why)
             kind = "compiled body" if in_loop else "compiled branches"
             self._report(line, "Python" if why else kind, why)
-            if form is primitives.scan:
+            if primitive is primitives.scan:
                 wide = self.spec.options.default_float == "float64"
                 return primitives.scanned(*bound.args, wide=wide)
-            return form(*bound.args, **bound.kwargs)
+            return primitive(*bound.args, **bound.kwargs)
 
         return call
 
@@ -103,7 +103,7 @@ class Forms:
         self.spec.log.add_loop(Loop(filename, line, text, engine, detail))
 
     def body(self, function: Any, role: str, *, in_loop: bool) -> Body:
-        """Return what runs a function that a form is given, compiled where it can be."""
+        """Return what runs a function that a primitive is given, compiled where it can be."""
         made = self._body(function, in_loop)
         if made.why:
             target = made.target
@@ -154,7 +154,7 @@ class Body:
 
     Parameters
     ----------
-    forms : Forms
+    calls : PrimitiveCalls
     function : callable
         The user's.
 
@@ -170,9 +170,9 @@ class Body:
         Why it does; empty where it doesn't.
     """
 
-    def __init__(self, forms: Forms, function: Any) -> None:
+    def __init__(self, calls: PrimitiveCalls, function: Any) -> None:
         self.__wrapped__ = function
-        self.forms = forms
+        self.calls = calls
         target, self.prefix, self.keywords = underlying(function)
         self.target = target if isinstance(target, types.FunctionType) else None
         self.closure: Closure | None = None
@@ -198,7 +198,7 @@ class Body:
         carry : Carry
             Of the loop: it tells when the structure changes.
         """
-        carry.widens = self.forms.spec.options.default_float != "float64"
+        carry.widens = self.calls.spec.options.default_float != "float64"
         compiled, closure = self.compiled, self.closure
         if compiled is None or self.prefix or self.keywords:
             return self
@@ -226,16 +226,16 @@ class Body:
         def call(values: Sequence[Any]) -> Any:
             return self.__wrapped__(*values, **kwargs)
 
-        return host_fallback.through_host(call, args, self.forms.spec.log)
+        return host_fallback.through_host(call, args, self.calls.spec.log)
 
 
 class _Compiled:
     """The code of a function, compiled for each structure of its arguments."""
 
     def __init__(
-        self, forms: Forms, function: types.FunctionType, closure: Closure, in_loop: bool
+        self, calls: PrimitiveCalls, function: types.FunctionType, closure: Closure, in_loop: bool
     ) -> None:
-        self.forms = forms
+        self.calls = calls
         self.function = function
         self.binding = lambda_lifting.parameters(function)
         self.in_loop = in_loop
@@ -279,7 +279,7 @@ class _Compiled:
         code = syntax_source.build([node], self.function, cells)[0]
         function = syntax_source.as_function(code, self.function, cells)
         function.__qualname__ = self.function.__qualname__
-        options = dataclasses.replace(self.forms.spec.options, static_argnames=())
+        options = dataclasses.replace(self.calls.spec.options, static_argnames=())
         if self.loops:
             return self._driven(function, node, frozenset(maker.numbers))
         indices = _index_names(node)
@@ -290,10 +290,10 @@ class _Compiled:
         spec = FunctionSpec(
             function,
             options,
-            self.forms.spec.log,
+            self.calls.spec.log,
             varying=varying,
             label=syntax_source.lines([node]),
-            on_wide=self.forms.on_wide,
+            on_wide=self.calls.on_wide,
         )
         engine = Dispatcher(spec, indexing if indices else frozenset())
         if self.in_loop:
@@ -303,12 +303,12 @@ class _Compiled:
     def _driven(
         self, function: types.FunctionType, node: ast.FunctionDef, varying: frozenset[str]
     ) -> Callable[..., Any]:
-        driver = self.forms.drive(function, node, varying)
+        driver = self.calls.drive(function, node, varying)
         return lambda *values: driver(values, NO_KEYWORDS)
 
     def _note_choice(self, lines: str, choice: str) -> None:
         place = f"{self.function.__code__.co_filename}: {lines}"
-        self.forms.spec.log.set_choice(place, choice)
+        self.calls.spec.log.set_choice(place, choice)
 
 
 class _Parameters:

@@ -169,10 +169,10 @@ class Carry:
 
     Parameters
     ----------
-    form : str
+    primitive : str
         Whose carry it is, for messages.
     role : str
-        The name of the function's parameter of the form.
+        The name of the function's parameter of the primitive.
     function : callable
     start : str
         The name of the parameter that the first value came by.
@@ -183,9 +183,9 @@ class Carry:
     """
 
     def __init__(
-        self, form: str, role: str, function: Any, start: str, value: Any, what: str = "carry"
+        self, primitive: str, role: str, function: Any, start: str, value: Any, what: str = "carry"
     ) -> None:
-        self.form = form
+        self.primitive = primitive
         self.role = role
         self.function = function
         self.start = start
@@ -241,7 +241,8 @@ class Carry:
         before, after = error.before, error.after
         where = f" at {self.start}{error.path}" if error.path else ""
         return (
-            f"{self.form}: {self.role} {described(self.function)} changed the {self.what}{where}: "
+            f"{self.primitive}: {self.role} {described(self.function)} changed the "
+            f"{self.what}{where}: "
             f"it was {before.text} and became {after.text}. The {self.what} keeps its structure, "
             f"shapes and dtypes: {_advice(before, after, self.start + error.path)}"
         )

@@ -305,7 +305,7 @@ def cond(pred: Any, true_fun: Callable[..., T], false_fun: Callable[..., T], *op
     return true_fun(*operands) if pred else false_fun(*operands)
 
 
-#: The parameters of each form that are functions.
+#: The parameters of each primitive that are functions.
 FUNCTIONS: dict[Any, tuple[str, ...]] = {
     fori_loop: ("body_fun",),
     while_loop: ("cond_fun", "body_fun"),
@@ -396,11 +396,11 @@ def _prepared(function: Any, carry: Carry) -> Any:
     return function if prepared is None else prepared(carry)
 
 
-def _check_callable(form: str, parameter: str, value: Any) -> None:
+def _check_callable(primitive: str, parameter: str, value: Any) -> None:
     if not callable(value):
         raise TypeError(
-            f"{form}: {parameter} is {_text(value)}, not a function; the order of the arguments "
-            f"is that of jax.lax.{form}"
+            f"{primitive}: {parameter} is {_text(value)}, not a function; the order of the "
+            f"arguments is that of jax.lax.{primitive}"
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from npaccel._compiler.dispatcher import NO_KEYWORDS, Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._loops.control_flow.bodies import Forms
+from npaccel._loops.control_flow.bodies import PrimitiveCalls
 from npaccel._syntax import loop_detection, wide_data
 
 _NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
@@ -53,18 +53,18 @@ class Callees:
         self._narrows = spec.options.default_float == "float32"
         self._inner: dict[Any, Callable[..., Any]] = {}
         self._methods: dict[Any, Dispatcher] = {}
-        self._forms = Forms(spec, on_wide, drive)
+        self._primitives = PrimitiveCalls(spec, on_wide, drive)
 
     def inner(self, function: Any, line: int = 0) -> Any:
         """Return what runs a function that is called by a split one, at a line."""
-        if loop_detection.is_form(function):
-            return self._forms.form(function, line)
+        if loop_detection.is_primitive(function):
+            return self._primitives.primitive(function, line)
         bound = getattr(function, "__self__", None)
         plain = getattr(function, "__func__", function)
         if not loop_detection.is_users(plain) or not loop_detection.loops(plain):
             return function
         if plain.__closure__ and bound is None:  # It may be made anew at every call.
-            body = self._forms.inner(plain)
+            body = self._primitives.inner(plain)
             if body is not None:
                 return body
         driver = self._inner.get(plain)

@@ -49,7 +49,7 @@ class SplitEmitter(ast.NodeTransformer):
 
     def visit_Inline(self, node: Inline) -> ast.expr:
         """A call that gives the expression's value."""
-        local_names = self.parts.kinds.locals | self.parts.temporaries
+        local_names = self.parts.host_values.locals | self.parts.temporaries
         inputs = tuple(sorted(node.npaccel_flow().reads & local_names))
         value = ast.copy_location(ast.Return(value=node.value), node)
         region = self._define(REGION, inputs, [*node.definitions, value], [node.value])
@@ -74,7 +74,7 @@ class SplitEmitter(ast.NodeTransformer):
             return node
         original, bound = found
         place = len(self.loops)
-        local_names = self.parts.kinds.locals | self.parts.temporaries
+        local_names = self.parts.host_values.locals | self.parts.temporaries
         declared = frozenset(self.parts.declared)
         made = define_variants(node, original, bound, local_names, live, declared, place)
         if made is None or not all(self.in_loop[region] for region in made.regions):

@@ -28,7 +28,7 @@ from npaccel._loops.driver.region import Region
 from npaccel._loops.driver.whole_function import Calls
 from npaccel._loops.partition import liveness
 from npaccel._loops.partition import nodes as partition_nodes
-from npaccel._loops.partition.host_values import Kinds, is_host_value
+from npaccel._loops.partition.host_values import HostValues, is_host_value
 from npaccel._loops.partition.nodes import APPENDING, INDEX, INNER, NATIVE
 from npaccel._loops.partition.partition import split
 from npaccel._report import Loop
@@ -79,11 +79,11 @@ class Program:
         local_names = dataflow.local_names(definition)
         host = {parameter: is_host_value(value) for parameter, value in arguments.items()}
         self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
-        kinds = Kinds(definition, local_names, host, self.outer)
+        host_values = HostValues(definition, local_names, host, self.outer)
         nests = self.options.loops in ("auto", "numba")
         lists = frozenset(n for n, v in arguments.items() if type(v) in _CONTAINERS)
         self.split = split(
-            definition, kinds, self._callee_loops, self._form, nests=nests, lists=lists
+            definition, host_values, self._callee_loops, self._primitive, nests=nests, lists=lists
         )
         self.tensors = runtime_arguments.device_of(list(arguments.values()))
         liveness.annotate(self.split.body, local_names | self.split.temporaries)
@@ -98,14 +98,14 @@ class Program:
     def _callee_loops(self, callee: ast.expr) -> bool:
         """Whether an expression that is called leads to a function of the user's that loops."""
         found = self._called(callee)
-        return loop_detection.is_form(found) or (
+        return loop_detection.is_primitive(found) or (
             loop_detection.is_users(found) and loop_detection.loops(found)
         )
 
-    def _form(self, callee: ast.expr) -> Sequence[str] | None:
-        """The parameters of a form, those for functions with () after their names."""
+    def _primitive(self, callee: ast.expr) -> Sequence[str] | None:
+        """Return a control-flow primitive's parameters, those for functions with () behind."""
         found = self._called(callee)
-        if not loop_detection.is_form(found):
+        if not loop_detection.is_primitive(found):
             return None
         functions = primitives.FUNCTIONS[found]
         return [f"{n}()" if n in functions else n for n in inspect.signature(found).parameters]

@@ -90,7 +90,7 @@ class Calls:
             and split.tensors is None
             and split.spec.binding.arity >= 0
             and not split.calls_others()
-            and not {form.__name__ for form in primitives.FUNCTIONS} & set(names)
+            and not {one.__name__ for one in primitives.FUNCTIONS} & set(names)
             and split.loops_in_numpy()
             and may_run_in_numpy(_Split(split))
         )

@@ -88,10 +88,10 @@ class _Builder(Lifting):
         """Whether a statement gives a global name, or one of a closure, a host value."""
         match statement:
             case ast.Assign(targets=targets, value=value):
-                return all(map(is_name_target, targets)) and self.kinds.moves(value)
+                return all(map(is_name_target, targets)) and self.host_values.moves(value)
             case ast.AugAssign(target=ast.Name() as target, value=value):
                 read = ast.copy_location(name(target.id), target)
-                return self.kinds.is_host(read) and self.kinds.is_host(value)
+                return self.host_values.is_host(read) and self.host_values.is_host(value)
         return False
 
     def _natively(self, statement: ast.stmt) -> None:
@@ -152,7 +152,7 @@ class _Builder(Lifting):
 
     def _store_in_container(self, statement: ast.Assign) -> None:
         """``results[key] = value``: the value is compiled, Python stores it."""
-        if not self.kinds.moves(statement.value):
+        if not self.host_values.moves(statement.value):
             value = self._as_temporary(statement.value)
             statement = ast.copy_location(ast.Assign(statement.targets, value), statement)
         self.python(statement)
@@ -164,12 +164,12 @@ class _Builder(Lifting):
 
     def _return(self, statement: ast.Return) -> None:
         value = statement.value
-        if value is not None and not self.kinds.moves(value):
+        if value is not None and not self.host_values.moves(value):
             try:
                 value = self.lift(value)
                 if self.facts.reads_container(value):
                     value = self._returned_parts(value)
-                elif not self.kinds.moves(value):
+                elif not self.host_values.moves(value):
                     value = self._as_temporary(value)
             except CannotLiftError:
                 self._natively(statement)
@@ -199,7 +199,7 @@ class _Builder(Lifting):
     def _leaves_bound(self, statement: ast.If) -> bool:
         """Whether every name that a branch may write has a value after it."""
         flow = dataflow.of_statement(statement)
-        return flow.writes <= flow.sure | self.bound and flow.reads & self.kinds.locals <= (
+        return flow.writes <= flow.sure | self.bound and flow.reads & self.host_values.locals <= (
             self.bound
         )
 
@@ -248,8 +248,8 @@ class _Builder(Lifting):
         if facts.is_unrolled(statement) and not facts.reads_container(statement):
             self.add(statement)
             return
-        may_be = facts.nests and not facts.in_nest and not facts.has_form(statement)
-        unbound = (_carried(statement) & self.kinds.locals) - self.bound
+        may_be = facts.nests and not facts.in_nest and not facts.has_primitive(statement)
+        unbound = (_carried(statement) & self.host_values.locals) - self.bound
         # Of a name that may have a value or none before it isn't known how to hand it on.
         may_be = may_be and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
         of_elements = may_be and may_be_elementwise(statement, facts.containers)
@@ -275,7 +275,7 @@ class _Builder(Lifting):
             single = before.split if len(before.loops) > 1 else [before]
             loops = [*before.loops, *made.loops]
             both = Nest(loops, [*single, made], before.bound, before.of_elements)
-            if _carried(both) & self.kinds.locals <= both.bound:
+            if _carried(both) & self.host_values.locals <= both.bound:
                 self.out.pop()
                 made = both
         self.out.append(made)

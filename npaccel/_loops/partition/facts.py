@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 
 from npaccel._loops.partition.ast_utils import constant_iterations
-from npaccel._loops.partition.host_values import Kinds
+from npaccel._loops.partition.host_values import HostValues
 from npaccel._loops.partition.locals import (
     GROWING_METHODS,
     appends_by_text,
@@ -35,14 +35,14 @@ class Facts:
     def __init__(
         self,
         definition: ast.FunctionDef,
-        kinds: Kinds,
+        host_values: HostValues,
         callee_loops: Callable[[ast.expr], bool],
-        form: Callable[[ast.expr], Sequence[str] | None],
+        primitive: Callable[[ast.expr], Sequence[str] | None],
         nests: bool,
         lists: Names,
     ) -> None:
-        self.kinds = kinds
-        self.form = form
+        self.host_values = host_values
+        self.primitive = primitive
         self._outer_loops = callee_loops
         self.nests = nests
         self.parameters = [a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)]
@@ -58,7 +58,7 @@ class Facts:
         in_loops = [n for n in ast.walk(definition) if isinstance(n, ast.For | ast.While)]
         assigned = dataflow.of_statements([s for s in in_loops if not self.is_unrolled(s)]).writes
         self.changing = assigned
-        self.varying = assigned & frozenset(kinds.host)
+        self.varying = assigned & frozenset(host_values.host)
         self._stores = dataflow.stores([definition])
 
     def new_name(self) -> str:
@@ -97,15 +97,15 @@ class Facts:
             return not self.is_unrolled(node)
         return isinstance(node, ast.Call) and self._outer_loops(node.func)
 
-    def has_form(self, node: ast.AST) -> bool:
+    def has_primitive(self, node: ast.AST) -> bool:
         """Whether `npaccel.fori_loop` or the like is called somewhere in it."""
         return any(
-            isinstance(n, ast.Call) and self.form(n.func) is not None for n in ast.walk(node)
+            isinstance(n, ast.Call) and self.primitive(n.func) is not None for n in ast.walk(node)
         )
 
     def functions_of(self, node: ast.Call) -> list[ast.expr]:
-        """The arguments of a form that are functions, which Python makes."""
-        names = self.form(node.func)
+        """The arguments of a primitive that are functions, which Python makes."""
+        names = self.primitive(node.func)
         if names is None:
             return []
         by_place = [a for a, n in zip(node.args, names, strict=False) if n.endswith("()")]
@@ -124,7 +124,7 @@ class Facts:
             return False
         tests = [n.test for n in inside if isinstance(n, ast.If)]
         jumps = any(isinstance(n, ast.Break | ast.Continue) for n in inside)
-        if jumps and not all(map(self.kinds.is_host, tests)):
+        if jumps and not all(map(self.host_values.is_host, tests)):
             return False
         nested = [n for n in inside if isinstance(n, ast.For)]
         if not all(map(self.is_unrolled, nested)):
@@ -137,13 +137,13 @@ class Facts:
     def is_hoisted(self, node: ast.AST) -> bool:
         """Whether an expression is computed by Python itself, ahead of what it stands in."""
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            return self.is_container(node.value) and self.kinds.moves(node.slice)
+            return self.is_container(node.value) and self.host_values.moves(node.slice)
         if not isinstance(node, ast.Call):
             return False
-        if self.callee_loops(node.func) or self.kinds.converts(node):
+        if self.callee_loops(node.func) or self.host_values.converts(node):
             return True
         if isinstance(node.func, ast.Name) and node.func.id in _NATIVE_BUILTINS:
-            return node.func.id not in self.kinds.locals
+            return node.func.id not in self.host_values.locals
         if any(map(self.is_container, node.args)):
             return not (isinstance(node.func, ast.Name) and node.func.id in ("len", "enumerate"))
         method = isinstance(node.func, ast.Attribute) and node.func.attr in GROWING_METHODS
@@ -155,7 +155,7 @@ class Facts:
         """Whether a call appends to a list that isn't known to be one."""
         if not appends_by_text(node) or self.is_container(node.func.value):  # type: ignore[attr-defined]
             return False
-        return self.kinds.value_of(node.func.value) is None  # type: ignore[attr-defined]
+        return self.host_values.value_of(node.func.value) is None  # type: ignore[attr-defined]
 
     def takes_objects(self, node: ast.Call) -> bool:
         """Whether a list, dict or set takes objects in, or gives some up, as they are."""
@@ -193,7 +193,9 @@ class Facts:
 
     def is_static_test(self, test: ast.expr) -> bool:
         """Whether a condition is about Python values that stay the same in all loops."""
-        return self.kinds.is_host(test) and not (dataflow.of_expression(test).reads & self.changing)
+        return self.host_values.is_host(test) and not (
+            dataflow.of_expression(test).reads & self.changing
+        )
 
     def flow(self, statement: ast.stmt) -> Flow:
         """What a statement does with names, in the inner functions that it uses too."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from npaccel._loops.partition.ast_utils import called_name, is_scalar_by_text, replaced
-from npaccel._loops.partition.host_values import Kinds
+from npaccel._loops.partition.host_values import HostValues
 from npaccel._loops.partition.nodes import Inline, assign, name
 from npaccel._loops.partition.python_calls import InnerCalls
 from npaccel._loops.partition.regions import Runs
@@ -33,7 +33,7 @@ class Lifting(Runs):
             self.python(assign(temporary, call))
             if isinstance(node, ast.Call):
                 facts.varying |= {temporary}
-            if self.kinds.converts(node):
+            if self.host_values.converts(node):
                 self._is_number(temporary)
             return ast.copy_location(name(temporary), node)
         if isinstance(node, ast.Lambda | ast.IfExp | ast.BoolOp | _COMPREHENSIONS):
@@ -46,7 +46,11 @@ class Lifting(Runs):
         new: dict[int, ast.expr] = {}
         for i, part in enumerate(parts[: last + 1]):
             lifted = self.lift(part)
-            if i < last and not self.kinds.moves(lifted) and not _is_module(lifted, self.kinds):
+            if (
+                i < last
+                and not self.host_values.moves(lifted)
+                and not _is_module(lifted, self.host_values)
+            ):
                 lifted = self._as_temporary(lifted)
             new[id(part)] = lifted
         return replaced(node, new)
@@ -63,9 +67,9 @@ class Lifting(Runs):
         functions = self.facts.functions_of(node)
         in_python = functions or isinstance(node.func, ast.Attribute)
         for part in parts:
-            if part in functions or _is_display_of_names(part, self.kinds):
+            if part in functions or _is_display_of_names(part, self.host_values):
                 continue
-            if self.kinds.moves(part) or self.facts.is_container(part):
+            if self.host_values.moves(part) or self.facts.is_container(part):
                 continue
             if in_python and isinstance(part, ast.Tuple | ast.List | ast.Dict):
                 new[id(part)] = self._with_lifted_elements(part)
@@ -76,20 +80,20 @@ class Lifting(Runs):
             lifted = self.lift(part)
             if self.facts.reads_container(lifted):
                 raise CannotLiftError
-            new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
+            new[id(part)] = lifted if self.host_values.moves(lifted) else self._as_temporary(lifted)
         return replaced(node, new)
 
     def _with_lifted_elements(self, node: ast.Tuple | ast.List | ast.Dict) -> ast.expr:
-        """What a form starts with, or a list grows by: Python puts it together."""
+        """What a primitive starts with, or a list grows by: Python puts it together."""
         if isinstance(node, ast.Dict):
-            if not all(key is not None and self.kinds.moves(key) for key in node.keys):
+            if not all(key is not None and self.host_values.moves(key) for key in node.keys):
                 raise CannotLiftError
             parts = node.values
         else:
             parts = node.elts
         new: dict[int, ast.expr] = {}
         for part in parts:
-            if self.kinds.moves(part) or self.facts.is_container(part):
+            if self.host_values.moves(part) or self.facts.is_container(part):
                 continue
             if isinstance(part, ast.Starred):
                 raise CannotLiftError
@@ -99,13 +103,13 @@ class Lifting(Runs):
             lifted = self.lift(part)
             if self.facts.reads_container(lifted):
                 raise CannotLiftError
-            new[id(part)] = lifted if self.kinds.moves(lifted) else self._as_temporary(lifted)
+            new[id(part)] = lifted if self.host_values.moves(lifted) else self._as_temporary(lifted)
         return replaced(node, new)
 
     def _with_lifted_fields(self, node: ast.JoinedStr) -> ast.expr:
         new: dict[int, ast.expr] = {}
         for field in node.values:
-            if isinstance(field, ast.FormattedValue) and not self.kinds.moves(field.value):
+            if isinstance(field, ast.FormattedValue) and not self.host_values.moves(field.value):
                 if self.facts.reads_container(field.value):
                     raise CannotLiftError
                 new[id(field.value)] = self._as_temporary(self.lift(field.value))
@@ -136,7 +140,7 @@ class Lifting(Runs):
                 node = self.lift(node)
             except CannotLiftError:
                 return InnerCalls(self.facts).visit(node)  # type: ignore[no-any-return]
-            if self.kinds.is_host(node) or self.facts.reads_container(node):
+            if self.host_values.is_host(node) or self.facts.reads_container(node):
                 return node
         if first:
             return self._as_temporary(node)
@@ -146,12 +150,12 @@ class Lifting(Runs):
         """Whether Python tests a condition itself: on numbers it's faster than any call."""
         if isinstance(test, ast.Compare):
             parts = [test.left, *test.comparators]
-            return self.kinds.is_host(test) or all(map(is_scalar_by_text, parts))
-        return self.kinds.is_host(test) or is_scalar_by_text(test)
+            return self.host_values.is_host(test) or all(map(is_scalar_by_text, parts))
+        return self.host_values.is_host(test) or is_scalar_by_text(test)
 
     def _iterable(self, node: ast.expr) -> ast.expr:
         """What a loop goes over; Python takes its items."""
-        if self.kinds.moves(node) or self.facts.is_container(node):
+        if self.host_values.moves(node) or self.facts.is_container(node):
             return node
         if isinstance(node, ast.Call) and called_name(node) in _ITERATORS:
             args = [
@@ -164,13 +168,13 @@ class Lifting(Runs):
         return InnerCalls(self.facts).visit(node)  # type: ignore[no-any-return]
 
     def _is_array_expression(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Subscript) and self.kinds.is_simple(node.value):
-            return not self.kinds.is_host(node.slice)  # A view is made by Python sooner.
+        if isinstance(node, ast.Subscript) and self.host_values.is_simple(node.value):
+            return not self.host_values.is_host(node.slice)  # A view is made by Python sooner.
         if self.facts.has_hoisted(node) or self.facts.reads_container(node):
             return False
         if isinstance(node, ast.Call):
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-            found = self.kinds.value_of(owner) if owner is not None else None
+            found = self.host_values.value_of(owner) if owner is not None else None
             return getattr(found, "__name__", "") == "numpy" and node.func.attr not in (  # type: ignore[attr-defined]
                 "ndindex", "nditer", "ndenumerate",
             )  # fmt: skip
@@ -184,14 +188,14 @@ class Lifting(Runs):
             raise CannotLiftError
         parts = [
             p
-            if self.kinds.moves(p) or self.facts.is_container(p)
+            if self.host_values.moves(p) or self.facts.is_container(p)
             else self._as_temporary(self.lift(p))
             for p in value.elts
         ]
         return ast.copy_location(ast.Tuple(elts=parts, ctx=ast.Load()), value)
 
 
-def _is_display_of_names(node: ast.expr, kinds: Kinds) -> bool:
+def _is_display_of_names(node: ast.expr, host_values: HostValues) -> bool:
     """Whether an expression puts values together that are there already."""
     parts: Sequence[ast.expr | None]
     match node:
@@ -202,13 +206,13 @@ def _is_display_of_names(node: ast.expr, kinds: Kinds) -> bool:
         case _:
             return False
     return all(
-        part is not None and (kinds.moves(part) or _is_display_of_names(part, kinds))
+        part is not None and (host_values.moves(part) or _is_display_of_names(part, host_values))
         for part in parts
     )
 
 
-def _is_module(node: ast.expr, kinds: Kinds) -> bool:
-    return kinds.value_of(node) is not None
+def _is_module(node: ast.expr, host_values: HostValues) -> bool:
+    return host_values.value_of(node) is not None
 
 
 def _evaluated(node: ast.expr) -> list[ast.expr]:

@@ -32,7 +32,7 @@ def is_host_value(value: object) -> bool:
     return type(value) in _HOST_TYPES or isinstance(value, types.ModuleType)
 
 
-class Kinds:
+class HostValues:
     """The local names of a function that hold host values only.
 
     Parameters

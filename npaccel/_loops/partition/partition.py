@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from npaccel._loops.partition.ast_utils import called_name
 from npaccel._loops.partition.blocks import block
 from npaccel._loops.partition.facts import Facts
-from npaccel._loops.partition.host_values import Kinds
+from npaccel._loops.partition.host_values import HostValues
 from npaccel._loops.partition.locals import with_single_displays
 from npaccel._syntax import context_managers, dataflow
 from npaccel._syntax.dataflow import Names
@@ -55,7 +55,7 @@ class Split:
     ----------
     body : list of ast.stmt
         With `Region`, `Inline` and `Nest` among the statements.
-    kinds : Kinds
+    host_values : HostValues
     varying : frozenset of str
         Host values that change from one iteration of a loop to the next.
     loops : list of ast.For or ast.While
@@ -69,7 +69,7 @@ class Split:
     """
 
     body: list[ast.stmt]
-    kinds: Kinds
+    host_values: HostValues
     varying: Names
     loops: list[ast.For | ast.While]
     native: list[tuple[int, str]]
@@ -79,9 +79,9 @@ class Split:
 
 def split(
     definition: ast.FunctionDef,
-    kinds: Kinds,
+    host_values: HostValues,
     callee_loops: Callable[[ast.expr], bool],
-    form: Callable[[ast.expr], Sequence[str] | None],
+    primitive: Callable[[ast.expr], Sequence[str] | None],
     *,
     nests: bool,
     lists: Names = frozenset(),
@@ -91,10 +91,10 @@ def split(
     Parameters
     ----------
     definition : ast.FunctionDef
-    kinds : Kinds
+    host_values : HostValues
     callee_loops : callable
-        Whether a called expression is a function of the user's that loops, or a form.
-    form : callable
+        Whether a called expression is a function of the user's that loops, or a primitive.
+    primitive : callable
         The parameters of `npaccel.fori_loop` and the like, if a called expression is one.
     nests : bool
         Whether loops may be handed to an element-wise engine.
@@ -106,15 +106,15 @@ def split(
     CannotSplitError
     """
     _check(definition)
-    _check_inner(definition, form)
-    context_managers.mark(definition, kinds.value_of)
+    _check_inner(definition, primitive)
+    context_managers.mark(definition, host_values.value_of)
     with_single_displays(definition)
-    facts = Facts(definition, kinds, callee_loops, form, nests, lists)
+    facts = Facts(definition, host_values, callee_loops, primitive, nests, lists)
     body = block(facts, definition.body, frozenset(facts.parameters), 0)
     loops = sorted(facts.loops, key=lambda loop: loop.lineno)
     return Split(
         body,
-        kinds,
+        host_values,
         facts.varying,
         loops,
         facts.native,
@@ -124,12 +124,12 @@ def split(
 
 
 def _check_inner(
-    definition: ast.FunctionDef, form: Callable[[ast.expr], Sequence[str] | None]
+    definition: ast.FunctionDef, primitive: Callable[[ast.expr], Sequence[str] | None]
 ) -> None:
-    """Refuse inner functions that assign to names of this one, but those that forms run."""
+    """Refuse inner functions that assign to names of this one, but those that primitives run."""
     own = dataflow.declarations(definition).keys()
     nodes = list(ast.walk(definition))
-    calls = [n for n in nodes if isinstance(n, ast.Call) and form(n.func) is not None]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and primitive(n.func) is not None]
     run = {id(argument) for call in calls for argument in call.args}
     run |= {id(keyword.value) for call in calls for keyword in call.keywords}
     for inner in nodes:

@@ -45,4 +45,4 @@ class InnerCalls(ast.NodeTransformer):
     def _is_numpy(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Attribute):
             return False
-        return getattr(self.facts.kinds.value_of(node.value), "__name__", "") == "numpy"
+        return getattr(self.facts.host_values.value_of(node.value), "__name__", "") == "numpy"

@@ -23,7 +23,7 @@ class Runs:
 
     def __init__(self, facts: Facts, bound: Names, depth: int) -> None:
         self.facts = facts
-        self.kinds = facts.kinds
+        self.host_values = facts.host_values
         self.bound = bound
         self.start = bound  # What is bound before the statements that aren't in a region yet.
         self.depth = depth
@@ -99,7 +99,7 @@ class Runs:
         """Whether a statement about host values may change places with some others."""
         if not past:
             return True
-        known = self.kinds.locals | frozenset(self.facts.temporaries)
+        known = self.host_values.locals | frozenset(self.facts.temporaries)
         flow = dataflow.of_statement(statement)
         # What isn't local may be read and written by functions that are called.
         local = flow.reads | flow.writes <= known
@@ -109,11 +109,13 @@ class Runs:
         """Whether a statement only renames values, or is about host values."""
         match statement:
             case ast.Assign(targets=targets, value=value):
-                return all(map(is_name_target, targets)) and self.kinds.moves(value)
+                return all(map(is_name_target, targets)) and self.host_values.moves(value)
             case ast.AnnAssign(target=target, value=value):
-                return isinstance(target, ast.Name) and (value is None or self.kinds.moves(value))
+                return isinstance(target, ast.Name) and (
+                    value is None or self.host_values.moves(value)
+                )
             case ast.AugAssign(target=ast.Name() as target, value=value):
-                return target.id in self.kinds.host and self.kinds.is_host(value)
+                return target.id in self.host_values.host and self.host_values.is_host(value)
             case ast.Pass():
                 return True
             case ast.Expr(value=value):
@@ -150,11 +152,11 @@ class Runs:
         return replaced(statement, new)
 
     def _is_number(self, temporary: str) -> None:
-        self.kinds.host.add(temporary)
+        self.host_values.host.add(temporary)
         self.facts.varying |= {temporary}
 
     def _is_bound_of_array(self, bound: ast.expr) -> bool:
-        return is_scalar_by_text(bound) and not self.kinds.is_host(bound)
+        return is_scalar_by_text(bound) and not self.host_values.is_host(bound)
 
     def _with_inner_calls(self, statement: ast.stmt) -> ast.stmt:
         """Let functions that loop, called by Python, be split functions too."""

@@ -193,7 +193,9 @@ def mistaken(n, body, value):
 @pytest.mark.parametrize("place", range(len(MISTAKES)))
 def test_the_carry_keeps_structure_shape_and_dtype(place):
     value, body, message = MISTAKES[place]
-    with pytest.raises(TypeError, match=r"fori_loop: body_fun `<lambda>` \(.*test_forms.py:\d+\)"):
+    with pytest.raises(
+        TypeError, match=r"fori_loop: body_fun `<lambda>` \(.*test_primitives.py:\d+\)"
+    ):
         npaccel.fori_loop(0, 3, lambda i, v: body(v), value)
     with pytest.raises(TypeError, match=message):
         npaccel.while_loop(lambda v: True, body, value)
