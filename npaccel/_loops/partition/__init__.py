@@ -4,6 +4,6 @@ In: a function's syntax tree and which arguments are Python values. Out: the tre
 regions in place of statements, and the regions.
 
 `partition` is the interface; `blocks` takes statements apart, `regions` gathers them, `hoisting`
-computes a part of an expression ahead, `liveness` says what goes into a region and comes out.
-Read `partition` first.
+has Python compute a part of an expression before the rest, `liveness` says what goes into a region
+and comes out. Read `partition` first.
 """

@@ -16,7 +16,7 @@ from npaccel._loops.partition.ast_utils import (
     with_leading,
 )
 from npaccel._loops.partition.facts import Facts
-from npaccel._loops.partition.hoisting import CannotLiftError, Lifting
+from npaccel._loops.partition.hoisting import CannotHoistError, Hoisting
 from npaccel._loops.partition.locals import is_inner, makes_container
 from npaccel._loops.partition.nodes import Nest, assign, name
 from npaccel._syntax import dataflow
@@ -42,7 +42,7 @@ def block(facts: Facts, statements: Sequence[ast.stmt], bound: Names, depth: int
     return builder.finished()
 
 
-class _Builder(Lifting):
+class _Builder(Hoisting):
     """Places the statements of one block, and what is inside them."""
 
     def place(self, statement: ast.stmt) -> None:
@@ -80,8 +80,8 @@ class _Builder(Lifting):
             self.add(statement)
             return
         try:
-            self._lifted(statement)
-        except CannotLiftError:
+            self._hoisted(statement)
+        except CannotHoistError:
             self._natively(statement)
 
     def _is_hosts(self, statement: ast.stmt) -> bool:
@@ -101,53 +101,53 @@ class _Builder(Lifting):
         )  # fmt: skip
         self.python(statement)
 
-    def _lifted(self, statement: ast.stmt) -> None:
+    def _hoisted(self, statement: ast.stmt) -> None:
         """Compute by Python what has to be, then go on with the rest."""
         match statement:
             case ast.Expr(value=value) if self.facts.is_hoisted(value):
                 assert isinstance(value, ast.Call)
                 grows = self.facts.takes_objects(value)
-                call = self._with_lifted_arguments(value)
+                call = self._with_hoisted_arguments(value)
                 new = ast.copy_location(ast.Expr(value=call), statement)
                 self.python(new, may_wait=grows)
             case ast.Assign(targets=targets, value=value) if self.facts.is_hoisted(value) and (
                 all(map(is_name_target, targets))
             ):
-                call = self._with_lifted_arguments(value)
+                call = self._with_hoisted_arguments(value)
                 self.python(ast.copy_location(ast.Assign(targets=targets, value=call), statement))
                 if isinstance(value, ast.Call):  # Numbers that may be others at the next call.
                     self.facts.varying |= dataflow.of_statement(statement).sure
             case ast.Assign(targets=targets, value=value):
                 if any(map(self.facts.has_hoisted, targets)):
-                    raise CannotLiftError
-                new_value = self.lift(value)
+                    raise CannotHoistError
+                new_value = self.hoist(value)
                 assigned = ast.copy_location(
                     ast.Assign(targets=targets, value=new_value), statement
                 )
                 if any(map(self.facts.reads_container, targets)):
                     if self.facts.reads_container(new_value):
-                        raise CannotLiftError
+                        raise CannotHoistError
                     self._store_in_container(assigned)
                 else:
-                    self._after_lifting(assigned)
+                    self._after_hoisting(assigned)
             case ast.AugAssign(
                 target=ast.Name() as target, value=(ast.List() | ast.Tuple()) as value
             ) if self.facts.is_container(target):
-                parts = self._with_lifted_elements(value)
+                parts = self._with_hoisted_elements(value)
                 operation = ast.AugAssign(target=target, op=statement.op, value=parts)
                 self.python(ast.copy_location(operation, statement))
             case ast.AugAssign(target=ast.Name() as target, value=value):
-                new_value = self.lift(value)
+                new_value = self.hoist(value)
                 operation = ast.AugAssign(target=target, op=statement.op, value=new_value)
-                self._after_lifting(ast.copy_location(operation, statement))
+                self._after_hoisting(ast.copy_location(operation, statement))
             case ast.Expr(value=value):
-                self._after_lifting(ast.copy_location(ast.Expr(self.lift(value)), statement))
+                self._after_hoisting(ast.copy_location(ast.Expr(self.hoist(value)), statement))
             case _:
-                raise CannotLiftError
+                raise CannotHoistError
 
-    def _after_lifting(self, statement: ast.stmt) -> None:
+    def _after_hoisting(self, statement: ast.stmt) -> None:
         if self.facts.reads_container(statement):
-            raise CannotLiftError
+            raise CannotHoistError
         self.add(statement)
 
     def _store_in_container(self, statement: ast.Assign) -> None:
@@ -166,12 +166,12 @@ class _Builder(Lifting):
         value = statement.value
         if value is not None and not self.host_values.moves(value):
             try:
-                value = self.lift(value)
+                value = self.hoist(value)
                 if self.facts.reads_container(value):
                     value = self._returned_parts(value)
                 elif not self.host_values.moves(value):
                     value = self._as_temporary(value)
-            except CannotLiftError:
+            except CannotHoistError:
                 self._natively(statement)
                 return
         self.python(ast.copy_location(ast.Return(value=value), statement))

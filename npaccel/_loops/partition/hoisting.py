@@ -1,4 +1,4 @@
-"""Expressions of which Python has to compute a part ahead of the rest."""
+"""Hoist what Python has to compute of an expression before the rest of it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _ITERATORS = frozenset({"enumerate", "zip", "reversed", "range", "tqdm", "map", 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-class CannotLiftError(Exception):
-    """Something in an expression can't be computed ahead of the rest."""
+class CannotHoistError(Exception):
+    """Something in an expression can't be computed before the rest."""
 
 
-class Lifting(Runs):
-    """Takes expressions apart: what Python computes ahead, and the rest."""
+class Hoisting(Runs):
+    """Take expressions apart: what Python computes before, and the rest."""
 
-    def lift(self, node: ast.expr) -> ast.expr:
+    def hoist(self, node: ast.expr) -> ast.expr:
         """Compute the parts of an expression that Python has to, in order; return the rest."""
         facts = self.facts
         if not facts.has_hoisted(node):
             return node
         if facts.is_hoisted(node):
-            call = self._with_lifted_arguments(node)
+            call = self._with_hoisted_arguments(node)
             temporary = facts.new_name()
             self.python(assign(temporary, call))
             if isinstance(node, ast.Call):
@@ -37,32 +37,32 @@ class Lifting(Runs):
                 self._is_number(temporary)
             return ast.copy_location(name(temporary), node)
         if isinstance(node, ast.Lambda | ast.IfExp | ast.BoolOp | _COMPREHENSIONS):
-            raise CannotLiftError
-        return self._with_lifted_parts(node)
+            raise CannotHoistError
+        return self._with_hoisted_parts(node)
 
-    def _with_lifted_parts(self, node: ast.expr) -> ast.expr:
+    def _with_hoisted_parts(self, node: ast.expr) -> ast.expr:
         parts = _evaluated(node)
         last = max(i for i, part in enumerate(parts) if self.facts.has_hoisted(part))
         new: dict[int, ast.expr] = {}
         for i, part in enumerate(parts[: last + 1]):
-            lifted = self.lift(part)
+            hoisted = self.hoist(part)
             if (
                 i < last
-                and not self.host_values.moves(lifted)
-                and not _is_module(lifted, self.host_values)
+                and not self.host_values.moves(hoisted)
+                and not _is_module(hoisted, self.host_values)
             ):
-                lifted = self._as_temporary(lifted)
-            new[id(part)] = lifted
+                hoisted = self._as_temporary(hoisted)
+            new[id(part)] = hoisted
         return replaced(node, new)
 
-    def _with_lifted_arguments(self, node: ast.expr) -> ast.expr:
+    def _with_hoisted_arguments(self, node: ast.expr) -> ast.expr:
         """A call by Python, whose arguments are there already."""
         if isinstance(node, ast.Subscript):
             return node
         assert isinstance(node, ast.Call)
         parts = [*node.args, *(k.value for k in node.keywords)]
         if any(isinstance(a, ast.Starred) for a in node.args):
-            raise CannotLiftError
+            raise CannotHoistError
         new: dict[int, ast.expr] = {}
         functions = self.facts.functions_of(node)
         in_python = functions or isinstance(node.func, ast.Attribute)
@@ -72,22 +72,24 @@ class Lifting(Runs):
             if self.host_values.moves(part) or self.facts.is_container(part):
                 continue
             if in_python and isinstance(part, ast.Tuple | ast.List | ast.Dict):
-                new[id(part)] = self._with_lifted_elements(part)
+                new[id(part)] = self._with_hoisted_elements(part)
                 continue
             if isinstance(part, ast.JoinedStr):
-                new[id(part)] = self._with_lifted_fields(part)
+                new[id(part)] = self._with_hoisted_fields(part)
                 continue
-            lifted = self.lift(part)
-            if self.facts.reads_container(lifted):
-                raise CannotLiftError
-            new[id(part)] = lifted if self.host_values.moves(lifted) else self._as_temporary(lifted)
+            hoisted = self.hoist(part)
+            if self.facts.reads_container(hoisted):
+                raise CannotHoistError
+            new[id(part)] = (
+                hoisted if self.host_values.moves(hoisted) else self._as_temporary(hoisted)
+            )
         return replaced(node, new)
 
-    def _with_lifted_elements(self, node: ast.Tuple | ast.List | ast.Dict) -> ast.expr:
+    def _with_hoisted_elements(self, node: ast.Tuple | ast.List | ast.Dict) -> ast.expr:
         """What a primitive starts with, or a list grows by: Python puts it together."""
         if isinstance(node, ast.Dict):
             if not all(key is not None and self.host_values.moves(key) for key in node.keys):
-                raise CannotLiftError
+                raise CannotHoistError
             parts = node.values
         else:
             parts = node.elts
@@ -96,23 +98,25 @@ class Lifting(Runs):
             if self.host_values.moves(part) or self.facts.is_container(part):
                 continue
             if isinstance(part, ast.Starred):
-                raise CannotLiftError
+                raise CannotHoistError
             if isinstance(part, ast.Tuple | ast.List | ast.Dict):
-                new[id(part)] = self._with_lifted_elements(part)
+                new[id(part)] = self._with_hoisted_elements(part)
                 continue
-            lifted = self.lift(part)
-            if self.facts.reads_container(lifted):
-                raise CannotLiftError
-            new[id(part)] = lifted if self.host_values.moves(lifted) else self._as_temporary(lifted)
+            hoisted = self.hoist(part)
+            if self.facts.reads_container(hoisted):
+                raise CannotHoistError
+            new[id(part)] = (
+                hoisted if self.host_values.moves(hoisted) else self._as_temporary(hoisted)
+            )
         return replaced(node, new)
 
-    def _with_lifted_fields(self, node: ast.JoinedStr) -> ast.expr:
+    def _with_hoisted_fields(self, node: ast.JoinedStr) -> ast.expr:
         new: dict[int, ast.expr] = {}
         for field in node.values:
             if isinstance(field, ast.FormattedValue) and not self.host_values.moves(field.value):
                 if self.facts.reads_container(field.value):
-                    raise CannotLiftError
-                new[id(field.value)] = self._as_temporary(self.lift(field.value))
+                    raise CannotHoistError
+                new[id(field.value)] = self._as_temporary(self.hoist(field.value))
         return replaced(node, new)
 
     def test(self, node: ast.expr, *, first: bool) -> ast.expr:
@@ -137,8 +141,8 @@ class Lifting(Runs):
             if not first:
                 return InnerCalls(self.facts).visit(node)  # type: ignore[no-any-return]
             try:
-                node = self.lift(node)
-            except CannotLiftError:
+                node = self.hoist(node)
+            except CannotHoistError:
                 return InnerCalls(self.facts).visit(node)  # type: ignore[no-any-return]
             if self.host_values.is_host(node) or self.facts.reads_container(node):
                 return node
@@ -185,11 +189,11 @@ class Lifting(Runs):
         if self.facts.is_container(value):
             return value
         if not isinstance(value, ast.Tuple):
-            raise CannotLiftError
+            raise CannotHoistError
         parts = [
             p
             if self.host_values.moves(p) or self.facts.is_container(p)
-            else self._as_temporary(self.lift(p))
+            else self._as_temporary(self.hoist(p))
             for p in value.elts
         ]
         return ast.copy_location(ast.Tuple(elts=parts, ctx=ast.Load()), value)
