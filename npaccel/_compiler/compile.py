@@ -21,7 +21,7 @@ from npaccel._compiler.call_arguments import Call
 from npaccel._compiler.fallback import Uncompiled, runner_in_numpy, uncompiled
 from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._compiler.graph_breaks import in_pieces, trace_settings
+from npaccel._compiler.graph_breaks import around_breaks, trace_settings
 from npaccel._compiler.planning import CompiledCall, first_call
 from npaccel._compiler.scratch import scratch_folder
 from npaccel._numpy.core.context import TraceSettings, tracing
@@ -206,7 +206,7 @@ def _captured_and_compiled(
 def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Uncompiled:
     # An array that a subgraph hands on doesn't own its memory, so that it can't be resized.
     if error.is_break and "resize" not in spec.function.__code__.co_names:
-        return Uncompiled(in_pieces(spec, error, has_wide))
+        return Uncompiled(around_breaks(spec, error, has_wide))
     frame = error.stack[-1]
     kind = opaque_objects.kind_of(error.category)
     found = uncompiled(

@@ -1,4 +1,4 @@
-"""Run a function in pieces, where it doesn't fit into one graph.
+"""Run a function around its graph breaks, where it doesn't fit into one graph.
 
 Dynamo compiles what is before and after a graph break, and Python runs the
 line between. Every break is noted in the log, with file and line.
@@ -30,8 +30,8 @@ from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._runtime.runner import Runner, copy_back
 from npaccel._syntax.wide_data import FOUND_LATE, WideDataError, holds_wide
 from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.dynamo import failed_subgraphs as failed_pieces
-from npaccel._torch.dynamo import graph_breaks as pieces
+from npaccel._torch.dynamo import failed_subgraphs
+from npaccel._torch.dynamo import graph_breaks as dynamo_breaks
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.numpy import opaque_objects
@@ -49,7 +49,7 @@ def trace_settings(spec: FunctionSpec, device: torch.device, has_wide: bool) -> 
     return TraceSettings(width, device, options.rng)
 
 
-def in_pieces(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Runner:
+def around_breaks(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Runner:
     """Return a runner that compiles the parts around graph breaks.
 
     Parameters
@@ -58,7 +58,7 @@ def in_pieces(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Runner
     error : CaptureError
         The first break. Later ones are noted as they are met.
     has_wide : bool
-        Whether a call may meet 64-bit floats, so that no piece narrows any.
+        Whether a call may meet 64-bit floats, so that no subgraph narrows any.
 
     Raises
     ------
@@ -106,12 +106,12 @@ def in_pieces(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Runner
 
 def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patience) -> Runner:
     settings = trace_settings(spec, torch.device("cpu"), has_wide)
-    compile_piece = _PieceCompiler(spec, settings, patience)
-    run = pieces.compiled_around_breaks(
+    compile_subgraph = _SubgraphCompiler(spec, settings, patience)
+    run = dynamo_breaks.compiled_around_breaks(
         spec.function,
-        compile_piece,
+        compile_subgraph,
         breaks.add,
-        _LIMIT_IN_LOOPS if spec.varying else pieces.LIMIT,
+        _LIMIT_IN_LOOPS if spec.varying else dynamo_breaks.LIMIT,
     )
     #: Whether the next call can begin anew, if 64-bit floats turn up on its way.
     may_begin_anew = settings.narrow and spec.on_wide is None
@@ -129,7 +129,7 @@ def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patie
         elif may_begin_anew:
             saved = Snapshot(spec.function, values)
             try:
-                with compile_piece.restartable():
+                with compile_subgraph.restartable():
                     result = on_host(values)
             except WideDataError:
                 saved.restore()
@@ -137,7 +137,7 @@ def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patie
             may_begin_anew = False
         else:
             result = on_host(values)
-        if not compile_piece.count:
+        if not compile_subgraph.count:
             spec.log.add_note(
                 "nothing could be compiled around the uncompiled lines: all of it runs in NumPy"
             )
@@ -166,7 +166,7 @@ class _Breaks:
         """Tell of what waits, without what an error came from: that waits for another call."""
         if not self.waiting:
             return
-        lines = pieces.lines_of(raised) if raised is not None else set()
+        lines = dynamo_breaks.lines_of(raised) if raised is not None else set()
         waiting, self.waiting = self.waiting, []
         for error in waiting:
             frame = error.stack[-1] if error.stack else None
@@ -195,8 +195,8 @@ def _note(spec: FunctionSpec, error: CaptureError, frame: traceback.FrameSummary
     )
 
 
-class _PieceCompiler:
-    """The backend that compiles each piece."""
+class _SubgraphCompiler:
+    """The backend that compiles each subgraph."""
 
     def __init__(self, spec: FunctionSpec, settings: TraceSettings, patience: Patience) -> None:
         self.spec = spec
@@ -228,21 +228,21 @@ class _PieceCompiler:
         else:
             fallback.note(self.spec, *FOUND_LATE)
 
-    def __call__(self, piece: Capture) -> Callable[..., Any]:
+    def __call__(self, subgraph: Capture) -> Callable[..., Any]:
         from npaccel._compiler.scratch import scratch_folder
 
         if errstate.have_effect():
             raise CaptureError(errstate.CAUSE, "settings", [], False)
         self.count += 1
         start = time.perf_counter()
-        written_inputs = pieces.written_inputs_of(piece)
-        interpreted = inductor.undoing(pieces.copy_of(piece), written_inputs)
-        wholes, parts = pieces.shared_with_inputs(piece)
-        what = f"piece {self.count} of {self.spec.name}"
+        written_inputs = dynamo_breaks.written_inputs_of(subgraph)
+        interpreted = inductor.undoing(dynamo_breaks.copy_of(subgraph), written_inputs)
+        wholes, parts = dynamo_breaks.shared_with_inputs(subgraph)
+        what = f"subgraph {self.count} of {self.spec.name}"
         try:
             with dynamo.lock, forgotten(), tracing(self.settings), notice(what):
                 compiled = inductor.compile_graph(
-                    piece, self.spec.options.backend, scratch_folder()
+                    subgraph, self.spec.options.backend, scratch_folder()
                 )
         except Exception as error:
             if not error_translation.comes_of_memory(error):
@@ -251,14 +251,14 @@ class _PieceCompiler:
             compiled = inductor.CompiledGraph(interpreted, mutated=written_inputs)
         self.spec.log.add_graph(
             Graph(
-                signature=f"piece {self.count}",
-                generic=pieces.is_generic(piece),
+                signature=f"subgraph {self.count}",
+                generic=dynamo_breaks.is_generic(subgraph),
                 backend=self.spec.options.backend,
                 seconds=time.perf_counter() - start,
-                not_kept="it's a piece of a function",
+                not_kept="it's a subgraph between graph breaks",
                 source=compiled.source,
                 stages=compiled.stages,
-                details=Details(compiled.lines, piece.narrowed),
+                details=Details(compiled.lines, subgraph.narrowed),
             )
         )
 
@@ -282,14 +282,14 @@ class _PieceCompiler:
                     outputs = _computed(compiled.full, inputs, undone=undone)
             for i in set(compiled.mutated) & set(copied):
                 copy_back(copied[i], inputs[i])
-            known = piece.scalar_outputs, piece.read_only_outputs
+            known = subgraph.scalar_outputs, subgraph.read_only_outputs
             runtime_outputs.note_outputs(outputs, *known, read_only)
             runtime_outputs.note_wholes(
                 outputs, {o: copied[i] for o, i in wholes.items() if i in copied}
             )
             return outputs
 
-        is_late = piece.has_wide_data and settings.narrow
+        is_late = subgraph.has_wide_data and settings.narrow
 
         def call(*inputs: Any) -> Any:
             if is_late:
@@ -297,7 +297,7 @@ class _PieceCompiler:
             try:
                 return run(inputs)
             except CompiledCodeError as failure:
-                return failed_pieces.failed(
+                return failed_subgraphs.failed(
                     functools.partial(fallback.note_error, this.spec, failure.error)
                 )
 
@@ -312,7 +312,7 @@ class _Current(threading.local):
 
 
 def _computed(compiled: Callable[..., Any], inputs: Sequence[Any], *, undone: bool) -> Any:
-    """Run a piece.
+    """Run a subgraph.
 
     Raises
     ------

@@ -12,7 +12,7 @@ import torch
 
 from npaccel._runtime import errstate
 
-#: Why a piece can't run on copies.
+#: Why a subgraph can't run on copies.
 SHARED = "a reversed array shares memory with an array that is written to, or with a result"
 #: How an assumption about elements, not sizes, begins.
 ELEMENTS = "there is an element for which "

@@ -146,7 +146,7 @@ def enter(value: Any) -> Any:
 
 
 def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> list[torch.Tensor]:
-    """Refuse to write to read-only arrays that entered a piece, and return what stands for them.
+    """Refuse to write to read-only arrays that entered a subgraph, and return what stands for them.
 
     Raises
     ------
@@ -162,20 +162,20 @@ def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> list[torch
 def copies_of(
     inputs: Sequence[Any], written: Sequence[int], parts: frozenset[int]
 ) -> dict[int, Any]:
-    """Return the arrays that were copied for a piece, by the number of the input.
+    """Return the arrays that were copied for a subgraph, by the number of the input.
 
     Parameters
     ----------
     inputs : sequence
     written : sequence of int
-        The inputs that the piece writes to.
+        The inputs that the subgraph writes to.
     parts : frozenset of int
-        The inputs that the piece gives views of.
+        The inputs that the subgraph gives views of.
 
     Raises
     ------
     CompiledCodeError
-        If what a copy is of shares memory with what the piece writes to, or gives.
+        If what a copy is of shares memory with what the subgraph writes to, or gives.
     """
     copied = _current.copied
     _current.copied = {}
@@ -232,7 +232,7 @@ def note_outputs(
     read_only_outputs: Sequence[bool],
     read_only: Sequence[torch.Tensor] = (),
 ) -> None:
-    """Remember which outputs of a piece are NumPy scalars, or read-only, until they leave it.
+    """Remember which outputs of a subgraph are NumPy scalars, or read-only, until they leave it.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def note_outputs(
 
 
 def note_wholes(outputs: Sequence[Any], arrays: Mapping[int, Any]) -> None:
-    """Remember which outputs of a piece are arrays that it got, until they leave it."""
+    """Remember which outputs of a subgraph are arrays that it got, until they leave it."""
     _current.wholes = {id(outputs[i]): (outputs[i], array) for i, array in arrays.items()}
 
 

@@ -17,7 +17,7 @@ from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._runtime import arguments
 from npaccel._runtime import outputs as runtime_outputs
 from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.dynamo import graph_breaks as pieces
+from npaccel._torch.dynamo import graph_breaks as dynamo_breaks
 from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.numpy.operations import Operation, is_scalar
@@ -243,7 +243,7 @@ def graph_run(spec: FunctionSpec, values: Sequence[Any]) -> GraphRun:
         if error.is_break:
             has_wide = compiler_compile.breaks_wide(spec, error, values)
             settings = trace_settings(spec, device, has_wide)
-            _run_pieces(run, spec, values, settings)
+            _run_subgraphs(run, spec, values, settings)
     except Exception as error:  # noqa: BLE001 (the step that raised is what is asked for)
         run.result = error
     return run
@@ -263,23 +263,25 @@ def _run_whole(run: GraphRun, call: Call, capture: Capture, settings: TraceSetti
     }
 
 
-def _run_pieces(
+def _run_subgraphs(
     run: GraphRun, spec: FunctionSpec, values: Sequence[Any], settings: TraceSettings
 ) -> None:
     counts: dict[Any, int] = {}
 
-    def compile_piece(piece: Capture) -> Any:
-        graph = piece.graph
+    def compile_subgraph(subgraph: Capture) -> Any:
+        graph = subgraph.graph
         assert graph is not None
-        scalars = piece.scalar_outputs
+        scalars = subgraph.scalar_outputs
 
         def call(*inputs: Any) -> Any:
             outputs = _Recorder(graph, run, counts).run(*inputs)
-            runtime_outputs.note_outputs(outputs, scalars, piece.read_only_outputs)
+            runtime_outputs.note_outputs(outputs, scalars, subgraph.read_only_outputs)
             return outputs
 
         return call
 
-    function = pieces.compiled_around_breaks(spec.function, compile_piece, lambda error: None)
+    function = dynamo_breaks.compiled_around_breaks(
+        spec.function, compile_subgraph, lambda error: None
+    )
     with tracing(settings):
         run.result = spec.binding.call(values, function)

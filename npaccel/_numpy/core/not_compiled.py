@@ -1,7 +1,7 @@
 """What isn't compiled, and why: one list.
 
 A call that isn't compiled breaks the graph: NumPy runs it between compiled
-pieces, and `jit` warns with the reason. Names are NumPy's, without "numpy.";
+subgraphs, and `jit` warns with the reason. Names are NumPy's, without "numpy.";
 those that the installed NumPy doesn't have are passed over.
 """
 
@@ -39,7 +39,7 @@ _ROOTS = (
     "numpy.linalg.eigvals of the companion matrix as complex numbers"
 )
 
-#: NumPy's own business: it runs between compiled pieces.
+#: NumPy's own business: it runs between compiled subgraphs.
 HOST: dict[str, str] = {
     _FILES: """
         fromfile fromregex genfromtxt load loadtxt memmap save savetxt savez savez_compressed

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 ZeroD = Literal["scalar", "array", "python"]
 
 #: What becomes of a call: "compiled"; "host", NumPy's own business, which runs
-#: in NumPy between compiled pieces; "refused", a computation that compiled code
+#: in NumPy between compiled subgraphs; "refused", a computation that compiled code
 #: can't do as NumPy does it, so that NumPy does it, and `reason` says what to
 #: write instead.
 Status = Literal["compiled", "host", "refused"]
