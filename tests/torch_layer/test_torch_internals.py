@@ -300,7 +300,7 @@ def test_instruction_sets_are_those_that_inductor_finds():
             started.append(args[0])
             begin(self, args, *others, **named)
         subprocess.Popen.__init__ = counted
-        known = headers._instruction_sets_known() if sys.argv[1] == "ours" else None
+        known = headers.flags_of_kernels() if sys.argv[1] == "ours" else None
         with known or contextlib.nullcontext():
             found = cpu_vec_isa.pick_vec_isa()
         answer(isa=f"{found} {found.build_arch_flags()}", loaded=started.count(sys.executable))
@@ -325,7 +325,7 @@ def test_instruction_sets_that_the_compiler_has_not(tmp_path, without, instructi
         from torch._inductor import config, cpu_vec_isa
         from npaccel._torch.inductor import precompiled_headers as headers
         config.cpp.cxx = (sys.argv[1],)
-        with headers._instruction_sets_known():
+        with headers.flags_of_kernels():
             answer(isa=str(cpu_vec_isa.pick_vec_isa()))
     """
     assert children.run_prepared(ask, str(compiler)) == {"isa": instructions}

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
-import torch._dynamo
 from torch._dynamo.bytecode_transformation import (
     create_call_function,
     create_dup_top,
@@ -25,6 +24,7 @@ from torch._dynamo.bytecode_transformation import (
 from torch._dynamo.codegen import PyCodegen
 
 from npaccel._runtime.binding import Binding
+from npaccel._runtime.callables import LEFT_ALONE
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -57,10 +57,12 @@ def failed(note: Callable[[], None]) -> object:
 def _in_numpy(function: FunctionType, values: tuple[Any, ...]) -> Any:
     """Run the code of a frame uncompiled; called by what is compiled of it."""
     note = _current.note
-    uncompiled = torch._dynamo.disable(Binding(function).call)  # type: ignore[no-untyped-call]
-    result = uncompiled(values)
+    result = Binding(function).call(values)
     note()
     return result
+
+
+LEFT_ALONE.append(_in_numpy.__code__)  # Dynamo would compile what it calls, or itself.
 
 
 def _make_call(original: Any) -> Any:
