@@ -135,9 +135,9 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def count(n: int, what: str) -> str:
-    """Return a number with its noun."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+def count(n: int, what: str, several: str = "") -> str:
+    """Return a number with its noun; `several` is the plural where that isn't regular."""
+    return f"{n} {what}" if n == 1 else f"{n} {several or what + 's'}"
 
 
 def table(rows: list[tuple[str, ...]]) -> list[str]:

@@ -6,6 +6,7 @@ A further command is a function under ``@main.command()``, a further group of co
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,8 @@ import click
 import numpy as np
 
 from npaccel._cache.store import default_cache
+from npaccel._report.text import count
+from npaccel._tools import info as installation
 from npaccel._tools.commands import doctor, run
 from npaccel._version import __version__
 
@@ -30,6 +33,17 @@ main.add_command(run)
 main.add_command(doctor)
 
 
+@main.command("info")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, with each replacement.")
+def info(as_json: bool) -> None:
+    """Show what a bug report needs: versions, compiler, processor, GPU, cache, settings.
+
+    Nothing is compiled or changed.
+    """
+    found = installation.collect()
+    click.echo(json.dumps(found, indent=1) if as_json else installation.text(found))
+
+
 @main.group()
 def cache() -> None:
     """Look after the compiled artifacts that are kept on disk.
@@ -43,16 +57,7 @@ def cache() -> None:
 @cache.command("info")
 def cache_info() -> None:
     """Show where the cache is and what it holds."""
-    info = default_cache().info()
-    state = "on" if info.enabled else "off (NPACCEL_CACHE)"
-    rows = {
-        "folder": info.path or "none",
-        "state": f"not used: {info.problem}" if info.problem else state,
-        "entries": f"{info.entries} of {_count(info.groups, 'function')}",
-        "size": f"{_size(info.bytes)} of at most {_size(info.max_bytes)}",
-        "scratch": f"{_size(info.scratch_bytes)} of the compiler's own files",
-    }
-    for name, value in rows.items():
+    for name, value in installation.cache_rows(default_cache().info()).items():
         click.echo(f"{name:<9}{value}")
 
 
@@ -68,8 +73,8 @@ def cache_clear(scratch: bool) -> None:
     info = store.info()
     if info.problem:
         raise click.ClickException(f"nothing was removed: {info.problem}")
-    count = store.clear(scratch=scratch)
-    click.echo(f"removed {_count(count, 'entry', 'entries')} from {info.path}")
+    removed = store.clear(scratch=scratch)
+    click.echo(f"removed {count(removed, 'entry', 'entries')} from {info.path}")
 
 
 @cache.command("verify")
@@ -144,8 +149,8 @@ def _show_rows(context: click.Context, name: str, support: Any, library: str) ->
 
 
 def _show_totals(totals: Mapping[str, int]) -> None:
-    for status, count in totals.items():
-        click.echo(f"{status:<10}{count:>5}")
+    for status, number in totals.items():
+        click.echo(f"{status:<10}{number:>5}")
 
 
 def _unknown(context: click.Context, name: str, library: str, close: list[str]) -> None:
@@ -166,17 +171,3 @@ def _show_uncompiled() -> None:
     for (status, reason), names in sorted(reasons.items()):
         click.echo(f"\n{status}: {reason}")
         click.echo(textwrap.fill(" ".join(names), 98, initial_indent="  ", subsequent_indent="  "))
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def _size(number: float) -> str:
-    """Return a number of bytes in a unit that suits it."""
-    for unit in ("bytes", "KiB", "MiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} GiB"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import npaccel
 from npaccel._cache import cache_warnings
 from npaccel._cache.store import DiskCache, cache_key
-from npaccel._tools import cli
+from npaccel._tools import cli, info
 from npaccel._version import __version__
 
 KEY, OTHER = cache_key("key"), cache_key("other")
@@ -155,7 +155,7 @@ def test_a_refused_folder_is_named_and_left_alone(cache):
     ],
 )
 def test_sizes(number, text):
-    assert cli._size(number) == text
+    assert info.size(number) == text
 
 
 def test_python_m_npaccel(cache):
