@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 
+from npaccel._process import logs
 from npaccel.errors import CacheError, CacheWarning
 
 __all__ = ["describe", "remedy_of", "warn", "warn_compiler", "warn_failure", "warn_once"]
@@ -25,6 +26,7 @@ _REMEDY = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACH
 
 def warn(text: str) -> None:
     """Warn at the line of the user's code that led here."""
+    logs.cache.debug("refused: %s", text)
     level, frame = 1, sys._getframe()
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back

@@ -28,7 +28,7 @@ from npaccel._cache.layout import (
     sweep,
     usage,
 )
-from npaccel._process import environment
+from npaccel._process import environment, logs
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this
@@ -134,7 +134,11 @@ class DiskCache:
         check_key(key)
         names = {check_name(name): source for name, source in files.items()}
         text = encode_metadata(metadata or {})
-        return self._attempt(lambda: self._store(group, key, names, text))
+        entry = self._attempt(lambda: self._store(group, key, names, text))
+        logs.cache.debug(
+            "%s: %s", "stored" if entry else "not stored", (entry and entry.folder) or key
+        )
+        return entry
 
     def load(self, key: str, *, group: str | None = None) -> Entry | None:
         """Find an artifact and verify all of it.
@@ -147,7 +151,9 @@ class DiskCache:
         group = check_key(key if group is None else group)
         check_key(key)
         entry = self._attempt(lambda: self._find(group, key))
-        return entry if entry is not None and entry.verify() else None
+        found = entry if entry is not None and entry.verify() else None
+        logs.cache.debug("%s: %s", "hit" if found else "miss", key)
+        return found
 
     def load_group(self, group: str) -> list[Entry]:
         """Find all variants of a function, newest first.
@@ -156,7 +162,9 @@ class DiskCache:
         `Entry.read` do that for the one that is used.
         """
         check_key(group)
-        return self._attempt(lambda: self._find_group(group)) or []
+        entries = self._attempt(lambda: self._find_group(group)) or []
+        logs.cache.debug("%d entries of %s", len(entries), group)
+        return entries
 
     def scratch_dir(self, name: str) -> Path | None:
         """Return a folder (mode 0700) for the compiler's own files; None if there can't be one.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
+from npaccel._process import logs
 from npaccel._process.imports import load
 from npaccel._report import Log
 from npaccel._runtime.options import Options
@@ -34,7 +35,9 @@ def make_engine(function: types.FunctionType, options: Options, log: Log) -> Dis
     malloc.prepare()
     unrolls = options.loops == "unroll" and not loop_detection.calls_primitive(function)
     if unrolls or not loop_detection.loops(function):
+        logs.loops.debug("%s: has no loops to split", function.__qualname__)
         return Dispatcher(FunctionSpec(function, options, log))
+    logs.loops.debug("%s: has loops", function.__qualname__)
     load("npaccel._loops.driver.driver")
     from npaccel._loops.driver.driver import Driver
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from npaccel._process import logs
 from npaccel._process.imports import load
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ class Log:
 
     def add_loop(self, loop: Loop) -> None:
         """Note who runs a loop; the last word counts."""
+        logs.loops.debug("%s:%d: %s %s", loop.file, loop.line, loop.engine, loop.detail)
         with self.lock:
             self.loops[loop.file, loop.line] = loop
 
@@ -147,6 +149,7 @@ class Log:
 
     def set_choice(self, place: str, choice: str) -> None:
         """Note how the code at a place runs; "" for as it was compiled."""
+        logs.loops.debug("%s: %s", place, choice or "as compiled")
         with self.lock:
             self.choices.pop(place, None)
             if choice:

@@ -25,6 +25,7 @@ import torch
 
 from npaccel._cache.entry import bound
 from npaccel._cache.store import DiskCache, Entry, cache_key
+from npaccel._process import logs
 from npaccel._process.imports import load
 from npaccel._runtime import guard_serialization, guards, outputs
 from npaccel._runtime.arguments import FunctionKey
@@ -228,7 +229,9 @@ def find(
             continue
         loaded = _load(entry)
         if loaded is not None:
+            logs.cache.debug("%s: hit: %s", scope.function.__qualname__, entry.folder)
             yield Kept(*decoded, code=loaded[0], entry=entry, source=loaded[1], details=details)
+    logs.cache.debug("%s: no entry for %s", scope.function.__qualname__, key)
 
 
 def _decode(

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._process import logs
 from npaccel._runtime.arguments import tensor_state
 
 
@@ -345,6 +346,8 @@ def failed(guards: Sequence[Guard], scope: Scope, arguments: Mapping[str, Any]) 
         except (AttributeError, KeyError, IndexError, TypeError):
             holds = False
         if not holds:
+            what = readable(guard.expression), guard.kind, guard.expected
+            logs.guards.debug("%s: fails: %s %s %.200r", scope.function.__qualname__, *what)
             return guard
     return None
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from npaccel._process import logs
 from npaccel._torch.fx_passes.alias_checks import without_stores_back
 from npaccel._torch.fx_passes.masked_sizes import without_masked_sizes
 from npaccel._torch.fx_passes.merge_rolls import with_shared_rolls
@@ -43,7 +45,22 @@ def run_passes(passes: Sequence[GraphPass], graph: Any, *, needs_grad: bool) -> 
     needs_grad : bool
         Whether gradients are wanted.
     """
-    return {one.name: one.run(graph) for one in passes if one.suits_gradients or not needs_grad}
+    run = _logged if logs.passes.isEnabledFor(logging.DEBUG) else _run
+    return {one.name: run(one, graph) for one in passes if one.suits_gradients or not needs_grad}
+
+
+def _run(one: GraphPass, module: Any) -> Any:
+    return one.run(module)
+
+
+def _logged(one: GraphPass, module: Any) -> Any:
+    """Run a pass, and log it if it has changed the graph."""
+    graph = getattr(module, "graph", module)
+    before, count = str(graph), len(graph.nodes)
+    told = one.run(module)
+    if str(graph) != before:
+        logs.passes.debug("%s: %d nodes before, %d after", one.name, count, len(graph.nodes))
+    return told
 
 
 #: Over what Dynamo has captured: a `torch.fx.Graph` of NumPy's calls.
