@@ -25,7 +25,7 @@ from npaccel._compiler.graph_breaks import around_breaks, trace_settings
 from npaccel._compiler.planning import CompiledCall, first_call
 from npaccel._compiler.scratch import scratch_folder
 from npaccel._numpy.core.context import TraceSettings, tracing
-from npaccel._process import signals
+from npaccel._process import logs, signals
 from npaccel._process.progress import notice
 from npaccel._runtime.error_translation import (
     UncompiledForMemoryError,
@@ -189,8 +189,10 @@ def _captured_and_compiled(
     try:
         while True:
             start = time.perf_counter()
+            logs.compile.debug("%s: capture begins", call.spec.name)
             capture, settings = captured(call, history, dynamic)
             stages["capture"] = stages.get("capture", 0.0) + time.perf_counter() - start
+            logs.compile.debug("%s: captured in %.3f s", call.spec.name, stages["capture"])
             if capture.graph is None:
                 return capture, None, settings
             try:

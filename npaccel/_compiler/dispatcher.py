@@ -19,7 +19,7 @@ import torch
 
 from npaccel._compiler import fallback
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._process import fork, signals
+from npaccel._process import fork, logs, signals
 from npaccel._process.imports import load, uncut
 from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
@@ -424,6 +424,7 @@ class Dispatcher:
 
         start = time.perf_counter()
         cause, guard = self._cause(key, coarse, values)
+        logs.guards.debug("%s: %s", self.spec.name, f"{cause} {guard}".strip() or "is new")
         history = self._histories.get(coarse)
         if history is None:
             history = compiler_compile.new_history(self.spec)
@@ -462,6 +463,10 @@ class Dispatcher:
             self._remember(key, outcome.runner)
             if outcome.generic:
                 self._generic_frames.setdefault(coarse, []).append(outcome.runner)
+        logs.compile.debug("%s: compiled: %s", self.spec.name, logs.seconds(outcome.stages))
+        logs.cache.debug(
+            "%s: kept: %s", self.spec.name, artifact or f"no, {not_kept or 'not asked'}"
+        )
         self.spec.log.add_graph(
             Graph(
                 signature=self.spec.describe(values),

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._process import signals
+from npaccel._process import logs, signals
 from npaccel._process.imports import load
 from npaccel._report import Fallback
 from npaccel._report.suggestions import remedy
@@ -123,6 +123,9 @@ def note(
     if spec.options.strict:
         raise error(message)
     if spec.log.add_fallback(fallback, once):
+        what = "graph break" if kind == "break" else "in NumPy"
+        place = fallback.file, fallback.line
+        logs.compile.debug("%s: %s: %s:%d: %s", spec.name, what, *place, cause)
         warnings.warn_explicit(
             message, PerformanceWarning, fallback.file, fallback.line, registry={}
         )

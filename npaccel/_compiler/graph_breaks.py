@@ -21,6 +21,7 @@ from npaccel._compiler import fallback
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.snapshot import Snapshot
 from npaccel._numpy.core.context import TraceSettings, tracing
+from npaccel._process import logs
 from npaccel._process.progress import notice
 from npaccel._report import Graph
 from npaccel._report.details import Details
@@ -249,6 +250,7 @@ class _SubgraphCompiler:
                 raise
             self.patience.begin()
             compiled = inductor.CompiledGraph(interpreted, mutated=written_inputs)
+        logs.compile.debug("%s: compiled: %s", what, logs.seconds(compiled.stages))
         self.spec.log.add_graph(
             Graph(
                 signature=f"subgraph {self.count}",

@@ -1,5 +1,6 @@
 """Texts for users keep to the words of the glossary, which is short."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -35,6 +36,31 @@ PAGES += sorted((ROOT / "docs/reference").glob("*.md"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_pages(page):
     assert not found(page.read_text(encoding="utf-8"))
+
+
+def texts(path):
+    """Yield the texts of a module that users may read: with words, and no docstrings of ours."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    ours = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in ours:
+            yield node.lineno, node.value
+
+
+def test_messages():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {text!r}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for line, text in texts(path)
+        if " " in text and found(text)
+    ]
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", npaccel.__all__)

@@ -20,7 +20,7 @@ from npaccel._loops.driver.callees import Callees
 from npaccel._loops.driver.program import Program
 from npaccel._loops.partition.host_values import is_host_value
 from npaccel._loops.partition.partition import CannotSplitError
-from npaccel._process import fork, signals
+from npaccel._process import fork, logs, signals
 from npaccel._report import Log
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime.call_samples import sample
@@ -131,6 +131,7 @@ class Driver:
                 on_wide=self.on_wide,
             )
         except (CannotSplitError, NoSourceError) as error:
+            logs.loops.debug("%s: isn't split: %s", self.spec.name, error)
             line = getattr(error, "line", self.spec.function.__code__.co_firstlineno)
             self.spec.log.add_note(
                 f"{self.spec.function.__code__.co_filename}:{line}: the loops of "
