@@ -28,9 +28,9 @@ def test_the_glossary_is_short_and_sorted():
     assert not found(page)
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES += sorted((ROOT / "docs/guide").glob("*.md"))
-PAGES += sorted((ROOT / "docs/reference").glob("*.md"))
+FOLDERS = [ROOT / "docs", *(ROOT / "docs" / name for name in ("guide", "reference"))]
+PAGES = [ROOT / "README.md", *(page for one in FOLDERS for page in sorted(one.glob("*.md")))]
+PAGES += sorted((ROOT / "docs/design").rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
