@@ -51,7 +51,7 @@ class _Checks:
         self._findings: dict[str, None] = {}
 
     def _checked(self, engine: Any, values: Any, differences: Any) -> None:
-        function = engine.function
+        function = engine.spec.function
         name = f"{function.__module__}.{function.__qualname__}"
         self._functions[name] = self._functions.get(name, 0) + 1
         self._differences += bool(differences)
