@@ -7,10 +7,9 @@ import os
 import sys
 import warnings
 
-from npaccel._process import logs
 from npaccel.errors import CacheError, CacheWarning
 
-__all__ = ["describe", "remedy_of", "warn", "warn_compiler", "warn_failure", "warn_once"]
+__all__ = ["describe", "log", "remedy_of", "warn", "warn_compiler", "warn_failure", "warn_once"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _said: dict[str, object] = {}
@@ -24,9 +23,16 @@ _REMEDIES = {
 _REMEDY = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACHE=0"
 
 
+def log(text: str, *args: object) -> None:
+    """Log what the cache did; `logging` isn't imported with the cache, but now."""
+    from npaccel._process import logs
+
+    logs.cache.debug(text, *args)
+
+
 def warn(text: str) -> None:
     """Warn at the line of the user's code that led here."""
-    logs.cache.debug("refused: %s", text)
+    log("refused: %s", text)
     level, frame = 1, sys._getframe()
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back

@@ -13,7 +13,7 @@ import errno
 import os
 
 from npaccel._cache import secure_files as secure
-from npaccel._cache.cache_warnings import warn_failure, warn_once
+from npaccel._cache.cache_warnings import log, warn_failure, warn_once
 from npaccel._cache.entry import Entry, encode_metadata, open_entry, write_index
 from npaccel._cache.layout import (
     SCRATCH,
@@ -28,7 +28,7 @@ from npaccel._cache.layout import (
     sweep,
     usage,
 )
-from npaccel._process import environment, logs
+from npaccel._process import environment
 from npaccel.errors import CacheError
 
 TYPE_CHECKING = False  # typing, pathlib, json and hashlib cost more to import than all of this
@@ -135,9 +135,7 @@ class DiskCache:
         names = {check_name(name): source for name, source in files.items()}
         text = encode_metadata(metadata or {})
         entry = self._attempt(lambda: self._store(group, key, names, text))
-        logs.cache.debug(
-            "%s: %s", "stored" if entry else "not stored", (entry and entry.folder) or key
-        )
+        log("%s: %s", "stored" if entry else "not stored", (entry and entry.folder) or key)
         return entry
 
     def load(self, key: str, *, group: str | None = None) -> Entry | None:
@@ -152,7 +150,7 @@ class DiskCache:
         check_key(key)
         entry = self._attempt(lambda: self._find(group, key))
         found = entry if entry is not None and entry.verify() else None
-        logs.cache.debug("%s: %s", "hit" if found else "miss", key)
+        log("%s: %s", "hit" if found else "miss", key)
         return found
 
     def load_group(self, group: str) -> list[Entry]:
@@ -163,7 +161,7 @@ class DiskCache:
         """
         check_key(group)
         entries = self._attempt(lambda: self._find_group(group)) or []
-        logs.cache.debug("%d entries of %s", len(entries), group)
+        log("%d entries of %s", len(entries), group)
         return entries
 
     def scratch_dir(self, name: str) -> Path | None:

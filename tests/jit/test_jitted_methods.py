@@ -136,7 +136,7 @@ def sums(x):
 
 
 def test_calls_at_breaks():
-    """npaccel's own code isn't compiled as a piece of the function that calls it."""
+    """npaccel's own code isn't compiled as a part of the function that calls it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PerformanceWarning)
         args = np.sin, 0.0, 1.0, 1e-4
