@@ -137,12 +137,18 @@ def violations(source: str, filename: str = "<string>") -> list[tuple[int, str]]
     tree = ast.parse(source, filename)
     finder = _Finder()
     # Imports first: a function may use a name that is imported further down.
+    finder.aliases |= aliases(tree)
+    finder.visit(tree)
+    return sorted(set(finder.found))
+
+
+def aliases(tree: ast.Module) -> dict[str, str]:
+    """Return the dotted name of what each name stands for that a module imports."""
+    finder = _Finder()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             finder.visit(node)
-    finder.found.clear()
-    finder.visit(tree)
-    return sorted(set(finder.found))
+    return finder.aliases
 
 
 def layer(module: str) -> str:
