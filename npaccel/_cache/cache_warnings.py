@@ -24,10 +24,11 @@ _REMEDY = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACH
 
 
 def log(text: str, *args: object) -> None:
-    """Log what the cache did; `logging` isn't imported with the cache, but now."""
-    from npaccel._process import logs
+    """Log what the cache did, where somebody may listen: the cache alone doesn't import `logging`."""
+    if "logging" in sys.modules or "NPACCEL_LOG" in os.environ:
+        from npaccel._process import logs
 
-    logs.cache.debug(text, *args)
+        logs.cache.debug(text, *args)
 
 
 def warn(text: str) -> None:

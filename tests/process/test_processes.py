@@ -188,7 +188,7 @@ engine = next(iter(wave._npaccel_engines.values()))
 ready, done = threading.Event(), threading.Event()
 
 def holding():
-    with engine._lock, engine.log.lock:
+    with engine._lock, engine.spec.log.lock:
         ready.set()
         done.wait()
 
