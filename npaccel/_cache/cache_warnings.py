@@ -24,7 +24,7 @@ _REMEDY = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACH
 
 
 def log(text: str, *args: object) -> None:
-    """Log what the cache did, where somebody may listen: the cache alone doesn't import `logging`."""
+    """Log what the cache did, if `logging` is imported; nobody listens otherwise."""
     if "logging" in sys.modules or "NPACCEL_LOG" in os.environ:
         from npaccel._process import logs
 

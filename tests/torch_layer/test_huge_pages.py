@@ -4,7 +4,6 @@ import mmap
 import os
 import platform
 import sys
-import threading
 import types
 
 import pytest
@@ -175,7 +174,7 @@ def set_to(monkeypatch):
     values = []
     library = types.SimpleNamespace(mallopt=lambda name, value: values.append(value))
     monkeypatch.setattr(malloc.ctypes, "CDLL", lambda name: library)
-    monkeypatch.setattr(malloc, "_begun", threading.Lock())
+    monkeypatch.setattr(malloc, "_prepared_by", {})
     monkeypatch.setattr(sys, "platform", "linux")
     for name in ("GLIBC_TUNABLES", "NPACCEL_MALLOC", *malloc._VARIABLES):
         monkeypatch.delenv(name, raising=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 
 from npaccel._process import environment
 from npaccel._runtime.torch import huge_pages
@@ -16,8 +15,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _FROM_HEAP, _KEPT = 32 << 20, 128 << 20
 #: By these users set the same.
 _VARIABLES = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_")
-#: Held for good by the thread that prepares: once for a process.
-_begun = threading.Lock()
+#: The token of the thread that prepares, once for a process.
+_prepared_by: dict[str, object] = {}
 
 
 def prepare() -> None:
@@ -31,7 +30,8 @@ def prepare() -> None:
     more than many an operator that writes into them. So blocks of up to 32 MiB come from the heap,
     and 128 MiB stay there. Larger blocks still come from the kernel, in huge pages.
     """
-    if not _begun.acquire(blocking=False):
+    token = object()
+    if _prepared_by.setdefault("", token) is not token:  # Atomic: no lock to hold in a fork.
         return
     if not huge_pages.obstacle():
         huge_pages.switch_on()
