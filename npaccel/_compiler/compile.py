@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from npaccel._torch import load_compiler
+from npaccel._torch.importing import load_compiler
 
 load_compiler()
 

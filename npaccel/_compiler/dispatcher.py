@@ -44,7 +44,6 @@ from npaccel._runtime.runner import (
     make_runner,
 )
 from npaccel._runtime.torch.loader import NotPortableError
-from npaccel._torch import quietly_imported
 from npaccel.errors import StaticArgumentError, VerificationError, VerificationWarning
 
 if TYPE_CHECKING:
@@ -488,9 +487,10 @@ class Dispatcher:
         """Import what captures and compiles; return why that can't be."""
         try:
             with before_a_call():
+                importing = load("npaccel._torch.importing")
                 if self.spec.options.backend == "inductor" and device.type == "cpu":
-                    uncut(quietly_imported("npaccel._compiler.scratch").begin_header)
-                quietly_imported("npaccel._compiler.compile")
+                    uncut(importing.quietly_imported("npaccel._compiler.scratch").begin_header)
+                importing.quietly_imported("npaccel._compiler.compile")
         except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
             raise
         except Exception as error:

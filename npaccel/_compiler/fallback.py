@@ -7,7 +7,6 @@ errors come first, and with ``strict=True`` the reason is raised instead.
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,7 +39,6 @@ class DeclinedError(Exception):
         self.declined = declined
 
 
-@dataclasses.dataclass
 class Uncompiled:
     """A signature that isn't compiled as one graph.
 
@@ -54,9 +52,12 @@ class Uncompiled:
         Whether `runner` makes later calls of the signature too.
     """
 
-    runner: Runner
-    note: Callable[[], None] | None = None
-    is_kept: bool = True
+    def __init__(
+        self, runner: Runner, note: Callable[[], None] | None = None, *, is_kept: bool = True
+    ) -> None:
+        self.runner = runner
+        self.note = note
+        self.is_kept = is_kept
 
     def settled(self, forget: Callable[[Runner], None]) -> Runner:
         """Return the runner of the signature.

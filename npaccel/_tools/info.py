@@ -20,7 +20,7 @@ from npaccel._cache.store import default_cache
 from npaccel._process import environment
 from npaccel._report.text import count
 from npaccel._runtime.torch import malloc
-from npaccel._torch import quietly_imported
+from npaccel._torch.importing import quietly_imported
 from npaccel._version import __version__
 
 _LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "triton")

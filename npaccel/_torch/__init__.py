@@ -1,24 +1,16 @@
 """The one place that touches torch's private parts.
 
 `dynamo` captures functions, `fx_passes` changes what was captured, `inductor` compiles it.
-`patches` lists all that is replaced in torch, `patching` replaces it. Importing this package loads
-none of them but `patching`.
+`importing` imports torch's compiler for them. `patches` lists all that is replaced in torch,
+`patching` replaces it. Importing this package loads none of them.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import re
-import warnings
-from collections.abc import Iterator
-from typing import Any
 
 import torch
-from torch.compiler._cache import CacheArtifactFactory
 
-from npaccel._process.imports import load, loaded, uncut
-from npaccel._torch.patching import Patch, apply, patched
 from npaccel.errors import UnsupportedTorchError
 
 #: First supported release of torch, and the first one that isn't.
@@ -47,96 +39,3 @@ def check_supported(version: str | None = None) -> None:
             f"npaccel: torch {found} is installed, but npaccel was checked with {wanted}; "
             f'install one of those: pip install "{wanted}"'
         )
-
-
-def quietly_imported(module: str) -> Any:
-    """Import a module that imports Inductor, without the warnings that Inductor's import raises.
-
-    Where warnings are errors, the import would fail.
-    """
-    return loaded(module) or uncut(lambda: _quietly_imported(module))
-
-
-def _quietly_imported(module: str) -> Any:
-    with warnings.catch_warnings(), _registrations_undone():
-        warnings.simplefilter("ignore")
-        return load(module)
-
-
-#: What was made since the last import came to its end: one that it was a part of may fail yet.
-_made: list[Any] = []
-#: Kinds of files whose modules are imported.
-_kinds: dict[str, Any] = {}
-
-
-@contextlib.contextmanager
-def _registrations_undone() -> Iterator[None]:
-    """Take back what modules tell torch itself where they can't be imported: it takes that once.
-
-    Types that are opaque to it stay so, and may be told again.
-
-    Read from torch/library.py (Library), torch/compiler/_cache.py and
-    torch/_library/opaque_object.py of 2.13.
-    """
-    kinds: Any = CacheArtifactFactory._artifact_types
-    _kinds.update(kinds)
-    try:
-        with patched(PATCHES_OF_IMPORTS):
-            yield
-    except BaseException:
-        for library in reversed(_made):
-            library._destroy()
-        for name in kinds.keys() - _kinds.keys():
-            del kinds[name]
-        raise
-    else:
-        _kinds.update(kinds)
-    finally:
-        _made.clear()
-
-
-def _init_library(original: Any) -> Any:
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        _made.append(self)
-
-    return init
-
-
-def _register_opaque_type(original: Any) -> Any:
-    def register(name: str) -> None:
-        if not torch._C._is_opaque_type_registered(name):
-            original(name)
-
-    return register
-
-
-def _as_utf8(_: Any) -> Any:
-    return functools.partial(open, encoding="utf-8")
-
-
-_TOLD_ONCE = "torch takes what a module tells it once, so that an import can't be tried again"
-_TEST = "tests/faults/test_failed_imports.py"
-#: For as long as a module of torch is imported.
-PATCHES_OF_IMPORTS = (
-    Patch(torch.library.Library, "__init__", _init_library, _TOLD_ONCE, _TEST),
-    Patch(torch._C, "_register_opaque_type", _register_opaque_type, _TOLD_ONCE, _TEST),
-)
-#: For good.
-PATCHES_OF_TEMPLATES = (
-    Patch(
-        "torch._inductor.utils", "open", _as_utf8,
-        "Inductor reads its templates, which aren't ASCII, in the locale's encoding",
-        "tests/jit/test_imports.py", is_new=True,
-    ),
-)  # fmt: skip
-
-
-@functools.cache
-def load_compiler() -> None:
-    """Import Inductor."""
-    quietly_imported("torch._inductor.utils")
-    with contextlib.ExitStack() as undo:
-        apply(PATCHES_OF_TEMPLATES, undo)  # It reads them while it's imported.
-        quietly_imported("torch._inductor.compile_fx")
-        undo.pop_all()

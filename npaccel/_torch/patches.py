@@ -5,15 +5,15 @@ Importing this module imports Dynamo and Inductor.
 
 from __future__ import annotations
 
-from npaccel import _torch
+from npaccel._torch import importing
 from npaccel._torch.dynamo import capture, install
 from npaccel._torch.inductor import passes
 from npaccel._torch.patching import Patch
 
 #: How long each group lasts, and what is replaced meanwhile.
 GROUPS: dict[str, tuple[Patch, ...]] = {
-    "while torch is imported": _torch.PATCHES_OF_IMPORTS,
-    "for good": (*_torch.PATCHES_OF_TEMPLATES, *install.PATCHES),
+    "while torch is imported": importing.PATCHES_OF_IMPORTS,
+    "for good": (*importing.PATCHES_OF_TEMPLATES, *install.PATCHES),
     "while a function is captured": capture.PATCHES,
     "while a graph is compiled": passes.PATCHES,
 }

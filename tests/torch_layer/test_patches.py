@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import npaccel
-from npaccel._torch import SUPPORTED, load_compiler, patching
+from npaccel._torch import SUPPORTED, patching
+from npaccel._torch.importing import load_compiler
 from npaccel._torch.patching import Patch, patched, registered
 from npaccel.errors import UnsupportedTorchError
 
@@ -362,7 +363,7 @@ def test_file_and_name_of_a_module():
 INSTALL = """
 import logging
 import torch._dynamo.trace_rules as trace_rules
-from npaccel._torch import load_compiler
+from npaccel._torch.importing import load_compiler
 load_compiler()
 from npaccel._torch.dynamo import install
 from npaccel._torch.patching import Patch

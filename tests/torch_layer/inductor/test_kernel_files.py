@@ -10,8 +10,7 @@ from torch._inductor.cpp_builder import CppBuilder
 import npaccel
 from npaccel._compiler.scratch import scratch_folder
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
-from npaccel._torch.inductor import compile as inductor
-from npaccel._torch.inductor import kernel_files
+from npaccel._torch.inductor import kernel_files, passes
 from npaccel._torch.inductor.kernel_files import _Kernel, _shared_out
 
 TIMES = """
@@ -97,7 +96,7 @@ def test_files_are_as_many_as_pay(monkeypatch):
 def _built(tmp_path, *asked):
     """Build kernels, of each its parameters' types and source, as a generated module does."""
     scope = {}
-    with inductor._configured(scratch_folder() or tmp_path):
+    with passes.configured(scratch_folder() or tmp_path):
         module = AsyncCompile()
         for i, (types, source) in enumerate(asked):
             scope[f"cpp_fused_{i}"] = module.cpp_pybinding(types, source)
