@@ -4,8 +4,8 @@ In: a function, its options, and a call's arguments. Out: the call's result, and
 makes the next calls of the signature.
 
 `function_spec` says what the function is, for all stages. `dispatcher` finds the runner: among
-those known, on disk, or by compiling. `compile` captures and compiles one signature; `frame` runs
-Dynamo's code for it, and `planning` how later calls do without. `graph_breaks` runs what isn't one
-graph. `fallback` decides what NumPy does instead, with the help of `snapshot`. Read `dispatcher`
-first, then `compile`.
+those known, on disk (`stored_signatures`), or by compiling. `compile` captures and compiles one
+signature; `frame` runs Dynamo's code for it, and `planning` how later calls do without.
+`graph_breaks` runs what isn't one graph. `fallback` decides what NumPy does instead, with the help
+of `snapshot`. Read `dispatcher` first, then `compile`.
 """

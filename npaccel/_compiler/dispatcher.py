@@ -23,8 +23,7 @@ from npaccel._process import fork, logs, signals
 from npaccel._process.imports import load, uncut
 from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
-from npaccel._runtime import artifacts, error_translation
-from npaccel._runtime.artifacts import Kept
+from npaccel._runtime import error_translation
 from npaccel._runtime.call_samples import sample
 from npaccel._runtime.error_translation import (
     CompiledCodeError,
@@ -32,7 +31,6 @@ from npaccel._runtime.error_translation import (
     UncompiledForMemoryError,
     before_a_call,
 )
-from npaccel._runtime.guard_serialization import NotKeepableError
 from npaccel._runtime.guards import Guard, failed, readable
 from npaccel._runtime.runner import (
     MISS,
@@ -43,11 +41,11 @@ from npaccel._runtime.runner import (
     for_key,
     make_runner,
 )
-from npaccel._runtime.torch.loader import NotPortableError
 from npaccel.errors import StaticArgumentError, VerificationError, VerificationWarning
 
 if TYPE_CHECKING:
-    from npaccel._report.details import Details
+    from npaccel._compiler.stored_signatures import StoredSignatures
+    from npaccel._runtime.artifacts import Kept
 
 #: Maximum number of calls with special indices that are interpreted before they get compiled code.
 MAX_INTERPRETED = 8
@@ -97,7 +95,7 @@ class Dispatcher:
         #: What artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
         self._made_interpreter: Dispatcher | None = None
-        self._known_group = ""
+        self._made_stored: StoredSignatures | None = None
         self._lock = threading.RLock()
         fork.renew(self)
 
@@ -308,45 +306,23 @@ class Dispatcher:
 
     # -- Disk -----------------------------------------------------------------
 
-    def _group(self) -> str:
-        if not self._known_group:
-            self._known_group = artifacts.group_key(self.spec.scope, self.spec.options)
-        return self._known_group
-
-    def _texts(self, key: Key, coarse: Key) -> list[str]:
-        grad = torch.is_grad_enabled()
-        if self.spec.options.dynamic is True:
-            return [artifacts.key_text(("generic", coarse, grad))]
-        return [
-            artifacts.key_text(("fixed", key, grad)),
-            artifacts.key_text(("generic", coarse, grad)),
-        ]
-
-    def _keeps(self) -> bool:
-        return self.spec.options.cache and self.spec.options.backend == "inductor"
+    def _stored(self) -> StoredSignatures | None:
+        """Return the function's signatures on disk; None where none is kept there."""
+        options = self.spec.options
+        if not options.cache or options.backend != "inductor":
+            return None
+        if self._made_stored is None:
+            module = load("npaccel._compiler.stored_signatures")
+            self._made_stored = module.StoredSignatures(self.spec)
+        return self._made_stored
 
     def _from_disk(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
-        if not self._keeps():
-            return MISS
-        from npaccel._cache.store import default_cache
-
         start = time.perf_counter()
-        try:
-            texts = self._texts(key, coarse)
-            with before_a_call():
-                entries = signals.held(default_cache().load_group, self._group())
-        except NotKeepableError:
-            return MISS
-        arguments = dict(zip(self.spec.binding.names, values, strict=True))
-        for text in texts:
-            try:
-                found = artifacts.find(entries, text, self.spec.scope, arguments)
-                while (kept := signals.held(next, found, None)) is not None:
-                    result = self._first_of_kept(kept, values, key, coarse, start)
-                    if result is not MISS:
-                        return result
-            except (NotPortableError, OSError, ImportError) as error:
-                self.spec.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
+        stored = self._stored()
+        for kept in stored.find(values, key, coarse) if stored is not None else ():
+            result = self._first_of_kept(kept, values, key, coarse, start)
+            if result is not MISS:
+                return result
         return MISS
 
     def _first_of_kept(
@@ -379,32 +355,6 @@ class Dispatcher:
             )
         )
         return result
-
-    def _store(
-        self, compiled: Compiled, details: Details, key: Key, coarse: Key
-    ) -> tuple[str | None, str]:
-        """Keep a compiled signature; returns where, or why not."""
-        if not self._keeps():
-            return None, ""
-        if compiled.not_kept:
-            return None, compiled.not_kept
-        from npaccel._cache.store import default_cache
-
-        portable_source = load("npaccel._torch.inductor.portable_code").portable_source
-        try:
-            texts = self._texts(key, coarse)
-            generic = compiled.plan.is_generic
-            kept = artifacts.encode_details(details, self.spec.function.__code__)
-            text = texts[-1] if generic else texts[0]
-            source = portable_source(compiled.source)
-            entry = artifacts.store(default_cache(), self._group(), text, compiled, source, kept)
-        except (NotKeepableError, NotPortableError) as error:
-            return None, str(error)
-        except MemoryError:  # The call is made, and its result known.
-            return None, "memory has run out"
-        return (
-            (None, "the cache folder can't be used") if entry is None else (str(entry.folder), "")
-        )
 
     # -- Capture and compilation ----------------------------------------------
 
@@ -455,9 +405,11 @@ class Dispatcher:
             self._remember(key, runner)
             if outcome.compiled.plan.is_generic:
                 self._generic.setdefault(coarse, []).append(outcome.compiled)
-            artifact, not_kept = signals.held(
-                self._store, outcome.compiled, outcome.details, key, coarse
-            )
+            stored, not_kept = self._stored(), ""
+            if stored is not None:
+                artifact, not_kept = signals.held(
+                    stored.store, outcome.compiled, outcome.details, key, coarse
+                )
         else:
             self._remember(key, outcome.runner)
             if outcome.generic:

@@ -45,7 +45,7 @@ def new():
 
 def group_of(function):
     scope = npaccel._runtime.options.current()
-    return function._npaccel_engine(scope)._group()
+    return function._npaccel_engine(scope)._stored().group()
 
 
 def entries():

@@ -31,7 +31,7 @@ ALLOWED = {
     ("leftovers.py", "counts[frame]"): "drops what a compilation has left",
     ("leftovers.py", "seconds[:-_NOTES]"): "drops what a compilation has left",
     ("leftovers.py", "registry[key]"): "drops a generated module",
-    ("__init__.py", "kinds[name]"): "drops what an import that failed has left",
+    ("importing.py", "kinds[name]"): "drops what an import that failed has left",
     ("install.py", "trace_rules.SKIP_DIRS[:]"): "puts back what was there before",
     ("bounds_checks.py", "V.kernel.compute"): "where the kernel that is written puts its lines",
 }

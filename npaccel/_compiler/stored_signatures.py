@@ -1,0 +1,106 @@
+"""A function's signatures in the cache on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from npaccel._cache.store import default_cache
+from npaccel._compiler.function_spec import FunctionSpec
+from npaccel._process import signals
+from npaccel._process.imports import load
+from npaccel._report.details import Details
+from npaccel._runtime import artifacts
+from npaccel._runtime.artifacts import Kept
+from npaccel._runtime.error_translation import before_a_call
+from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.runner import Compiled
+from npaccel._runtime.torch.loader import NotPortableError
+
+Key = tuple[Any, ...]
+
+
+class StoredSignatures:
+    """Find and store compiled signatures of a function.
+
+    Parameters
+    ----------
+    spec : FunctionSpec
+    """
+
+    def __init__(self, spec: FunctionSpec) -> None:
+        self.spec = spec
+        self._known_group = ""
+
+    def group(self) -> str:
+        """Return the key of the function under its options, in all of the cache."""
+        if not self._known_group:
+            self._known_group = artifacts.group_key(self.spec.scope, self.spec.options)
+        return self._known_group
+
+    def _texts(self, key: Key, coarse: Key) -> list[str]:
+        """Return the keys of entries that may serve a call: for its sizes, and for all."""
+        grad = torch.is_grad_enabled()
+        if self.spec.options.dynamic is True:
+            return [artifacts.key_text(("generic", coarse, grad))]
+        return [
+            artifacts.key_text(("fixed", key, grad)),
+            artifacts.key_text(("generic", coarse, grad)),
+        ]
+
+    def find(self, values: Sequence[Any], key: Key, coarse: Key) -> Iterator[Kept]:
+        """Load the signatures whose guards hold for a call, one after the other.
+
+        Parameters
+        ----------
+        values : sequence
+            Of all parameters.
+        key, coarse : tuple
+            The call's.
+        """
+        try:
+            texts = self._texts(key, coarse)
+            with before_a_call():
+                entries = signals.held(default_cache().load_group, self.group())
+        except NotKeepableError:
+            return
+        arguments = dict(zip(self.spec.binding.names, values, strict=True))
+        for text in texts:
+            found = artifacts.find(entries, text, self.spec.scope, arguments)
+            while True:
+                try:
+                    kept = signals.held(next, found, None)
+                except (NotPortableError, OSError, ImportError) as error:
+                    self.spec.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
+                    break
+                if kept is None:
+                    break
+                yield kept
+
+    def store(
+        self, compiled: Compiled, details: Details, key: Key, coarse: Key
+    ) -> tuple[str | None, str]:
+        """Store a compiled signature.
+
+        Returns
+        -------
+        folder : str or None
+        why : str
+            Why there is no folder.
+        """
+        if compiled.not_kept:
+            return None, compiled.not_kept
+        portable_source = load("npaccel._torch.inductor.portable_code").portable_source
+        try:
+            texts = self._texts(key, coarse)
+            text = texts[-1] if compiled.plan.is_generic else texts[0]
+            kept = artifacts.encode_details(details, self.spec.function.__code__)
+            source = portable_source(compiled.source)
+            entry = artifacts.store(default_cache(), self.group(), text, compiled, source, kept)
+        except (NotKeepableError, NotPortableError) as error:
+            return None, str(error)
+        except MemoryError:  # The call is made, and its result known.
+            return None, "memory has run out"
+        return (str(entry.folder), "") if entry else (None, "the cache folder can't be used")
