@@ -73,7 +73,7 @@ def test_any_damaged_file_is_made_anew_or_told_of(own_cache, tmp_path):
         if damage != "bit" or (own_cache / path).stat().st_size
     ]
     seed = random.SystemRandom().randrange(1 << 32)
-    chosen = random.Random(seed).sample(cases, min(len(cases), tries(6, len(cases))))
+    chosen = random.Random(seed).sample(cases, min(len(cases), tries(4, len(cases))))
     faults = []
     for path, damage, state in chosen:
         folder = tmp_path / "damaged"

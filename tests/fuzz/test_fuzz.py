@@ -7,13 +7,14 @@ import pytest
 import torch
 from fuzz_checking import Jiggle, check, dynamic_of
 from fuzz_programs import draw
+from sweep import tries
 
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
-EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", "2000"))
+EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", tries(1000, 2000)))
 #: One of so many is run with default options and 64-bit data.
 DEFAULTS = 4
-INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", "200"))
+INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", tries(100, 200)))
 FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
 #: Differences that are known, by seed.
 KNOWN: dict[int, str] = {
