@@ -50,7 +50,7 @@ LAYERS = (
 #: The packages that import from one above, and why.
 UPWARD: dict[tuple[str, str], str] = {}
 #: The modules that import each other, each group by its first one.
-CIRCLES = {}
+CIRCLES: dict[str, str] = {}
 PRIVATE_PREFIXES = ("torch.fx.experimental",)
 
 
