@@ -20,7 +20,7 @@ from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import device_transfer
 from npaccel._runtime import outputs as runtime_outputs
 from npaccel._runtime.error_translation import FAILURES, CompiledCodeError
-from npaccel._runtime.guards import array_like
+from npaccel._runtime.guards import Guard, array_like
 from npaccel._runtime.host_rng import restore
 from npaccel._runtime.plan import InputPlan
 from npaccel._runtime.runner import (
@@ -53,7 +53,8 @@ class Frame:
     ----------
     inputs : tuple of InputPlan
     guards : list of Guard or None
-        What the capture depends on; None, and `unknown` says why, if only Dynamo can check it.
+        What the capture depends on, once `guard` was called; None, and `unknown` says why, if only
+        Dynamo can check it.
     shared : tuple of int
         The outputs of the last run that share memory which NumPy's wouldn't.
     """
@@ -79,24 +80,27 @@ class Frame:
         )
         self.function = self._make_function()
         self.shared: tuple[int, ...] = ()
-        self.guards, self.unknown = own_guards(call, capture)
+        self.guards: list[Guard] | None = None
+        self.unknown = ""
         #: What the code assumes of arrays that aren't arguments, by expression.
-        self.layouts: dict[str, Any] = {
-            c.expression: c.expected for c in self.guards or () if c.kind == "array"
-        }
+        self.layouts: dict[str, Any] = {}
         # Other signatures come here too: what the key of this one holds isn't theirs.
         self._has_shape_guard = capture.has_symbols or capture.shape_guard is not None
         #: Says whether the frame is the one for a call; None before `guard`.
         self.check: Callable[[Sequence[Any]], bool] | None = None
 
     def guard(self, call: Call) -> None:
-        """Have the first call's guards checked for later ones, before the function changes them.
+        """Make the guards for later calls, before the function changes what they check.
 
         Raises
         ------
         MovedError
             If what was read has changed since the capture.
         """
+        self.guards, self.unknown = own_guards(call, self.capture)
+        self.layouts = {
+            one.expression: one.expected for one in self.guards or () if one.kind == "array"
+        }
         if self.guards is None or (self._has_shape_guard and self.capture.has_side_effects):
             self.check = dynamo_check(call, self.capture)
         elif not self._has_shape_guard:
