@@ -364,7 +364,8 @@ def changes(old: Release, new: Release, release: str = "") -> list[Change]:
         NEW's version, as far as it's known: replacements for other releases are left out.
     """
     found: dict[Change, None] = {}
-    for use in uses():
+    used = list(uses())
+    for use in used:
         for line, name in use.private:
             _compare(found, Change(use.module, line, "", name), old.find(name), new.find(name))
         for line, owner, name, only, is_new in use.patches:
@@ -384,7 +385,7 @@ def changes(old: Release, new: Release, release: str = "") -> list[Change]:
             if name in old.defined and name not in new.defined and name not in _COMMON:
                 where = f"an attribute that {old.defined[name]} defines"
                 found[Change(use.module, line, "gone", name, where)] = None
-    for change in _new_methods(old, new):
+    for change in _new_methods(used, old, new):
         found[change] = None
     return sorted(found)
 
@@ -411,9 +412,9 @@ def _covers(only: str, release: str) -> bool:
     return parts <= tuple(map(int, high.split("."))) if high else bool(dash) or low == release
 
 
-def _new_methods(old: Release, new: Release) -> Iterator[Change]:
+def _new_methods(used: list[Use], old: Release, new: Release) -> Iterator[Change]:
     """Yield the methods that are new in classes of which others are replaced."""
-    patched = {owner: (use.module, line) for use in uses() for line, owner, *_ in use.patches}
+    patched = {owner: (use.module, line) for use in used for line, owner, *_ in use.patches}
     for owner, (module, line) in patched.items():
         (where, before), (_, after) = old.class_named(owner), new.class_named(owner)
         if before is None or after is None:

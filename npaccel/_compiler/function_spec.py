@@ -1,4 +1,4 @@
-"""What a function is, under one set of options, for every stage that serves a call of it."""
+"""A function under one set of options, as all stages of a call take it."""
 
 from __future__ import annotations
 

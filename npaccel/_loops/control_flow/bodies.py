@@ -35,11 +35,15 @@ _LEAF = "_npaccel_{}_{}"
 _TYPE = "_npaccel_type{}"
 
 
-class DriveLoops(Protocol):
-    """Makes the driver of a function that loops."""
+class Drive(Protocol):
+    """Makes the driver of another function that loops."""
 
     def __call__(
-        self, function: types.FunctionType, node: ast.FunctionDef, varying: frozenset[str], /
+        self,
+        function: types.FunctionType,
+        node: ast.FunctionDef | None = None,
+        varying: frozenset[str] = frozenset(),
+        /,
     ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
         """Return what takes the function's arguments by position and by name."""
 
@@ -53,12 +57,12 @@ class PrimitiveCalls:
         Of the split function.
     on_wide : callable or None
         Where the function narrows floats: is called where a body meets 64-bit ones.
-    drive : DriveLoops
+    drive : Drive
         Makes what runs a body that loops.
     """
 
     def __init__(
-        self, spec: FunctionSpec, on_wide: Callable[[], None] | None, drive: DriveLoops
+        self, spec: FunctionSpec, on_wide: Callable[[], None] | None, drive: Drive
     ) -> None:
         self.spec = spec
         self.on_wide = on_wide

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import types
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from npaccel._compiler.dispatcher import NO_KEYWORDS, Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._loops.control_flow.bodies import PrimitiveCalls
+from npaccel._loops.control_flow.bodies import Drive, PrimitiveCalls
 from npaccel._syntax import loop_detection, wide_data
 
 _NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
-
-
-class Drive(Protocol):
-    """Makes the driver of another function that loops."""
-
-    def __call__(
-        self,
-        function: types.FunctionType,
-        node: ast.FunctionDef | None = None,
-        varying: frozenset[str] = frozenset(),
-        /,
-    ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-        """Return what takes the function's arguments by position and by name."""
 
 
 class Callees:
