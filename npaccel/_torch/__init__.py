@@ -14,7 +14,7 @@ import torch
 from npaccel.errors import UnsupportedTorchError
 
 #: First supported release of torch, and the first one that isn't.
-SUPPORTED = ((2, 11), (2, 14))
+SUPPORTED = ((2, 11), (2, 16))
 
 
 def check_supported(version: str | None = None) -> None:

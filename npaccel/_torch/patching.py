@@ -35,8 +35,9 @@ class Patch:
         importing it takes long.
     name : str
     change : callable
-        Takes what the owner has under that name, a static or class method as such, and returns
-        what takes its place. `given` may pass arguments before that.
+        Takes what the owner has under that name and returns what takes its place: functions for
+        functions, whether they are static, class or other methods, which they stay. `given` may
+        pass arguments before that.
     why : str
         What is wrong with the original.
     test : str
@@ -151,12 +152,19 @@ def _replace(patch: Patch, undo: contextlib.ExitStack) -> None:
         has = "has an attribute of its own at" if patch.is_new else "has no"
         raise _error(patch, f"torch {torch.__version__} {has} {patch.target}")
     try:
-        replacement = patch.change(None if patch.is_new else original)
+        replacement = _changed(patch.change, None if patch.is_new else original)
         undo.callback(_put_back, owner, patch.name, own)
         setattr(owner, patch.name, replacement)
     except Exception as error:
         what = f"{patch.target} of torch {torch.__version__} can't be replaced: {error!r}"
         raise _error(patch, what) from error
+
+
+def _changed(change: Callable[..., Any], original: Any) -> Any:
+    """Return what takes an original's place, as the kind of method that the original is."""
+    if isinstance(original, staticmethod | classmethod):
+        return type(original)(change(original.__func__))
+    return change(original)
 
 
 def _owner(patch: Patch) -> Any:

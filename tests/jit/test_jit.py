@@ -216,7 +216,7 @@ def test_unsupported_torch():
     for version in ("2.11.0", "2.12.1+cpu", "2.13.0a0"):
         check_supported(version)
     for version in ("2.10.0", "2.14.0", "3.0", "unknown"):
-        with pytest.raises(errors.UnsupportedTorchError, match=r"torch>=2\.11,<2\.14"):
+        with pytest.raises(errors.UnsupportedTorchError, match=r"torch>=2\.11,<2\.16"):
             check_supported(version)
 
 

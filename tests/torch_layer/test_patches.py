@@ -191,7 +191,7 @@ def test_row(patch):
 
 
 def test_releases_of_rows_are_supported():
-    releases = [f"{major}.{minor}" for major in (2,) for minor in range(SUPPORTED[0][1], 14)]
+    releases = [f"2.{minor}" for minor in range(SUPPORTED[0][1], SUPPORTED[1][1])]
     for patch in patches.PATCHES:
         for end in filter(None, patch.only.split("-")):
             assert end in releases, patch.target
@@ -253,12 +253,18 @@ class Owner(Base):
     def static():
         return "original"
 
+    @classmethod
+    def of_class(cls):
+        return f"original of {cls.__name__}"
+
+
+class Sub(Owner):
+    pass
+
 
 def replacing(name, **options):
     def change(original):
-        inner = original.__func__ if isinstance(original, staticmethod) else original
-        made = lambda *args: f"replaced {inner(*args)}"  # noqa: E731
-        return staticmethod(made) if isinstance(original, staticmethod) else made
+        return lambda *args: f"replaced {original(*args)}"
 
     return Patch(Owner, name, change, "of a test", "", **options)
 
@@ -273,6 +279,15 @@ def test_replaced_for_a_block_and_put_back():
         assert Owner().method() == "replaced original"
         assert Owner.static() == "replaced original"
         assert Owner().inherited() == "replaced base"
+    assert snapshot() == before
+
+
+def test_methods_stay_of_their_kind():
+    before = snapshot()
+    with patched([replacing("static"), replacing("of_class")]):
+        for owner in (Sub, Sub()):
+            assert owner.static() == "replaced original"
+            assert owner.of_class() == "replaced original of Sub"
     assert snapshot() == before
 
 

@@ -21,6 +21,7 @@ from npaccel._torch.dynamo import source_lines as lines
 from npaccel._torch.dynamo.numpy import operations as numpy_operations
 from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.inductor import fusion, portable_code, provenance
+from npaccel._torch.patching import is_release
 
 X = np.arange(6.0)
 
@@ -308,7 +309,9 @@ def test_instruction_sets_are_those_that_inductor_finds():
     found = {whose: children.run_prepared(ask, whose) for whose in ("ours", "theirs")}
     assert found["ours"]["isa"] == found["theirs"]["isa"]
     if torch.cpu._is_avx2_supported():
-        assert (found["ours"]["loaded"], found["theirs"]["loaded"] > 0) == (0, True)
+        assert found["ours"]["loaded"] == 0
+        if is_release("2.11-2.13"):  # Later ones note what a folder's programs have told.
+            assert found["theirs"]["loaded"] > 0
 
 
 @pytest.mark.skipif(not torch.cpu._is_avx2_supported(), reason="its flags are an x86 processor's")

@@ -43,6 +43,7 @@ from npaccel._torch.dynamo.numpy import (
 from npaccel._torch.dynamo.python import (
     absent_attributes,
     builtins,
+    caught_errors,
     class_attributes,
     list_append,
     nested_jit,
@@ -68,6 +69,7 @@ PATCHES: tuple[Patch, ...] = (
     *scalars.PATCHES,
     *sympy_solve.PATCHES,
     *builtins.PATCHES,
+    *caught_errors.PATCHES,
     *scipy_calls.PATCHES,
     *nested_jit.PATCHES,
     *class_attributes.PATCHES,
@@ -160,7 +162,7 @@ def numpy_traced(
     install()
     names = (
         *("scalars", "relaid", "draws", "remakes_views", "is_subgraph", "on_break"),
-        *("has_wide_data", "weak_scalars"),
+        *("has_wide_data", "weak_scalars", "raises", "own_errors", "foreign_errors"),
     )
     before = {name: getattr(active, name) for name in names}
     active.is_subgraph, active.on_break = False, None  # Of the function that calls this one.
@@ -168,6 +170,7 @@ def numpy_traced(
     active.remakes_views = remakes_views
     active.has_wide_data, active.weak_scalars = False, weak_scalars
     active.relaid = frozenset(map(id, relaid))
+    active.raises, active.own_errors, active.foreign_errors = False, [], []
     try:
         with as_traced(), fake_tensor_fast_path.quick_fakes():
             yield

@@ -20,6 +20,9 @@ class _Active(threading.local):
     has_wide_data = False
     weak_scalars = False
     reads: Any = None
+    raises = False
+    own_errors: Any = ()
+    foreign_errors: Any = ()
 
 
 active = _Active()

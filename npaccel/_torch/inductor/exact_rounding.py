@@ -65,9 +65,9 @@ def _divided_exactly(original: Any) -> Any:
     def reciprocal(x: Any) -> Any:
         if x.dtype == torch.float32:
             return lowering.ops.truediv(lowering.ops.constant(1.0, torch.float32), x)
-        return original.__func__(x)
+        return original(x)
 
-    return staticmethod(reciprocal)
+    return reciprocal
 
 
 def _divided_by_numbers(div_prim: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

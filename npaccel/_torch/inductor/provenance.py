@@ -139,11 +139,11 @@ def _load_by_key_path(seen: Observation, original: Any) -> Any:
     def load_by_key_path(cls: Any, *args: Any, **named: Any) -> Any:
         begin = time.perf_counter()
         try:
-            return original.__func__(cls, *args, **named)
+            return original(cls, *args, **named)
         finally:
             seen.timed(time.perf_counter() - begin)
 
-    return classmethod(load_by_key_path)
+    return load_by_key_path
 
 
 _OF_LINES = "reports say which kernels a line becomes"

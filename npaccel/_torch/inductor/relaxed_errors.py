@@ -47,41 +47,41 @@ def no_needless_errors() -> Iterator[None]:
 
 
 def _equal(original: Any) -> Any:
-    def eq(a: Any, b: Any) -> Any:
-        a, b = ValueRanges.wrap(a), ValueRanges.wrap(b)
+    def eq(*args: Any) -> Any:  # A class method from 2.14 on.
+        a, b = map(ValueRanges.wrap, args[-2:])
         if not (a.is_bool and b.is_bool):
-            return original.__func__(a, b)
+            return original(*args)
         if not (a.is_singleton() and b.is_singleton()):
             return _EITHER
         return ValueRanges.wrap(sympy.true if a.lower == b.lower else sympy.false)
 
-    return staticmethod(eq)
+    return eq
 
 
 def _chosen(original: Any) -> Any:
     def where(condition: Any, one: Any, other: Any) -> Any:
         condition = ValueRanges.wrap(condition)
         known = condition if condition.is_bool else _EITHER
-        return original.__func__(known, one, other)
+        return original(known, one, other)
 
-    return staticmethod(where)
+    return where
 
 
 def _extreme(original: Any) -> Any:
     def min_or_max(a: Any, b: Any, function: Any) -> Any:
         is_bool = ValueRanges.wrap(a).is_bool or ValueRanges.wrap(b).is_bool
-        return _EITHER if is_bool else original.__func__(a, b, function)
+        return _EITHER if is_bool else original(a, b, function)
 
-    return staticmethod(min_or_max)
+    return min_or_max
 
 
 def _from_the_front(original: Any) -> Any:
     def handle_negative_index(index: Any, size: Any) -> Any:
         if _is_natural(index, size):
             return sympy.expand(index)
-        return original.__func__(index, size)
+        return original(index, size)
 
-    return staticmethod(handle_negative_index)
+    return handle_negative_index
 
 
 def _is_natural(index: Any, size: Any) -> bool:
@@ -115,11 +115,11 @@ def _simplified(original: Any) -> Any:
 def _compared(original: Any) -> Any:
     def extreme(one: Any, other: Any) -> Any:
         try:
-            return original.__func__(one, other)
+            return original(one, other)
         except ValueError:  # "is not comparable"; the code then compares what is computed.
             return NotImplemented
 
-    return staticmethod(extreme)
+    return extreme
 
 
 def _reindexed(original: Any) -> Any:

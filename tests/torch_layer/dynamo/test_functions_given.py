@@ -1,10 +1,13 @@
 """Functions that are arguments: one compilation for all that one definition makes."""
 
+import warnings
+
 import numpy as np
 import pytest
 from comparing import assert_same
 
 import npaccel
+from npaccel._torch.patching import is_release
 
 X = np.ones(3)
 
@@ -94,8 +97,11 @@ def test_attributes_that_functions_get_later(backend):
     f = scaled(2.0)
     one = npaccel.jit(counted, backend=backend, default_float="float64")
     other = npaccel.jit(weighted, backend=backend, default_float="float64")
-    with pytest.warns(npaccel.errors.PerformanceWarning, match="setattr"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         one(f, X)
+    # Dynamo traces `setattr` of a function from 2.15 on.
+    assert ["setattr" in str(one.message) for one in caught] == [True] * is_release("2.11-2.14")
     for k in range(1, 4):
         assert_same(one(f, X), f(X))
         assert f.calls == k + 1

@@ -32,6 +32,7 @@ from npaccel._torch.dynamo.numpy.operations import (
     row_operation,
     stored_to,
 )
+from npaccel._torch.dynamo.releases import get_attribute, raised_error
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.fx_passes.alias_checks import is_broadcast
 from npaccel._torch.fx_passes.read_only_outputs import is_read_only
@@ -333,7 +334,7 @@ def call_row(tx: Any, row: table.Row, args: list[Any], kwargs: dict[str, Any]) -
         if _has_symbols(found) and len(args) == 1 and not kwargs:
             array = _realized(args[0])
             if isinstance(array, NumpyNdarrayVariable):
-                return array.var_getattr(tx, row.name.rpartition(".")[2])
+                return get_attribute(array, tx, row.name.rpartition(".")[2])
         return build_constant(tx, found)
     return emit(tx, row_operation(row), list(args), kwargs)
 
@@ -367,6 +368,6 @@ def inlined(
     try:
         return function.call_function(tx, args, kwargs)
     except ObservedNotImplementedError:
-        said = tx.exn_vt_stack.get_current_exception().args
+        said = raised_error(tx).args
     text = said[0].as_python_constant() if said and said[0].is_python_constant() else ""
     return refuse(f"this call of {name}", "", text)

@@ -5,6 +5,7 @@ Read from torch/_dynamo/variables/{tensor,builtin}.py and torch/_dynamo/utils.py
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,7 @@ from npaccel._torch.dynamo.numpy.calls import (
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, VALUE, is_scalar, method_operation
 from npaccel._torch.dynamo.python import builtins as python_calls
 from npaccel._torch.dynamo.python import scalars as python_numbers
+from npaccel._torch.dynamo.releases import GETATTR
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -88,10 +90,10 @@ def _call_method(original: Any) -> Any:
     return call_method
 
 
-def _var_getattr(original: Any) -> Any:
+def _getattr(original: Any) -> Any:
     """Trace ``a.name``."""
 
-    def var_getattr(self: Any, tx: Any, name: str) -> Any:
+    def get(self: Any, tx: Any, name: str) -> Any:
         if not active.depth:
             return original(self, tx, name)
         _check_name(self, name)
@@ -113,7 +115,17 @@ def _var_getattr(original: Any) -> Any:
             raise NotImplementedError
         return refuse(f"ndarray.{name}", "")
 
-    return var_getattr
+    return get
+
+
+def _lookup_data_descriptor(original: Any) -> Any:
+    """Have `_getattr` asked for arrays' attributes, which a table would answer before it."""
+
+    @functools.wraps(original)
+    def lookup(self: Any, name: str) -> Any:
+        return None if active.depth else original(self, name)
+
+    return lookup
 
 
 def _python_type(original: Any) -> Any:
@@ -200,8 +212,13 @@ PATCHES = (
         "Dynamo traces torch's own imitation of NumPy", "tests/numpy_layer/test_methods.py",
     ),
     Patch(
-        NumpyNdarrayVariable, "var_getattr", _var_getattr,
+        NumpyNdarrayVariable, GETATTR, _getattr,
         "Dynamo gives attributes as tensors have them", "tests/numpy_layer/test_methods.py",
+    ),
+    Patch(
+        NumpyNdarrayVariable, "lookup_tp_getset_member", _lookup_data_descriptor,
+        "a table of Dynamo's answers before `tp_getattro_impl` is asked",
+        "tests/numpy_layer/test_methods.py", only="2.14-",
     ),
     Patch(
         dynamo_utils, "numpy_operator_wrapper", _operator_wrapper,

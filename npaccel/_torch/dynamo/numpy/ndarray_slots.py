@@ -21,6 +21,7 @@ from npaccel._runtime.torch.symbolic_sizes import depends_on_data
 from npaccel._torch.dynamo.numpy.calls import check_stores, emit_operator
 from npaccel._torch.dynamo.numpy.negative_strides import note_view
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, is_scalar
+from npaccel._torch.dynamo.releases import BOOL
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -165,6 +166,39 @@ def _insert_operator(original: Any) -> Any:
     return insert
 
 
+def _call_function(original: Any) -> Any:
+    """Leave it to NumPy to say that an array can't be called."""
+
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if active.depth:
+            unimplemented(
+                gb_type="call of an array",
+                context="",
+                explanation="An array is called as a function.",
+                hints=[],
+            )
+        return original(self, tx, args, kwargs)
+
+    return call_function
+
+
+def _of_hash(original: Any) -> Any:
+    """Break the graph where a NumPy scalar is the key of a dict."""
+
+    @functools.wraps(original)
+    def of_hash(self: Any, *args: Any) -> Any:
+        if active.depth and is_scalar(self.as_proxy().node):
+            unimplemented(
+                gb_type="hash of a NumPy scalar",
+                context="",
+                explanation="The hash of a number depends on its value.",
+                hints=[],
+            )
+        return original(self, *args)
+
+    return of_hash
+
+
 _SLOTS = "Dynamo fills the slot with what tensors have"
 _UFUNCS = "tests/numpy_layer/test_ufuncs.py"
 
@@ -182,9 +216,21 @@ PATCHES = (
     ),
     Patch(NumpyNdarrayVariable, "nb_divmod_impl", _nb_divmod_impl, _SLOTS, _UFUNCS, only="2.13-"),
     Patch(
-        NumpyNdarrayVariable, "bool_impl", _bool_impl,
+        NumpyNdarrayVariable, BOOL, _bool_impl,
         "Dynamo leaves a tensor where a bool is wanted", "tests/torch_layer/dynamo/test_breaks.py",
         only="2.12-",
+    ),
+    Patch(
+        NumpyNdarrayVariable, "call_function", _call_function,
+        "Dynamo raises with another text", "tests/torch_layer/dynamo/test_words.py",
+    ),
+    *(
+        Patch(
+            NumpyNdarrayVariable, name, _of_hash,
+            "Dynamo takes NumPy's scalars for arrays, which have no hash",
+            "tests/torch_layer/dynamo/test_caught_errors.py", only="2.13-",
+        )
+        for name in ("hash_impl", "is_hashable")
     ),
     Patch(
         BuiltinVariable, "_comparison_with_tensor", _comparison,

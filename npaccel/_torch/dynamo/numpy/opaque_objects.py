@@ -27,6 +27,7 @@ from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
 from npaccel._runtime import opaque
 from npaccel._runtime.opaque import Kind
+from npaccel._torch.dynamo.releases import GETATTR, owner_of
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -41,7 +42,7 @@ _KINDS = {category: kind for kind, category in CATEGORIES.items()}
 #: What is asked of a variable, besides the slots of Python's types, all called ``..._impl``.
 _ASKED = frozenset(
     {"as_proxy", "call_function", "call_method", "call_obj_hasattr", "generic_getattr", "mp_length"}
-    | {"method_setattr_standard", "next_variable", "sq_contains", "sq_length", "var_getattr"}
+    | {"method_setattr_standard", "next_variable", "sq_contains", "sq_length", GETATTR}
     | {"unpack_var_sequence"}
 )
 
@@ -123,7 +124,7 @@ for _method in _asked():
 def _call_function(original: Any) -> Any:
     @functools.wraps(original)
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
-        owner = self.obj
+        owner = owner_of(self)
         if isinstance(owner, LibraryVariable):
             return _refuse(owner)
         return original(self, tx, args, kwargs)

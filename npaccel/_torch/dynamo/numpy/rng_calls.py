@@ -20,6 +20,7 @@ from npaccel._syntax.wide_data import is_wide
 from npaccel._torch.dynamo.numpy.calls import emit, refuse
 from npaccel._torch.dynamo.numpy.operations import IN_PLACE, SCALAR, Operation
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall, writes
+from npaccel._torch.dynamo.releases import get_attribute
 from npaccel._torch.dynamo.state import active
 
 _COMPUTED = (
@@ -195,7 +196,7 @@ class Draw:
         return self.drawn(arguments, {}, "shuffled", functions.order_of_parts)[0]
 
     def shape_variable(self, x: Any) -> Any:
-        return x.var_getattr(self.tx, "shape")
+        return get_attribute(x, self.tx, "shape")
 
 
 def is_array(variable: Any) -> bool:

@@ -17,6 +17,7 @@ from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.misc import PythonModuleVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable, UserDefinedObjectVariable
 
+from npaccel._torch.dynamo.releases import GETATTR
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch, is_release
 
@@ -40,7 +41,7 @@ def _has_attribute(source: Any, name: str) -> Any:
 
 def _noticed(original: Any) -> Any:
     @functools.wraps(original)
-    def var_getattr(self: Any, tx: Any, name: str) -> Any:
+    def get(self: Any, tx: Any, name: str) -> Any:
         try:
             return original(self, tx, name)
         except ObservedAttributeError:
@@ -48,7 +49,7 @@ def _noticed(original: Any) -> Any:
                 install_guard(_has_attribute(self.source, name))
             raise
 
-    return var_getattr
+    return get
 
 
 def _item(original: Any) -> Any:
@@ -73,7 +74,7 @@ _TEST = "tests/compiler/test_stale_classes.py"
 PATCHES = (
     # Of classes and other objects Dynamo has the guard.
     *(Patch(kind, "call_obj_hasattr", _looked_for, _WHY, _TEST) for kind in _HAVE_CALL_HASATTR),
-    *(Patch(kind, "var_getattr", _noticed, _WHY, _TEST) for kind in _HAVE_ATTRIBUTES),
+    *(Patch(kind, GETATTR, _noticed, _WHY, _TEST) for kind in _HAVE_ATTRIBUTES),
     Patch(ConstDictVariable, "getitem_const_raise_exception_if_absent", _item, _WHY, _TEST),
 )
 

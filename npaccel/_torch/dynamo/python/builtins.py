@@ -19,7 +19,7 @@ import torch._dynamo.utils as dynamo_utils
 import torch._dynamo.variables.lists as dynamo_lists
 from torch._dynamo import symbolic_convert
 from torch._dynamo.exc import raise_observed_exception
-from torch._dynamo.symbolic_convert import InstructionTranslator, InstructionTranslatorBase
+from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import (
@@ -27,14 +27,12 @@ from torch._dynamo.variables.functions import (
     PolyfilledFunctionVariable,
 )
 from torch._dynamo.variables.lists import BaseListVariable, ListVariable, TupleVariable
-from torch._dynamo.variables.misc import ExceptionVariable
 from torch._dynamo.variables.tensor import (
     NumpyNdarrayVariable,
     SymNodeVariable,
     supported_comparison_ops,
 )
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
-from torch._dynamo.variables.user_defined import UserDefinedExceptionObjectVariable
 
 from npaccel._numpy.core import python_functions
 from npaccel._numpy.core.dtypes import to_numpy
@@ -60,7 +58,6 @@ _ARITHMETIC = frozenset(
 #: Operators that repeat sequences as often as an integer says, NumPy's as well.
 _REPEATS = frozenset({operator.mul, operator.imul})
 _SEQUENCES = (list, tuple, str, bytes)
-_ERRORS = (ExceptionVariable, UserDefinedExceptionObjectVariable)
 #: Operators for which Python refuses a divisor of zero.
 _DIVISIONS = frozenset(
     getattr(operator, f"{prefix}{name}")
@@ -68,6 +65,8 @@ _DIVISIONS = frozenset(
     for name in ("truediv", "floordiv", "mod")
 ) | {divmod}
 _POWERS = frozenset({operator.pow, operator.ipow})
+#: What Dynamo of 2.15 knows as `+`.
+_CONCATENATIONS = frozenset({operator.concat, operator.iconcat})
 _SHIFTS = frozenset({operator.lshift, operator.rshift, operator.ilshift, operator.irshift})
 #: Other operators of numbers.
 _OTHERS = frozenset(
@@ -212,9 +211,11 @@ def _as_whole(variable: Any) -> Any:
 
 
 def _call_sum(original: Any) -> Any:
-    """Add bools as ints, which they are once 0 is added."""
+    """Add bools as ints, which they are once 0 is added; leave to NumPy what arrays don't have."""
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if self.fn in _CONCATENATIONS and _arrays(args):
+            refuse(f"operator.{self.fn.__name__} of arrays", "", "NumPy raises")
         if self.fn is sum and active.depth and len(args) == 1 and not kwargs:
             items = args[0].realize()
             if isinstance(items, ListVariable | TupleVariable):
@@ -373,12 +374,12 @@ def _call_int(original: Any) -> Any:
     return call_int
 
 
-def _call_pow(_: Any) -> Any:
+def _call_pow(original: Any) -> Any:
     """Trace ``pow(a, b)``."""
 
     def call_pow(self: Any, tx: Any, a: Any, b: Any, *rest: Any) -> Any:
         if rest or not _arrays([a, b]):
-            return None  # Dynamo goes on by itself.
+            return original and original(self, tx, a, b, *rest)  # None: Dynamo goes on by itself.
         return BuiltinVariable(operator.pow).call_function(tx, [a, b], {})
 
     return call_pow
@@ -450,36 +451,6 @@ def _call_count(original: Any) -> Any:
     return call_method
 
 
-def _call_str(original: Any) -> Any:
-    """Break the graph at ``str(e)`` where the error has a ``__str__`` of its own."""
-
-    def call_str(self: Any, tx: Any, arg: Any) -> Any:
-        if active.depth and isinstance(arg, _ERRORS):
-            kind: Any = arg.python_type()
-            if kind.__str__ is not BaseException.__str__:
-                return refuse(f"the text of a {kind.__name__}", "", "it's made in another way")
-        return original(self, tx, arg)
-
-    return call_str
-
-
-def _raise_exception(original: Any) -> Any:
-    """Break the graph at ``raise e`` of an error from outside."""
-
-    def raise_exception(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-        error = value.realize()
-        if active.depth and not isinstance(error, _ERRORS) and _is_error(error):
-            refuse("raising an error that was made outside of the function", "")
-        return original(self, value, *args, **kwargs)
-
-    return raise_exception
-
-
-def _is_error(variable: Any) -> bool:
-    kind = type(getattr(variable, "value", None))
-    return issubclass(kind, BaseException)
-
-
 def _reconstruct_generator(original: Any) -> Any:
     """Break the graph where a generator leaves a frame in something else."""
 
@@ -532,8 +503,9 @@ PATCHES = (
     ),
     Patch(
         BuiltinVariable, "call_pow", _call_pow,
-        "Dynamo has no `pow` of arrays", _PYTHON, is_new=True,
+        "Dynamo has no `pow` of arrays", _PYTHON, only="2.11-2.13", is_new=True,
     ),
+    Patch(BuiltinVariable, "call_pow", _call_pow, _AS_TENSORS, _PYTHON, only="2.14-"),
     Patch(TorchInGraphFunctionVariable, "call_function", _call_math, _AS_TENSORS, _PYTHON),
     Patch(dynamo_utils, "iter_contains", _iter_contains, _ON_VALUES, _PYTHON),
     Patch(dynamo_lists, "iter_contains", _iter_contains, _ON_VALUES, _PYTHON),
@@ -541,14 +513,6 @@ PATCHES = (
     Patch(
         PolyfilledFunctionVariable, "call_function", _call_sum,
         "symbols of sizes can't be added to bools", _PYTHON,
-    ),
-    Patch(
-        BuiltinVariable, "call_str", _call_str,
-        "Dynamo takes the argument of an error for its text", _PYTHON,
-    ),
-    Patch(
-        InstructionTranslatorBase, "_raise_exception_variable", _raise_exception,
-        "Dynamo raises TypeError for an error from outside", _PYTHON,
     ),
     Patch(
         LocalGeneratorObjectVariable, "reconstruct", _reconstruct_generator,

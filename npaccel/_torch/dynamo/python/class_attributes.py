@@ -17,6 +17,7 @@ from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.misc import SuperVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable
 
+from npaccel._torch.dynamo.releases import GETATTR
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -25,20 +26,20 @@ _NAMES = ("__name__", "__qualname__")
 _MISSING = object()
 
 
-def _var_getattr(original: Any) -> Any:
+def _getattr(original: Any) -> Any:
     """Read what a class has from where it is: Dynamo of 2.11 takes it for a constant.
 
     It has no guard on it then, and what is appended to a list there is lost.
     """
 
     @functools.wraps(original)
-    def var_getattr(self: Any, tx: Any, name: str) -> Any:
+    def get(self: Any, tx: Any, name: str) -> Any:
         value = _constant(self, tx, name) if active.depth else _MISSING
         if value is _MISSING:
             return original(self, tx, name)
         return VariableTracker.build(tx, value, AttrSource(self.source, name))
 
-    return var_getattr
+    return get
 
 
 def _constant(variable: Any, tx: Any, name: str) -> Any:
@@ -113,7 +114,7 @@ _TEST = "tests/compiler/test_stale_classes.py"
 
 PATCHES = (
     Patch(
-        UserDefinedClassVariable, "var_getattr", _var_getattr,
+        UserDefinedClassVariable, GETATTR, _getattr,
         "Dynamo of 2.11 takes attributes of classes for constants", _TEST,
     ),
     Patch(

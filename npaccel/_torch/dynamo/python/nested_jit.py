@@ -24,6 +24,7 @@ from torch._dynamo.variables.misc import SuperVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable, UserDefinedObjectVariable
 
 from npaccel._runtime.callables import LEFT_ALONE, is_jitted
+from npaccel._torch.dynamo.releases import GETATTR, bound_method
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -42,7 +43,7 @@ def _call_function(original: Any) -> Any:
         if active.depth and self.value is types.MethodType and len(args) == 2 and not kwargs:
             function = args[0].realize()
             if type(function) is UserFunctionVariable:
-                return UserMethodVariable(function.fn, args[1], source_fn=function.source)
+                return bound_method(function, args[1])
         return original(self, tx, args, kwargs)
 
     return call_function
@@ -88,16 +89,16 @@ def _init_method(original: Any) -> Any:
     return method
 
 
-def _var_getattr(original: Any) -> Any:
+def _getattr(original: Any) -> Any:
     """Take a jitted function that an object itself has for what it is, not for a method of it."""
 
     @functools.wraps(original)
-    def var_getattr(self: Any, tx: Any, name: str) -> Any:
+    def get(self: Any, tx: Any, name: str) -> Any:
         if active.depth and _has_jitted(self, tx, name):
             return VariableTracker.build(tx, vars(self.value)[name], AttrSource(self.source, name))
         return original(self, tx, name)
 
-    return var_getattr
+    return get
 
 
 def _has_jitted(variable: Any, tx: Any, name: str) -> bool:
@@ -141,11 +142,14 @@ _METHODS = "tests/jit/test_jitted_methods.py"
 
 PATCHES = (
     Patch(UserFunctionVariable, "__init__", _init_function, _OF_JITTED, _METHODS),
-    Patch(UserMethodVariable, "__init__", _init_method, _OF_JITTED, _METHODS),
+    Patch(
+        UserMethodVariable, "__init__", _init_method, _OF_JITTED, _METHODS,
+        only="2.11-2.14",  # Later a method has the variable of its function, which knows.
+    ),
     Patch(UserDefinedClassVariable, "call_function", _call_function, _OF_JITTED, _METHODS),
     Patch(SuperVariable, "_resolved_getattr_and_source", _resolved_getattr, _OF_JITTED, _METHODS),
     Patch(
-        UserDefinedObjectVariable, "var_getattr", _var_getattr,
+        UserDefinedObjectVariable, GETATTR, _getattr,
         "Dynamo of 2.11 makes a method of a jitted function that an object itself has", _METHODS,
     ),
     Patch(

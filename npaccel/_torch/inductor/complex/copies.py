@@ -70,12 +70,12 @@ class _State:
 def _copy_input(state: _State, original: Any) -> Any:
     def copy_input(x: Any) -> Any:
         if not _is_complex_on_gpu(x):
-            return original.__func__(x)
+            return original(x)
         if state.is_asking:
             raise _NeededError
         return _copied(x, ir.FlexibleLayout.contiguous_strides(x.get_size()))
 
-    return staticmethod(copy_input)
+    return copy_input
 
 
 def _require_strides(state: _State, original: Any) -> Any:
@@ -84,7 +84,7 @@ def _require_strides(state: _State, original: Any) -> Any:
     ) -> Any:
         before, state.is_asking = state.is_asking, True
         try:
-            return original.__func__(cls, x, order, exact_strides, **options)
+            return original(cls, x, order, exact_strides, **options)
         except _NeededError:
             state.is_asking = False
             strides = exact_strides or ir.FlexibleLayout.stride_ordered(x.get_size(), order)
@@ -92,7 +92,7 @@ def _require_strides(state: _State, original: Any) -> Any:
         finally:
             state.is_asking = before
 
-    return classmethod(require_strides)
+    return require_strides
 
 
 _WHY = "Triton knows no complex numbers, which Inductor copies by it"

@@ -172,9 +172,9 @@ def _written_as_pairs(original: Any) -> Any:
             size = dst.get_size()
             src = _pairs(box.get_device(), box.get_dtype(), size[:-1], part(0), part(1))
             unsafe_alias = True
-        return original.__func__(cls, src, dst, unsafe_alias)
+        return original(cls, src, dst, unsafe_alias)
 
-    return classmethod(realize_into)
+    return realize_into
 
 
 def _recorded(original: Any) -> Any:

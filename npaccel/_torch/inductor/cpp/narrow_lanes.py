@@ -48,10 +48,10 @@ def _combined(original: Any) -> Any:
 def _signed(original: Any) -> Any:
     def sign(x: Any) -> Any:
         if getattr(x, "dtype", None) not in _INTEGERS:
-            return original.__func__(x)
+            return original(x)
         return f"decltype({x})(({x} > 0) - ({x} < 0))"
 
-    return staticmethod(sign)
+    return sign
 
 
 _TEST = "tests/torch_layer/inductor/test_vector_ops.py"

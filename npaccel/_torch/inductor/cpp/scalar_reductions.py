@@ -86,9 +86,9 @@ def _beginning(original: Any) -> Any:
             return float("nan")
         if reduction_type in _BITS:
             return _BITS[reduction_type][1]
-        return original.__func__(reduction_type, dtype)
+        return original(reduction_type, dtype)
 
-    return staticmethod(default_accumulator)
+    return default_accumulator
 
 
 def _initial(original: Any) -> Any:

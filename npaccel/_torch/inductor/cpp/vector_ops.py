@@ -302,7 +302,7 @@ def fast_vector_operations() -> Iterator[None]:
 def _in_vectors(name: str, original: Any) -> Any:
     compute = _IN_VECTORS[name]
     compute.__name__ = name  # by which a kernel finds the operation on single numbers
-    return staticmethod(compute)
+    return compute
 
 
 _BY_LANES = "Inductor and ATen compute each lane by itself"
