@@ -22,6 +22,7 @@ __all__ = [
     "UnsupportedArrayError",
     "UnsupportedDtypeError",
     "UnsupportedTorchError",
+    "UntestedTorchWarning",
     "VerificationError",
     "VerificationWarning",
 ]
@@ -97,6 +98,10 @@ class CacheWarning(UserWarning):
 
 class PerformanceWarning(UserWarning):
     """Part of a function runs, but slower than compiled code would."""
+
+
+class UntestedTorchWarning(UserWarning):
+    """With ``NPACCEL_UNTESTED_TORCH=1``: npaccel was tested with older releases of torch only."""
 
 
 class VerificationWarning(UserWarning):

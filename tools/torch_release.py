@@ -294,9 +294,10 @@ class Use:
     ----------
     module : str
     private : list
-        Line and dotted name of each private name.
+        Line and dotted name of each private name, and the releases where it's used, if not all.
     patches : list
-        Line, owner's dotted name, attribute, releases that are patched, and whether it's new.
+        Line, owner's dotted name, attribute by all its names, releases that are patched, and
+        whether it's new.
     attributes : dict
         Line by name of an attribute.
     overrides : list
@@ -304,8 +305,8 @@ class Use:
     """
 
     module: str
-    private: list[tuple[int, str]]
-    patches: list[tuple[int, str, str, str, bool]]
+    private: list[tuple[int, str, str]]
+    patches: list[tuple[int, str, tuple[str, ...], str, bool]]
     attributes: dict[str, int]
     overrides: list[tuple[int, str, str]]
 
@@ -319,6 +320,37 @@ def uses() -> Iterator[Use]:
             yield _uses(module.removesuffix(".__init__"), text)
 
 
+@functools.cache
+def renamed() -> dict[str, tuple[str, ...]]:
+    """Return the names that differ between releases by npaccel's name of them."""
+    tree = ast.parse((ROOT / "npaccel/_torch/dynamo/releases.py").read_text(encoding="utf-8"))
+    return {
+        name: (node.value.body.value, node.value.orelse.value)
+        for name, node in _bound(tree.body)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp)
+        if isinstance(node.value.body, ast.Constant) and isinstance(node.value.orelse, ast.Constant)
+    }
+
+
+def _names(node: ast.expr) -> tuple[str, ...]:
+    """Return what a patched attribute is called, by release."""
+    if isinstance(node, ast.Constant):
+        return (str(node.value),)
+    return renamed().get(node.id, ()) if isinstance(node, ast.Name) else ()
+
+
+def _releases(tree: ast.Module) -> dict[int, str]:
+    """Return the releases in which lines run, where a module asks for some."""
+    return {
+        line: str(node.test.args[0].value)
+        for node in tree.body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Call)
+        if _dotted(node.test.func) == "is_release" and isinstance(node.test.args[0], ast.Constant)
+        for part in node.body
+        for line in range(part.lineno, (part.end_lineno or part.lineno) + 1)
+    }
+
+
 def _uses(module: str, text: str) -> Use:
     tree = ast.parse(text)
     aliases = check_imports.aliases(tree)
@@ -330,17 +362,19 @@ def _uses(module: str, text: str) -> Use:
         first, _, rest = name.partition(".")
         return ".".join(filter(None, [aliases.get(first, first), rest]))
 
-    use = Use(module, check_imports.violations(text, module), [], {}, [])
+    only_at = _releases(tree)
+    found = check_imports.violations(text, module)
+    use = Use(module, [(line, name, only_at.get(line, "")) for line, name in found], [], {}, [])
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             use.attributes.setdefault(node.attr, node.lineno)
         elif isinstance(node, ast.Call) and _dotted(node.func) == "Patch" and len(node.args) > 1:
             owner, name = node.args[:2]
             of = owner.value if isinstance(owner, ast.Constant) else resolved(owner)
-            if isinstance(of, str) and of.startswith("torch") and isinstance(name, ast.Constant):
+            if isinstance(of, str) and of.startswith("torch") and (names := _names(name)):
                 given = {word.arg: word.value for word in node.keywords}
                 only = getattr(given.get("only"), "value", "")
-                use.patches.append((node.lineno, of, name.value, only, "is_new" in given))
+                use.patches.append((node.lineno, of, names, only, "is_new" in given))
         elif isinstance(node, ast.ClassDef):
             for base in filter(None, map(resolved, node.bases)):
                 use.overrides += [
@@ -366,33 +400,46 @@ def changes(old: Release, new: Release, release: str = "") -> list[Change]:
     found: dict[Change, None] = {}
     used = list(uses())
     for use in used:
-        for line, name in use.private:
-            _compare(found, Change(use.module, line, "", name), old.find(name), new.find(name))
-        for line, owner, name, only, is_new in use.patches:
-            if only and release and not _covers(only, release):
-                continue
-            place = Change(use.module, line, "", f"{owner}.{name}")
-            before, after = old.find(place.name), new.find(place.name)
-            if is_new and after is not None and before is None:
-                found[dataclasses.replace(place, kind="exists now")] = None
-            elif not is_new:
-                _compare(found, place, before, after)
-        for line, base, name in use.overrides:
-            before, after = old.find(f"{base}.{name}"), new.find(f"{base}.{name}")
-            if before is not None and after is None and not name.startswith("__"):
-                found[Change(use.module, line, "gone", f"{base}.{name}", "overridden here")] = None
-        for name, line in use.attributes.items():
-            if name in old.defined and name not in new.defined and name not in _COMMON:
-                where = f"an attribute that {old.defined[name]} defines"
-                found[Change(use.module, line, "gone", name, where)] = None
-    for change in _new_methods(used, old, new):
-        found[change] = None
+        for line, name, only in use.private:
+            if _covers(only, release):
+                _compare(found, Change(use.module, line, "", name), old.find(name), new.find(name))
+        for line, owner, names, only, is_new in use.patches:
+            if _covers(only, release):
+                before, after = (_first(one, owner, names) for one in (old, new))
+                place = Change(use.module, line, "", f"{owner}.{names[0]}")
+                _compare(found, place, before, after, is_new)
+        found |= dict.fromkeys(_lost(use, old, new))
+    found |= dict.fromkeys(_new_methods(used, old, new))
     return sorted(found)
 
 
-def _compare(found: dict[Change, None], place: Change, before: Any, after: Any) -> None:
-    if before is None:
-        return  # A name of another release, or one that no source defines.
+def _lost(use: Use, old: Release, new: Release) -> Iterator[Change]:
+    """Yield the overridden methods that no base class has any more, and attributes of nothing."""
+    for line, base, name in use.overrides:
+        before, after = old.find(f"{base}.{name}"), new.find(f"{base}.{name}")
+        if before is not None and after is None and not name.startswith("__"):
+            yield Change(use.module, line, "gone", f"{base}.{name}", "overridden here")
+    for name, line in use.attributes.items():
+        if name in old.defined and name not in new.defined and name not in _COMMON:
+            where = f"an attribute that {old.defined[name]} defines"
+            yield Change(use.module, line, "gone", name, where)
+
+
+def _first(release: Release, owner: str, names: Iterable[str]) -> Any:
+    """Return what a release has under one of several names."""
+    found = (release.find(f"{owner}.{name}") for name in names)
+    return next((one for one in found if one is not None), None)
+
+
+def _compare(
+    found: dict[Change, None], place: Change, before: Any, after: Any, is_new: bool = False
+) -> None:
+    if before is None:  # A name that npaccel adds, of another release, or made at import.
+        if is_new and after is not None:
+            found[dataclasses.replace(place, kind="exists now")] = None
+        return
+    if is_new:
+        return
     kind = detail = ""
     if after is None:
         kind = "gone"
@@ -405,6 +452,9 @@ def _compare(found: dict[Change, None], place: Change, before: Any, after: Any) 
 
 
 def _covers(only: str, release: str) -> bool:
+    """Whether a release is one of some; all are where either isn't known."""
+    if not only or not release:
+        return True
     low, dash, high = only.partition("-")
     parts = tuple(map(int, release.split(".")[:2]))
     if parts < tuple(map(int, low.split("."))):

@@ -13,6 +13,7 @@ VARIABLES = {
     "NPACCEL_LOG": "stages whose work is printed: compile, guards, passes, cache, loops, all",
     "NPACCEL_MALLOC": "0: the allocator of the process stays as it is",
     "NPACCEL_PROGRESS": "0: no line in the terminal while something compiles",
+    "NPACCEL_UNTESTED_TORCH": "1: a torch newer than those that were tested is tried",
 }
 _OFF = ("0", "false", "no", "off")
 

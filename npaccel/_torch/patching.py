@@ -19,9 +19,12 @@ from typing import Any
 
 import torch
 
+from npaccel._torch import is_tested, signatures
 from npaccel.errors import UnsupportedTorchError
 
 _MISSING: Any = object()
+#: What an untested release was asked for.
+_seen: set[str] = set()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,8 +145,24 @@ def apply(patches: Iterable[Patch], undo: contextlib.ExitStack) -> None:
             _replace(patch, undo)
 
 
-def _replace(patch: Patch, undo: contextlib.ExitStack) -> None:
-    owner = _owner(patch)
+def originals(patches: Iterable[Patch]) -> dict[str, Any]:
+    """Return what the installed release has, before it's replaced, by dotted name.
+
+    Raises
+    ------
+    UnsupportedTorchError
+        If something isn't there.
+    """
+    found: dict[str, Any] = {}
+    for patch in patches:
+        if patch.is_applied and not patch.is_new:
+            original, _ = _original(patch, _owner(patch))
+            found.setdefault(patch.target, original)
+    return found
+
+
+def _original(patch: Patch, owner: Any) -> tuple[Any, Any]:
+    """Return what an owner has, from a base class perhaps, and what it has itself."""
     own = vars(owner).get(patch.name, _MISSING)
     original = own
     if original is _MISSING and isinstance(owner, type):
@@ -151,6 +170,25 @@ def _replace(patch: Patch, undo: contextlib.ExitStack) -> None:
     if (original is _MISSING) is not patch.is_new:
         has = "has an attribute of its own at" if patch.is_new else "has no"
         raise _error(patch, f"torch {torch.__version__} {has} {patch.target}")
+    return original, own
+
+
+def _check_signature(patch: Patch, original: Any) -> None:
+    """Refuse an untested release in which the original has other parameters."""
+    if patch.is_new or patch.target in _seen:
+        return
+    _seen.add(patch.target)  # What is found there from now on may be a replacement.
+    expected, found = signatures.newest(patch.target), signatures.signature_of(original)
+    if expected != found:
+        what = f"torch {torch.__version__} has {found} for {patch.target} instead of {expected}"
+        raise _error(patch, what)
+
+
+def _replace(patch: Patch, undo: contextlib.ExitStack) -> None:
+    owner = _owner(patch)
+    original, own = _original(patch, owner)
+    if not is_tested():
+        _check_signature(patch, original)
     try:
         replacement = _changed(patch.change, None if patch.is_new else original)
         undo.callback(_put_back, owner, patch.name, own)
@@ -221,4 +259,4 @@ def registered(registry: MutableMapping[Any, Any], entries: Mapping[Any, Any]) -
                 registry[key] = entry
 
 
-__all__ = ["Patch", "apply", "is_release", "patched", "registered"]
+__all__ = ["Patch", "apply", "is_release", "originals", "patched", "registered"]

@@ -17,7 +17,7 @@ from npaccel._torch.patching import Patch, patched, registered
 from npaccel.errors import UnsupportedTorchError
 
 load_compiler()
-from npaccel._torch import patches  # noqa: E402 (imports the compiler)
+from npaccel._torch import patches, signatures  # noqa: E402 (imports the compiler)
 from npaccel._torch.fx_passes.passes import AFTER_CAPTURE  # noqa: E402
 from npaccel._torch.inductor.passes import ON_ATEN, PASSES  # noqa: E402
 
@@ -235,6 +235,72 @@ def test_table_as_text():
 def test_passes_have_names_and_reasons(passes):
     assert len({one.name for one in passes}) == len(passes)
     assert all(one.why and "\n" not in one.why for one in passes)
+
+
+SIGNATURES = """
+import inspect
+import npaccel
+from npaccel._torch.importing import load_compiler
+load_compiler()
+from npaccel._torch import patches, signatures
+from npaccel._torch.patching import originals
+
+found = originals(patches.PATCHES)
+
+def plain(function):
+    return function.__func__ if isinstance(function, staticmethod | classmethod) else function
+
+def refused(original, replacement):
+    # Calls that the original takes and the replacement does not.
+    taken = inspect.signature(plain(original)).parameters.values()
+    takes = inspect.signature(replacement, follow_wrapped=False)
+    kinds = inspect.Parameter
+    by_place = [one for one in taken if one.kind in (
+        kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    needed = [one for one in by_place if one.default is one.empty]
+    by_name = [one.name for one in taken if one.default is not one.empty or
+               one.kind is kinds.KEYWORD_ONLY]
+    if any(one.kind is kinds.VAR_POSITIONAL for one in taken):
+        return None  # It doesn't say what it takes.
+    for args, names in ((by_place, ()), (needed, by_name)):
+        try:
+            takes.bind(*args, **dict.fromkeys(names))
+        except TypeError as error:
+            return str(error)
+
+refusals = {}
+for patch in patches.PATCHES:
+    original = found.get(patch.target)
+    if not patch.is_applied or not callable(plain(original)):
+        continue
+    if signatures.signature_of(original).endswith(signatures.UNKNOWN):
+        continue
+    needed = [one for one in inspect.signature(patch.change).parameters.values()
+              if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+    given = max(len(needed) - 1, 0)  # Which `Patch.given` passes.
+    replacement = patch.change(*[""] * given, plain(original))
+    if inspect.isfunction(replacement) and (why := refused(original, replacement)):
+        refusals[patch.target] = why
+answer(refusals=refusals, signatures={
+    target: signatures.signature_of(original) for target, original in found.items()})
+"""
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return children.run_prepared(SIGNATURES)
+
+
+def test_replacements_take_what_their_originals_take(asked):
+    assert asked["refusals"] == {}
+
+
+def test_signatures_are_those_on_file(asked):
+    """`tools/torch_signatures.py` writes the file."""
+    if not npaccel._torch.is_tested():
+        pytest.skip(f"torch {torch.__version__} is untested")
+    release = ".".join(torch.__version__.split(".")[:2])
+    assert asked["signatures"] == signatures.recorded()[release]
 
 
 # -- Replacing -------------------------------------------------------------------------------

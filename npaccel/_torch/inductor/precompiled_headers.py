@@ -146,8 +146,9 @@ def _quick_standard(original: Any) -> Any:
     for a small kernel. What includes all of torch's headers is left as it is.
     """
 
-    def flag(*args: Any) -> list[str]:
-        flags: list[str] = original(*(args if inductor_config.cpp_wrapper else ("c++17",)))
+    def flag(*args: Any, **kwargs: Any) -> list[str]:
+        is_kernel = not inductor_config.cpp_wrapper
+        flags: list[str] = original("c++17") if is_kernel else original(*args, **kwargs)
         return flags
 
     return flag

@@ -31,15 +31,15 @@ def _other_patterns(original: Any) -> Callable[..., Any]:
     begin = original.__wrapped__  # Not the one that remembers having been called.
 
     @functools.cache
-    def lazy_init(*args: Any) -> Any:
+    def lazy_init(*args: Any, **kwargs: Any) -> Any:
         with patched(PATCHES_WHILE_TRACED):
-            return begin(*args)
+            return begin(*args, **kwargs)
 
     return lazy_init
 
 
 def _nothing(original: Any) -> Callable[..., None]:
-    def no_patterns(*args: Any) -> None:
+    def no_patterns(*args: Any, **kwargs: Any) -> None:
         pass
 
     return no_patterns

@@ -361,7 +361,9 @@ def _call_converter(function: Any, original: Any) -> Any:
 def _call_int(original: Any) -> Any:
     """Trace ``int(a)``."""
 
-    def call_int(self: Any, tx: Any, arg: Any) -> Any:
+    def call_int(self: Any, tx: Any, arg: Any, base: Any = None) -> Any:
+        if base is not None:
+            return original(self, tx, arg, base)
         x = arg.realize()
         _check_dimensions(tx, int, x)
         if active.depth and isinstance(x, NumpyNdarrayVariable):
@@ -377,9 +379,9 @@ def _call_int(original: Any) -> Any:
 def _call_pow(original: Any) -> Any:
     """Trace ``pow(a, b)``."""
 
-    def call_pow(self: Any, tx: Any, a: Any, b: Any, *rest: Any) -> Any:
-        if rest or not _arrays([a, b]):
-            return original and original(self, tx, a, b, *rest)  # None: Dynamo goes on by itself.
+    def call_pow(self: Any, tx: Any, a: Any, b: Any, c: Any = None) -> Any:
+        if c is not None or not _arrays([a, b]):
+            return original and original(self, tx, a, b, c)  # None: Dynamo goes on by itself.
         return BuiltinVariable(operator.pow).call_function(tx, [a, b], {})
 
     return call_pow

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import torch._dynamo.exc as dynamo_exc
 from torch._dynamo.exc import TorchRuntimeError
 from torch._dynamo.symbolic_convert import ExceptionStack, InstructionTranslatorBase
 from torch._dynamo.variables.builtin import BuiltinVariable
@@ -22,7 +21,10 @@ from npaccel._torch.dynamo.numpy.calls import refuse
 from npaccel._torch.dynamo.releases import GETATTR, NOTE_RAISED, RAISE, ExceptionVariable
 from npaccel._torch.dynamo.source_lines import is_internal
 from npaccel._torch.dynamo.state import active
-from npaccel._torch.patching import Patch
+from npaccel._torch.patching import Patch, is_release
+
+if is_release("2.14-"):
+    from torch._dynamo.exc import FakeTensorObservedException
 
 ERRORS = (ExceptionVariable, UserDefinedExceptionObjectVariable)
 #: Attributes of errors that give their text.
@@ -131,7 +133,7 @@ def _handle(original: Any) -> Any:
 
     @functools.wraps(original)
     def exception_handler(self: Any, raised: Any) -> None:
-        if active.depth and isinstance(raised, dynamo_exc.FakeTensorObservedException):
+        if active.depth and isinstance(raised, FakeTensorObservedException):
             stack = getattr(raised, "real_stack", None)
             raise TorchRuntimeError(str(raised), stack).with_traceback(raised.__traceback__)
         original(self, raised)

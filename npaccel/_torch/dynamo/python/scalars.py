@@ -130,9 +130,9 @@ def _guard_bool(original: Any) -> Any:
 def _evaluate_expr(original: Any) -> Any:
     """Break graphs at other uses of a size that the data give."""
 
-    def evaluate_expr(self: Any, *args: Any) -> Any:
+    def evaluate_expr(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return original(self, *args)
+            return original(self, *args, **kwargs)
         except UserError as error:
             if not active.depth or not isinstance(error.__context__, GuardOnDataDependentSymNode):
                 raise

@@ -80,11 +80,11 @@ def _copy_input(state: _State, original: Any) -> Any:
 
 def _require_strides(state: _State, original: Any) -> Any:
     def require_strides(
-        cls: Any, /, x: Any, order: Any = None, exact_strides: Any = None, **options: Any
+        cls: Any, x: Any, order: Any = None, exact_strides: Any = None, *args: Any, **options: Any
     ) -> Any:
         before, state.is_asking = state.is_asking, True
         try:
-            return original(cls, x, order, exact_strides, **options)
+            return original(cls, x, order, exact_strides, *args, **options)
         except _NeededError:
             state.is_asking = False
             strides = exact_strides or ir.FlexibleLayout.stride_ordered(x.get_size(), order)

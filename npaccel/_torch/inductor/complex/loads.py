@@ -112,8 +112,8 @@ def _along(original: Any) -> Any:
 
 
 def _pairs_as_one(pairs: list[bool], original: Any) -> Any:
-    def stride(index: Any, var: Any, length: int) -> Any:
-        found = original(index, var, length)
+    def stride(index: Any, var: Any, *args: Any, **kwargs: Any) -> Any:
+        found = original(index, var, *args, **kwargs)
         pairs.append(found == 2)
         return found / 2 if found == 2 else found
 

@@ -214,7 +214,9 @@ _IN_VECTORS: dict[str, Any] = {
 
 
 def _converted(original: Any) -> Any:
-    def get_to_dtype_expr(self: Any, src: Any, dtype: Any, src_dtype: Any, *args: Any) -> Any:
+    def get_to_dtype_expr(
+        self: Any, src: Any, dtype: Any, src_dtype: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         convert = _CONVERSIONS.get((src_dtype, dtype))
         from_mask = src.is_vec and src_dtype is torch.bool and dtype in _BYTES
         if from_mask and self._get_num_vectors(dtype) == 1:
@@ -224,7 +226,7 @@ def _converted(original: Any) -> Any:
         if src.is_vec and to_bytes and self._get_num_vectors(src_dtype) == 2:
             return _TO_BYTES.format(x=src)
         if convert is None or not src.is_vec:  # The dtype of a number isn't known.
-            return original(self, src, dtype, src_dtype, *args)
+            return original(self, src, dtype, src_dtype, *args, **kwargs)
         return _by_vectors(convert, src, dtype)
 
     return get_to_dtype_expr
