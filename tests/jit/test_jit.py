@@ -213,9 +213,22 @@ def test_no_compiler(tmp_path):
 def test_unsupported_torch():
     from npaccel._torch import check_supported
 
-    for version in ("2.11.0", "2.12.1+cpu", "2.13.0a0"):
+    for version in ("2.11.0", "2.12.1+cpu", "2.15.0a0"):
         check_supported(version)
-    for version in ("2.10.0", "2.14.0", "3.0", "unknown"):
+    for version in ("2.10.0", "2.16.0", "3.0", "unknown"):
+        with pytest.raises(errors.UnsupportedTorchError, match=r"torch>=2\.11,<2\.16"):
+            check_supported(version)
+
+
+def test_a_torch_that_is_tried_untested(monkeypatch):
+    from npaccel._torch import check_supported
+
+    with pytest.raises(errors.UnsupportedTorchError, match="NPACCEL_UNTESTED_TORCH=1"):
+        check_supported("2.16.0")
+    monkeypatch.setenv("NPACCEL_UNTESTED_TORCH", "1")
+    with pytest.warns(errors.UntestedTorchWarning, match=r"untested on torch 2\.16\.0"):
+        check_supported("2.16.0")
+    for version in ("2.10.0", "unknown"):  # Older ones lack what is needed.
         with pytest.raises(errors.UnsupportedTorchError, match=r"torch>=2\.11,<2\.16"):
             check_supported(version)
 

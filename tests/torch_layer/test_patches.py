@@ -406,6 +406,22 @@ def test_a_missing_owner_is_an_error():
     assert lost.file == "torch/_dynamo/guards.py"
 
 
+def test_an_untested_release_has_the_parameters_of_the_newest(monkeypatch):
+    known = {f"{__name__}.Owner.method": "(self)", f"{__name__}.Owner.static": "(a)"}
+    monkeypatch.setattr(patching, "is_tested", lambda: False)
+    monkeypatch.setattr(patching, "_seen", set())
+    monkeypatch.setattr(signatures, "newest", known.get)
+    before = snapshot()
+    with patched([replacing("method"), replacing("method")]):
+        assert Owner().method() == "replaced replaced original"
+    with (
+        pytest.raises(UnsupportedTorchError, match=r"\(\) for .*static instead of \(a\)"),
+        patched([replacing("static")]),
+    ):
+        pass
+    assert snapshot() == before
+
+
 def test_what_a_change_raises_is_told():
     def failing(original):
         raise ValueError("no way")

@@ -32,6 +32,9 @@ _UNARY_SLOTS: dict[str, Callable[..., Any]] = {
     "nb_positive_impl": operator.pos,
 }
 
+#: The operators that write to lists.
+_OF_LISTS = frozenset({operator.iadd, operator.imul})
+
 #: Dynamo's name of why a function isn't captured: subgraphs of it make other arrays.
 IDENTITY = "identity of arrays"
 
@@ -148,7 +151,12 @@ def _insert_operator(original: Any) -> Any:
     @functools.wraps(original)
     def insert(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         first = args[0] if args else None
-        if not active.depth or not isinstance(first, NumpyNdarrayVariable):
+        if not active.depth:
+            return original(self, tx, args, kwargs)
+        if not isinstance(first, NumpyNdarrayVariable):
+            plain = operators.INPLACE.get(self.fn)
+            if plain and self.fn not in _OF_LISTS:  # Nothing else has them: a result is new.
+                return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
             return original(self, tx, args, kwargs)
         meta, of_scalar = first.as_proxy().node.meta, is_scalar(first.as_proxy().node)
         copies = of_scalar or FLAT_OF in meta

@@ -65,8 +65,8 @@ _DIVISIONS = frozenset(
     for name in ("truediv", "floordiv", "mod")
 ) | {divmod}
 _POWERS = frozenset({operator.pow, operator.ipow})
-#: What Dynamo of 2.15 knows as `+`.
-_CONCATENATIONS = frozenset({operator.concat, operator.iconcat})
+#: What Dynamo writes in Python, by operators that do something else with arrays.
+_OF_SEQUENCES = frozenset({operator.concat, operator.countOf, operator.iconcat})
 _SHIFTS = frozenset({operator.lshift, operator.rshift, operator.ilshift, operator.irshift})
 #: Other operators of numbers.
 _OTHERS = frozenset(
@@ -214,8 +214,8 @@ def _call_sum(original: Any) -> Any:
     """Add bools as ints, which they are once 0 is added; leave to NumPy what arrays don't have."""
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
-        if self.fn in _CONCATENATIONS and _arrays(args):
-            refuse(f"operator.{self.fn.__name__} of arrays", "", "NumPy raises")
+        if self.fn in _OF_SEQUENCES and _arrays(args):
+            refuse(f"operator.{self.fn.__name__} of arrays", "")
         if self.fn is sum and active.depth and len(args) == 1 and not kwargs:
             items = args[0].realize()
             if isinstance(items, ListVariable | TupleVariable):
