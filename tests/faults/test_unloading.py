@@ -89,6 +89,77 @@ def test_functions_that_are_compiled_leave_no_library():
     assert got["after"][1] <= got["before"][1] + 30, got
 
 
+BROKEN = """
+import functools
+
+SOURCE = '''
+def f(x):
+    y = np.sin(x) * NUMBER
+    print(end="")
+    return y + NUMBER
+'''
+warnings.simplefilter("ignore", npaccel.errors.PerformanceWarning)
+
+def objects():
+    "How many there are, but for those in caches, which are bounded."
+    for one in gc.get_objects():
+        if type(one) is functools._lru_cache_wrapper:
+            one.cache_clear()
+    gc.collect()
+    return len(gc.get_objects())
+
+count, sizes = int(sys.argv[1]), range(6, 6 + int(sys.argv[3]))
+for number in range(2, count + 2):
+    jitted = of_source(SOURCE, number, default_float="float64", cache=False, backend=sys.argv[2])
+    for size in sizes:
+        x = np.arange(float(size))
+        assert np.allclose(jitted(x), np.sin(x) * number + number)
+    del jitted
+    if number == 1 + count // 2:
+        before = *state(), objects()
+answer(before=before, after=(*state(), objects()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("backend", "sizes", "objects"),
+    [
+        ("eager", 1, 50),
+        ("eager", 3, 600),  # torch keeps what was symbolic.
+        ("inductor", 1, 6000),  # So much is imported late.
+    ],
+)
+def test_functions_with_graph_breaks_leave_little(backend, sizes, objects):
+    count = sweep.tries(12, 4000) if backend == "eager" else sweep.tries(2, 200)
+    got = children.run_prepared(HELPERS + BROKEN, count, backend, sizes, timeout=3000)
+    assert got["after"][0] <= got["before"][0] + 10, got
+    assert got["after"][1] <= got["before"][1] + max(30, count // 50), got
+    assert got["after"][2] <= got["before"][2] + objects * max(count // 2, 1), got
+
+
+CALLED = """
+import contextvars
+
+def f(x):
+    y = np.sin(x) * 2
+    print(end="")
+    return y + 1
+
+warnings.simplefilter("ignore", npaccel.errors.PerformanceWarning)
+jitted = npaccel.jit(f, default_float="float64", cache=False, backend="eager")
+for number in range(40):
+    jitted(np.arange(6.0))
+    if number == 10:
+        before = len(contextvars.copy_context())
+answer(before=before, after=len(contextvars.copy_context()))
+"""
+
+
+def test_calls_leave_no_context_variable():
+    got = children.run_prepared(HELPERS + CALLED)
+    assert got["after"] == got["before"]
+
+
 KINDS = {
     "one_graph": "def f(x):\n    return np.sin(x) * NUMBER",
     "side_effects": "found = []\ndef f(x):\n    found.append(NUMBER)\n    return x * NUMBER",

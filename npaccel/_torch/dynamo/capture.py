@@ -66,6 +66,7 @@ from npaccel._torch.fx_passes.alias_checks import (
 )
 from npaccel._torch.fx_passes.passes import AFTER_CAPTURE, run_passes
 from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed_inputs
+from npaccel._torch.leftovers import in_copied_context
 from npaccel._torch.patching import Patch, is_release, patched
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -249,6 +250,7 @@ class SizeHistory:
             made._state.automatic_dynamic[source].scalar = entry.scalar
         return made
 
+    @in_copied_context
     def note(self, code: types.CodeType, found: Mapping[str, Sizes]) -> None:
         """Note the sizes and numbers of a call as if it had been captured."""
         frame: Any = types.SimpleNamespace(f_code=code, closure=(), distributed_state=None)
@@ -296,6 +298,7 @@ fork.hold(lock, around_others=True)
 keep_device_guard()
 
 
+@in_copied_context
 def capture(
     function: types.FunctionType,
     local_values: Mapping[str, Any],

@@ -231,6 +231,18 @@ def _remove_graphargs(original: Any) -> Any:
     return remove
 
 
+def _make_output_graph(original: Any) -> Any:
+    """Note what is to be let go of."""
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if active.shape_envs is not None:
+            active.shape_envs.append(self.shape_env)
+
+    return init
+
+
 def _load_import_from(original: Any) -> Any:
     """Have arrays enter and leave a frame through `npaccel._runtime.outputs`."""
 
@@ -300,6 +312,10 @@ PATCHES = (
     Patch(
         OutputGraph, "remove_tensorify_specialized_graphargs", _remove_graphargs,
         "Dynamo drops writes to an argument that becomes a constant", _FRAMES,
+    ),
+    Patch(
+        OutputGraph, "__init__", _make_output_graph,
+        "sizes that were symbolic are kept for good", "tests/faults/test_unloading.py",
     ),
     Patch(dynamo_guards, "from_numpy", _from_numpy, _AS_CAPTURED, _BREAKS),
     Patch(dynamo_guards, "_CLOSURE_VARS", _closure_vars, _AS_CAPTURED, _BREAKS),

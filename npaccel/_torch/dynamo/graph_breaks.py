@@ -6,12 +6,13 @@ Read from torch/_dynamo/{eval_frame,guards,output_graph,resume_execution,symboli
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import traceback
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -20,6 +21,7 @@ import torch._dynamo
 import torch._dynamo.config as dynamo_config
 from torch._C._dynamo.eval_frame import reset_code
 from torch._dynamo import eval_frame
+from torch._dynamo import utils as dynamo_utils
 from torch._dynamo.resume_execution import (
     TORCH_DYNAMO_RESUME_IN_PREFIX,
     ContinueExecutionCache,
@@ -45,6 +47,7 @@ from npaccel._torch.fx_passes.alias_checks import (
     written_inputs,
 )
 from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs
+from npaccel._torch.leftovers import forget_code
 
 #: Maximum number of compilations of a subgraph; for other values it runs in NumPy.
 LIMIT = 64
@@ -88,13 +91,14 @@ def compiled_around_breaks(
     compiled = uncut(lambda: torch._dynamo.optimize(backend=backend)(own))
     # It would never be released, for the case that Dynamo is reset: eval_frame.py.
     eval_frame.cached_backends.pop(id(eval_frame.innermost_backend(backend)), None)
+    configured = _configured(limit)
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         with (
             numpy_traced(weak_scalars=True),
             in_subgraphs(on_break),
-            _configured(limit),
+            configured(),
             narrowings_noted(narrowed),
             warnings.catch_warnings(),
         ):
@@ -132,25 +136,42 @@ def _forget(code: CodeType) -> None:
 
     Code leads to that where the garbage collector doesn't look, and it may lead back.
     """
+    forget_code()
     todo = [code]
     while todo:
         code = todo.pop()
         reset_code(code)
-        # What goes on behind its breaks.
+        dynamo_utils.guard_failures.pop(code, None)
+        # What goes on behind its breaks, and leads back to it.
         found = ContinueExecutionCache.cache
-        todo += found[code].values() if code in found else ()
+        if code in found:
+            todo += found[code].values()
+            found[code].clear()
 
 
-def _configured(limit: int) -> Any:
+def _configured(limit: int) -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Return what makes a context of Dynamo's settings for subgraphs, at each call."""
     changes: dict[str, Any] = {
         "capture_dynamic_output_shape_ops": True,
         "capture_scalar_outputs": True,
+        "fake_tensor_cache_enabled": False,  # It's never shortened.
         "recompile_limit": limit,
         "rewrite_assert_with_torch_assert": False,  # Other subgraphs may have written before it.
         "skip_guards_on_constant_func_defaults": False,  # They may differ between calls.
         "suppress_errors": True,  # A subgraph that can't be compiled runs in NumPy.
     }
-    return dynamo_config.patch(changes)
+    # `patch` would leave a context variable at each call, which nothing drops.
+    change = dynamo_config._make_closure_patcher(**changes)
+
+    @contextlib.contextmanager
+    def configured() -> Iterator[None]:
+        revert = change()
+        try:
+            yield
+        finally:
+            revert()
+
+    return configured
 
 
 def _subgraph(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture:

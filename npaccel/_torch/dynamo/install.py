@@ -49,7 +49,7 @@ from npaccel._torch.dynamo.python import (
     nested_jit,
     scalars,
 )
-from npaccel._torch.dynamo.state import active, as_traced
+from npaccel._torch.dynamo.state import active, as_traced, release_shape_envs
 from npaccel._torch.inductor.complex import literals
 from npaccel._torch.patching import Patch, apply
 
@@ -163,6 +163,7 @@ def numpy_traced(
     names = (
         *("scalars", "relaid", "draws", "remakes_views", "is_subgraph", "on_break"),
         *("has_wide_data", "weak_scalars", "raises", "own_errors", "foreign_errors"),
+        "shape_envs",
     )
     before = {name: getattr(active, name) for name in names}
     active.is_subgraph, active.on_break = False, None  # Of the function that calls this one.
@@ -171,9 +172,13 @@ def numpy_traced(
     active.has_wide_data, active.weak_scalars = False, weak_scalars
     active.relaid = frozenset(map(id, relaid))
     active.raises, active.own_errors, active.foreign_errors = False, [], []
+    active.shape_envs = []
     try:
         with as_traced(), fake_tensor_fast_path.quick_fakes():
             yield
+    except BaseException:
+        release_shape_envs()
+        raise
     finally:
         vars(active).update(before)
 

@@ -23,6 +23,8 @@ class _Active(threading.local):
     raises = False
     own_errors: Any = ()
     foreign_errors: Any = ()
+    #: Those that Dynamo has made, until what is made of them has its guards.
+    shape_envs: list[Any] | None = None
 
 
 active = _Active()
@@ -53,3 +55,11 @@ def in_subgraphs(on_break: Callable[[Any], None]) -> Iterator[None]:
         yield
     finally:
         active.is_subgraph, active.on_break, active.remakes_views = before
+        release_shape_envs()
+
+
+def release_shape_envs() -> None:
+    """Break the cycles of symbolic sizes and tensors, which lead through memory of C++'s."""
+    for shape_env in active.shape_envs or ():
+        shape_env.tracked_fakes = None
+    active.shape_envs = None

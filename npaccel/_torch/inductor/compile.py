@@ -47,7 +47,7 @@ from npaccel._torch.inductor.complex.views import seen_as_real, viewed_late
 from npaccel._torch.inductor.ndarray_codegen import on_arrays
 from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
 from npaccel._torch.inductor.provenance import observed
-from npaccel._torch.leftovers import forget_module
+from npaccel._torch.leftovers import forget_module, in_copied_context
 from npaccel.errors import CompilerNotFoundError
 
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
@@ -119,6 +119,7 @@ class CompiledGraph:
     leaves: bool = True
 
 
+@in_copied_context
 def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGraph:
     """Compile a captured graph.
 
