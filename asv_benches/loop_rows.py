@@ -21,7 +21,7 @@ from rows import Row, in_turn
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What came of one program.
+    """Outcome of one program.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ Taken = dict[str, float] | str
 
 @dataclasses.dataclass
 class Pieces:
-    """What is to be measured in this run, and what has been before.
+    """Plan of this run: what is to be measured, and what has been before.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ class Jitted(Generic[P, R]):
         return engine(args, kwargs)
 
     def _npaccel_under_errstate(self, engine: Dispatcher | Driver, args: Any, kwargs: Any) -> Any:
-        """Let NumPy run a call, which raises where floats overflow, or calls something."""
+        """Run a call in NumPy, which raises where floats overflow, or calls something."""
         values = engine.spec.binding.bind(
             self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
         )

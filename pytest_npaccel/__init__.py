@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Checks:
-    """What is checked in one session."""
+    """Checks of one session."""
 
     def __init__(self, promotion: bool) -> None:
         import npaccel

@@ -1,4 +1,4 @@
-"""What `scipy_own_tests` adds to pytest: `npaccel.array_api`, and a line for each test."""
+"""Plugin of `scipy_own_tests` for pytest: `npaccel.array_api`, and a line for each test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 def _enter() -> None:
-    """Let SciPy's names take tensors from here on."""
+    """Have SciPy's names take tensors from here on."""
     from scipy._lib import _array_api
 
     import npaccel

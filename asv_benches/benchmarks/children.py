@@ -1,4 +1,4 @@
-"""What is measured in a process of its own. Run as a script; prints one line of JSON.
+"""Measurements in a process of their own. Run as a script; prints one line of JSON.
 
     python children.py import MODULE
     python children.py first_result IMPLEMENTATION

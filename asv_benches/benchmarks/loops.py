@@ -113,7 +113,7 @@ class SilentPrograms:
 
 
 class CompileLoop:
-    """What compiling Jacobi's method adds to its first call: new process, empty caches."""
+    """Time that compiling Jacobi's method adds to its first call: new process, empty caches."""
 
     params = [50, 5000]
     param_names = ["steps"]

@@ -1,4 +1,4 @@
-"""What a call needs besides its inputs and its output."""
+"""Memory that a call needs besides its inputs and its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call costs when there is next to nothing to compute."""
+"""Cost of a call when there is next to nothing to compute."""
 
 from __future__ import annotations
 

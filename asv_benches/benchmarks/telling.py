@@ -1,4 +1,4 @@
-"""What it costs that npaccel tells what it does, and what the doctor's advice gives."""
+"""Cost of reports, and gain of the doctor's advice."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def seconds_per_call(call: Callable[[], Any], calls: int, rounds: int = 30) -> f
 
 
 class Overhead:
-    """What a call of ``x + 1`` on three elements takes more, once the function was asked."""
+    """Time that a call of ``x + 1`` on three elements takes more, once the function was asked."""
 
     params = ["nothing", "report", "measured report", "verify", "source"]
     param_names = ["asked for"]

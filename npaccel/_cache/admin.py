@@ -1,4 +1,4 @@
-"""What a user does with the cache by hand: look, empty, check."""
+"""Work on the cache by hand: look, empty, check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["CacheInfo", "Problem", "clear", "info", "verify"]
 
 
 class CacheInfo(NamedTuple):
-    """What a cache holds.
+    """Contents of a cache.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the cache says when it can't do its work: warnings, each cause once in a process."""
+"""Warnings of the cache when it can't do its work, each cause once in a process."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _check(path: str) -> None:
 
 @contextlib.contextmanager
 def sealed_file(target: str, scratch: str) -> Iterator[str]:
-    """Let a file appear whole, and with its sum, or not at all.
+    """Have a file appear whole, and with its sum, or not at all.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class LineError:
 
 @dataclasses.dataclass(frozen=True)
 class PrecisionAudit:
-    """What `npaccel.audit_precision` found.
+    """Findings of `npaccel.audit_precision`.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class PromotionReport:
-    """What `npaccel.check_promotion` found.
+    """Findings of `npaccel.check_promotion`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class PromotionReport:
 
 @dataclasses.dataclass
 class _Operation:
-    """What one place did in one run."""
+    """Operation at one place in one run."""
 
     where: Site
     function: Any

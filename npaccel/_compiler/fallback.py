@@ -1,4 +1,4 @@
-"""What becomes of a call that compiled code can't make: NumPy makes it, and the report says why.
+"""Fall back: NumPy makes a call that compiled code can't make, and the report says why.
 
 Every stage that gives a call up comes here: with the `Declined` of a runner, with the error of
 compiled code, or with the reason why there is no compiled code. Nothing is done twice, NumPy's own
@@ -146,7 +146,7 @@ def runner_in_numpy(spec: FunctionSpec) -> Runner:
 
 
 def _noted(spec: FunctionSpec, values: Sequence[Any], cause: str, advice: str) -> Any:
-    """Let NumPy make a call, whose own error comes first, and note why."""
+    """Run a call in NumPy, whose own error comes first, and note why."""
     result = run_in_numpy(spec, values)
     note(spec, cause, advice)
     return result
@@ -156,7 +156,7 @@ def _noted(spec: FunctionSpec, values: Sequence[Any], cause: str, advice: str) -
 
 
 def answer(spec: FunctionSpec, declined: Declined, values: Sequence[Any]) -> Any:
-    """Let NumPy make a call that compiled code has declined."""
+    """Run a call in NumPy that compiled code has declined."""
     return _overlapping(spec, values) if declined is OVERLAP else run_in_numpy(spec, values)
 
 
@@ -175,7 +175,7 @@ def _overlapping(spec: FunctionSpec, values: Sequence[Any]) -> Any:
 
 
 def after_error(spec: FunctionSpec, failure: CompiledCodeError, values: Sequence[Any]) -> Any:
-    """Let NumPy make a call whose compiled code has raised, and whose writes are undone.
+    """Run a call in NumPy whose compiled code has raised, and whose writes are undone.
 
     It raises its own error, at the user's line, and what it has written before that stays.
 
@@ -231,13 +231,13 @@ def _detached(value: Any) -> Any:
 
 
 def under_errstate(spec: FunctionSpec, values: Sequence[Any]) -> Any:
-    """Let NumPy make a call under settings that raise, or call something, for float errors."""
+    """Run a call in NumPy under settings that raise, or call something, for float errors."""
     note(spec, errstate.CAUSE, errstate.ADVICE)
     return run_in_numpy(spec, values)
 
 
 def beyond_limit(spec: FunctionSpec, values: Sequence[Any], count: int) -> Any:
-    """Let NumPy make a call whose signature is one too many."""
+    """Run a call in NumPy whose signature is one too many."""
     note(
         spec,
         f"{count} signatures of one kind were compiled already, so new ones run in NumPy",
@@ -248,7 +248,7 @@ def beyond_limit(spec: FunctionSpec, values: Sequence[Any], count: int) -> Any:
 
 
 def without_compiler(spec: FunctionSpec, values: Sequence[Any], failure: str) -> Any:
-    """Let NumPy make a call in a process that can't import the compiler."""
+    """Run a call in NumPy where the process can't import the compiler."""
     return _noted(
         spec,
         values,
@@ -260,7 +260,7 @@ def without_compiler(spec: FunctionSpec, values: Sequence[Any], failure: str) ->
 def without_memory(
     spec: FunctionSpec, values: Sequence[Any], patience: Patience, error: Exception | None = None
 ) -> Any:
-    """Let NumPy make a call that there is no memory to compile for.
+    """Run a call in NumPy that there is no memory to compile for.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def uncompiled(
     is_sure: bool = True,
     **place: Any,
 ) -> Uncompiled:
-    """Let NumPy make the calls of a signature that can't be compiled.
+    """Run the calls of a signature in NumPy that can't be compiled.
 
     Parameters
     ----------

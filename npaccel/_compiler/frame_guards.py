@@ -1,4 +1,4 @@
-"""What a capture depends on, as npaccel's own guards or as Dynamo's check."""
+"""Guards of a capture: npaccel's own, or Dynamo's check."""
 
 from __future__ import annotations
 

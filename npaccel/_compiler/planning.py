@@ -135,7 +135,7 @@ def _run_and_plan(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
 
 
 def _details(call: Call, frame: Frame, result: Any) -> Details:
-    """What the report says of the graph's lines and of what a call copies."""
+    """Details for the report: the graph's lines, and what a call copies."""
     lines = frame.compiled.lines if frame.compiled else ()
     if device_transfer.is_host(call.device):
         return Details(lines, frame.capture.narrowed)

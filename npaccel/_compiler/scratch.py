@@ -131,6 +131,6 @@ def _is_left(path: str, pid: int) -> bool:
 
 @functools.cache
 def begin_header() -> None:
-    """Let the C++ compiler begin with the header of kernels on a CPU, while Python goes on."""
+    """Start the C++ compiler on the header of kernels on a CPU, while Python goes on."""
     with contextlib.suppress(OSError):  # raised where something is compiled
         headers.begin(scratch_folder())

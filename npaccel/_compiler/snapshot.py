@@ -1,4 +1,4 @@
-"""What a function can change besides its result, and the way back to what it was before a call."""
+"""Snapshots of what a function can change besides its result, to undo a call."""
 
 from __future__ import annotations
 

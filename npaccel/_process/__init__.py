@@ -1,4 +1,4 @@
-"""What concerns the whole process: forks, signals, threads, late imports.
+"""State of the whole process: forks, signals, threads, late imports.
 
 `fork` has forks wait for npaccel's locks and renews them in the child; `signals` keeps imports
 whole and lets exceptions of signal handlers through; `imports` imports the compiler, all of it or

@@ -1,4 +1,4 @@
-"""Let a forked child compute.
+"""Make forked children able to compute.
 
 Three things of a process that is forked don't survive in the child.
 
@@ -137,7 +137,7 @@ def let_pass() -> None:
 
 @contextlib.contextmanager
 def registrations_noted() -> Iterator[None]:
-    """Let forks that wait for the end of a block do what is registered in it, too.
+    """Have forks that wait for the end of a block do what is registered in it, too.
 
     Python calls after such a fork what was registered meanwhile to be called after forks, but not
     what was to be called before: the filelock package, which the compiler imports, counts on both.
@@ -161,7 +161,7 @@ def registrations_noted() -> Iterator[None]:
 
 
 def go_first() -> None:
-    """Let forks wait for npaccel's locks ahead of what was registered up to now.
+    """Have forks wait for npaccel's locks ahead of what was registered up to now.
 
     The filelock package lets no thread have a file's lock from the begin of its own part of a
     fork on: a compilation that the fork waits for then would never end.

@@ -1,4 +1,4 @@
-"""What npaccel's stages did, told by loggers of the standard library: ``npaccel.compile`` etc.
+"""Loggers of the standard library for npaccel's stages: ``npaccel.compile`` etc.
 
 Each stage logs at level DEBUG, so that nothing is printed by itself. ``NPACCEL_LOG=compile,cache``
 prints what these stages did; a program may configure ``logging.getLogger("npaccel")`` instead.

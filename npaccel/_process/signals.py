@@ -91,7 +91,7 @@ def passing(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def whole(function: F) -> F:
-    """Let a function that changes others for good do so as a whole, in the work of `passing`."""
+    """Have a function that changes others for good do so as a whole, in the work of `passing`."""
     assert isinstance(function, FunctionType)
     _whole.add(id(function.__code__))
     return function

@@ -1,4 +1,4 @@
-"""What is collected where something is compiled or measured, for the report's lines."""
+"""Details for the report's lines, collected where something is compiled or measured."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Narrowed:
 
 @dataclasses.dataclass(frozen=True)
 class Details:
-    """What a graph computes, and what a call of it copies.
+    """Details of a graph: what it computes, and what a call of it copies.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What happens to one function, collected as it happens."""
+"""Log of what happens to one function."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Loop:
 
 @dataclasses.dataclass
 class Log:
-    """What happened to one function, collected as it happens."""
+    """Log of what happened to one function."""
 
     graphs: list[Graph] = dataclasses.field(default_factory=list)
     fallbacks: dict[tuple[str, int, str], Fallback] = dataclasses.field(default_factory=dict)

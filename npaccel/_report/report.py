@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Report(ReportData):
-    """What npaccel did with a function, up to now.
+    """Report on what npaccel did with a function, up to now.
 
     ``str()`` of it is for terminals; notebooks show it with the source coloured by what
     runs where, and the generated code folded beside each line.

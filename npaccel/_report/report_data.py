@@ -1,4 +1,4 @@
-"""What a report says of a function, as data for those who show it."""
+"""Data of a report on a function, for those who show it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ReportData:
-    """What is known of a function; `Report` has the attributes' meanings."""
+    """Data on a function; `Report` has the attributes' meanings."""
 
     def __init__(self, name: str, log: Log, code: types.CodeType | None = None) -> None:
         self.name = name

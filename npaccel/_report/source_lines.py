@@ -118,7 +118,7 @@ def _functions(file: str, lines: tuple[str, ...]) -> tuple[tuple[int, int, str],
 
 
 class _Found:
-    """What a report says, by line."""
+    """Contents of a report, by line."""
 
     def __init__(self, report: ReportData) -> None:
         self.engines: dict[Place, set[str]] = {}

@@ -1,4 +1,4 @@
-"""What to write instead of a line that can't be compiled."""
+"""Suggestions for lines that can't be compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls of compiled code need, without the compiler.
+"""Run time of compiled code, without the compiler.
 
 In: arguments, and what the compiler has found out or a cache entry holds. Out: results as NumPy
 gives them.

@@ -144,7 +144,7 @@ def _value_token(value: Any) -> Token:
 
 
 class FunctionKey:
-    """What stands for all functions of one definition, such as a lambda made at every call.
+    """Stand-in for all functions of one definition, such as a lambda made at every call.
 
     What they have from outside, and their defaults, are guards of the code.
     """

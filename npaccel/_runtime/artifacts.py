@@ -63,7 +63,7 @@ def group_key(scope: Scope, options: Options) -> str:
 
 @functools.cache
 def environment() -> tuple[str, ...]:
-    """What of the machine and its software compiled graphs depend on."""
+    """Properties of the machine and its software that compiled graphs depend on."""
     return (
         *common_environment(),
         torch.__version__,
@@ -75,7 +75,7 @@ def environment() -> tuple[str, ...]:
 
 @functools.cache
 def common_environment() -> tuple[str, ...]:
-    """What of them all compiled code depends on, whoever compiles it."""
+    """Properties that all compiled code depends on, whoever compiles it."""
     return (
         __version__,
         _own_sources(),

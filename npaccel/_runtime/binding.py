@@ -80,7 +80,7 @@ class Binding:
         return values
 
     def _refuse(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Let Python raise its own error for a call that doesn't fit."""
+        """Raise Python's own error for a call that doesn't fit."""
         self.function(*args, **kwargs)
         inspect.signature(self.function).bind(*args, **kwargs)
 

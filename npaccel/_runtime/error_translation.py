@@ -1,4 +1,4 @@
-"""What compiled code raises, and what that is in NumPy's terms."""
+"""Translate errors of compiled code to NumPy's."""
 
 from __future__ import annotations
 

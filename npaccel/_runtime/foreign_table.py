@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class ForeignTable(Protocol):
-    """What a library's functions become in a graph."""
+    """Table of what a library's functions become in a graph."""
 
     def owns(self, obj: Any) -> bool:
         """Return whether an object is a function, or has methods, of the library."""

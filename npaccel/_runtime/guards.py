@@ -84,7 +84,7 @@ class Scope:
         return re.sub(r"G\['(\w+)'\]", global_, text)
 
     def names(self) -> dict[str, Any]:
-        """What the expressions refer to, besides the parameters."""
+        """Names that the expressions refer to, besides the parameters."""
         cells = zip(
             self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True
         )
@@ -155,7 +155,7 @@ def same(value: Any, expected: Any) -> bool:
 
 
 def array_token(value: Any) -> tuple[Any, ...]:
-    """What a captured array's kind is made of: type, dtype, shape, strides."""
+    """Kind of a captured array: type, dtype, shape, strides."""
     if isinstance(value, torch.Tensor):
         layout = (tuple(value.shape), tuple(value.stride()), str(value.device))
         return ("tensor", str(value.dtype), *layout, *tensor_state(value))

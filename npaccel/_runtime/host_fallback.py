@@ -42,7 +42,7 @@ def through_host(function: Callable[[Sequence[Any]], Any], values: Sequence[Any]
 
 
 class _Host:
-    """What stands for tensors, and for the lists and dicts that hold them, during a call."""
+    """Arrays in the place of tensors, also in lists and dicts, during a call."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device

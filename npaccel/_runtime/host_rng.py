@@ -54,7 +54,7 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Draws:
-    """What a compiled function draws before its graph runs.
+    """Draws that a compiled function makes before its graph runs.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def check_device_name(device: Any) -> None:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scope:
-    """What `config` and the enclosing context managers say at one place.
+    """Options of `config` and the enclosing context managers at one place.
 
     There is one object per content, so that scopes compare by identity.
     """

@@ -37,7 +37,7 @@ from npaccel._runtime.torch.loader import Code
 
 
 class Declined(enum.Enum):
-    """What a runner returns for a call that it doesn't make."""
+    """Reason that a runner returns for a call that it doesn't make."""
 
     #: It isn't the one for the call.
     MISS = "another signature"
@@ -217,12 +217,12 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def write_functions() -> dict[str, Any]:
-    """What the lines that write to the caller's arrays call."""
+    """Functions that the lines that write to the caller's arrays call."""
     return {"copy_back": copy_back, "is_apart": is_apart}
 
 
 def error_classes() -> dict[str, Any]:
-    """What the lines around a call of compiled code name."""
+    """Names in the lines around a call of compiled code."""
     return {"FAILURES": FAILURES, "CompiledCodeError": CompiledCodeError}
 
 
@@ -243,7 +243,7 @@ def copy_back(target: Any, source: torch.Tensor) -> None:
 
 
 def shape_functions() -> dict[str, Any]:
-    """What the guards on shapes call."""
+    """Functions that the guards on shapes call."""
     return {
         "math": math,
         "torch": torch,

@@ -1,4 +1,4 @@
-"""What capture asks of SciPy's table."""
+"""SciPy's table as capture asks it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ composite(
 
 
 class _SideBySide:
-    """What composites have besides: parts that give tensors stand side by side as arrays would."""
+    """Base of composites: parts that give tensors stand side by side as arrays would."""
 
     def _hstack(self: Any, Xs: Any, **more: Any) -> Any:
         if not any(isinstance(X, torch.Tensor) for X in Xs):

@@ -28,7 +28,7 @@ def _counts(X: Any, codes: Any, weights: Any, classes: Any) -> Any:
 
 
 class _Discrete:
-    """What the estimators of counts share."""
+    """Base of the estimators of counts."""
 
     #: Whether scikit-learn takes no negative numbers.
     _npaccel_positive = True

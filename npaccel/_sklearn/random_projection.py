@@ -21,7 +21,7 @@ _LARGEST = 1 << 27
 
 
 class _Projection:
-    """What the two have in common."""
+    """Base of the two."""
 
     def fit(self: Any, X: Any, y: Any = None) -> Any:
         X = self._validated(X, dtype=FLOATS)

@@ -1,4 +1,4 @@
-"""What is read off a function's source and bytecode, before anything runs.
+"""Analysis of a function's source and bytecode, before anything runs.
 
 In: a Python function. Out: its syntax tree, which names it reads and writes, whether it loops,
 whether it may meet 64-bit floats.

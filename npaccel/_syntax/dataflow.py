@@ -16,7 +16,7 @@ _NONE: Names = frozenset()
 
 @dataclasses.dataclass(frozen=True)
 class Flow:
-    """What code does with names.
+    """Names that code reads, writes and deletes.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class NotLiftedError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Closure:
-    """What a function has from outside of it.
+    """Names that a function has from outside of it.
 
     Parameters
     ----------

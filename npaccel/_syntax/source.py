@@ -116,7 +116,7 @@ def _same_code(one: types.CodeType, other: types.CodeType) -> bool:
 
 
 def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
-    """What a code does, without how it calls: that depends on the module's imports."""
+    """Instructions without how they call, which depends on the module's imports."""
     found: list[tuple[str, object]] = []
     for instruction in dis.get_instructions(code):
         if instruction.opname in _NO_MEANING:

@@ -109,7 +109,7 @@ def run(
 
 
 def _sklearn_accelerated(device: str | None) -> contextlib.AbstractContextManager[Any]:
-    """Let scikit-learn's classes compute on the device until the block ends, in all threads."""
+    """Have scikit-learn's classes compute on the device until the block ends, in all threads."""
     try:
         from npaccel.sklearn import accelerated  # noqa: F401 (its error names what is missing)
     except ImportError as error:

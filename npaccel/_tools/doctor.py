@@ -56,7 +56,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """What `npaccel doctor` found.
+    """Findings of `npaccel doctor`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What `npaccel info` tells of an installation and its machine, for reports of bugs.
+"""Text of `npaccel info` on an installation and its machine, for reports of bugs.
 
 Everything is read: nothing is compiled, and no setting changes.
 """

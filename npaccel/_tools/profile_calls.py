@@ -72,7 +72,7 @@ class Watched:
 
 
 class Profile:
-    """What a run of a script showed.
+    """Profile of a run of a script.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What npaccel makes of NumPy's objects, told from the table: a page and a command."""
+"""Support page and command for NumPy's objects, made from the table."""
 
 from __future__ import annotations
 

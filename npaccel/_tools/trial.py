@@ -22,7 +22,7 @@ MOVE = "move what it does with arrays into a function that takes them as argumen
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """What came of compiling a function.
+    """Outcome of compiling a function.
 
     Parameters
     ----------

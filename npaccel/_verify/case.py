@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class Outcome:
-    """What one call gave: a result or an exception, and what it changed."""
+    """Outcome of one call: a result or an exception, and what it changed."""
 
     result: Any
     error: Exception | None
@@ -116,7 +116,7 @@ class Case:
         return [*real, *narrowed]
 
     def _reference(self, perturbed: bool) -> tuple[Outcome, Slack]:
-        """What NumPy gives under ``default_float``, and how far that moves by rounding."""
+        """Result of NumPy under ``default_float``, and how far that moves by rounding."""
         reference = self._observed(self.observer())
         slack = Slack()
         if perturbed:

@@ -1,4 +1,4 @@
-"""What operations of an instrumented function pass through.
+"""Observers, which operations of an instrumented function pass through.
 
 `Observer` computes what Python would. The others change results: `Narrowing` as
 ``default_float="float32"`` does, `Perturbing` by some units in the last place.

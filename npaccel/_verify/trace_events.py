@@ -38,7 +38,7 @@ Place = tuple[str, int, str, int]
 
 @dataclasses.dataclass
 class Event:
-    """What one operation gave.
+    """Result of one operation.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Recording:
 
 @dataclasses.dataclass
 class Step:
-    """What one node of a captured graph gave.
+    """Result of one node of a captured graph.
 
     Parameters
     ----------

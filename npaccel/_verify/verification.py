@@ -66,7 +66,7 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class CheckResult:
-    """What `npaccel.check` found.
+    """Findings of `npaccel.check`.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def laplacian(field: Array) -> Array:
 
 
 def gray_scott(steps: int, feed: float = 0.037, kill: float = 0.06) -> None:
-    """Let two substances diffuse and react, in the arrays of this module."""
+    """Simulate two substances that diffuse and react, in the arrays of this module."""
     for _ in range(steps):
         u = substance_u[1:-1, 1:-1]
         v = substance_v[1:-1, 1:-1]

@@ -1,4 +1,4 @@
-"""What is kept of each program, and how an implementation's answer is compared."""
+"""Records of programs, and how an implementation's answer is compared."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def jacobi_2d(a: Array, b: Array, steps: int) -> None:
 
 
 def heat_3d(start: Array, steps: int, rate: float = 0.125) -> Array:
-    """Let heat spread in a box with fixed walls; two arrays swap their names."""
+    """Simulate heat that spreads in a box with fixed walls; two arrays swap their names."""
     u = start.copy()
     un = u.copy()
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""What `fori_loop` and the like call inside of a compiled function: compiled bodies.
+"""Compiled bodies, which `fori_loop` and the like call inside of a compiled function.
 
 A body is compiled for the structure of its arguments. Their leaves and what it
 has from its closure are the parameters of the compiled code, so that numbers

@@ -1,4 +1,4 @@
-"""What a loop carries from iteration to iteration: structure, shapes and dtypes stay the same."""
+"""Carry of a loop: structure, shapes and dtypes stay the same from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Leaf:
 
     @property
     def text(self) -> str:
-        """What it is, for messages."""
+        """Description for messages."""
         if self.dtype is None:
             return "None" if self.kind is type(None) else self.kind.__qualname__
         return f"{_name(self.dtype)}[{', '.join(map(str, self.shape or ()))}]"
@@ -62,7 +62,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """What it is, for messages."""
+        """Description for messages."""
         inner = [part.text for part in self.parts]
         if self.kind is dict:
             pairs = zip(self.names, inner, strict=True)

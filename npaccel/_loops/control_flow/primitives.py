@@ -316,7 +316,7 @@ loop_detection.CONTROL_FLOW.update(FUNCTIONS)
 
 
 class Results:
-    """What the iterations of a scan return, each leaf in an array.
+    """Results of the iterations of a scan, each leaf in an array.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a split function calls: functions with loops, control-flow primitives, list methods."""
+"""Callees of a split function: functions with loops, control-flow primitives, list methods."""
 
 from __future__ import annotations
 

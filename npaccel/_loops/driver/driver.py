@@ -232,7 +232,7 @@ def _kind_and_width(value: Any) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """What about an argument decides how a function is split."""
+    """Kind of an argument, by which it's decided how a function is split."""
     if isinstance(value, torch.Tensor):
         return value.device
     if runtime_arguments.is_array(value):

@@ -83,11 +83,11 @@ class SplitEmitter(ast.NodeTransformer):
         return with_execution(node, made, place)
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
-        """What handlers see is known only if each iteration leaves its values behind."""
+        """Have each iteration leave its values behind, for handlers to see."""
         return self._without_variants(node)
 
     def visit_With(self, node: ast.With) -> ast.AST:
-        """What is entered may end errors."""
+        """Do the same: what is entered may end errors."""
         return self._without_variants(node)
 
     def _without_variants(self, node: ast.AST) -> ast.AST:
@@ -113,7 +113,7 @@ class SplitEmitter(ast.NodeTransformer):
         return [ast.copy_location(made, node), ast.copy_location(choice, node)]
 
     def _declarations(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """What says that names that a region writes are global, or of a closure."""
+        """Declarations of names that a region writes as global or nonlocal."""
         written = dataflow.of_statements(statements).writes & self.parts.declared.keys()
         found: dict[type[ast.Global | ast.Nonlocal], list[str]] = {}
         for written_name in sorted(written):

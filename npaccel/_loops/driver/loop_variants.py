@@ -156,7 +156,7 @@ class _Bare(ast.NodeTransformer):
 
 
 def _iteration(loop: Loop) -> dataflow.Flow:
-    """What one iteration does with names, from its head to its end."""
+    """Names that one iteration reads and writes, from its head to its end."""
     head = dataflow.of_expression(loop.target if isinstance(loop, ast.For) else loop.test)
     return head.then(dataflow.of_statements(loop.body))
 

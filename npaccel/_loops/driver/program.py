@@ -111,7 +111,7 @@ class Program:
         return [f"{n}()" if n in functions else n for n in inspect.signature(found).parameters]
 
     def _called(self, callee: ast.expr) -> Any:
-        """What an expression that is called leads to now, None if that isn't known."""
+        """Object that an expression that is called leads to now, None if that isn't known."""
         found: Any = None
         if isinstance(callee, ast.Name):
             found = self.arguments.get(callee.id, self.outer.get(callee.id))

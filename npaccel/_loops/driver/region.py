@@ -39,7 +39,7 @@ _RANDOM = frozenset({"random", "rng", "default_rng", "RandomState", "Generator",
 
 
 class Runnable(Protocol):
-    """What makes the calls of a region: a `Dispatcher`, or a split function."""
+    """Callable of a region: a `Dispatcher`, or a split function."""
 
     spec: FunctionSpec
     compilations: int

@@ -49,7 +49,7 @@ class NotOnTensorsError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """What compiled code assumes of a tensor."""
+    """Assumptions of compiled code on a tensor."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -89,7 +89,7 @@ def observe(runner: Any, args: Sequence[Any], varying: Collection[int]) -> Obser
 
 
 def _kind(value: Any, varies: bool) -> Any:
-    """What `_same` looks at."""
+    """Property that `_same` compares."""
     if isinstance(value, Layout):
         return value
     return type(value) if _is_any_of_its_type(value, varies) else token(value)
@@ -275,7 +275,7 @@ def _guards(guards: Sequence[Guard], tensors: set[str], names: dict[str, Any]) -
 
 
 def _overlap(emitter: CallEmitter, tensors: set[str]) -> list[str]:
-    """What differs has memory of its own here, so that only equal tensors are looked for."""
+    """Emit a look for equal tensors only: what differs has memory of its own here."""
     plan = emitter.plan
     others = ("symbol", "number", "drawn", "scalar")
     inputs = [i for i, item in enumerate(plan.inputs) if item.conversion not in others]

@@ -1,4 +1,4 @@
-"""What a nest reads besides its parameters: global arrays, attributes of objects.
+"""Values that a nest reads besides its parameters: global arrays, attributes of objects.
 
 They become parameters of the compiled code, fetched again for every call.
 """

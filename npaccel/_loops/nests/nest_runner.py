@@ -184,7 +184,7 @@ class NestRunner:
 
 
 def _kind(value: Any) -> Any:
-    """What the choice of an engine depends on."""
+    """Kind of an argument, on which the choice of what runs the nest depends."""
     if arguments.is_array(value):
         flags = getattr(value, "flags", None)
         writeable = flags is None or flags.writeable

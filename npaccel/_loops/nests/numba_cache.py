@@ -50,7 +50,7 @@ _known: dict[str, Any] = {}
 
 
 def keep(functions: Sequence[Any], source: str, types: Sequence[Any]) -> None:
-    """Let compiling a nest first look on disk, and leave there what it makes.
+    """Have compiling a nest look on disk first, and leave there what it makes.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _is_known(nest: Any) -> bool:
 
 
 def _environment(codegen: Any) -> tuple[str, ...]:
-    """What the code depends on but for its source and types."""
+    """Dependencies of the code besides its source and types."""
     return (
         *artifacts.common_environment(),
         numba.__version__,
@@ -97,7 +97,7 @@ def _settings() -> list[str]:
 
 
 class _NestCache(_Cache):  # type: ignore[misc]
-    """What a dispatcher asks before it compiles, and gives what it compiled."""
+    """Cache that a dispatcher asks before it compiles, and gives what it compiled."""
 
     def __init__(self, group: str, key: str) -> None:
         self._group = group

@@ -1,4 +1,4 @@
-"""What Python or NumPy raises at a place of a nest, raised with the user's line."""
+"""Errors of Python or NumPy at a place of a nest, raised with the user's line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled nests call: arithmetic as NumPy or Python does it, where Numba's differs.
+"""Arithmetic for compiled nests, as NumPy or Python does it where Numba's differs.
 
 Imported only when a nest is compiled, because it imports Numba.
 """

@@ -42,7 +42,7 @@ Kept = list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
 @dataclasses.dataclass
 class Ran:
-    """What came of some iterations.
+    """Outcome of some iterations.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What expressions of a loop nest mean: by their text, and by the values of names."""
+"""Resolve expressions of a loop nest: by their text, and by the values of names."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class _Loops(ast.NodeTransformer):
 
 
 class _Jam:
-    """What is done in some iterations, statement by statement."""
+    """Writer of some iterations, statement by statement."""
 
     def __init__(self, loops: _Loops, columns: _Columns, first: str, width: str) -> None:
         self.loops = loops
@@ -247,7 +247,7 @@ class _Iteration(ast.NodeTransformer):
 
 
 class _Columns:
-    """What a loop does in its iterations.
+    """Work of a loop in its iterations.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is known about a function while it's split: which parts Python has to compute."""
+"""Facts about a function while it's split: which parts Python has to compute."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NATIVE_BUILTINS = frozenset({"print", "input", "open", "next", "iter", "setattr
 
 
 class Facts:
-    """What is known about one function, and what splitting it has found so far."""
+    """Facts about one function, and what splitting it has found so far."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class Facts:
         )
 
     def flow(self, statement: ast.stmt) -> Flow:
-        """What a statement does with names, in the inner functions that it uses too."""
+        """Names that a statement reads and writes, in the inner functions that it uses too."""
         reads = [dataflow.free_names(function_node(d)) for d in self.definitions_for([statement])]
         return Flow(frozenset().union(*reads)).then(dataflow.of_statement(statement))
 

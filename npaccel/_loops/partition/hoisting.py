@@ -86,7 +86,7 @@ class Hoisting(Runs):
         return replaced(node, new)
 
     def _with_hoisted_elements(self, node: ast.Tuple | ast.List | ast.Dict) -> ast.expr:
-        """What a primitive starts with, or a list grows by: Python puts it together."""
+        """Have Python put together what a primitive starts with, or a list grows by."""
         if isinstance(node, ast.Dict):
             if not all(key is not None and self.host_values.moves(key) for key in node.keys):
                 raise CannotHoistError
@@ -158,7 +158,7 @@ class Hoisting(Runs):
         return self.host_values.is_host(test) or is_scalar_by_text(test)
 
     def _iterable(self, node: ast.expr) -> ast.expr:
-        """What a loop goes over; Python takes its items."""
+        """Have Python take the items of what a loop goes over."""
         if self.host_values.moves(node) or self.facts.is_container(node):
             return node
         if isinstance(node, ast.Call) and called_name(node) in _ITERATORS:

@@ -191,7 +191,7 @@ class HostValues:
         return _UNKNOWN
 
     def value_of(self, node: ast.expr) -> Any:
-        """What a name from outside leads to now; None if that isn't known."""
+        """Object that a name from outside leads to now; None if that isn't known."""
         found = self._value_of(node)
         return None if found is _UNKNOWN else found
 

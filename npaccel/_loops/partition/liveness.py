@@ -1,4 +1,4 @@
-"""What goes into each region of a split function, and what comes out."""
+"""Inputs and outputs of each region of a split function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NONE: Names = frozenset()
 
 @dataclasses.dataclass(frozen=True)
 class _Where:
-    """What is live at the places that control may go to.
+    """Live names at the places that control may go to.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the text of a function says of its lists that grow and its inner functions."""
+"""Lists that grow and inner functions, by the text of a function."""
 
 from __future__ import annotations
 

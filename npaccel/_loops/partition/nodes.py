@@ -56,7 +56,7 @@ class Region(ast.stmt):
         ast.copy_location(self, statements[0])
 
     def npaccel_flow(self) -> Flow:
-        """What it does with names."""
+        """Names that it reads and writes."""
         return dataflow.of_statements(self.statements)
 
 
@@ -70,7 +70,7 @@ class Inline(ast.expr):
         ast.copy_location(self, value)
 
     def npaccel_flow(self) -> Flow:
-        """What it does with names."""
+        """Names that it reads and writes."""
         return dataflow.of_statements(self.definitions).then(dataflow.of_expression(self.value))
 
 
@@ -111,7 +111,7 @@ class Nest(ast.stmt):
         ast.copy_location(self, loops[0])
 
     def npaccel_flow(self) -> Flow:
-        """What it does with names."""
+        """Names that it reads and writes."""
         return dataflow.of_statements(self.loops)
 
 

@@ -129,7 +129,7 @@ class Runs:
         return ast.copy_location(name(temporary), value)
 
     def _with_known_bounds(self, statement: ast.stmt) -> ast.stmt:
-        """Let Python compute the bounds of slices that it gets from arrays.
+        """Have Python compute the bounds of slices that it gets from arrays.
 
         Compiled code has to know how sizes depend on its inputs.
         """
@@ -159,5 +159,5 @@ class Runs:
         return is_scalar_by_text(bound) and not self.host_values.is_host(bound)
 
     def _with_inner_calls(self, statement: ast.stmt) -> ast.stmt:
-        """Let functions that loop, called by Python, be split functions too."""
+        """Split functions that loop and are called by Python, too."""
         return InnerCalls(self.facts).visit(statement)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What the reducing chapters share: axes, results written to `out`, masks."""
+"""Axes, results written to `out` and masks, for reductions."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def written_back(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor
 
 @functools.cache
 def _check_taken_into(dtype: Any, out: Any) -> None:
-    """Let NumPy raise for an `out` of a dtype that it doesn't take."""
+    """Have NumPy raise for an `out` of a dtype that it doesn't take."""
     np.ones(1, dtype).take([0], out=np.ones(1, out))
 
 
@@ -134,7 +134,7 @@ def reversed_axes(x: torch.Tensor) -> torch.Tensor:
 
 
 def check_placed(order: Any = "K", device: Any = None, creates: bool = False) -> None:
-    """Let NumPy raise for an order of elements or a device that it doesn't know.
+    """Have NumPy raise for an order of elements or a device that it doesn't know.
 
     Functions that create an array from nothing take fewer orders.
     """

@@ -1,4 +1,4 @@
-"""What an operation needs to know besides its operands, while a function is traced.
+"""Settings of an operation besides its operands, while a function is traced.
 
 The settings live in a context variable, so two functions with different
 settings can be captured in two threads at once.

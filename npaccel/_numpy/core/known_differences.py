@@ -1,4 +1,4 @@
-"""What differs from NumPy: the reasons, and the rows of the table that they hold for.
+"""Differences from NumPy: the reasons, and the rows of the table that they hold for.
 
 The tests excuse a call that differs only if a reason stands here for its row,
 and the support page tells the reason.

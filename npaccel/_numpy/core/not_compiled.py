@@ -1,4 +1,4 @@
-"""What isn't compiled, and why: one list.
+"""List of what isn't compiled, and why.
 
 A call that isn't compiled breaks the graph: NumPy runs it between compiled
 subgraphs, and `jit` warns with the reason. Names are NumPy's, without "numpy.";

@@ -1,4 +1,4 @@
-"""What masked reads and writes become in a graph whose sizes mustn't depend on the data.
+"""Masked reads and writes in a graph whose sizes mustn't depend on the data.
 
 ``a[mask]`` stands for its array with all elements, and what is computed from it
 is stored, or counted in a reduction, where the mask is True.

@@ -260,7 +260,7 @@ def _by_numpy(
     dtype: DType,
     *numbers: int,
 ) -> list[torch.Tensor]:
-    """Let NumPy work on whole series; zeros stand behind its results."""
+    """Have NumPy work on whole series; zeros stand behind its results."""
     name = name_of(prefix, pattern)
     found = host_series.series_made(name, given, list(numbers), sizes, str(dtype))
     parts = torch.split(found, sizes) if len(sizes) > 1 else [found]

@@ -294,7 +294,7 @@ def _constant(values: Any, like: torch.Tensor) -> torch.Tensor:
 
 
 def _computed_before(theirs: Any, number: Any, what: str) -> Any:
-    """Let NumPy compute what depends on a number only, while the function is traced."""
+    """Have NumPy compute what depends on a number only, while the function is traced."""
     if isinstance(number, torch.Tensor | torch.SymInt):
         raise NotImplementedError(f"{what} must be a Python number; pass it as one")
     found = theirs(number)

@@ -1,4 +1,4 @@
-"""What of numpy.polynomial is plain NumPy code: weights, maps between domains, interpolation.
+"""Plain NumPy code of numpy.polynomial: weights, maps between domains, interpolation.
 
 A trace goes through these as through the user's own code.
 """

@@ -44,22 +44,22 @@ def canonical(name: str) -> str:
 
 
 def words_of_key() -> Drawn:
-    """What the key of a stream on the device is."""
+    """Key of a stream on the device."""
     return Drawn((5,), _INT64, "array")
 
 
 def order_of_size(n: Any) -> Drawn:
-    """What `permutation` of a size gives."""
+    """Result of `permutation` of a size."""
     return Drawn((n,), _INT64, "array")
 
 
 def order_of_parts(shape: tuple[Any, ...], axis: int, method: str) -> Drawn:
-    """What the order of an array's parts along an axis is."""
+    """Order of an array's parts along an axis."""
     return Drawn((shape[axis],), _INT64, "array")
 
 
 def order_of_permuted(shape: tuple[Any, ...], axis: int | None) -> Drawn:
-    """What the order of an array's elements is."""
+    """Order of an array's elements."""
     return Drawn(tuple(shape), _INT64, "array")
 
 

@@ -1,4 +1,4 @@
-"""What a draw gives: shape, dtype, and whether it's an array, asked of the installed NumPy.
+"""Results of draws: shape, dtype, and whether it's an array, asked of the installed NumPy.
 
 NumPy is asked with a generator of its own, for parameters that stand for the
 real ones and for as few numbers as will do.
@@ -87,7 +87,7 @@ _SIZES_AS_ARGUMENTS = frozenset({"rand", "randn"})
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """What a draw gives.
+    """Result of a draw.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def at(ufunc: np.ufunc, a: torch.Tensor, indices: Any, b: Any = None) -> None:
 def _in_numpys_steps(
     ufunc: np.ufunc, a: torch.Tensor, places: torch.Tensor, values: torch.Tensor | None
 ) -> None:
-    """Let NumPy do it, on a CPU.
+    """Have NumPy do it, on a CPU.
 
     It casts values that its loop has in another dtype one at a time, and is up to 45 times slower
     then: they are cast before.
@@ -144,7 +144,7 @@ def _is_cut(ufunc: np.ufunc, own: DType, computed: DType) -> bool:
 
 
 def _ask(ufunc: np.ufunc, a: torch.Tensor, b: Any) -> None:
-    """Let NumPy raise what it would raise for these dtypes."""
+    """Have NumPy raise what it would raise for these dtypes."""
     stand_in = np.ones(1, dtype=to_numpy(a.dtype))
     operands = [] if b is None else [np.ones(1, dtype=to_numpy(as_tensor(b).dtype))]
     with np.errstate(all="ignore"):

@@ -125,7 +125,7 @@ def concrete(x: Any) -> Any:
 
 
 def check(ufunc: np.ufunc, operands: Sequence[Any], outs: Sequence[Any], request: Request) -> None:
-    """Let NumPy raise what it would raise for these dtypes and Python numbers."""
+    """Have NumPy raise what it would raise for these dtypes and Python numbers."""
     probes = [_probe(x) for x in operands]
     targets = tuple(None if out is None else _probe(out) for out in outs)
     with np.errstate(all="ignore"):

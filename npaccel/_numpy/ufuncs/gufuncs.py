@@ -234,7 +234,7 @@ def _check(
     request: Request,
     keywords: dict[str, Any],
 ) -> None:
-    """Let NumPy raise what it would raise for these dtypes and numbers of dimensions."""
+    """Have NumPy raise what it would raise for these dtypes and numbers of dimensions."""
     probes = [x if is_scalar(x) else np.empty((0,) * x.ndim, to_numpy(x.dtype)) for x in operands]
     (out,) = outs
     if out is not None:

@@ -348,7 +348,7 @@ def _bitwise(of_bool: Fold, reduce_bits: Compute, scan_bits: Compute, neutral: i
 
 
 def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
-    """Let NumPy's kernel fold on a CPU, where torch has none: of bits, of divisors, by halves.
+    """Fold by NumPy's kernel on a CPU, where torch has none: of bits, of divisors, by halves.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
 
 
 def _long_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
-    """Let NumPy's kernel accumulate one long row of integers, which torch does on one core too."""
+    """Accumulate one long row of integers by NumPy's kernel: torch does it on one core too."""
 
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
         if x.ndim == 1 and is_integral(x.dtype) and host.worth(x):
@@ -392,7 +392,7 @@ def is_rounded(ufunc: np.ufunc, x: torch.Tensor) -> bool:
 
 
 def _half_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
-    """Let NumPy's kernel fold float16 on a CPU.
+    """Fold float16 by NumPy's kernel on a CPU.
 
     It rounds after each step, but for the innermost axis, along which it adds and multiplies in
     float32. What overflows on the way, or is lost, depends on that.

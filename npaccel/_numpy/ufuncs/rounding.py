@@ -59,7 +59,7 @@ _INTEGERS = {
 
 
 def _ask_numpy(x: torch.Tensor, out: Any, bounds: dict[str, Any], kwargs: Any) -> None:
-    """Let NumPy raise what it would for these dtypes and this way to name the bounds."""
+    """Have NumPy raise what it would for these dtypes and this way to name the bounds."""
     ask: Any = np.clip
     ask(_probe(x), out=_probe(out), **{k: _probe(b) for k, b in bounds.items()}, **kwargs)
 

@@ -48,7 +48,7 @@ Names = dict[str, Value]
 
 
 class _Evaluation:
-    """What a function of numbers computes for all elements."""
+    """Evaluation of a function of numbers for all elements."""
 
     def __init__(self) -> None:
         self.failures = Failures()

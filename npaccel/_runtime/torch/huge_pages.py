@@ -38,7 +38,7 @@ _SIZES = re.compile(rf"\b{_NAME}\(\(([^()]*)\), \([^()]*\), (torch\.\w+)\)")
 
 
 def switch_on() -> None:
-    """Let torch ask for huge pages, unless it has allocated before.
+    """Have torch ask for huge pages, unless it has allocated before.
 
     It reads the variable once; so that processes which this one starts decide for themselves, it
     is gone again afterwards.
@@ -92,7 +92,7 @@ def _allocates_much(source: str) -> bool:
 
 
 def use_huge_pages(scope: MutableMapping[str, Any], source: str) -> None:
-    """Let the large buffers of a generated module have huge pages.
+    """Give the large buffers of a generated module huge pages.
 
     Parameters
     ----------

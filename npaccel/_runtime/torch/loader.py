@@ -59,7 +59,7 @@ STAND_INS: dict[str, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class Code:
-    """What of a generated module is called.
+    """Callable of a generated module.
 
     Parameters
     ----------

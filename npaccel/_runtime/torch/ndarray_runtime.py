@@ -1,4 +1,4 @@
-"""What generated code on arrays calls; `ndarray_codegen` writes such code."""
+"""Functions for generated code on arrays, which `ndarray_codegen` writes."""
 
 from __future__ import annotations
 

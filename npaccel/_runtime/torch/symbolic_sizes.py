@@ -62,7 +62,7 @@ def holds_here(condition: Any, unusual: str) -> bool:
 
 
 def raise_unless(condition: torch.Tensor, otherwise: str) -> None:
-    """Let compiled code raise RuntimeError where a value isn't true.
+    """Have compiled code raise RuntimeError where a value isn't true.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def depends_on_data(x: Any) -> bool:
 
 
 def leave_unbound(found: Any) -> None:
-    """Let one node of a graph keep sizes that depend on the data to itself.
+    """Keep sizes that depend on the data within one node of a graph.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What of `scipy.cluster.hierarchy` goes through the host, and what takes no arrays."""
+"""Functions of `scipy.cluster.hierarchy` that go through the host, or take no arrays."""
 
 from npaccel._scipy.dispatch.table import through_host
 

@@ -56,7 +56,7 @@ def _install() -> None:
 
 @contextlib.contextmanager
 def array_api_on() -> Iterator[None]:
-    """Let SciPy compute on tensors in this thread until the block ends."""
+    """Have SciPy compute on tensors in this thread until the block ends."""
     _install()
     token = _on.set(True)
     try:

@@ -8,7 +8,7 @@ from npaccel._runtime.torch.symbolic_sizes import is_traced, refuse_where
 
 
 class OwnError(Exception):
-    """What is wrong with a call that SciPy doesn't know: it's raised, and SciPy isn't asked."""
+    """Error of a call that SciPy doesn't know: it's raised, and SciPy isn't asked."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)

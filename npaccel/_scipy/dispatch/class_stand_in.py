@@ -1,4 +1,4 @@
-"""What stands for a class of SciPy's, and is none itself."""
+"""Stand-in for a class of SciPy's, which is none itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What objects have that pass for SciPy's and compute on the device of their tensors."""
+"""Base of objects that pass for SciPy's and compute on the device of their tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tensor = Any
 
 
 class Computed:
-    """What all of them have: SciPy's class and name, a device, and a width of results."""
+    """Base of all of them: SciPy's class and name, a device, and a width of results."""
 
     _kind: Any = None
     _name = ""
@@ -63,7 +63,7 @@ class Computed:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        """What only SciPy's object has is asked of it, on the host."""
+        """Return what only SciPy's object has, on the host."""
         if name.startswith("__") or not self.__dict__:
             raise AttributeError(name)
         found = getattr(self.on_host(), name)

@@ -1,4 +1,4 @@
-"""Let SciPy itself compute on tensors.
+"""Have SciPy itself compute on tensors.
 
 Where SciPy was imported without its array API, the names of `scipy.special` are plain ufuncs, which
 SciPy's own functions call. The wrappers that choose by the library of the arrays are there all the

@@ -132,7 +132,7 @@ def _of_ufunc(ufunc: np.ufunc, division: _Division) -> Any:
 
 
 def _in_threads(work: Callable[[slice], Any], slices: list[slice]) -> list[Any]:
-    """Let threads work on slices, with this thread's handling of errors."""
+    """Work on slices in threads, with this thread's handling of errors."""
     from scipy import special
 
     how, by_special = np.geterr(), special.geterr()

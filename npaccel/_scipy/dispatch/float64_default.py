@@ -31,7 +31,7 @@ def _ndtr(x: torch.Tensor) -> torch.Tensor:
 
 
 class _Mode(TorchFunctionMode):
-    """Let what would have torch's default dtype have 64 bits."""
+    """Give results 64 bits that would have torch's default dtype."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -69,7 +69,7 @@ def _widened(value: Any) -> Any:
 
 @functools.cache
 def _ask_here() -> None:
-    """Let SciPy's question for the default dtype be answered in this thread."""
+    """Answer SciPy's question for the default dtype in this thread."""
     try:
         module: Any = importlib.import_module("scipy._lib._array_api")
         original = module.xp_default_dtype
@@ -84,7 +84,7 @@ def _ask_here() -> None:
 
 @contextlib.contextmanager
 def wide_floats() -> Iterator[None]:
-    """Let tensors that are made without a dtype be of 64 bits in this thread."""
+    """Make tensors without a dtype 64 bits wide in this thread."""
     _ask_here()
     token = _on.set(True)
     try:

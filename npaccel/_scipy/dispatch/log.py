@@ -1,4 +1,4 @@
-"""What became of calls: by function, how often it took which route, and the bytes that moved."""
+"""Log of calls: by function, how often it took which route, and the bytes that moved."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ class ArrayAPI:
         return _Block()
 
     def install(self) -> None:
-        """Let SciPy's names take tensors in all threads, until `uninstall`."""
+        """Have SciPy's names take tensors in all threads, until `uninstall`."""
         global _everywhere
         with _lock:
             if not _everywhere:

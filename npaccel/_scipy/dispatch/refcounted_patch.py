@@ -1,4 +1,4 @@
-"""What is put in place for its first user, and taken away after its last, whatever the thread."""
+"""Patches that are put in place for the first user and undone after the last, in any thread."""
 
 from __future__ import annotations
 

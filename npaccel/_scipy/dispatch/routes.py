@@ -70,7 +70,7 @@ def _call(row: Row, args: Any, kwargs: Any, given: list[torch.Tensor]) -> Any:
 def _delegated(
     row: Row, args: Any, kwargs: Any, device: torch.device, width: conversion.Width
 ) -> Any:
-    """Let SciPy compute on the tensors."""
+    """Have SciPy compute on the tensors."""
     before = _random_states(row, args, kwargs)
     try:
         found = delegated(row.scipy, _on_device(args, device), _on_device(kwargs, device))
@@ -233,7 +233,7 @@ def _as_scipy_would(
     why: str,
     error: Exception,
 ) -> Any:
-    """Let SciPy raise its own error where it does; its answer is right where it doesn't."""
+    """Have SciPy raise its own error where it does; its answer is right where it doesn't."""
     if device.type == "meta":
         raise error
     return through_host(row, args, kwargs, device, width, why, attempt=error)

@@ -1,4 +1,4 @@
-"""What becomes of SciPy's functions with tensors, told from the table: a page and a command."""
+"""Support page and command for SciPy's functions with tensors, made from the table."""
 
 from __future__ import annotations
 

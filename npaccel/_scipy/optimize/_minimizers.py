@@ -47,7 +47,7 @@ def _size(vector: Vector, order: float) -> Vector:
 
 
 class _Descent:
-    """What BFGS and conjugate gradients share: where the iteration is, and when it ends."""
+    """Base of BFGS and conjugate gradients: where the iteration is, and when it ends."""
 
     def __init__(self, objective: Objective, x: Vector, call: Any, options: dict[str, Any]) -> None:
         self.objective, self.call, self.options = objective, call, options

@@ -120,7 +120,7 @@ def _hyperbolic(x: Tensor, fx: Tensor, p: Tensor, fp: Tensor, c: Tensor, fc: Ten
 
 
 def _turned(where: Tensor, before: Tensor, last: Tensor, across: Tensor) -> tuple[Tensor, ...]:
-    """Let the point across become the last one, which then is the one before and across."""
+    """Make the point across the last one, which then is the one before and across."""
     return (
         torch.where(where, last, before),
         torch.where(where, across, last),

@@ -22,7 +22,7 @@ _ROUNDING = "distances of float32 rows are computed in float32, where SciPy has 
 
 
 def refused_weights(bound: dict[str, Any]) -> str:
-    """Let SciPy refuse negative weights; a few numbers are read."""
+    """Have SciPy refuse negative weights; a few numbers are read."""
     w = bound.get("w")
     if w is None:
         return ""

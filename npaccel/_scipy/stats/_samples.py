@@ -1,4 +1,4 @@
-"""What functions of samples share: axes, ranks, p-values, and SciPy's result objects."""
+"""Axes, ranks, p-values and SciPy's result objects, for functions of samples."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def _left_to_scipy(*tensors: Tensor) -> bool:
 
 
 def _in_scipy(name: str, *tensors: Tensor) -> Tensor:
-    """Let SciPy's loop compute on a CPU: it stops at each element where that is exact enough."""
+    """Use SciPy's loop on a CPU: it stops at each element where that is exact enough."""
     from scipy import special
 
     arrays = tuple(t.detach().numpy() for t in tensors)

@@ -28,7 +28,7 @@ _Base: Any = object
 
 
 class _Means(_Base):  # type: ignore[misc]
-    """What both estimators have in common."""
+    """Base of both estimators."""
 
     def _unsupported(self: Any, method: str, X: Any, y: Any = None, **more: Any) -> str:
         why: str = super()._unsupported(method, X, y, **more)
@@ -71,7 +71,7 @@ class _Means(_Base):  # type: ignore[misc]
         return -means.inertia(points, weights, centers, points.nearest(centers))
 
     def _npaccel_checked(self: Any, X: torch.Tensor) -> torch.Tensor | None:
-        """Let scikit-learn check parameters against the shape of X; return centres given by hand.
+        """Have scikit-learn check parameters against the shape of X; return centres given by hand.
 
         It reads no numbers but for the tolerance, which is computed here.
         """

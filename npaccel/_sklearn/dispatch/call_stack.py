@@ -131,7 +131,7 @@ fork.hold(_lock)
 
 
 def _install() -> None:
-    """Let scikit-learn's dispatch be on where npaccel has switched SciPy's on.
+    """Switch scikit-learn's dispatch on where npaccel has switched SciPy's on.
 
     ``sklearn.set_config`` and ``config_context`` ask for ``SCIPY_ARRAY_API=1`` in the environment
     (``sklearn/utils/_array_api.py``, read in 1.9), also where joblib's wrapper repeats a

@@ -44,7 +44,7 @@ def checked(self: Any, X: Any, **params: Any) -> torch.Tensor:
 
 @contextlib.contextmanager
 def on_host(self: Any, keeps: bool = False) -> Iterator[None]:
-    """Let the attributes of an estimator be read as NumPy's arrays until the block ends.
+    """Have the attributes of an estimator read as NumPy's arrays until the block ends.
 
     Parameters
     ----------

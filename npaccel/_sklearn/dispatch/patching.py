@@ -111,7 +111,7 @@ _hooks = WhileUsed(_replace, _put_back)
 
 
 class accelerated:  # noqa: N801 (it's used as a function is)
-    """Let scikit-learn's own classes compute on the device in a ``with`` block, in this thread.
+    """Have scikit-learn's own classes compute on the device in a ``with`` block, in this thread.
 
     Estimators that are fitted in the block, or used otherwise, behave as `accelerate` would have
     made them: also after it.

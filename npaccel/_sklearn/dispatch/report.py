@@ -1,4 +1,4 @@
-"""What became of an estimator's calls: where each step computed, what crossed, how long it took."""
+"""Report on an estimator's calls: where each step computed, what crossed, how long it took."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class EstimatorReport:
-    """What became of the calls of an estimator and of those inside of it.
+    """Report on the calls of an estimator and of those inside of it.
 
     ``str()`` of it is a table.
 

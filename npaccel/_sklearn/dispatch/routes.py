@@ -389,7 +389,7 @@ def _array_or_number(value: Any) -> Any:
 
 @contextlib.contextmanager
 def _joblib_in_this_thread(on_device: bool) -> Iterator[None]:
-    """Let joblib run jobs one after the other: tensors don't go to other processes."""
+    """Have joblib run jobs one after the other: tensors don't go to other processes."""
     if not on_device:
         yield
         return

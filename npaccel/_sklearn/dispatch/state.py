@@ -1,4 +1,4 @@
-"""What an accelerated estimator knows besides scikit-learn's parameters and fitted attributes."""
+"""State of an accelerated estimator besides its parameters and fitted attributes."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _pretending: ContextVar[bool] = ContextVar("npaccel_sklearn_pretending", default
 
 
 class Count:
-    """What crossed between host and device.
+    """Transfers between host and device.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""What several estimators compute: distances by tiles, linear algebra, L-BFGS."""
+"""Kernels of several estimators: distances by tiles, linear algebra, L-BFGS."""

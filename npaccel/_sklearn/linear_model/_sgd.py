@@ -128,7 +128,7 @@ class Weights:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What is to be learnt, and for how long.
+    """Problem to be learnt, and for how long.
 
     Parameters
     ----------

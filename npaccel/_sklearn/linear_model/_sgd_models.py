@@ -1,4 +1,4 @@
-"""What the linear models of stochastic gradient descent share (`_sgd` takes the steps)."""
+"""Base of the linear models of stochastic gradient descent (`_sgd` takes the steps)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Base: Any = object
 
 
 class Descent(common.HostOnCpu):
-    """What all share."""
+    """Base of all."""
 
     def _npaccel_form(
         self: Any, X: torch.Tensor, alpha: float, loss: str, rate: str, one_class: bool = False
@@ -138,7 +138,7 @@ class Descent(common.HostOnCpu):
 
 
 class Chosen(_Base):  # type: ignore[misc]
-    """What the models share whose loss, rate and penalty are parameters."""
+    """Base of the models whose loss, rate and penalty are parameters."""
 
     def fit(
         self,

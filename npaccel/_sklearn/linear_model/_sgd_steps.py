@@ -26,7 +26,7 @@ _SMALLEST = {False: 1e-9, True: 1e-6}
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """What is the same for all steps of a fit.
+    """Constants of all steps of a fit.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What a block's steps make of the coefficients; the first axis is of the problems.
+    """Change of coefficients by a block's steps; the first axis is of the problems.
 
     Parameters
     ----------

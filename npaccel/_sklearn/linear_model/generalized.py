@@ -64,7 +64,7 @@ def _deviances(mean: Any, y: Any, *, power: float) -> Any:
 
 
 class _Generalized(common.HostOnCpu):
-    """What the models share."""
+    """Base of the models."""
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         X, y = self._validated(X, y, dtype=FLOATS, y_numeric=True)

@@ -43,7 +43,7 @@ def _coded(y: Any) -> tuple[Any, Any]:
 
 
 class _Classes(Descent):
-    """What the classifiers share."""
+    """Base of the classifiers."""
 
     _npaccel_offset = "intercept_"
 
@@ -261,7 +261,7 @@ def _second_draw(seed: int) -> int:
 
 
 class _ChosenClasses(Chosen, _Classes):
-    """What the classifiers among them share."""
+    """Base of the classifiers among them."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         how = self.alpha, self.loss, self.learning_rate

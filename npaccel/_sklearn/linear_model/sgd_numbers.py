@@ -29,7 +29,7 @@ from npaccel._sklearn.linear_model._sgd_models import (
 
 
 class _Numbers(Descent):
-    """What the regressions and the one-class machine share: one row of coefficients."""
+    """Base of the regressions and the one-class machine: one row of coefficients."""
 
     _npaccel_offset = "intercept_"
 
@@ -69,7 +69,7 @@ class _Numbers(Descent):
 
 
 class _Regression(_Numbers):
-    """What the regressions share."""
+    """Base of the regressions."""
 
     def _npaccel_fit(
         self: Any, X: Any, y: Any, alpha: float, loss: str, rate: str, weights: Any, *init: Any

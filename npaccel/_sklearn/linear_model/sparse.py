@@ -97,7 +97,7 @@ def paths(
 
 
 class Sparse:
-    """What the two share; one is the other with ``l1_ratio=1``."""
+    """Base of the two; one is the other with ``l1_ratio=1``."""
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
         if self.alpha == 0:

@@ -27,7 +27,7 @@ _REFUSED = (
 
 
 class _ByFolds(Sparse):
-    """What the two share."""
+    """Base of the two."""
 
     def fit(  # type: ignore[override]
         self: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any

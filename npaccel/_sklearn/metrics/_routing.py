@@ -17,7 +17,7 @@ from npaccel._sklearn.dispatch.table import on_device
 
 
 class NotHere(Exception):  # noqa: N818 (it is no error that anyone sees)
-    """What is asked for is scikit-learn's own business, on the host: errors of arguments, too."""
+    """Signal that a call is scikit-learn's own business, on the host: errors of arguments, too."""
 
 
 def metric(name: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

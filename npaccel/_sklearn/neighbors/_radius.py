@@ -65,7 +65,7 @@ class Pairs:
 
 
 class Radius(_Base):  # type: ignore[misc]
-    """What the estimators that look within a radius have in common."""
+    """Base of the estimators that look within a radius."""
 
     def radius_neighbors(
         self,

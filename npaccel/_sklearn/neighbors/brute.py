@@ -34,7 +34,7 @@ _Base: Any = object
 
 
 class _Neighbors(_Base):  # type: ignore[misc]
-    """What the estimators have in common."""
+    """Base of the estimators."""
 
     def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         why: str = super()._unsupported(method, X, y, **more)
@@ -280,7 +280,7 @@ def _first_largest(votes: torch.Tensor) -> torch.Tensor:
 
 
 class _OfNumbers(_Neighbors):
-    """What the regressions share."""
+    """Base of the regressions."""
 
     def _unsupported(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         why: str = super()._unsupported(method, X, y, **more)

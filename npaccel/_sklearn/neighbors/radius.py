@@ -19,7 +19,7 @@ _MORE = "`weights` that is a function; rows that have no neighbour"
 
 
 class _Within(common.HostOnCpu, Radius, _Neighbors):
-    """What the two have in common. On a CPU scikit-learn's fit builds a tree where that pays."""
+    """Base of the two. On a CPU scikit-learn's fit builds a tree where that pays."""
 
     def _npaccel_shares(self, pairs: Pairs) -> torch.Tensor:
         """Return the weight of each pair."""

@@ -49,7 +49,7 @@ _LOSSES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 
 @dataclasses.dataclass
 class Net:
-    """What a pass needs to know.
+    """Settings of a pass.
 
     Parameters
     ----------

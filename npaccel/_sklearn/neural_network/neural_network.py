@@ -23,7 +23,7 @@ from npaccel._sklearn.neural_network import _layers
 
 
 class _Perceptron(common.HostOnCpu):
-    """What the two share."""
+    """Base of the two."""
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         return self._npaccel_fit("fit", X, y, sample_weight, False)

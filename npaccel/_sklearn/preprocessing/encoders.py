@@ -27,7 +27,7 @@ def _categories(column: torch.Tensor) -> torch.Tensor:
 
 
 class _Encodes(common.HostOnCpu):
-    """What the encoders share: categories are few, and are NumPy's arrays as labels are."""
+    """Base of the encoders: categories are few, and are NumPy's arrays as labels are."""
 
     _on_host = ("classes_", "feature_names_in_", "categories_")
 

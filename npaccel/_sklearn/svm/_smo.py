@@ -169,7 +169,7 @@ class Solution:
 
 
 class SMOProblem(NamedTuple):
-    """What stays the same from step to step; the arrays have a row for each problem.
+    """Constants of all steps; the arrays have a row for each problem.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class SMOProblem(NamedTuple):
 
 
 class SMOState(NamedTuple):
-    """What a step changes; the arrays have a row, or a number, for each problem.
+    """State that a step changes; the arrays have a row, or a number, for each problem.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class _Order(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """What rows of the kernel are computed of: a table of it, or X."""
+    """Source of rows of the kernel: a table of it, or X."""
 
     table: Any
     X: Any
@@ -369,7 +369,7 @@ def _shrink(
 def _on_cpu(
     source: _Rows, problem: SMOProblem, state: SMOState, tol: float, limit: int, **static: Any
 ) -> SMOState:
-    """Let NumPy make the steps, on arrays that share the tensors' memory.
+    """Make the steps in NumPy, on arrays that share the tensors' memory.
 
     A step is some dozen operations on short vectors: compiling them takes longer than it saves.
     """

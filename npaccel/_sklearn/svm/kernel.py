@@ -42,7 +42,7 @@ _Base: Any = object
 
 
 class _Machine(_Base):  # type: ignore[misc]
-    """What the five share."""
+    """Base of the five."""
 
     _on_host = ("classes_", "feature_names_in_", "class_weight_", "n_iter_")
 

@@ -87,7 +87,7 @@ def _hessian(X: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
 
 
 class _Linear(common.HostOnCpu):
-    """What the two share."""
+    """Base of the two."""
 
     def _npaccel_extended(self: Any, X: torch.Tensor) -> torch.Tensor:
         """Return X with a column for the intercept, which has its share in the penalty."""

@@ -79,7 +79,7 @@ class Unreachable(Exception):  # noqa: N818
 
 @dataclasses.dataclass
 class Program:
-    """What the functions of a nest have in common.
+    """State that the functions of a nest have in common.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What expressions are written with, of whatever kind: the base of `expressions.Expressions`."""
+"""Base of `expressions.Expressions`, for expressions of whatever kind."""
 
 from __future__ import annotations
 

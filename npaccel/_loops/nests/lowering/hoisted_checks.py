@@ -23,7 +23,7 @@ _FAR = 2**60
 
 @dataclasses.dataclass(frozen=True)
 class Counter:
-    """What a loop counts.
+    """Counter of a loop.
 
     Parameters
     ----------

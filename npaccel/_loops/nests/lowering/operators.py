@@ -168,7 +168,7 @@ def _is_wide(kind: Py | Np) -> bool:
 
 
 def _weak(kind: Py | Np) -> Any:
-    """What stands for a number where floats are narrowed: 64-bit floats are weak there."""
+    """Operand for a number where floats are narrowed: 64-bit floats are weak there."""
     if not _is_wide(kind):
         return kind.weak
     return complex if kind.storage.kind == "c" else float

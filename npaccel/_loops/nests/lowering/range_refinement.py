@@ -1,4 +1,4 @@
-"""What conditions say of the bounds of Python ints."""
+"""Bounds of Python ints that conditions imply."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ from npaccel._loops.nests.lowering.types import (
 
 @dataclasses.dataclass
 class _Loop:
-    """What is known where ``break`` and ``continue`` of one loop lead."""
+    """Environments at each ``break`` and ``continue`` of one loop."""
 
     breaks: list[Env | None] = dataclasses.field(default_factory=list)
     continues: list[Env | None] = dataclasses.field(default_factory=list)
@@ -55,7 +55,7 @@ class _Loop:
 
 @dataclasses.dataclass(frozen=True)
 class _Iterations:
-    """What a for loop counts, and what the count means.
+    """Counter of a for loop, and what the count means.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class Py:
 
     @property
     def weak(self) -> Any:
-        """What stands for it where NumPy is asked for a result dtype."""
+        """Operand for it where NumPy is asked for a result dtype."""
         return BOOL if self.kind is bool else self.kind
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Np:
 
     @property
     def weak(self) -> Any:
-        """What stands for it where NumPy is asked for a result dtype."""
+        """Operand for it where NumPy is asked for a result dtype."""
         return self.dtype
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ _FEW = 32
 
 
 class Writing:
-    """What has been written.
+    """Code that has been written.
 
     Attributes
     ----------

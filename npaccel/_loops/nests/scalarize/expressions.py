@@ -1,4 +1,4 @@
-"""What array expressions of a loop nest are, element by element.
+"""Array expressions of a loop nest, element by element.
 
 `expression` gives what writes an element; what isn't known element by element, such as a product
 of a matrix and a vector, is written into memory before the statement, and so are reductions.

@@ -122,7 +122,7 @@ def _better(one: str, op: ast.cmpop, best: str) -> ast.expr:
 def _exact_extreme(
     rewriting: Bounds, lengths: Sequence[str], element: Element, op: ast.cmpop, best: str
 ) -> None:
-    """What isn't a number is the result, wherever it is."""
+    """Make NaN the result, wherever it is."""
     one = rewriting.new()
 
     def step(places: list[ast.expr]) -> None:

@@ -1,4 +1,4 @@
-"""What array code of a loop nest names: views of arrays, and expressions of them."""
+"""Views of arrays in a loop nest, and expressions of them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class View:
 
 @dataclasses.dataclass(frozen=True)
 class Expression:
-    """What gives an array, element by element.
+    """Array that is computed element by element.
 
     Parameters
     ----------
