@@ -11,6 +11,8 @@ from npaccel._process import fork, signals
 
 T = TypeVar("T")
 
+#: Bytes that are kept free for undoing an import for which memory has run out.
+RESERVE = 16 << 20
 #: What was there when an import had come to its end: one that it was a part of may fail yet.
 _whole: set[str] = set()
 #: Packages of which `load_all` has imported all that was asked for.
@@ -69,11 +71,12 @@ def _alone(work: Callable[[], T]) -> T:
 
 
 def _imported(name: str) -> Any:
-    before = set(sys.modules)
+    before, reserve = set(sys.modules), bytearray(RESERVE)
     try:
         with fork.registrations_noted():
             module = importlib.import_module(name)
     except BaseException:
+        del reserve
         _forget(sys.modules.keys() - before - _whole)
         raise
     _whole.update(sys.modules)

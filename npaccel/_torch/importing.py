@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.compiler._cache import CacheArtifactFactory
 
-from npaccel._process.imports import load, loaded, uncut
+from npaccel._process.imports import RESERVE, load, loaded, uncut
 from npaccel._torch.patching import Patch, apply, patched
 
 
@@ -46,10 +46,12 @@ def _registrations_undone() -> Iterator[None]:
     """
     kinds: Any = CacheArtifactFactory._artifact_types
     _kinds.update(kinds)
+    reserve = bytearray(RESERVE)
     try:
         with patched(PATCHES_OF_IMPORTS):
             yield
     except BaseException:
+        del reserve
         for library in reversed(_made):
             library._destroy()
         for name in kinds.keys() - _kinds.keys():

@@ -391,7 +391,11 @@ def begin(scratch: Path) -> None:
         # Inductor's settings are the context's: those of this thread hold in that one.
         run = contextvars.copy_context().run
         request.thread = threading.Thread(target=run, args=(_made_early, request), daemon=True)
-        request.thread.start()
+        try:
+            request.thread.start()
+        except RuntimeError:  # There is no memory for it.
+            request.thread = None
+            raise
 
 
 def _made_early(request: _Request) -> None:
