@@ -52,6 +52,29 @@ def test_a_program_that_ends_meanwhile_leaves_no_compiler(tmp_path):
     assert [file.name for file in folder if file.suffix not in (".h", ".lock", ".sum")] == []
 
 
+UNSTARTED = """
+from npaccel._compiler import scratch as _scratch
+
+def fails(self):
+    raise RuntimeError("can't start new thread")
+
+start, threading.Thread.start = threading.Thread.start, fails
+try:
+    _scratch.begin_header()
+except RuntimeError as error:
+    raised = str(error)
+threading.Thread.start = start
+same = compile_one(2.5) == (np.sin(np.arange(3.0)) * 2.5).tolist()
+answer_header(raised=raised, same=same)
+"""
+
+
+def test_a_thread_that_cannot_start_is_not_waited_for(tmp_path):
+    found = run(ONE + UNSTARTED, NPACCEL_CACHE_DIR=str(tmp_path))
+    wanted = {"raised": "can't start new thread", "same": True, "is_there": True, "drafts": []}
+    assert found == wanted
+
+
 def test_a_compiler_that_fails_is_told_where_the_header_is_wanted(tmp_path):
     compiler = tmp_path / "g++"
     compiler.write_text(
