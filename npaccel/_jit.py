@@ -21,6 +21,7 @@ from npaccel._runtime.options import (
     NOT_GIVEN,
     RNG,
     Backend,
+    Compile,
     DefaultFloat,
     Loops,
     Options,
@@ -368,6 +369,7 @@ def jit(
     verify: Verify = ...,
     cache: bool = ...,
     backend: Backend = ...,
+    compile: Compile = ...,
     static_argnames: str | Sequence[str] = ...,
 ) -> Jitted[P, R]: ...
 @overload
@@ -383,6 +385,7 @@ def jit(
     verify: Verify = ...,
     cache: bool = ...,
     backend: Backend = ...,
+    compile: Compile = ...,
     static_argnames: str | Sequence[str] = ...,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
@@ -399,6 +402,7 @@ def jit(
     verify: Verify = NOT_GIVEN,
     cache: bool = NOT_GIVEN,
     backend: Backend = NOT_GIVEN,
+    compile: Compile = NOT_GIVEN,  # noqa: A002 (the option is called so)
     static_argnames: str | Sequence[str] = NOT_GIVEN,
     **unknown: Never,
 ) -> Any:
@@ -449,6 +453,11 @@ def jit(
         Keep artifacts on disk, so that a new process starts warm.
     backend : {"inductor", "aot_eager", "eager"}, default "inductor"
         Who compiles; the others are fast to build and slow to run.
+    compile : {"auto", "now", "behind"}, default "now"
+        When a new signature is compiled. ``"now"``: before its first call is answered.
+        ``"behind"``: in a helper thread, while NumPy answers its calls; results have the same
+        dtypes, and may differ in the last digits once they are compiled. ``"auto"``: as
+        ``"behind"``, but only once NumPy has taken as long for its calls as compiling would.
     static_argnames : str or sequence of str
         Parameters whose values the compiled code may rely on.
 

@@ -62,10 +62,28 @@ class InputConverter:
 
 
 class Call:
-    """The arguments of one call, as the caller has them and as tensors."""
+    """The arguments of one call, as the caller has them and as tensors.
 
-    def __init__(self, spec: FunctionSpec, values: Sequence[Any], device: torch.device) -> None:
+    Parameters
+    ----------
+    spec : FunctionSpec
+    values : sequence
+        Of all parameters.
+    device : torch.device
+    is_copy : bool
+        Whether the arrays are copies of the caller's.
+    """
+
+    def __init__(
+        self,
+        spec: FunctionSpec,
+        values: Sequence[Any],
+        device: torch.device,
+        *,
+        is_copy: bool = False,
+    ) -> None:
         self.spec = spec
+        self.is_copy = is_copy
         self.values = values
         self.device = device
         self.converter = InputConverter(spec, device)

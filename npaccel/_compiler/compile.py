@@ -5,6 +5,7 @@ Imported when something is compiled: it brings in dynamo and inductor.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 from collections.abc import Sequence
@@ -22,11 +23,12 @@ from npaccel._compiler.fallback import Uncompiled, runner_in_numpy, uncompiled
 from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.graph_breaks import around_breaks, trace_settings
-from npaccel._compiler.planning import CompiledCall, first_call
+from npaccel._compiler.planning import CompiledCall, Prepared, beside, first_call
 from npaccel._compiler.scratch import scratch_folder
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._process import logs, signals
 from npaccel._process.progress import notice
+from npaccel._runtime.array_copies import Copies
 from npaccel._runtime.error_translation import (
     UncompiledForMemoryError,
     assumption_and_advice,
@@ -34,7 +36,9 @@ from npaccel._runtime.error_translation import (
     is_assumption,
 )
 from npaccel._runtime.opaque import Kind
+from npaccel._runtime.runner import MISS, Declined
 from npaccel._syntax.wide_data import reaches_wide
+from npaccel._torch.beside import beside_the_program
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.break_reasons import UNKNOWN, in_our_words
 from npaccel._torch.dynamo.capture import Capture
@@ -113,6 +117,78 @@ def _compiled_and_run(call: Call, history: Any) -> CompiledCall | Uncompiled:
     if isinstance(outcome, CompiledCall):
         outcome.stages = stages | (compiled.stages if compiled else {})
     return outcome
+
+
+def compile_beside(
+    spec: FunctionSpec, copies: Copies, history: Any, device: torch.device
+) -> CompiledCall | Uncompiled | Prepared | None:
+    """Capture and compile one call beside the program, and run it where that changes nothing.
+
+    Parameters
+    ----------
+    spec : FunctionSpec
+    copies : Copies
+        The call's arguments.
+    history : SizeHistory
+    device : torch.device
+
+    Returns
+    -------
+    CompiledCall, Uncompiled, Prepared or None
+        None if what the capture reads was rebound each time.
+    """
+    if spec.function.__code__.co_flags & _GENERATORS:
+        return uncompiled(spec, _YIELDS, "return arrays instead of yielding them")
+    with dynamo.lock, forgotten(), beside_the_program():
+        for _ in range(ATTEMPTS):
+            with contextlib.suppress(MovedError):
+                return _compiled_beside(spec, copies, history, device)
+    return None
+
+
+def _compiled_beside(
+    spec: FunctionSpec, copies: Copies, history: Any, device: torch.device
+) -> CompiledCall | Uncompiled | Prepared:
+    stages: dict[str, float] = {}
+    call = Call(spec, copies.values, device, is_copy=copies.are_complete)
+    try:
+        capture, compiled, settings = _captured_and_compiled(call, history, stages)
+    except CaptureError as error:
+        return _uncaptured(spec, error, breaks_wide(spec, error, call.values))
+    stages |= compiled.stages if compiled else {}
+    with tracing(settings):
+        outcome = beside(call, Frame(call, capture, compiled, settings))
+    if not isinstance(outcome, Uncompiled):
+        outcome.stages = stages
+    return outcome
+
+
+def first_call_of_prepared(
+    prepared: Prepared, values: Sequence[Any]
+) -> CompiledCall | Uncompiled | Declined | None:
+    """Make the first call of a signature that was compiled beside the program.
+
+    Returns
+    -------
+    CompiledCall, Uncompiled, Declined or None
+        `MISS` if it isn't the one for the call, `None` where something else is being compiled.
+
+    Raises
+    ------
+    UncompiledForMemoryError
+        If memory has run out, and all that was written is undone.
+    """
+    if not dynamo.lock.acquire(blocking=False):
+        return None
+    try:
+        if not prepared.fits(values):
+            return MISS
+        with forgotten(), tracing(prepared.frame.settings):
+            return prepared.first_call(values)
+    except MovedError:
+        return MISS
+    finally:
+        dynamo.lock.release()
 
 
 def _made(

@@ -44,6 +44,8 @@ from npaccel._runtime.runner import (
 from npaccel.errors import StaticArgumentError, VerificationError, VerificationWarning
 
 if TYPE_CHECKING:
+    from npaccel._compiler.behind import Behind
+    from npaccel._compiler.planning import CompiledCall
     from npaccel._compiler.stored_signatures import StoredSignatures
     from npaccel._runtime.artifacts import Kept
 
@@ -59,6 +61,31 @@ Key = tuple[Any, ...]
 NO_KEYWORDS: dict[str, Any] = {}
 
 
+@dataclasses.dataclass(frozen=True)
+class Attempt:
+    """A signature that is being compiled.
+
+    Parameters
+    ----------
+    key, coarse : tuple
+        Of the call that it's compiled for.
+    count : int
+        How many signatures of the kind were compiled before.
+    signature, cause, guard : str
+        What the report says of it.
+    start : float
+        By `time.perf_counter`.
+    """
+
+    key: Key
+    coarse: Key
+    count: int
+    signature: str
+    cause: str
+    guard: str
+    start: float
+
+
 class Dispatcher:
     """Find or make what runs each signature of a function's calls.
 
@@ -68,12 +95,21 @@ class Dispatcher:
     indexing : frozenset of int
         Those of the varying parameters that are indices. Compiled code treats 0 and 1 specially
         there; calls that need such code are interpreted as long as they are few.
+    is_whole : bool
+        Whether calls may be answered otherwise while a signature is compiled, where the option
+        ``compile`` says so. Parts of a function wait.
     """
 
     #: Makes the first call of a signature with ``verify``; `npaccel._jit` hands it in.
     verifier: ClassVar[Callable[[Dispatcher, Sequence[Any], Key], Any]]
 
-    def __init__(self, spec: FunctionSpec, indexing: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        spec: FunctionSpec,
+        indexing: frozenset[int] = frozenset(),
+        *,
+        is_whole: bool = False,
+    ) -> None:
         self.spec = spec
         self.indexing = indexing & spec.varying
         self._interpreted = 0
@@ -95,6 +131,8 @@ class Dispatcher:
         #: What artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
         self._made_interpreter: Dispatcher | None = None
+        self._goes_behind = is_whole and spec.options.compile != "now"
+        self._made_behind: Behind | None = None
         self._made_stored: StoredSignatures | None = None
         self._lock = threading.RLock()
         fork.renew(self)
@@ -179,11 +217,13 @@ class Dispatcher:
                 return result
             key = usual
         if not self.spec.options.verify:
-            return self._find_or_compile(values, key)
+            return self._find_or_compile(values, key, waits=not self._goes_behind)
         return Dispatcher.verifier(self, values, key)
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
-        """Call the compiled function with bound values, whatever ``verify`` says."""
+        """Call the compiled function with bound values, whatever ``verify`` and ``compile`` say."""
+        if self._made_behind is not None:
+            self._made_behind.finish()
         key = runtime_arguments.usual_key(values, self._key(values))
         result = self._known(values, key)
         return self._find_or_compile(values, key) if result is MISS else result
@@ -221,7 +261,7 @@ class Dispatcher:
             )
         return runner(values)
 
-    def _find_or_compile(self, values: Sequence[Any], key: Key) -> Any:
+    def _find_or_compile(self, values: Sequence[Any], key: Key, *, waits: bool = True) -> Any:
         device = self.spec.device_for(values)
         if self.spec.on_wide is not None and self.spec.has_wide(values):
             self.spec.on_wide()
@@ -243,11 +283,13 @@ class Dispatcher:
                     self._interpreted += 1
                     self.compilations += 1
                     return self._interpreter()(tuple(values), NO_KEYWORDS)
-                return self._compile_and_run(values, key, coarse, device)
+                runner = None if waits else self._runner_meanwhile(values, key, coarse, device)
+                if runner is None:
+                    return self._compile_and_run(values, key, coarse, device)
             except UncompiledForMemoryError as error:
                 self._patience.begin()
-                shortage = error
-            return fallback.without_memory(self.spec, values, self._patience, shortage)
+                return fallback.without_memory(self.spec, values, self._patience, error)
+        return runner(values)
 
     def _generic_runner(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
         for found in self._generic.get(coarse, ()):
@@ -270,12 +312,33 @@ class Dispatcher:
 
     def _forget(self, runner: Runner) -> None:
         """Have the signature of a runner compiled again."""
-        for runners in self.runners.values():
+        for runners in list(self.runners.values()):
             if runner in runners:
                 runners.remove(runner)
 
     def _bind(self, found: Compiled | Kept) -> Runner:
         return make_runner(found.plan, found.code, found.guards, self.spec.scope)
+
+    # -- Calls that don't wait ------------------------------------------------
+
+    def _runner_meanwhile(
+        self, values: Sequence[Any], key: Key, coarse: Key, device: torch.device
+    ) -> Runner | None:
+        """Return what makes calls of a signature until it's compiled; None if they wait."""
+        if self._captures.get(coarse, 0) >= MAX_CAPTURES:
+            return None
+        if self._made_behind is None:
+            self._made_behind = load("npaccel._compiler.behind").Behind(self)
+        runner = self._made_behind.runner(values, key, coarse, device)
+        if runner is not None:  # Other runners of the signature are asked first.
+            self.runners.setdefault(key, []).append(runner)
+        return runner
+
+    def interpreted(self, values: Sequence[Any]) -> Any:
+        """Call the function's graph, interpreted."""
+        with self._lock:
+            interpreter = self._interpreter()
+        return self.spec.binding.call(values, lambda *args, **kwargs: interpreter(args, kwargs))
 
     # -- Indices that are special ---------------------------------------------
 
@@ -298,7 +361,7 @@ class Dispatcher:
                     options,
                     spec.log,
                     varying=spec.varying,
-                    label=f"{spec.label}, few calls",
+                    label=f"{spec.label}, few calls" if spec.label else "meanwhile",
                     on_wide=spec.on_wide,
                 )
             )
@@ -371,32 +434,50 @@ class Dispatcher:
             return result
         from npaccel._compiler import compile as compiler_compile
 
-        start = time.perf_counter()
-        cause, guard = self._cause(key, coarse, values)
-        logs.guards.debug("%s: %s", self.spec.name, f"{cause} {guard}".strip() or "is new")
-        history = self._histories.get(coarse)
-        if history is None:
-            history = compiler_compile.new_history(self.spec)
-            history.note(self.spec.function.__code__, self._loaded.pop(coarse, {}))
-            self._histories[coarse] = history
-        self._captures[coarse] = count + 1
-        self.compilations += 1
-        self._last_keys[coarse] = key
+        attempt = self.begin(values, key, coarse)
         try:
-            outcome = compiler_compile.compile_call(self.spec, values, history, device)
+            outcome = compiler_compile.compile_call(self.spec, values, self.history(coarse), device)
         except BaseException as error:
             is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
             if is_no_failure or not isinstance(error, Exception) or signals.from_handler(error):
-                # The next call tries again.
-                self._captures[coarse] = count
+                self.take_back(attempt)
             raise
+        runner = self.settle(attempt, outcome)
+        return runner(values) if isinstance(outcome, fallback.Uncompiled) else outcome.result
+
+    def begin(self, values: Sequence[Any], key: Key, coarse: Key) -> Attempt:
+        """Note that a signature is going to be compiled."""
+        start = time.perf_counter()
+        cause, guard = self._cause(key, coarse, values)
+        logs.guards.debug("%s: %s", self.spec.name, f"{cause} {guard}".strip() or "is new")
+        count = self._captures.get(coarse, 0)
+        self._captures[coarse] = count + 1
+        self.compilations += 1
+        self._last_keys[coarse] = key
+        return Attempt(key, coarse, count, self.spec.describe(values), cause, guard, start)
+
+    def take_back(self, attempt: Attempt) -> None:
+        """Note that a signature wasn't compiled, and another call may try again."""
+        self._captures[attempt.coarse] = attempt.count
+
+    def history(self, coarse: Key) -> Any:
+        """Return what sizes and numbers calls of a kind have had; the compiler is imported."""
+        history = self._histories.get(coarse)
+        if history is None:
+            history = load("npaccel._compiler.compile").new_history(self.spec)
+            history.note(self.spec.function.__code__, self._loaded.pop(coarse, {}))
+            self._histories[coarse] = history
+        return history
+
+    def settle(self, attempt: Attempt, outcome: CompiledCall | fallback.Uncompiled) -> Runner:
+        """Remember and report what has become of a signature; return its runner."""
+        key, coarse = attempt.key, attempt.coarse
         self._patience.end()
         if isinstance(outcome, fallback.Uncompiled):
             runner = outcome.settled(self._forget)
             if outcome.is_kept:
                 self._remember(key, runner)
-            return runner(values)
-        result = outcome.result
+            return runner
         self._guards[key] = outcome.guards
         artifact: str | None = None
         not_kept = outcome.not_kept
@@ -411,7 +492,8 @@ class Dispatcher:
                     stored.store, outcome.compiled, outcome.details, key, coarse
                 )
         else:
-            self._remember(key, outcome.runner)
+            runner = outcome.runner
+            self._remember(key, runner)
             if outcome.generic:
                 self._generic_frames.setdefault(coarse, []).append(outcome.runner)
         logs.compile.debug("%s: compiled: %s", self.spec.name, logs.seconds(outcome.stages))
@@ -420,20 +502,20 @@ class Dispatcher:
         )
         self.spec.log.add_graph(
             Graph(
-                signature=self.spec.describe(values),
+                signature=attempt.signature,
                 generic=outcome.generic,
                 backend=self.spec.options.backend,
-                seconds=(seconds := time.perf_counter() - start),
+                seconds=(seconds := time.perf_counter() - attempt.start),
                 artifact=artifact,
                 not_kept=not_kept,
-                cause=cause,
-                guard=guard,
+                cause=attempt.cause,
+                guard=attempt.guard,
                 source=outcome.source,
                 stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
                 details=outcome.details,
             )
         )
-        return result
+        return runner
 
     def _import_compiler(self, device: torch.device) -> str:
         """Import what captures and compiles; return why that can't be."""

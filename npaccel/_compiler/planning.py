@@ -89,13 +89,10 @@ def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
         If memory has run out, and all that was written is undone.
     """
     try:
-        if frame.compiled and any(
-            frame.inputs[i].conversion == "readonly" for i in frame.written()
-        ):
-            # NumPy raises its error at the user's line.
+        if _writes_read_only(frame):
             return Uncompiled(fallback.runner_in_numpy(call.spec))
         frame.guard(call)
-        outcome = _run_and_plan(call, frame)
+        outcome = _run_and_plan(call, frame, frame.capture.has_moved)
         if isinstance(outcome, CompiledCall) and outcome.compiled is None:
             frame.guard_unplanned(call)
         return outcome
@@ -104,7 +101,15 @@ def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
         frame.capture.forget()
 
 
-def _run_and_plan(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
+def _writes_read_only(frame: Frame) -> bool:
+    """Whether a frame writes to an array that can't be: NumPy raises its error at the line."""
+    written = frame.written() if frame.compiled else ()
+    return any(frame.inputs[i].conversion == "readonly" for i in written)
+
+
+def _run_and_plan(
+    call: Call, frame: Frame, has_moved: Callable[[], bool]
+) -> CompiledCall | Uncompiled:
     source = frame.compiled.source if frame.compiled else ""
     try:
         run = frame.new_run()
@@ -117,21 +122,114 @@ def _run_and_plan(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
             raise UncompiledForMemoryError(str(failure)) from failure
         result = fallback.after_error(call.spec, failure, call.values)
         return CompiledCall(result, None, frame.runner, False, source)
-    compiled, why = _plan(FirstRun(call, frame, result, run))
+    return _planned(FirstRun(call, frame, result, run), has_moved)
+
+
+def _planned(first: FirstRun, has_moved: Callable[[], bool]) -> CompiledCall | Uncompiled:
+    call, frame, result = first.call, first.frame, first.result
+    compiled, why = _plan(first)
     if compiled is not None:
         frame.forget_graph()
-        if frame.capture.has_moved():  # What the result is made of may be from after that.
+        if has_moved():  # What the result is made of may be from after that.
             return Uncompiled(lambda _: result, is_kept=False)
     return CompiledCall(
         result=result,
         compiled=compiled,
         runner=frame.runner,
         generic=frame.capture.has_symbols,
-        source=source,
+        source=frame.compiled.source if frame.compiled else "",
         not_kept=why,
         guards=frame.guards or (),
         details=_details(call, frame, result),
     )
+
+
+# -- Beside the program -------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Prepared:
+    """A signature that is compiled, and whose first call is still to be made.
+
+    That call changes more than copies of its arguments, or couldn't be made with them.
+    """
+
+    frame: Frame
+    device: torch.device
+    stages: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def fits(self, values: Sequence[Any]) -> bool:
+        """Whether what the capture has read is as it was then."""
+        assert self.frame.check is not None
+        return self.frame.check(values)
+
+    def first_call(self, values: Sequence[Any]) -> CompiledCall | Uncompiled:
+        """Make the first call, for which it fits; what called it has Dynamo's lock.
+
+        Raises
+        ------
+        MovedError, UncompiledForMemoryError
+            As `first_call` does.
+        """
+        frame = self.frame
+        call = Call(frame.spec, values, self.device)
+        try:
+            outcome = _run_and_plan(call, frame, lambda: not self.fits(values))
+        finally:
+            call.release()
+            frame.capture.forget()
+        if isinstance(outcome, CompiledCall):
+            outcome.stages = self.stages
+        return outcome
+
+
+def beside(call: Call, frame: Frame) -> CompiledCall | Uncompiled | Prepared:
+    """Plan calls of a signature as far as that changes nothing of the program's.
+
+    Parameters
+    ----------
+    call : Call
+        With copies of the caller's arrays.
+    frame : Frame
+
+    Raises
+    ------
+    MovedError
+        If what the capture has read changed meanwhile.
+    """
+    if _writes_read_only(frame):
+        return Uncompiled(fallback.runner_in_numpy(call.spec))
+    frame.guard(call)
+    try:
+        outcome = _run_on_copies(call, frame) if _changes_copies_alone(call, frame) else None
+        if outcome is None or (isinstance(outcome, CompiledCall) and outcome.compiled is None):
+            frame.guard_unplanned(call)
+    finally:
+        call.release()
+    if outcome is None:
+        # Guards say from now on whether what was read is as it was.
+        frame.capture.example_inputs, frame.capture.reads = [], None
+        return Prepared(frame, call.device)
+    frame.capture.forget()
+    return outcome
+
+
+def _run_on_copies(call: Call, frame: Frame) -> CompiledCall | Uncompiled | None:
+    """Make a first call of which nobody wants the result; None where the caller has to."""
+    try:
+        run = frame.new_run()
+        result = frame.run_frame(call.values, run)
+    except (DeclinedError, CompiledCodeError):
+        return None
+    return _planned(FirstRun(call, frame, result, run), frame.capture.has_moved)
+
+
+def _changes_copies_alone(call: Call, frame: Frame) -> bool:
+    """Whether a run of a frame changes nothing besides arrays among the arguments."""
+    if frame.capture.has_side_effects or frame.draws.lines:
+        return False
+    written = frame.written() if frame.compiled else ()
+    return call.is_copy and all(frame.inputs[i].expression in call.known for i in written)
 
 
 def _details(call: Call, frame: Frame, result: Any) -> Details:

@@ -122,6 +122,28 @@ class Loop:
 
 
 @dataclasses.dataclass
+class Build:
+    """A signature that is compiled beside the program.
+
+    Parameters
+    ----------
+    signature : str
+        The arguments that it's compiled for.
+    state : str
+        How far it is.
+    calls : int
+        How many calls NumPy, or interpreted code, has answered meanwhile.
+    seconds : float
+        What these took.
+    """
+
+    signature: str
+    state: str
+    calls: int = 0
+    seconds: float = 0.0
+
+
+@dataclasses.dataclass
 class Log:
     """Log of what happened to one function."""
 
@@ -132,6 +154,7 @@ class Log:
     choices: dict[str, str] = dataclasses.field(default_factory=dict)
     narrowed: dict[Narrowed, None] = dataclasses.field(default_factory=dict)
     native: dict[Place, Native] = dataclasses.field(default_factory=dict)
+    builds: list[Build] = dataclasses.field(default_factory=list)
     timing: Timing | None = None
     calls: deque[tuple[Any, ...]] = dataclasses.field(default_factory=lambda: deque(maxlen=8))
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
@@ -159,6 +182,11 @@ class Log:
         """Note a graph that was compiled or loaded."""
         with self.lock:
             self.graphs.append(graph)
+
+    def add_build(self, build: Build) -> None:
+        """Note a signature that is compiled beside the program."""
+        with self.lock:
+            self.builds.append(build)
 
     def add_fallback(self, fallback: Fallback, once: bool = False) -> bool:
         """Note something uncompiled; says whether it's new: its line, or its cause if `once`."""

@@ -51,7 +51,7 @@ _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 def group_key(scope: Scope, options: Options) -> str:
     """Return the cache's key of a function under options, in this environment."""
     function = scope.function
-    relevant = dataclasses.replace(options, strict=False, cache=True, verify=False)
+    relevant = dataclasses.replace(options, strict=False, cache=True, verify=False, compile="now")
     return cache_key(
         function.__module__ or "",
         function.__qualname__,

@@ -24,6 +24,7 @@ Loops = Literal["auto", "compile", "numba", "unroll", "python"]
 RNG = Literal["numpy", "device"]
 Verify = bool | Literal["warn"]
 Backend = Literal["inductor", "aot_eager", "eager"]
+Compile = Literal["auto", "now", "behind"]
 
 
 class _NotGiven:
@@ -75,6 +76,10 @@ class Options:
         Keep artifacts on disk, so that a new process starts warm.
     backend : {"inductor", "aot_eager", "eager"}
         Who compiles. The latter two run uncompiled kernels; for debugging.
+    compile : {"auto", "now", "behind"}
+        When a new signature is compiled. ``"now"``: before its first call is answered.
+        ``"behind"``: in a helper thread, while NumPy answers its calls. ``"auto"``: as
+        ``"behind"``, but only once NumPy has taken as long for its calls as compiling would.
     static_argnames : tuple of str
         Parameters whose values, not arrays, the compiled code may rely on. A
         new value compiles again.
@@ -90,6 +95,7 @@ class Options:
     verify: Verify = False
     cache: bool = True
     backend: Backend = "inductor"
+    compile: Compile = "now"
     static_argnames: tuple[str, ...] = ()
 
 
@@ -222,6 +228,7 @@ class Config:
     verify: Verify
     cache: bool
     backend: Backend
+    compile: Compile
     static_argnames: str | Sequence[str]
     _scope: Scope
 
@@ -272,6 +279,7 @@ def options(
     verify: Verify = NOT_GIVEN,
     cache: bool = NOT_GIVEN,
     backend: Backend = NOT_GIVEN,
+    compile: Compile = NOT_GIVEN,  # noqa: A002 (the option is called so)
     static_argnames: str | Sequence[str] = NOT_GIVEN,
     **unknown: Never,
 ) -> Iterator[None]:
@@ -282,7 +290,7 @@ def options(
     Parameters
     ----------
     device, default_float, narrow_inputs, strict, dynamic, loops, rng, verify, cache, backend, \
-static_argnames
+compile, static_argnames
         As in `npaccel.jit`. What isn't given stays as it is.
 
     Raises

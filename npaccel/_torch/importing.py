@@ -11,8 +11,12 @@ from typing import Any
 import torch
 from torch.compiler._cache import CacheArtifactFactory
 
+from npaccel._process import thread_warnings
 from npaccel._process.imports import RESERVE, load, loaded, uncut
 from npaccel._torch.patching import Patch, apply, patched
+
+#: Packages whose import adds filters of warnings.
+_OF_COMPILER = frozenset({"sympy", "torch"})
 
 
 def quietly_imported(module: str) -> Any:
@@ -24,9 +28,14 @@ def quietly_imported(module: str) -> Any:
 
 
 def _quietly_imported(module: str) -> Any:
-    with warnings.catch_warnings(), _registrations_undone():
-        warnings.simplefilter("ignore")
-        return load(module)
+    before = list(warnings.filters)
+    with thread_warnings.ignored(), _registrations_undone():
+        found = load(module)
+    added: Any = [one for one in warnings.filters if one not in before]
+    for entry in added:  # Not those of other threads, for the user's categories or Python's.
+        if entry[2].__module__.partition(".")[0] in _OF_COMPILER:
+            warnings.filters.remove(entry)  # type: ignore[attr-defined]
+    return found
 
 
 #: What was made since the last import came to its end: one that it was a part of may fail yet.

@@ -5,7 +5,7 @@ Importing this module imports Dynamo and Inductor.
 
 from __future__ import annotations
 
-from npaccel._torch import importing
+from npaccel._torch import beside, importing
 from npaccel._torch.dynamo import capture, install
 from npaccel._torch.inductor import passes
 from npaccel._torch.patching import Patch
@@ -14,6 +14,7 @@ from npaccel._torch.patching import Patch
 GROUPS: dict[str, tuple[Patch, ...]] = {
     "while torch is imported": importing.PATCHES_OF_IMPORTS,
     "for good": (*importing.PATCHES_OF_TEMPLATES, *install.PATCHES),
+    "while something is compiled beside the program": beside.PATCHES,
     "while a function is captured": capture.PATCHES,
     "while a graph is compiled": passes.PATCHES,
 }

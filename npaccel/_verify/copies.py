@@ -17,6 +17,7 @@ import torch
 
 from npaccel._compiler.snapshot import Snapshot
 from npaccel._runtime.arguments import distinct
+from npaccel._runtime.array_copies import copy_arrays
 
 _ATOMS = (
     *(bool, int, float, complex, str, bytes, type(None), type, types.ModuleType, range),
@@ -43,7 +44,7 @@ def copied(values: Any) -> Any:
     """
     memo: dict[int, Any] = {}
     arrays = [part for part in reachable(values) if isinstance(part, np.ndarray)]
-    _copy_arrays(arrays, memo)
+    copy_arrays(arrays, memo)
     for part in reachable(values):
         if isinstance(part, torch.Tensor) and id(part) not in memo:
             memo[id(part)] = _copy_tensor(part, memo)
@@ -84,59 +85,7 @@ def reachable(value: Any, seen: dict[int, Any] | None = None) -> Iterator[Any]:
         yield from reachable(part, seen)
 
 
-# -- Arrays -------------------------------------------------------------------
-
-
-def _owner(array: np.ndarray[Any, Any]) -> Any:
-    """Return the object that the memory of an array belongs to."""
-    owner: Any = array
-    while isinstance(owner, np.ndarray) and owner.base is not None:
-        owner = owner.base
-    return owner
-
-
-def _copy_arrays(arrays: list[np.ndarray[Any, Any]], memo: dict[int, Any]) -> None:
-    families: dict[int, list[np.ndarray[Any, Any]]] = {}
-    for array in arrays:
-        families.setdefault(id(_owner(array)), []).append(array)
-    for family in families.values():
-        if len(family) == 1 and _is_plain(family[0]):
-            memo[id(family[0])] = _flagged(family[0].copy(order="K"), family[0])
-        elif any(array.dtype.hasobject for array in family):
-            memo |= {id(array): copy.deepcopy(array) for array in family}
-        else:
-            _copy_family(family, memo)
-
-
-def _is_plain(array: np.ndarray[Any, Any]) -> bool:
-    """Whether NumPy's own copy lies in memory as the array does."""
-    flags = array.flags
-    return (flags.c_contiguous or flags.f_contiguous) and flags.aligned and array.size > 0
-
-
-def _copy_family(family: list[np.ndarray[Any, Any]], memo: dict[int, Any]) -> None:
-    """Copy arrays that share their memory: the part of it that they use, then the views."""
-    spans = [np.lib.array_utils.byte_bounds(array) for array in family]
-    low = min(span[0] for span in spans)
-    shift = low % 64  # Alignment stays as it is.
-    memory = np.empty(max(span[1] for span in spans) - low + 128, np.uint8)
-    shift += -memory.ctypes.data % 64
-    for array in family:
-        offset = array.ctypes.data - low + shift
-        new: np.ndarray[Any, Any] = np.ndarray(
-            array.shape, array.dtype, memory, offset, array.strides
-        )
-        if array.size:
-            distinct(new)[...] = distinct(array)
-        memo[id(array)] = _flagged(new, array)
-
-
-def _flagged(new: np.ndarray[Any, Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if not array.flags.writeable:
-        new.flags.writeable = False
-    if isinstance(array, np.memmap) or type(array) is np.ndarray:
-        return new
-    return new.view(type(array))
+# -- Tensors -------------------------------------------------------------------
 
 
 def _copy_tensor(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from npaccel._numpy.core.dtypes import BOOL, as_tensor, cast, check_cast, to_numpy
 from npaccel._numpy.core.table import row_of
 from npaccel._numpy.ufuncs.integers import either
+from npaccel._process import thread_warnings
 
 #: NumPy's mark of an argument that was left out.
 NO_VALUE = np._NoValue
@@ -116,8 +116,7 @@ def written_back(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor
     if out is None:
         return result
     if to_numpy(out.dtype) != to_numpy(result.dtype):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with thread_warnings.ignored():
             _check_taken_into(to_numpy(result.dtype), to_numpy(out.dtype))
     return deliver(cast(result, to_numpy(out.dtype)), out)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,6 +31,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable, TensorVariable
 
 from npaccel._numpy.core import table
 from npaccel._numpy.core.context import settings
+from npaccel._process import thread_warnings
 from npaccel._runtime import outputs
 from npaccel._runtime.arguments import COPYING, has_other_name, how_converted, to_tensor
 from npaccel._runtime.callables import is_jitted
@@ -161,8 +161,7 @@ def _grad_unnoticed(value: torch.Tensor) -> Iterator[None]:
     if value.is_leaf:
         yield
         return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"The \.grad attribute")
+    with thread_warnings.ignored():
         yield
 
 

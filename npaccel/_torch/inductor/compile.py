@@ -12,7 +12,6 @@ import dataclasses
 import operator
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from torch._inductor import compile_fx
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.exc import InvalidCxxCompiler
 
-from npaccel._process import fork
+from npaccel._process import fork, thread_warnings
 from npaccel._report.details import LineCode
 from npaccel._runtime.error_translation import ASSERTION
 from npaccel._runtime.torch.dtype_views import without_other_base
@@ -274,8 +273,8 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     )
     grad_mode = torch.enable_grad() if needs_grad else torch.no_grad()
     try:
-        with configured(scratch), grad_mode, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Inductor's advice on its own limits.
+        # Inductor warns of its own limits.
+        with configured(scratch), grad_mode, thread_warnings.ignored():
             full: Any = compile_fx.compile_fx(
                 capture.graph,
                 capture.example_inputs,

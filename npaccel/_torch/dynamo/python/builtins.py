@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +35,7 @@ from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
 from npaccel._numpy.core import python_functions
 from npaccel._numpy.core.dtypes import to_numpy
+from npaccel._process import thread_warnings
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data
 from npaccel._torch.dynamo.numpy.calls import (
     emit,
@@ -331,8 +331,7 @@ def rounded(tx: Any, function: Any, x: Any) -> Any:
 @functools.cache
 def _error_of_arrays(function: Any) -> TypeError | None:
     """What `float`, `int` or `operator.index` raises for an array that has dimensions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPy before 2.4 warns.
+    with thread_warnings.ignored():  # NumPy before 2.4 warns.
         try:
             function(np.ones(1, np.int64))
         except TypeError as error:

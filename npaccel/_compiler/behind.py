@@ -1,0 +1,324 @@
+"""Compile new signatures beside the program, while NumPy answers their calls.
+
+A signature goes through these states. The runner that stands for it meanwhile is a `Pending`.
+
+1. NumPy answers its calls, and with ``compile="auto"`` goes on until that has taken as long as
+   compiling would: renting pays until the rent has reached the price.
+2. A helper thread captures and compiles it, for copies of a call's arrays.
+3. If a call changes nothing but arrays among its arguments, the thread makes the first one as well,
+   with the copies, and the signature has its runner. Else the next call of the program makes it.
+
+What goes wrong beside the program is done again before a call is answered, where errors and
+warnings reach the caller.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from npaccel._compiler import fallback
+from npaccel._process import background, logs
+from npaccel._process.imports import load
+from npaccel._report.log import Build
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel._runtime import options as runtime_options
+from npaccel._runtime.array_copies import Copies
+from npaccel._runtime.error_translation import UncompiledForMemoryError
+from npaccel._runtime.runner import MISS, Declined, Runner
+
+if TYPE_CHECKING:
+    from npaccel._compiler.planning import Prepared
+
+Key = tuple[Any, ...]
+
+#: Maximum number of times that a kind of call is compiled beside the program in vain, since what it
+#: reads changes meanwhile.
+_ATTEMPTS = 3
+#: Seconds that a compilation is taken to last before one has been made.
+_USUAL_SECONDS = 3.0
+#: With ``compile="auto"``, calls wait for compilations of at most so many seconds.
+_SHORT = 0.02
+#: What the last compilations have taken, by backend.
+_seconds: dict[str, deque[float]] = {}
+
+
+def price(backend: str) -> float:
+    """Return how many seconds compiling a signature is likely to take."""
+    known = _seconds.get(backend)
+    return float(np.median(known)) if known else _USUAL_SECONDS
+
+
+def note_price(backend: str, seconds: float) -> None:
+    """Note how long a compilation has taken."""
+    _seconds.setdefault(backend, deque(maxlen=16)).append(seconds)
+
+
+class Behind:
+    """Compile signatures of one dispatcher beside the program.
+
+    Parameters
+    ----------
+    dispatcher : Dispatcher
+        Its lock is held by what calls `runner`.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher = dispatcher
+        self.spec = dispatcher.spec
+        self.pending: dict[Key, Pending] = {}
+        #: How often a kind of call was compiled in vain.
+        self.failures: dict[Key, int] = {}
+
+    def runner(self, values: Sequence[Any], key: Key, coarse: Key, device: Any) -> Runner | None:
+        """Return what makes calls of a new signature until it's compiled.
+
+        Parameters
+        ----------
+        values : sequence
+            Of all parameters.
+        key, coarse : tuple
+            The call's.
+        device : torch.device
+
+        Returns
+        -------
+        callable or None
+            None where the call has to wait.
+        """
+        if self.failures.get(coarse, 0) >= _ATTEMPTS or self._has_to_wait(values):
+            return None
+        found = self.pending.get(coarse)
+        if found is not None and found.is_pending():  # The size of another call is compiled.
+            return found.other_runner
+        made = self.pending[coarse] = Pending(self, values, key, coarse, device)
+        return made
+
+    def _has_to_wait(self, values: Sequence[Any]) -> bool:
+        """Whether a call's answer may be another than NumPy's and that of interpreted code."""
+        options = self.spec.options
+        if options.strict or options.rng == "device" or torch.is_inference_mode_enabled():
+            return True
+        if options.compile == "auto" and price(options.backend) <= _SHORT:
+            return True
+        if not self.is_numpys(values) and options.backend != "inductor":
+            return True  # It's interpreted anyway.
+        parts = [part for value in values for _, part in runtime_arguments.parts(value, "")]
+        return any(
+            isinstance(part, torch.Tensor)
+            or (isinstance(part, np.ndarray) and type(part) is not np.ndarray)
+            for part in parts
+        )
+
+    def is_numpys(self, values: Sequence[Any]) -> bool:
+        """Whether NumPy's dtypes are those of compiled code."""
+        options = self.spec.options
+        if options.narrow_inputs:
+            return False
+        is_exact = options.default_float == "float64"
+        return is_exact or bool(self.spec.has_wide(values))
+
+    def finish(self) -> None:
+        """Wait for what is being compiled, and leave to other calls what isn't yet."""
+        for pending in list(self.pending.values()):
+            pending.finish()
+
+
+class Pending:
+    """The runner of a signature that isn't compiled yet.
+
+    Parameters
+    ----------
+    owner : Behind
+    values : sequence
+        Of a call.
+    key, coarse : tuple
+        The call's.
+    device : torch.device
+    """
+
+    def __init__(
+        self, owner: Behind, values: Sequence[Any], key: Key, coarse: Key, device: Any
+    ) -> None:
+        self.owner = owner
+        self.dispatcher, self.spec = owner.dispatcher, owner.spec
+        self.key, self.coarse, self.device = key, coarse, device
+        options = self.spec.options
+        self.is_numpys = owner.is_numpys(values)
+        self.price = price(options.backend) if options.compile == "auto" else 0.0
+        self.attempt = self.dispatcher.begin(values, key, coarse)
+        self.build = Build(self.attempt.signature, "answered by NumPy")
+        self.spec.log.add_build(self.build)
+        self._process = os.getpid()
+        self._lock = threading.Lock()  # Of this alone: a child that is forked makes another one.
+        self._is_begun = False
+        self._seconds = 0.0
+        self._is_over = False
+        self._prepared: Prepared | None = None
+        #: Makes calls of other signatures of the kind.
+        self.other_runner: Runner = self._other
+
+    def is_pending(self) -> bool:
+        """Whether it isn't compiled yet, and will be."""
+        is_here = self._process == os.getpid()  # A forked child hasn't inherited the thread.
+        return is_here and not self._is_over and self._prepared is None
+
+    def _other(self, values: Sequence[Any]) -> Any:
+        return self._answer(values) if self.is_pending() else MISS
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Make a call."""
+        if self._is_over or self._process != os.getpid():
+            self._end()
+            return MISS
+        if self._prepared is not None:
+            return self._first_call(self._prepared, values)
+        if self._is_begun or self.build.seconds < self.price:
+            return self._answer(values)
+        # It's compiled after the call, which may raise, and for what the arrays are before.
+        copies = Copies(values)
+        try:
+            result = self._answer(values)
+        except BaseException:
+            if not self.build.seconds:
+                self._end()
+            raise
+        self._begin(copies)
+        return result
+
+    def _answer(self, values: Sequence[Any]) -> Any:
+        start = time.perf_counter()
+        if self.is_numpys:
+            with runtime_options.disabled():  # What is called is compiled with it later.
+                result = fallback.run_in_numpy(self.spec, values)
+        else:
+            result = self.dispatcher.interpreted(values)
+        self.build.calls += 1
+        self.build.seconds += time.perf_counter() - start
+        return result
+
+    def finish(self) -> None:
+        """Wait until it's compiled, or have another call compile it."""
+        if self._is_begun:
+            background.wait()
+        else:
+            self._fail(is_certain=False)
+
+    # -- The helper thread ----------------------------------------------------
+
+    def _begin(self, copies: Copies) -> None:
+        with self._lock:
+            if self._is_begun:  # By the call of another thread.
+                return
+            self._is_begun = True
+        self.build.state = "waiting to be compiled"
+        has_grad = torch.is_grad_enabled()
+        try:
+            background.begin(lambda: self._compile(copies, has_grad))
+        except RuntimeError:  # There can be no more threads: another call tries again.
+            self._fail(is_certain=False)
+
+    def _compile(self, copies: Copies, has_grad: bool) -> None:
+        self.build.state = "being compiled"
+        dispatcher = self.dispatcher
+        try:
+            outcome = self._outcome(copies, has_grad)
+        except Exception as error:  # noqa: BLE001 (it comes again where it can be raised)
+            logs.compile.debug("%s: isn't compiled behind: %r", self.spec.name, error)
+            with dispatcher._lock:
+                self._fail(is_certain=True)
+            return
+        with dispatcher._lock:
+            if outcome is None:
+                self._fail(is_certain=False)
+            elif isinstance(outcome, load("npaccel._compiler.planning").Prepared):
+                self.build.state = "compiled for the next call"
+                self._prepared = outcome
+                del self.owner.pending[self.coarse]
+            else:
+                self._settle(outcome)
+
+    def _outcome(self, copies: Copies, has_grad: bool) -> Any:
+        failure = self.dispatcher._import_compiler(self.device)
+        if failure:
+            raise ImportError(failure)
+        from npaccel._compiler.compile import compile_beside
+
+        with self.dispatcher._lock:
+            history = self.dispatcher.history(self.coarse)
+        start = time.perf_counter()
+        try:
+            with torch.set_grad_enabled(has_grad):
+                return compile_beside(self.spec, copies, history, self.device)
+        finally:
+            self._seconds = time.perf_counter() - start
+
+    def _settle(self, outcome: Any) -> Runner | None:
+        """Have later calls made as an outcome says."""
+        self._end("compiled")
+        if isinstance(outcome, fallback.Uncompiled):
+            self.build.state = "found not to fit into one graph"
+            if not outcome.is_kept:
+                self._fail(is_certain=False)
+                return None
+        else:
+            note_price(self.spec.options.backend, self._seconds)
+        runner: Runner = self.dispatcher.settle(self.attempt, outcome)
+        return runner
+
+    def _fail(self, is_certain: bool) -> None:
+        """Have another call try again, or wait for it."""
+        failures = self.owner.failures
+        failures[self.coarse] = _ATTEMPTS if is_certain else failures.get(self.coarse, 0) + 1
+        self.dispatcher.take_back(self.attempt)
+        self._end("given up: what it reads has changed meanwhile")
+        if is_certain:
+            self.build.state = "given up: a call waits for it"
+
+    def _end(self, state: str = "") -> None:
+        """Let others make the calls."""
+        self._is_over = True
+        self._prepared = None
+        self.build.state = state or self.build.state
+        if self.owner.pending.get(self.coarse) is self:
+            del self.owner.pending[self.coarse]
+        for runner in (self, self.other_runner):
+            self.dispatcher._forget(runner)
+
+    # -- The switch -----------------------------------------------------------
+
+    def _first_call(self, prepared: Prepared, values: Sequence[Any]) -> Any:
+        dispatcher = self.dispatcher
+        # Whoever has it may wait for Dynamo's lock.
+        if not dispatcher._lock.acquire(blocking=False):
+            return self._answer(values)
+        try:
+            from npaccel._compiler.compile import first_call_of_prepared
+
+            try:
+                outcome = first_call_of_prepared(prepared, values)
+            except UncompiledForMemoryError:
+                self._fail(is_certain=False)
+                return self._answer(values)
+            except BaseException:
+                self._fail(is_certain=False)
+                raise
+            if outcome is None:
+                return self._answer(values)
+            if outcome is MISS:
+                self._fail(is_certain=False)
+                return MISS
+            runner = self._settle(outcome)
+        finally:
+            dispatcher._lock.release()
+        if isinstance(outcome, fallback.Uncompiled):
+            return (runner or outcome.runner)(values)
+        assert not isinstance(outcome, Declined)
+        return outcome.result

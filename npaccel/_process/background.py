@@ -1,0 +1,132 @@
+"""Work that one helper thread does beside the program, in the order in which it's asked for.
+
+The thread begins with the first work and doesn't keep the process alive: at its exit the work that
+runs is cut short, since Python ends such a thread in the middle of C++ code otherwise, which
+aborts. A forked child has no thread, and none of its parent's work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import ctypes
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from npaccel._process import fork, logs
+
+#: Seconds that the exit of the process waits for the thread, and from one try to end it to another.
+_PATIENCE = 10.0
+_INTERVAL = 0.25
+
+
+class _StoppedError(BaseException):
+    """The process exits. No handler of errors takes it for a failure."""
+
+
+class _Thread:
+    """The thread, its work and who waits for it, of one process."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.todo: deque[Callable[[], Any]] = deque()
+        #: How much isn't done yet, with what is being done.
+        self.count = 0
+        self.is_stopped = False
+        self.thread: threading.Thread | None = None
+
+    def add(self, work: Callable[[], Any]) -> None:
+        with self.changed:
+            if self.is_stopped:
+                return
+            if self.thread is None:
+                thread = threading.Thread(target=self._run, name="npaccel builds", daemon=True)
+                thread.start()  # Raises where there can be no more threads.
+                self.thread = thread
+            self.todo.append(work)
+            self.count += 1
+            self.changed.notify_all()
+
+    def _run(self) -> None:
+        with contextlib.suppress(_StoppedError):
+            while True:
+                with self.changed:
+                    self.changed.wait_for(lambda: self.todo)
+                    work = self.todo.popleft()
+                try:
+                    work()
+                except Exception:  # noqa: BLE001 (what is asked for deals with its own errors)
+                    logs.compile.debug("work in the background failed", exc_info=True)
+                finally:
+                    del work
+                    with self.changed:
+                        self.count -= 1
+                        self.changed.notify_all()
+
+    def wait(self, timeout: float | None) -> bool:
+        with self.changed:
+            return self.changed.wait_for(lambda: not self.count, timeout)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+        self.todo.clear()
+        thread, end = self.thread, time.monotonic() + _PATIENCE
+        while thread is not None and thread.is_alive() and time.monotonic() < end:
+            _raise_in(thread)
+            thread.join(_INTERVAL)
+
+
+def _raise_in(thread: threading.Thread) -> None:
+    """Have a thread raise an error as soon as it runs Python."""
+    number = ctypes.c_ulong(thread.ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(_StoppedError))
+
+
+_thread = _Thread()
+
+
+def begin(work: Callable[[], Any]) -> None:
+    """Do something in the helper thread, in this context, when its turn comes.
+
+    Raises
+    ------
+    RuntimeError
+        If there can be no more threads.
+    """
+    context = contextvars.copy_context()
+    _thread.add(lambda: context.run(work))
+
+
+def wait(timeout: float | None = None) -> bool:
+    """Wait until all work is done.
+
+    Parameters
+    ----------
+    timeout : float, optional
+        Seconds to wait at most.
+
+    Returns
+    -------
+    bool
+        Whether all of it is done.
+    """
+    return _thread.wait(timeout)
+
+
+def _forget() -> None:
+    """Begin anew in a forked child, which has no thread."""
+    global _thread
+    _thread = _Thread()
+
+
+def _stop() -> None:
+    _thread.stop()
+
+
+fork.at_exit(_stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
