@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from npaccel import errors
 from npaccel._jit import Jitted, jit
 from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_loop
+from npaccel._process.background import wait
 from npaccel._report import Report
 from npaccel._runtime import foreign_table
 from npaccel._runtime.options import config, disabled, options
@@ -63,6 +64,7 @@ __all__ = [
     "options",
     "scan",
     "transfers",
+    "wait",
     "while_loop",
 ]
 

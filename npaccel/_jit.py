@@ -216,6 +216,38 @@ class Jitted(Generic[P, R]):
             )
         self._npaccel_log.timing = measured(engine, values)
 
+    def warmup(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Compile the function for arguments, and wait for it.
+
+        The call is made with copies of the arguments, and what else the function changes is put
+        back: arrays, containers, objects and generators that it can reach. What it prints isn't
+        shown. Parts of it that can't be compiled run in NumPy.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Of a call.
+
+        Examples
+        --------
+        >>> import numpy as np, npaccel
+        >>> @npaccel.jit(backend="eager")
+        ... def add(x, y):
+        ...     x += y
+        >>> x = np.ones(2)
+        >>> add.warmup(x, x.copy())
+        >>> x
+        array([1., 1.])
+        """
+        engine = self._npaccel_engine(runtime_options.current())
+        if engine is not None:
+            values = engine.spec.binding.bind(
+                self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
+            )
+            load("npaccel._verify.copies").call_on_copies(
+                engine.spec.function, engine.run_unverified, values
+            )
+
     def source(self, *, line: int | None = None) -> str:
         """Return the generated C++ or Triton code.
 
@@ -312,7 +344,7 @@ def _verified(engine: Dispatcher, values: Sequence[Any], key: Any) -> Any:
 
 
 Dispatcher.verifier = staticmethod(_verified)
-for _name in ("report", "source"):
+for _name in ("report", "source", "warmup"):
     setattr(Jitted, _name, _Own(vars(Jitted)[_name]))
 Jitted.__module__ = _Module(Jitted.__module__)
 Jitted.__doc__ = _Docstring(Jitted.__doc__)
@@ -464,7 +496,7 @@ def jit(
     Returns
     -------
     Jitted
-        Called like the function; also has ``report()`` and ``source()``.
+        Called like the function; also has ``report()``, ``source()`` and ``warmup()``.
 
     Raises
     ------

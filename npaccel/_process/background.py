@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import ctypes
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -75,9 +76,17 @@ class _Thread:
         self.is_stopped = True
         self.todo.clear()
         thread, end = self.thread, time.monotonic() + _PATIENCE
+        sys.unraisablehook = _unraisable(sys.unraisablehook)
         while thread is not None and thread.is_alive() and time.monotonic() < end:
+            for action in _on_stop:
+                action()
             _raise_in(thread)
             thread.join(_INTERVAL)
+
+
+def _unraisable(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Don't tell of the error that ends the thread where it comes out in a callback."""
+    return lambda told: None if told.exc_type is _StoppedError else hook(told)
 
 
 def _raise_in(thread: threading.Thread) -> None:
@@ -87,6 +96,8 @@ def _raise_in(thread: threading.Thread) -> None:
 
 
 _thread = _Thread()
+#: End what the thread may wait for, where no error reaches it.
+_on_stop: list[Callable[[], Any]] = []
 
 
 def begin(work: Callable[[], Any]) -> None:
@@ -101,18 +112,40 @@ def begin(work: Callable[[], Any]) -> None:
     _thread.add(lambda: context.run(work))
 
 
+def on_stop(action: Callable[[], Any]) -> None:
+    """Call something while the thread is being ended: several times, if it goes on."""
+    _on_stop.append(action)
+
+
 def wait(timeout: float | None = None) -> bool:
-    """Wait until all work is done.
+    """Wait until nothing is compiled beside the program any more.
+
+    With ``compile="behind"`` NumPy answers calls while they're compiled in a helper thread. Some of
+    what is compiled there is used from the second call on after that: where a function draws random
+    numbers, or changes objects, the first one makes the switch.
 
     Parameters
     ----------
     timeout : float, optional
-        Seconds to wait at most.
+        Maximum number of seconds to wait.
 
     Returns
     -------
     bool
-        Whether all of it is done.
+        Whether all of it is compiled.
+
+    Examples
+    --------
+    >>> import numpy as np, npaccel
+    >>> @npaccel.jit(backend="eager", compile="behind")
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(np.ones(2))
+    array([2., 2.])
+    >>> npaccel.wait()
+    True
+    >>> len(double.report().graphs)
+    1
     """
     return _thread.wait(timeout)
 

@@ -9,6 +9,7 @@ VARIABLES = {
     "NPACCEL_CACHE": "0: nothing is kept on disk",
     "NPACCEL_CACHE_DIR": "folder of the compiled code",
     "NPACCEL_CACHE_MAX_BYTES": "its largest size, in bytes",
+    "NPACCEL_COMPILE": "when functions are compiled that don't say so: now, behind, auto",
     "NPACCEL_DISABLE": "1: plain NumPy functions run instead of compiled ones",
     "NPACCEL_LOG": "stages whose work is printed: compile, guards, passes, cache, loops, all",
     "NPACCEL_MALLOC": "0: the allocator of the process stays as it is",

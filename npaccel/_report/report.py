@@ -32,6 +32,9 @@ class Report(ReportData):
         Lines of a split function that run in NumPy.
     notes : tuple of str
         Copies between host and device, narrowed arguments and the like.
+    builds : tuple of Build
+        The signatures that are compiled beside the program, with ``compile="behind"`` or
+        ``"auto"``: how far each is, and how many calls were answered otherwise meanwhile.
     timing : Timing or None
         Seconds of a call, compiled and in NumPy, where they were measured:
         ``fn.report(measure=True)``.
@@ -65,6 +68,7 @@ class Report(ReportData):
             "loops": [dataclasses.asdict(loop) for loop in self.loops],
             "native": [dataclasses.asdict(line) for line in self.native],
             "narrowed": [dataclasses.asdict(line) for line in self.narrowed],
+            "builds": [dataclasses.asdict(build) for build in self.builds],
             "notes": list(self.notes),
             "compile_seconds": self.compile_seconds,
             "stages": self.stages,

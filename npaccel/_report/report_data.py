@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import types
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ class ReportData:
             self.native = tuple(log.native[place] for place in sorted(log.native))
             chosen = [f"{place} runs {choice}" for place, choice in log.choices.items()]
             self.notes = (*log.notes, *map(str, self.native), *chosen)
+            self.builds = tuple(dataclasses.replace(build) for build in log.builds)
             self.timing = log.timing
 
     @property

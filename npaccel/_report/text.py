@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npaccel._report.source_lines import blocks
 
 if TYPE_CHECKING:
+    from npaccel._report.log import Build
     from npaccel._report.report_data import ReportData
 
 #: How the stages of compiling are called.
@@ -90,11 +91,17 @@ def facts(report: ReportData) -> list[str]:
                 f"graph {i} copies {to_device} bytes to the device and {to_host} bytes back, "
                 "every call"
             )
+    lines += map(_build, report.builds)
     if report.stages:
         told = [f"{STAGES[name]} {seconds:.2f} s" for name, seconds in report.stages.items()]
         lines.append(f"time by stage: {', '.join(told)}")
     lines += timing(report)
     return lines
+
+
+def _build(build: Build) -> str:
+    calls = f"{count(build.calls, 'call')} answered meanwhile, in {duration(build.seconds)}"
+    return f"{build.signature} is {build.state}: {calls if build.calls else 'no call yet'}"
 
 
 def timing(report: ReportData) -> list[str]:

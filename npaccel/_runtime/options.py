@@ -13,6 +13,7 @@ import functools
 import itertools
 import re
 import types
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Never, get_args, get_origin, get_type_hints
 
@@ -99,7 +100,23 @@ class Options:
     static_argnames: tuple[str, ...] = ()
 
 
-_DEFAULTS = Options()
+def _defaults() -> Options:
+    """Return the options as the environment has them."""
+    text = environment.value("NPACCEL_COMPILE")
+    if not text:
+        return Options()
+    if text in get_args(Compile):
+        return Options(compile=text)  # type: ignore[arg-type]
+    allowed = ", ".join(get_args(Compile))
+    warnings.warn(
+        f"NPACCEL_COMPILE: {text!r} isn't a value of the option compile, so that it's 'now'; "
+        f"it can be {allowed}",
+        stacklevel=2,
+    )
+    return Options()
+
+
+_DEFAULTS = _defaults()
 _NAMES = tuple(field.name for field in dataclasses.fields(Options))
 
 

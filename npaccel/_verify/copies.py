@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,27 @@ class Surroundings:
     def restore(self) -> None:
         """Put all that the function can reach back to what it was at the start."""
         self._snapshot.restore()
+
+
+def call_on_copies(
+    function: types.FunctionType, call: Callable[[Any], Any], values: Sequence[Any]
+) -> None:
+    """Make a call of which nothing is left.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    call : callable
+        Takes the values of all parameters of `function`, which it calls.
+    values : sequence
+        Are copied.
+    """
+    surroundings = Surroundings(function)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            call(copied(list(values)))
+    finally:
+        surroundings.restore()
 
 
 def _same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:

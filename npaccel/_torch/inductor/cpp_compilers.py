@@ -9,6 +9,7 @@ Read from torch/_inductor/cpp_builder.py (_run_compile_cmd) of 2.13.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shlex
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 
 from torch._inductor import cpp_builder, exc
 
+from npaccel._process import background
 from npaccel._torch.patching import Patch, patched
 
 _IS_POSIX = os.name == "posix"
@@ -103,6 +105,9 @@ def stop(*, everything: bool = False) -> None:
     for process, awaited in list(_running.items()):
         if awaited or everything:
             _kill(process)
+
+
+background.on_stop(functools.partial(stop, everything=True))
 
 
 @contextlib.contextmanager
