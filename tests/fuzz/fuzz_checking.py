@@ -105,6 +105,8 @@ def check(
     dynamic: bool | None = None,
     device: str = "cpu",
     default_float: str = "float64",
+    *,
+    switch: int | None = None,
 ) -> Verdict:
     """Run a program in every way and say what differs first.
 
@@ -119,18 +121,27 @@ def check(
     device : {"cpu", "cuda"}
     default_float : {"float64", "float32"}
         With the latter programs are given 64-bit data, so that nothing may be narrowed.
+    switch : int, optional
+        Compile beside the calls, and have it done before the call of this number.
     """
     if default_float == "float32":
         program = with_wide_data(program)
     with _loops_of(program.seed):
-        return _check(program, backend, dynamic, device, default_float)
+        options = {"default_float": default_float, "device": device}
+        options["compile"] = "now" if switch is None else "behind"
+        return _check(program, backend, dynamic, options, switch)
 
 
 def _check(
-    program: Program, backend: str, dynamic: bool | None, device: str, default_float: str
+    program: Program,
+    backend: str,
+    dynamic: bool | None,
+    options: dict[str, Any],
+    switch: int | None,
 ) -> Verdict:
+    device = options["device"]
     plain, jitted = program.load(), program.load()
-    options = {"default_float": default_float, "cache": False, "device": device}
+    options = {"cache": False, **options}
     compiled = npaccel.jit(jitted["program"], backend=backend, dynamic=dynamic, **options)
     verdict = Verdict(None)
     wanted: list[_Outcome] = []
@@ -142,6 +153,8 @@ def _check(
         verdict.raised |= wanted[-1].error is not None
         if device == "cuda" and _depends_on_values(wanted[-1].error):
             break  # Nothing raises there, or an assertion of a kernel ends all use of the device.
+        if i == switch:
+            npaccel.wait()
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             got = _call(compiled, jitted["make"](*size))

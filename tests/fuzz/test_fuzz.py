@@ -1,6 +1,7 @@
 """Random programs give what NumPy gives. See run.py for long runs and for smaller programs."""
 
 import os
+import random
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import torch
 from fuzz_checking import Jiggle, check, dynamic_of
 from fuzz_programs import draw
 from sweep import tries
+
+import npaccel
 
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
@@ -46,6 +49,26 @@ def test_random_programs(backend, seeds):
             f"--default-float {width}"
         )
         ran += verdict.graphs > 0
+    torch.compiler.reset()
+    assert ran, "no program of this chunk was compiled"
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(first, first + CHUNK) for first in range(0, tries(100, 2000), CHUNK)]
+)
+def test_random_programs_that_are_compiled_beside_their_calls(seeds):
+    """The runner is there from a random call on."""
+    ran = 0
+    for seed in set(seeds) - set(KNOWN):
+        program = draw(seed)
+        width = "float32" if seed % DEFAULTS == DEFAULTS - 1 else "float64"
+        switch = random.Random(seed).randrange(1, 5)
+        verdict = check(program, "eager", default_float=width, switch=switch)
+        assert verdict.failure is None, (
+            f"seed {seed}, switch before call {switch}: {verdict.failure.text}\n\n{program.text()}"
+        )
+        ran += verdict.graphs > 0
+    npaccel.wait()
     torch.compiler.reset()
     assert ran, "no program of this chunk was compiled"
 
