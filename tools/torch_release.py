@@ -136,6 +136,18 @@ class Release:
         """Return what a module defines or imports, by name."""
         return dict(_bound(ast.parse(self.modules[module]).body))
 
+    @functools.cache  # noqa: B019 (there are two releases)
+    def starred(self, module: str) -> list[str]:
+        """Return the modules of which a module imports all names."""
+        aliases = (
+            node for name, node in _bound(ast.parse(self.modules[module]).body) if name == "*"
+        )
+        return [
+            self._imported(module, alias).removesuffix(".*")
+            for alias in aliases
+            if isinstance(alias, ast.alias)
+        ]
+
     def find(self, dotted: str, depth: int = 0) -> Any:
         """Return the syntax of what a dotted name stands for, None if there is no such name.
 
@@ -152,8 +164,11 @@ class Release:
 
     def _member(self, module: str, parts: list[str], depth: int) -> Any:
         found: Any = self.names(module).get(parts[0])
-        if found is None or depth > 20:
+        if depth > 20:
             return None
+        if found is None:
+            inherited = (self.find(".".join([b, *parts]), depth + 1) for b in self.starred(module))
+            return next((one for one in inherited if one is not None), None)
         if isinstance(found, ast.alias):
             return self.find(".".join([self._imported(module, found), *parts[1:]]), depth + 1)
         for name in parts[1:]:
