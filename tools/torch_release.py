@@ -138,15 +138,11 @@ class Release:
 
     @functools.cache  # noqa: B019 (there are two releases)
     def starred(self, module: str) -> list[str]:
-        """Return the modules of which a module imports all names."""
-        aliases = (
-            node for name, node in _bound(ast.parse(self.modules[module]).body) if name == "*"
-        )
-        return [
-            self._imported(module, alias).removesuffix(".*")
-            for alias in aliases
-            if isinstance(alias, ast.alias)
-        ]
+        """Return the modules of which a module imports all names, but for compiled ones."""
+        bound = _bound(ast.parse(self.modules[module]).body)
+        aliases = [node for name, node in bound if name == "*" and isinstance(node, ast.alias)]
+        found = [self._imported(module, alias).removesuffix(".*") for alias in aliases]
+        return [base for base in found if base in self.modules]
 
     def find(self, dotted: str, depth: int = 0) -> Any:
         """Return the syntax of what a dotted name stands for, None if there is no such name.
