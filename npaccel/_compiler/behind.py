@@ -95,11 +95,17 @@ class Behind:
         """
         if self.failures.get(coarse, 0) >= _ATTEMPTS or self._has_to_wait(values):
             return None
-        found = self.pending.get(coarse)
-        if found is not None and found.is_pending():  # The size of another call is compiled.
-            return found.other_runner
         made = self.pending[coarse] = Pending(self, values, key, coarse, device)
         return made
+
+    def runner_of_kind(self, coarse: Key) -> Runner | None:
+        """Return what makes calls while another size of their kind is compiled."""
+        found = self.pending.get(coarse)
+        return found.other_runner if found is not None and found.is_pending() else None
+
+    def is_pending(self) -> bool:
+        """Whether something is going to be compiled."""
+        return any(pending.is_pending() for pending in list(self.pending.values()))
 
     def _has_to_wait(self, values: Sequence[Any]) -> bool:
         """Whether a call's answer may be another than NumPy's and that of interpreted code."""
@@ -200,6 +206,7 @@ class Pending:
                 result = fallback.run_in_numpy(self.spec, values)
         else:
             result = self.dispatcher.interpreted(values)
+        self.dispatcher.compilations += 1
         self.build.calls += 1
         self.build.seconds += time.perf_counter() - start
         return result
@@ -296,6 +303,7 @@ class Pending:
 
     def _first_call(self, prepared: Prepared, values: Sequence[Any]) -> Any:
         dispatcher = self.dispatcher
+        dispatcher.compilations += 1
         # Whoever has it may wait for Dynamo's lock.
         if not dispatcher._lock.acquire(blocking=False):
             return self._answer(values)

@@ -95,9 +95,9 @@ class Dispatcher:
     indexing : frozenset of int
         Those of the varying parameters that are indices. Compiled code treats 0 and 1 specially
         there; calls that need such code are interpreted as long as they are few.
-    is_whole : bool
+    may_go_behind : bool
         Whether calls may be answered otherwise while a signature is compiled, where the option
-        ``compile`` says so. Parts of a function wait.
+        ``compile`` says so.
     """
 
     #: Makes the first call of a signature with ``verify``; `npaccel._jit` hands it in.
@@ -108,7 +108,7 @@ class Dispatcher:
         spec: FunctionSpec,
         indexing: frozenset[int] = frozenset(),
         *,
-        is_whole: bool = False,
+        may_go_behind: bool = False,
     ) -> None:
         self.spec = spec
         self.indexing = indexing & spec.varying
@@ -116,7 +116,8 @@ class Dispatcher:
         self._patience = Patience()
         #: What made the last call, None if that was none of a known signature.
         self.last: Runner | None = None
-        #: How often a call had to be captured, compiled or looked up on disk.
+        #: How often a call had to be captured, compiled or looked up on disk, or was answered
+        #: otherwise meanwhile.
         self.compilations = 0
         self.runners: dict[Key, list[Runner]] = {}
         # Each call reads these.
@@ -131,7 +132,7 @@ class Dispatcher:
         #: What artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
         self._made_interpreter: Dispatcher | None = None
-        self._goes_behind = is_whole and spec.options.compile != "now"
+        self._goes_behind = may_go_behind and spec.options.compile != "now"
         self._made_behind: Behind | None = None
         self._made_stored: StoredSignatures | None = None
         self._lock = threading.RLock()
@@ -275,17 +276,21 @@ class Dispatcher:
                 return result
             if self._patience.calls:
                 return fallback.without_memory(self.spec, values, self._patience)
+            runner = None if waits else self._runner_of_kind(coarse)
             try:
-                kept = self._from_disk(values, key, coarse)
+                kept = self._from_disk(values, key, coarse) if runner is None else MISS
                 if kept is not MISS:
                     return kept
-                if self._is_special(values, coarse):
+                if runner is None and not waits:
+                    runner = self._runner_meanwhile(values, key, coarse, device)
+                if runner is None and self._is_special(values, coarse):
                     self._interpreted += 1
                     self.compilations += 1
                     return self._interpreter()(tuple(values), NO_KEYWORDS)
-                runner = None if waits else self._runner_meanwhile(values, key, coarse, device)
                 if runner is None:
                     return self._compile_and_run(values, key, coarse, device)
+                # Other runners of the signature are asked first.
+                self.runners.setdefault(key, []).append(runner)
             except UncompiledForMemoryError as error:
                 self._patience.begin()
                 return fallback.without_memory(self.spec, values, self._patience, error)
@@ -321,6 +326,15 @@ class Dispatcher:
 
     # -- Calls that don't wait ------------------------------------------------
 
+    def is_pending(self) -> bool:
+        """Whether calls are answered otherwise until something is compiled."""
+        return self._made_behind is not None and self._made_behind.is_pending()
+
+    def _runner_of_kind(self, coarse: Key) -> Runner | None:
+        """Return what makes calls while one of their kind is compiled; None if none is."""
+        behind = self._made_behind
+        return None if behind is None else behind.runner_of_kind(coarse)
+
     def _runner_meanwhile(
         self, values: Sequence[Any], key: Key, coarse: Key, device: torch.device
     ) -> Runner | None:
@@ -329,10 +343,7 @@ class Dispatcher:
             return None
         if self._made_behind is None:
             self._made_behind = load("npaccel._compiler.behind").Behind(self)
-        runner = self._made_behind.runner(values, key, coarse, device)
-        if runner is not None:  # Other runners of the signature are asked first.
-            self.runners.setdefault(key, []).append(runner)
-        return runner
+        return self._made_behind.runner(values, key, coarse, device)
 
     def interpreted(self, values: Sequence[Any]) -> Any:
         """Call the function's graph, interpreted."""

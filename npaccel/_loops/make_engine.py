@@ -36,7 +36,7 @@ def make_engine(function: types.FunctionType, options: Options, log: Log) -> Dis
     unrolls = options.loops == "unroll" and not loop_detection.calls_primitive(function)
     if unrolls or not loop_detection.loops(function):
         logs.loops.debug("%s: has no loops to split", function.__qualname__)
-        return Dispatcher(FunctionSpec(function, options, log), is_whole=True)
+        return Dispatcher(FunctionSpec(function, options, log), may_go_behind=True)
     logs.loops.debug("%s: has loops", function.__qualname__)
     load("npaccel._loops.driver.driver")
     from npaccel._loops.driver.driver import Driver

@@ -132,6 +132,8 @@ class LoopScheduler:
             self.is_over = True
             return False
         regions = [region for region, _ in self._regions]
+        if any(region.engine.is_pending() for region in regions):
+            return False
         if any(region.may_choose and not region.was_timed for region in regions):
             return False
         if self._can_use_tensors and self.factories is None:

@@ -190,7 +190,9 @@ class Program:
             label=source.lines(emitter.places[region]),
             on_wide=self._on_wide,
         )
-        engine = Dispatcher(spec, indexing)
+        # Where floats may be narrowed, the first capture of all regions decides for all of them.
+        exact = options.default_float == "float64"
+        engine = Dispatcher(spec, indexing, may_go_behind=exact)
         if not emitter.in_loop[region]:
             return lambda *args: engine(args, NO_KEYWORDS)
         made = Region(engine, functools.partial(self._note_choice, spec.label))

@@ -48,6 +48,9 @@ class Runnable(Protocol):
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
         """Call it."""
 
+    def is_pending(self) -> bool:
+        """Whether calls are answered otherwise until something is compiled."""
+
 
 class Region:
     """A compiled region, called once per iteration.
@@ -95,7 +98,7 @@ class Region:
 
     def _compiled(self, *args: Any) -> Any:
         result = self.engine(args, NO_KEYWORDS)
-        if self.observes and self.engine.last is not None:
+        if self.observes and self.engine.last is not None and not self.engine.is_pending():
             self.observed = observe(self.engine.last, args, self.engine.spec.varying)
         return result
 

@@ -47,6 +47,10 @@ class _Split:
     def __call__(self, args: tuple[Any, ...], _: Any) -> Any:
         return self._main(*args)
 
+    def is_pending(self) -> bool:
+        """Its regions run in NumPy."""
+        return False
+
 
 class Calls:
     """Who runs the calls of a split function: the split one, or the function itself.
