@@ -131,11 +131,6 @@ class Behind:
         is_exact = options.default_float == "float64"
         return is_exact or bool(self.spec.has_wide(values))
 
-    def finish(self) -> None:
-        """Wait for what is being compiled, and leave to other calls what isn't yet."""
-        for pending in list(self.pending.values()):
-            pending.finish()
-
 
 class Pending:
     """The runner of a signature that isn't compiled yet.
@@ -177,12 +172,21 @@ class Pending:
         return is_here and not self._is_over and self._prepared is None
 
     def _other(self, values: Sequence[Any]) -> Any:
+        if not background.is_used():
+            self._finish()
+            return MISS
         return self._answer(values) if self.is_pending() else MISS
 
     def __call__(self, values: Sequence[Any]) -> Any:
         """Make a call."""
-        if self._is_over or self._process != os.getpid():
-            self._end()
+        if not (background.is_used() or self._is_over):
+            self._finish()
+            if self._prepared is None:
+                return MISS
+        if self._is_over:
+            return MISS
+        if self._process != os.getpid():
+            self._drop("left to the process that this one was forked from")
             return MISS
         if self._prepared is not None:
             return self._first_call(self._prepared, values)
@@ -193,8 +197,8 @@ class Pending:
         try:
             result = self._answer(values)
         except BaseException:
-            if not self.build.seconds:
-                self._end()
+            if not self.build.calls:
+                self._drop("given up: the call has raised an error")
             raise
         self._begin(copies)
         return result
@@ -211,12 +215,12 @@ class Pending:
         self.build.seconds += time.perf_counter() - start
         return result
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Wait until it's compiled, or have another call compile it."""
-        if self._is_begun:
+        if not self._is_begun:
+            self._drop("compiled by a call that waits")
+        elif not self.dispatcher._lock._is_owned():  # Or else the thread would wait for this one.
             background.wait()
-        else:
-            self._fail(is_certain=False)
 
     # -- The helper thread ----------------------------------------------------
 
@@ -248,7 +252,7 @@ class Pending:
             elif isinstance(outcome, load("npaccel._compiler.planning").Prepared):
                 self.build.state = "compiled for the next call"
                 self._prepared = outcome
-                del self.owner.pending[self.coarse]
+                self.owner.pending.pop(self.coarse, None)
             else:
                 self._settle(outcome)
 
@@ -284,16 +288,21 @@ class Pending:
         """Have another call try again, or wait for it."""
         failures = self.owner.failures
         failures[self.coarse] = _ATTEMPTS if is_certain else failures.get(self.coarse, 0) + 1
-        self.dispatcher.take_back(self.attempt)
-        self._end("given up: what it reads has changed meanwhile")
-        if is_certain:
-            self.build.state = "given up: a call waits for it"
+        why = "a call waits for it" if is_certain else "what it reads has changed meanwhile"
+        self._drop(f"given up: {why}")
 
-    def _end(self, state: str = "") -> None:
+    def _drop(self, state: str) -> None:
+        """Have another call begin anew."""
+        self.dispatcher.take_back(self.attempt)
+        self._end(state)
+        if not self.build.calls:
+            self.spec.log.drop_build(self.build)
+
+    def _end(self, state: str) -> None:
         """Let others make the calls."""
         self._is_over = True
         self._prepared = None
-        self.build.state = state or self.build.state
+        self.build.state = state
         if self.owner.pending.get(self.coarse) is self:
             del self.owner.pending[self.coarse]
         for runner in (self, self.other_runner):

@@ -19,7 +19,7 @@ import torch
 
 from npaccel._compiler import fallback
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._process import fork, logs, signals
+from npaccel._process import background, fork, logs, signals
 from npaccel._process.imports import load, uncut
 from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
@@ -218,16 +218,16 @@ class Dispatcher:
                 return result
             key = usual
         if not self.spec.options.verify:
-            return self._find_or_compile(values, key, waits=not self._goes_behind)
+            waits = not (self._goes_behind and background.is_used())
+            return self._find_or_compile(values, key, waits=waits)
         return Dispatcher.verifier(self, values, key)
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, whatever ``verify`` and ``compile`` say."""
-        if self._made_behind is not None:
-            self._made_behind.finish()
-        key = runtime_arguments.usual_key(values, self._key(values))
-        result = self._known(values, key)
-        return self._find_or_compile(values, key) if result is MISS else result
+        with background.unused():
+            key = runtime_arguments.usual_key(values, self._key(values))
+            result = self._known(values, key)
+            return self._find_or_compile(values, key) if result is MISS else result
 
     def _known(self, values: Sequence[Any], key: Key) -> Any:
         """Answer a call with what was made for its signature, `MISS` if that isn't the one."""

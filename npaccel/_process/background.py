@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from npaccel._process import fork, logs
@@ -98,6 +98,24 @@ def _raise_in(thread: threading.Thread) -> None:
 _thread = _Thread()
 #: End what the thread may wait for, where no error reaches it.
 _on_stop: list[Callable[[], Any]] = []
+
+
+_at_once: contextvars.ContextVar[bool] = contextvars.ContextVar("npaccel_at_once", default=False)
+
+
+@contextlib.contextmanager
+def unused() -> Iterator[None]:
+    """Have this context do at once what it would leave to the helper thread."""
+    token = _at_once.set(True)
+    try:
+        yield
+    finally:
+        _at_once.reset(token)
+
+
+def is_used() -> bool:
+    """Whether work may be left to the helper thread."""
+    return not _at_once.get()
 
 
 def begin(work: Callable[[], Any]) -> None:

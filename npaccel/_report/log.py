@@ -188,6 +188,11 @@ class Log:
         with self.lock:
             self.builds.append(build)
 
+    def drop_build(self, build: Build) -> None:
+        """Forget a signature that isn't compiled beside the program after all."""
+        with self.lock:
+            self.builds = [one for one in self.builds if one is not build]
+
     def add_fallback(self, fallback: Fallback, once: bool = False) -> bool:
         """Note something uncompiled; says whether it's new: its line, or its cause if `once`."""
         key = (fallback.file, fallback.line, fallback.text or fallback.cause)

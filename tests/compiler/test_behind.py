@@ -237,6 +237,28 @@ def strided():
     return function, args
 
 
+def loops():
+    def function(u, steps):
+        norms = []
+        for i in range(steps):
+            u[1:-1] += 0.1 * (u[:-2] - 2 * u[1:-1] + u[2:])
+            norms.append(np.abs(u).max() * i)
+        return u, norms
+
+    return with_function(function, np.linspace(0, 1, 300) ** 2, 5)
+
+
+def shrinking():
+    def function(a):
+        found = []
+        while a.size > 4:
+            a = 0.5 * (a[::2] + a[1::2])
+            found.append(a.max())
+        return a, np.array(found)
+
+    return with_function(function, np.linspace(0, 1, 256))
+
+
 def empty():
     return with_function(lambda x: (x.sum(), x + 1), np.zeros((0, 3)))
 
@@ -245,6 +267,7 @@ KINDS = [
     elementwise, writing, views, scalars, keywords, drawing, drawing_from_argument,
     drawing_globally, methods, closures, global_writes, errors, overlaps, read_only,
     same_array_twice, numbers, shapes, containers, generators, breaking, objects, strided, empty,
+    loops, shrinking,
 ]  # fmt: skip
 #: What isn't compiled whatever is done.
 UNCOMPILED = {errors, read_only, generators, objects, breaking}

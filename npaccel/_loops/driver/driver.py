@@ -20,7 +20,7 @@ from npaccel._loops.driver.callees import Callees
 from npaccel._loops.driver.program import Program
 from npaccel._loops.partition.host_values import is_host_value
 from npaccel._loops.partition.partition import CannotSplitError
-from npaccel._process import fork, logs, signals
+from npaccel._process import background, fork, logs, signals
 from npaccel._report import Log
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime.call_samples import sample
@@ -95,8 +95,9 @@ class Driver:
         return variant(values)
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
-        """Call the function with bound values; only regions heed ``verify``."""
-        return self.variant_for(values)(values)
+        """Call the function with bound values; regions heed ``verify``, but wait to be compiled."""
+        with background.unused():
+            return self.variant_for(values)(values)
 
     def variant_for(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         """Return what runs calls with arguments like these."""
