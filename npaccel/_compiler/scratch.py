@@ -131,6 +131,10 @@ def _is_left(path: str, pid: int) -> bool:
 
 @functools.cache
 def begin_header() -> None:
-    """Start the C++ compiler on the header of kernels on a CPU, while Python goes on."""
-    with contextlib.suppress(OSError):  # raised where something is compiled
-        headers.begin(scratch_folder())
+    """Start the C++ compiler on the header of kernels on a CPU, while Python goes on.
+
+    Where kernels don't need it, it's made for the first one that does.
+    """
+    if headers.is_needed():
+        with contextlib.suppress(OSError):  # raised where something is compiled
+            headers.begin(scratch_folder())

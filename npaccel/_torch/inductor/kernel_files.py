@@ -20,12 +20,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch._inductor.config as inductor_config
 from torch._inductor.async_compile import AsyncCompile, get_compile_threads
 from torch._inductor.codecache import CppPythonBindingsCodeCache
 from torch._inductor.codegen.common import KernelArgs
+from torch._inductor.exc import CppCompileError
 
+from npaccel._process import logs
 from npaccel._runtime.torch.libraries import MAKER, load_kernels
 from npaccel._torch.inductor.cpp.bounds_checks import CAUGHT, throwing_outside_of_threads
+from npaccel._torch.inductor.cpp.vector_helpers import vector_helpers
+from npaccel._torch.inductor.lean import names, preamble
+from npaccel._torch.inductor.linking import NO_STANDARD_LIBRARIES
 from npaccel._torch.inductor.precompiled_headers import including
 from npaccel._torch.patching import Patch, patched
 
@@ -152,10 +158,7 @@ def _waiting(original: Callable[[AsyncCompile, dict[str, Any]], None]) -> Any:
         files = _shared_out(list(asked.values()))
         submit = self.submit if len(files) > 1 else None
         try:
-            begun = [
-                _Libraries.load_async(_file_of(kernels), "cpu", submit_fn=submit)
-                for kernels in files
-            ]
+            begun = [_begun(kernels, submit) for kernels in files]
             built = [function for library in begun for function in library().kernels]
         finally:
             _Libraries.cache.clear()  # It would never release a kernel.
@@ -176,12 +179,40 @@ def _shared_out(kernels: Sequence[_Kernel]) -> list[list[_Kernel]]:
     return list(files.values())
 
 
+def _begun(kernels: Sequence[_Kernel], submit: Any) -> Callable[[], Any]:
+    """Begin to build kernels: without torch's headers, if they don't need any."""
+
+    def whole() -> Callable[[], Any]:
+        begun: Callable[[], Any] = _Libraries.load_async(_file_of(kernels), "cpu", submit_fn=submit)
+        return begun
+
+    missing = names.uncovered(kernel.source for kernel in kernels)
+    if missing:
+        logs.compile.debug("kernels need torch's headers: %s", missing)
+        return whole()
+    with inductor_config.patch({"cpp_cache_precompile_headers": False}):
+        flags = (NO_STANDARD_LIBRARIES,)
+        text = _lean_file_of(kernels)
+        lean = _Libraries.load_async(text, "cpu", submit_fn=submit, extra_flags=flags)
+
+    def load() -> Any:
+        try:
+            return lean()
+        except CppCompileError as error:
+            logs.compile.warning("kernels are built with torch's headers: %s", error)
+            return whole()()
+
+    return load
+
+
 def _file_of(kernels: Sequence[_Kernel]) -> str:
     """Write a file: each kernel in a namespace of its own, then what calls them."""
     included = dict.fromkeys(line for one in kernels for line in _INCLUDE.findall(one.source))
     text = [including(included, "".join(kernel.source for kernel in kernels))]
     calls, methods = [], []
     caught = [throwing_outside_of_threads(kernel.source) for kernel in kernels]
+    if any("npaccel::" in kernel.source for kernel in kernels):
+        text.append(vector_helpers())
     if any(one != kernel.source for one, kernel in zip(caught, kernels, strict=True)):
         text.append(CAUGHT)
     for i, (kernel, source) in enumerate(zip(kernels, caught, strict=True)):
@@ -197,6 +228,21 @@ def _file_of(kernels: Sequence[_Kernel]) -> str:
         methods.append(f'    {{"kernel_{i}", {function}, METH_FASTCALL, ""}},')
     table = "\n".join([*calls, "PyMethodDef methods[] = {", *methods, "};"])
     return "\n".join([*text, _BINDING.replace("MAKER", MAKER).replace("METHODS", table)])
+
+
+def _lean_file_of(kernels: Sequence[_Kernel]) -> str:
+    """Write a file that includes nothing."""
+    given = [preamble.without_unused_checks(kernel.source) for kernel in kernels]
+    sources = [throwing_outside_of_threads(source) for source in given]
+    text = ["namespace lean {", preamble.preamble(sources)]
+    if sources != given:
+        text.append(preamble.caught())
+    for i, source in enumerate(sources):
+        body = _INCLUDE.sub("", source).replace(_DECLARED, "static")
+        text.append(f"namespace kernel_{i} {{\n{body}\n}}")
+    return "\n".join(
+        [*text, preamble.binding([kernel.types for kernel in kernels], MAKER), "}", ""]
+    )
 
 
 def _in_full(original: Any) -> Any:

@@ -3,7 +3,8 @@
 The linker reads the libraries that it's told, and libtorch_cpu.so has hundreds of megabytes: half a
 second for each kernel, a third of its C++ compilation. All that a kernel takes along from that is
 the libraries' names, by which the loader finds those that Python has loaded with torch. An empty
-library of the same name gives the linker that.
+library of the same name gives the linker that, and so it does in the place of libstdc++.so, where a
+kernel includes nothing of that.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ from torch._inductor import cpp_builder
 from npaccel._cache.sealed_files import is_whole, sealed_file
 from npaccel._torch.patching import Patch, patched
 
-_PREFIX = "-ltorch"
+_PREFIX = "libtorch"
 #: Or the linker leaves out a library of which nothing is used, as it does by itself on Ubuntu.
 _ALL = "-Wl,--no-as-needed"
+#: Names a kernel's libraries itself: the linker reads libstdc++.so for 40 ms otherwise.
+NO_STANDARD_LIBRARIES = "-nostdlib"
+_UNUSED = ("-ltorch", "-ltorch_python")
+_STANDARD = {"libstdc++.so": "libstdc++.so.6"}
 
 
 @contextlib.contextmanager
@@ -45,11 +50,16 @@ def linked_by_name(scratch: Path) -> Iterator[None]:
 def _linking(scratch: Path, original: Any) -> Any:
     def build(self: Any) -> None:
         libraries, folders = self._libraries_args, self._libraries_dirs_args
-        names = [f"lib{word[2:]}.so" for word in libraries.split() if word.startswith(_PREFIX)]
-        names = [name for name in names if _is_loaded(name)]
+        words = libraries.split()
+        if NO_STANDARD_LIBRARIES in self._passthrough_parameters_args.split():
+            words = [word for word in words if word not in _UNUSED]
+            words += ["-lstdc++", "-lm", "-lgcc_s", "-lc"]
+        names = [f"lib{word[2:]}.so" for word in words]
+        names = [n for n in names if n.startswith(_PREFIX) or n in _STANDARD]
+        names = [name for name in names if _is_loaded(_STANDARD.get(name, name))]
         if names:
             folder = _made(self._build_option.get_compiler(), scratch, names)
-            self._libraries_args = f"{_ALL} {libraries}"
+            self._libraries_args = f"{_ALL} {' '.join(words)} "
             self._libraries_dirs_args = f"-L{shlex.quote(str(folder))} {folders}"
         try:
             original(self)
@@ -78,7 +88,14 @@ def _made(compiler: str, scratch: Path, names: list[str]) -> Path:
         path = folder / name
         if not is_whole(str(path)):
             path.unlink(missing_ok=True)
-            options = ["-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", os.devnull]
+            options = [
+                "-shared",
+                "-nostdlib",
+                f"-Wl,-soname,{_STANDARD.get(name, name)}",
+                "-x",
+                "c",
+                os.devnull,
+            ]
             failing = contextlib.suppress(subprocess.CalledProcessError)
             with failing, sealed_file(str(path), str(scratch)) as draft:
                 command = [compiler, *options, "-o", draft]

@@ -35,6 +35,7 @@ from npaccel._cache.sealed_files import is_whole, sealed_file, temporary_folder
 from npaccel._process import fork
 from npaccel._torch.inductor import cpp_compilers as compilers
 from npaccel._torch.inductor.builder import Builder, alone
+from npaccel._torch.inductor.lean import names
 from npaccel._torch.patching import Patch, patched
 
 _HEADER = "torch/csrc/inductor/cpp_prefix.h"
@@ -369,6 +370,14 @@ def _request(scratch: Path, header: str, command: str, options: Mapping[str, Any
 def default_folder() -> str:
     """Return the folder that Inductor uses by itself."""
     return cache_dir()
+
+
+def is_needed() -> bool:
+    """Whether kernels need it on this machine; on others there are few that do."""
+    try:
+        return bool(names.unknown_machine())
+    except exc.InvalidCxxCompiler:  # which is said when something is compiled
+        return False
 
 
 def begin(scratch: Path) -> None:

@@ -25,7 +25,8 @@ def answer_header(**values):
 
 FORKED = """
 from npaccel._compiler import scratch as _scratch
-_scratch.begin_header()
+from npaccel._torch.inductor import precompiled_headers
+precompiled_headers.begin(_scratch.scratch_folder())
 pid = os.fork()
 if pid == 0:
     signal.alarm(100)
@@ -46,7 +47,13 @@ def test_what_is_begun_is_what_inductor_asks_for_and_forks_wait_for_it(tmp_path)
 
 def test_a_program_that_ends_meanwhile_leaves_no_compiler(tmp_path):
     """Nor half of a header, which the next one would take for a whole one."""
-    ends = "from npaccel._compiler import scratch\nscratch.begin_header()\ntime.sleep(1)\nanswer()"
+    ends = """
+from npaccel._compiler import scratch
+from npaccel._torch.inductor import precompiled_headers
+precompiled_headers.begin(scratch.scratch_folder())
+time.sleep(1)
+answer()
+"""
     run(ONE + ends, NPACCEL_CACHE_DIR=str(tmp_path))
     folder = tmp_path.glob("**/precompiled_headers/*")
     assert [file.name for file in folder if file.suffix not in (".h", ".lock", ".sum")] == []
@@ -76,6 +83,7 @@ def test_a_thread_that_cannot_start_is_not_waited_for(tmp_path):
 
 
 def test_a_compiler_that_fails_is_told_where_the_header_is_wanted(tmp_path):
+    """By float16, of which kernels need it."""
     compiler = tmp_path / "g++"
     compiler.write_text(
         '#!/bin/sh\nfor a in "$@"; do case "$a" in *.gch*) echo "error: no room" >&2; exit 1;; '
@@ -86,10 +94,10 @@ def test_a_compiler_that_fails_is_told_where_the_header_is_wanted(tmp_path):
 import npaccel
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
-    found = npaccel.jit(lambda x: np.sin(x) * 3.5)(np.arange(3.0)).tolist()
+    found = npaccel.jit(lambda x: np.sin(x) * 3.5)(np.arange(3.0, dtype="e")).tolist()
 answer(found=found, said=[str(one.message) for one in said])
 """
     folders = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
     found = run(script, PATH=folders, NPACCEL_CACHE_DIR=str(tmp_path / "cache"))
-    assert found["found"] == pytest.approx([0.0, 2.9451484, 3.1825410])
+    assert found["found"] == pytest.approx([0.0, 2.9451484, 3.1825410], rel=1e-3)
     assert any("error: no room" in text for text in found["said"])

@@ -20,20 +20,6 @@ from torch._inductor.codegen.cpp import CppVecKernel
 
 from npaccel._torch.patching import Patch, patched
 
-_STORE = """[](const auto& mask, bool* out, int count) {
-    using Lanes = std::decay_t<decltype(mask[0])>;
-    using T = typename Lanes::value_type;
-    using Bits = std::conditional_t<sizeof(T) == 8, int64_t, std::conditional_t<sizeof(T) == 4,
-        int32_t, std::conditional_t<sizeof(T) == 2, int16_t, int8_t>>>;
-    constexpr int size = std::decay_t<decltype(mask)>::size();
-    alignas(64) T lanes[size];
-    for (int i = 0; i < size / Lanes::size(); ++i) mask[i].store(lanes + i * Lanes::size());
-    alignas(64) Bits bits[size];
-    std::memcpy(bits, lanes, sizeof(bits));
-    _Pragma("omp simd")
-    for (int i = 0; i < count; ++i) out[i] = bits[i] != 0;
-}""".replace("\n", " ")
-
 
 @contextlib.contextmanager
 def fast_mask_stores() -> Iterator[None]:
@@ -54,7 +40,7 @@ def _get_store_line(original: Any) -> Any:
         if isinstance(lines[0], str) and lines[0].startswith(plain):
             # A vector of 8-bit lanes may hold more of them than an iteration of the loop computes.
             arguments = lines[0].removeprefix(f"{value}.store(")
-            lines[0] = f"{_STORE}({value}, {arguments}"
+            lines[0] = f"npaccel::store_mask({value}, {arguments}"
         return code
 
     return store_line

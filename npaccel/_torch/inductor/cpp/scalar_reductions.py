@@ -34,9 +34,7 @@ _VECTOR = """[](const auto& x, const auto& y) {{
     using Lanes = std::decay_t<decltype(x)>;
     return Lanes::blendv(Lanes::blendv(x, y, y {0} x), y, x != x);
 }}({1}, {2})""".replace("\n", " ")
-#: AVX512's instruction returns its second operand, what comes, where one of them is NaN.
-_STEP = "_mm512_mask_mov_{t}(_mm512_{name}_{t}({x}, {y}), _mm512_cmp_{t}_mask({y}, {y}, 3), {x})"
-_LANES = {torch.float64: "pd", torch.float32: "ps"}
+_FLOATS = (torch.float64, torch.float32)
 
 
 @contextlib.contextmanager
@@ -145,15 +143,9 @@ def _combining_vectors(original: Any) -> Any:
             lanes = f"std::decay_t<decltype({var})>"
             size: Any = self.tail_size
             return f"{lanes}::set({var}, {found}, {cpp.cexpr_index(size)})"  # type: ignore[no-untyped-call]
-        if dtype not in _LANES or not isinstance(pick_vec_isa(), VecAVX512):
+        if dtype not in _FLOATS or not isinstance(pick_vec_isa(), VecAVX512):
             return found
-        lanes = f"at::vec::Vectorized<{DTYPE_TO_CPP[dtype]}>"
-        step = {"t": _LANES[dtype], "name": _NAMES[reduction_type]}
-        if self._get_num_vectors(dtype) == 1:
-            return f"{lanes}({_STEP.format(x=var, y=next_value, **step)})"
-        pair = f"const {lanes}& x, const {lanes}& y"
-        body = _STEP.format(x="x", y="y", **step)
-        return f"{var}.binary_op({next_value}, []({pair}) {{ return {lanes}({body}); }})"
+        return f"npaccel::{_NAMES[reduction_type]}_of_numbers({var}, {next_value})"
 
     return reduction_combine_vec
 

@@ -26,23 +26,9 @@ from npaccel._torch.patching import Patch, patched
 #: Copies the bits of one vector into another type of as many lanes; the compiler drops it.
 _MOVED = "[&]() {{ {to} bits; std::memcpy(&bits, &{x}, sizeof(bits)); return bits; }}()"
 _BITS = {torch.float64: torch.int64, torch.float32: torch.int32}
-#: AVX512's conversion of one vector into one of as many lanes.
-_CONVERSIONS = {
-    (torch.int64, torch.float64): "_mm512_cvtepi64_pd",
-    (torch.int32, torch.float32): "_mm512_cvtepi32_ps",
-}
-
-
+#: What AVX512 converts a vector at a time, into one of as many lanes.
+_CONVERSIONS = {(torch.int64, torch.float64), (torch.int32, torch.float32)}
 _BYTES = (torch.uint8, torch.int8)
-
-#: Two vectors of 64-bit integers as 16 bytes at the beginning of one.
-_TO_BYTES = """[&]() {{
-    const __m128i low = _mm512_cvtepi64_epi8({x}[0]), high = _mm512_cvtepi64_epi8({x}[1]);
-    const __m512i whole = _mm512_castsi128_si512(_mm_unpacklo_epi64(low, high));
-    at::vec::Vectorized<uint8_t> found;
-    std::memcpy(&found, &whole, sizeof(whole));
-    return found;
-}}()""".replace("\n", " ")
 
 
 def _vectors(dtype: torch.dtype) -> str:
@@ -82,45 +68,9 @@ def _to_dtype_bitcast(x: Any, dtype: torch.dtype, src_dtype: torch.dtype) -> Any
     return _MOVED.format(to=_vectors(dtype), x=x)
 
 
-#: Casts a mask for lanes of one width into one for another, through the bits of AVX512's masks.
-_CAST = """[](const auto& mask) {{
-    using To = {type};
-    using Lanes = std::decay_t<decltype(mask[0])>;
-    using From = typename Lanes::value_type;
-    constexpr bool is_plain = sizeof(From) != 2 && sizeof(To) != 2 && sizeof(From) != sizeof(To);
-    if constexpr (!is_plain) {{
-        return mask.template cast<To, {count}>();
-    }} else {{
-        constexpr int size = std::decay_t<decltype(mask)>::size();
-        uint64_t bits = 0;
-        for (int i = 0; i < size / Lanes::size(); ++i) {{
-            auto lanes = mask[i];
-            __m512i whole;
-            std::memcpy(&whole, &lanes, sizeof(whole));
-            uint64_t part = 0;
-            if constexpr (sizeof(From) == 8) part = _mm512_movepi64_mask(whole);
-            else if constexpr (sizeof(From) == 1) part = _mm512_movepi8_mask(whole);
-            else part = _mm512_movepi32_mask(whole);
-            bits |= part << (i * Lanes::size());
-        }}
-        at::vec::VectorizedN<To, {count}> found;
-        constexpr int wide = at::vec::Vectorized<To>::size();
-        for (int i = 0; i < {count}; ++i) {{
-            __m512i whole;
-            const uint64_t part = bits >> (i * wide);
-            if constexpr (sizeof(To) == 8) whole = _mm512_movm_epi64((__mmask8)part);
-            else if constexpr (sizeof(To) == 1) whole = _mm512_movm_epi8(part);
-            else whole = _mm512_movm_epi32((__mmask16)part);
-            std::memcpy(&found[i], &whole, sizeof(whole));
-        }}
-        return at::vec::VecMask<To, {count}>(found);
-    }}
-}}({mask})""".replace("\n", " ")
-
-
 def _cast_mask(self: Any, mask: Any, dtype: torch.dtype) -> str:
     count = self._get_num_vectors(dtype)
-    return _CAST.format(type=DTYPE_TO_CPP[dtype], count=count, mask=mask)
+    return f"npaccel::mask_cast<{DTYPE_TO_CPP[dtype]}, {count}>({mask})"
 
 
 def _casting_mask(original: Any) -> Any:
@@ -152,24 +102,13 @@ def _unified(original: Any) -> Any:
 
 
 _plain_abs: Any = CppVecOverrides.abs
-#: AVX512's own; the header's takes four operations.
-_ABSOLUTE = {torch.int64: "_mm512_abs_epi64", torch.int32: "_mm512_abs_epi32"}
 
 
 def _abs(x: Any) -> Any:
-    function = _ABSOLUTE.get(x.dtype)
-    if function is None or not isinstance(pick_vec_isa(), VecAVX512):
+    is_integer = x.dtype in (torch.int64, torch.int32)
+    if not is_integer or not isinstance(pick_vec_isa(), VecAVX512):
         return _plain_abs(x)
-    return _by_vectors(function, x, x.dtype)
-
-
-def _by_vectors(function: str, x: Any, dtype: torch.dtype) -> str:
-    """Call a function of one vector for each vector of x; the results are of a dtype."""
-    count = V.kernel._get_num_vectors(dtype)  # as many as x has
-    if count == 1:
-        return f"{_vectors(dtype)}({function}({x}))"
-    steps = " ".join(f"found[{i}] = {function}({x}[{i}]);" for i in range(count))
-    return f"[&]() {{ {_vectors(dtype)} found; {steps} return found; }}()"
+    return f"npaccel::absolute({x})"  # The header's takes four operations.
 
 
 _plain_hypot: Any = CppVecOverrides.hypot
@@ -217,47 +156,33 @@ def _converted(original: Any) -> Any:
     def get_to_dtype_expr(
         self: Any, src: Any, dtype: Any, src_dtype: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        convert = _CONVERSIONS.get((src_dtype, dtype))
         from_mask = src.is_vec and src_dtype is torch.bool and dtype in _BYTES
         if from_mask and self._get_num_vectors(dtype) == 1:
             lanes = _cast_mask(self, src, dtype)
             return f"({lanes}[0] & at::vec::Vectorized<{DTYPE_TO_CPP[dtype]}>(1))"
         to_bytes = (src_dtype, dtype) == (torch.int64, torch.uint8)
         if src.is_vec and to_bytes and self._get_num_vectors(src_dtype) == 2:
-            return _TO_BYTES.format(x=src)
-        if convert is None or not src.is_vec:  # The dtype of a number isn't known.
+            return f"npaccel::low_bytes({src})"
+        # The dtype of a number isn't known.
+        if (src_dtype, dtype) not in _CONVERSIONS or not src.is_vec:
             return original(self, src, dtype, src_dtype, *args, **kwargs)
-        return _by_vectors(convert, src, dtype)
+        return f"npaccel::floating({src})"
 
     return get_to_dtype_expr
 
 
 _FROM, _COUNT = "at::vec::VecMask<float,1>::from(", ", static_cast<int64_t>(16))"
-#: Loads 16 truth values as a mask; Inductor's way is a branch for each of them.
-_LOAD = """[](const bool* from) {{
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    const __m512i whole = _mm512_movm_epi32(_mm_test_epi8_mask(bytes, bytes));
-    at::vec::VectorizedN<float, 1> found;
-    std::memcpy(&found[0], &whole, sizeof(whole));
-    return at::vec::VecMask<float, 1>(found);
-}}({pointer})""".replace("\n", " ")
 
 
 def _loaded(original: Any) -> Any:
     def get_vec_load_line(self: Any, *args: Any, **kwargs: Any) -> Any:
         line = original(self, *args, **kwargs)
         if isinstance(line, str) and line.startswith(_FROM) and line.endswith(_COUNT):
-            return _LOAD.format(pointer=line[len(_FROM) : -len(_COUNT)])
+            # Inductor's way is a branch for each truth value.
+            return f"npaccel::loaded_mask({line[len(_FROM) : -len(_COUNT)]})"
         return line
 
     return get_vec_load_line
-
-
-#: The greatest or least of what was, x, and what comes, y: NaN where one is. The header's way
-#: compares both, and each step waits for the comparison of the one before. AVX512's instruction
-#: returns its second operand where one is NaN, so that only what comes has to be looked at.
-_FOLD = "_mm512_mask_mov_{t}(_mm512_{name}_{t}({y}, {x}), _mm512_cmp_{t}_mask({y}, {y}, 3), {y})"
-_LANES = {torch.float64: "pd", torch.float32: "ps"}
 
 
 def _reduced(original: Any) -> Any:
@@ -265,15 +190,10 @@ def _reduced(original: Any) -> Any:
         self: Any, reduction_type: str, var: Any, next_value: Any, *args: Any, **kwargs: Any
     ) -> Any:
         dtype = getattr(next_value, "dtype", None)
-        if reduction_type not in ("max", "min") or dtype not in _LANES or self.tail_size:
+        is_floating = dtype in (torch.float64, torch.float32)
+        if reduction_type not in ("max", "min") or not is_floating or self.tail_size:
             return original(self, reduction_type, var, next_value, *args, **kwargs)
-        lanes = f"at::vec::Vectorized<{DTYPE_TO_CPP[dtype]}>"
-        if self._get_num_vectors(dtype) == 1:
-            step = _FOLD.format(t=_LANES[dtype], name=reduction_type, x=var, y=next_value)
-            return f"{lanes}({step})"
-        step = _FOLD.format(t=_LANES[dtype], name=reduction_type, x="x", y="y")
-        pair = f"const {lanes}& x, const {lanes}& y"
-        return f"{var}.binary_op({next_value}, []({pair}) {{ return {lanes}({step}); }})"
+        return f"npaccel::{reduction_type}_with({var}, {next_value})"
 
     return reduction_combine_vec
 

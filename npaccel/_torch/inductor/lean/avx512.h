@@ -1,0 +1,95 @@
+// What AVX512's instructions are asked for by the compiler's names of them.
+typedef double Doubles __attribute__((vector_size(64)));
+typedef float Floats __attribute__((vector_size(64)));
+typedef int Ints __attribute__((vector_size(64)));
+typedef long long Longs __attribute__((vector_size(64)));
+typedef short Shorts __attribute__((vector_size(64)));
+typedef char Bytes __attribute__((vector_size(64)));
+#ifdef __clang__
+inline Doubles greater(Doubles a, Doubles b) { return __builtin_ia32_maxpd512(a, b, 4); }
+inline Floats greater(Floats a, Floats b) { return __builtin_ia32_maxps512(a, b, 4); }
+inline Doubles lesser(Doubles a, Doubles b) { return __builtin_ia32_minpd512(a, b, 4); }
+inline Floats lesser(Floats a, Floats b) { return __builtin_ia32_minps512(a, b, 4); }
+#else
+inline Doubles greater(Doubles a, Doubles b) { return __builtin_ia32_maxpd512_mask(a, b, a, -1, 4); }
+inline Floats greater(Floats a, Floats b) { return __builtin_ia32_maxps512_mask(a, b, a, -1, 4); }
+inline Doubles lesser(Doubles a, Doubles b) { return __builtin_ia32_minpd512_mask(a, b, a, -1, 4); }
+inline Floats lesser(Floats a, Floats b) { return __builtin_ia32_minps512_mask(a, b, a, -1, 4); }
+#endif
+inline Longs unordered(Doubles a, Doubles b)
+{
+    return (Longs)__builtin_ia32_cvtmask2q512(__builtin_ia32_cmppd512_mask(a, b, 3, -1, 4));
+}
+inline Ints unordered(Floats a, Floats b)
+{
+    return (Ints)__builtin_ia32_cvtmask2d512(__builtin_ia32_cmpps512_mask(a, b, 3, -1, 4));
+}
+template <typename V> inline bool any_lane(V v)
+{
+    return __builtin_ia32_cmpd512_mask((Ints)v, Ints{}, 4, -1) != 0;
+}
+inline uint64_t first_lanes(int64_t count) { return (uint64_t(1) << count) - 1; }
+template <int size> struct loaded;
+template <int size> struct counted;
+template <> struct loaded<8> {
+    typedef int64_t VI __attribute__((vector_size(64)));
+    static VI load(const void* from, int64_t count, VI others)
+    {
+        return (VI)__builtin_ia32_loaddqudi512_mask(
+            static_cast<const long long*>(from), (Longs)others, first_lanes(count));
+    }
+    static void store(void* to, VI v, int64_t count)
+    {
+        __builtin_ia32_storedqudi512_mask(
+            static_cast<long long*>(to), (Longs)v, first_lanes(count));
+    }
+};
+template <> struct loaded<4> {
+    typedef int32_t VI __attribute__((vector_size(64)));
+    static VI load(const void* from, int64_t count, VI others)
+    {
+        return (VI)__builtin_ia32_loaddqusi512_mask(
+            static_cast<const int*>(from), (Ints)others, first_lanes(count));
+    }
+    static void store(void* to, VI v, int64_t count)
+    {
+        __builtin_ia32_storedqusi512_mask(
+            static_cast<int*>(to), (Ints)v, first_lanes(count));
+    }
+};
+template <> struct loaded<2> {
+    typedef int16_t VI __attribute__((vector_size(64)));
+    static VI load(const void* from, int64_t count, VI others)
+    {
+        return (VI)__builtin_ia32_loaddquhi512_mask(
+            static_cast<const short*>(from), (Shorts)others, first_lanes(count));
+    }
+    static void store(void* to, VI v, int64_t count)
+    {
+        __builtin_ia32_storedquhi512_mask(
+            static_cast<short*>(to), (Shorts)v, first_lanes(count));
+    }
+};
+template <> struct loaded<1> {
+    typedef int8_t VI __attribute__((vector_size(64)));
+    static VI load(const void* from, int64_t count, VI others)
+    {
+        return (VI)__builtin_ia32_loaddquqi512_mask(
+            static_cast<const char*>(from), (Bytes)others, first_lanes(count));
+    }
+    static void store(void* to, VI v, int64_t count)
+    {
+        __builtin_ia32_storedquqi512_mask(
+            static_cast<char*>(to), (Bytes)v, first_lanes(count));
+    }
+};
+inline Doubles fused(Doubles a, Doubles b, Doubles c)
+{
+    return __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4);
+}
+inline Floats fused(Floats a, Floats b, Floats c)
+{
+    return __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4);
+}
+inline int zeros(Doubles x) { return __builtin_ia32_cmppd512_mask(x, Doubles{}, 0, -1, 4); }
+inline int zeros(Floats x) { return __builtin_ia32_cmpps512_mask(x, Floats{}, 0, -1, 4); }
