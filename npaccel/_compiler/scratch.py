@@ -131,10 +131,10 @@ def _is_left(path: str, pid: int) -> bool:
 
 @functools.cache
 def begin_header() -> None:
-    """Start the C++ compiler on the header of kernels on a CPU, while Python goes on.
+    """Start the C++ compiler on what kernels on a CPU need, while Python goes on.
 
-    Where kernels don't need it, it's made for the first one that does.
+    That is the header on few machines; on the others it's made for the first kernel that needs it.
     """
-    if headers.is_needed():
-        with contextlib.suppress(OSError):  # raised where something is compiled
-            headers.begin(scratch_folder())
+    begin = headers.begin if headers.is_needed() else headers.ask_early
+    with contextlib.suppress(OSError):  # raised where something is compiled
+        begin(scratch_folder())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -88,17 +90,70 @@ def _register_opaque_type(original: Any) -> Any:
     return register
 
 
+def _source_of_caller(original: Any) -> Any:
+    def get_source(level: int) -> str:
+        frame = sys._getframe(level)
+        return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+    return get_source
+
+
+class LateTemplate:
+    """A template that is parsed when it's first used, as most of Inductor's never are.
+
+    Parameters
+    ----------
+    parse : callable
+        Takes the text.
+    text : str
+    """
+
+    def __init__(self, parse: Callable[[str], Any], text: str) -> None:
+        self._parse = parse
+        self._text = text
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        parsed = self._parse(self._text)
+        self.__dict__.update(
+            (one, getattr(parsed, one)) for one in dir(parsed) if not one.startswith("_")
+        )
+        return getattr(parsed, name)
+
+
+def _parsed_late(original: Any) -> Any:
+    parse = original.__func__
+    if importlib.util.find_spec("jinja2") is None:
+        return original
+    return staticmethod(functools.partial(LateTemplate, parse))
+
+
 def _as_utf8(_: Any) -> Any:
     return functools.partial(open, encoding="utf-8")
 
 
+_SLOW = "imports take longer by it"
 _TOLD_ONCE = "torch takes what a module tells it once, so that an import can't be tried again"
 _TEST = "tests/faults/test_failed_imports.py"
 #: For as long as a module of torch is imported.
 PATCHES_OF_IMPORTS = (
     Patch(torch.library.Library, "__init__", _init_library, _TOLD_ONCE, _TEST),
     Patch(torch._C, "_register_opaque_type", _register_opaque_type, _TOLD_ONCE, _TEST),
-)
+    Patch(
+        torch._library.utils, "get_source", _source_of_caller,
+        "it reads and parses a file to tell the place of a call", "tests/jit/test_imports.py",
+        read="2.13",
+    ),
+)  # fmt: skip
+#: While Inductor's templates are made.
+PATCHES_OF_PARSING = (
+    Patch(
+        "torch._inductor.codegen.common.KernelTemplate", "_template_from_string", _parsed_late,
+        "Inductor parses templates of products and attention as it's imported, 0.3 s",
+        "tests/jit/test_imports.py", read="2.13",
+    ),
+)  # fmt: skip
 #: For good.
 PATCHES_OF_TEMPLATES = (
     Patch(
@@ -115,5 +170,7 @@ def load_compiler() -> None:
     quietly_imported("torch._inductor.utils")
     with contextlib.ExitStack() as undo:
         apply(PATCHES_OF_TEMPLATES, undo)  # It reads them while it's imported.
-        quietly_imported("torch._inductor.compile_fx")
+        quietly_imported("torch._inductor.codegen.common")
+        with patched(PATCHES_OF_PARSING):
+            quietly_imported("torch._inductor.compile_fx")
         undo.pop_all()

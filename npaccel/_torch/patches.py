@@ -12,7 +12,7 @@ from npaccel._torch.patching import Patch
 
 #: How long each group lasts, and what is replaced meanwhile.
 GROUPS: dict[str, tuple[Patch, ...]] = {
-    "while torch is imported": importing.PATCHES_OF_IMPORTS,
+    "while torch is imported": (*importing.PATCHES_OF_IMPORTS, *importing.PATCHES_OF_PARSING),
     "for good": (*importing.PATCHES_OF_TEMPLATES, *install.PATCHES),
     "while something is compiled beside the program": beside.PATCHES,
     "while a function is captured": capture.PATCHES,

@@ -32,6 +32,7 @@ _ALL = "-Wl,--no-as-needed"
 NO_STANDARD_LIBRARIES = "-nostdlib"
 _UNUSED = ("-ltorch", "-ltorch_python")
 _STANDARD = {"libstdc++.so": "libstdc++.so.6"}
+_OFTEN = ["libtorch_cpu.so", *_STANDARD]
 
 
 @contextlib.contextmanager
@@ -81,6 +82,18 @@ def _is_loaded(name: str) -> bool:
     return True
 
 
+def make_empty(compiler: str, scratch: Path) -> None:
+    """Make what kernels are linked to that include no headers.
+
+    Parameters
+    ----------
+    compiler : str
+    scratch : Path
+        The folder for the compiler's files.
+    """
+    _made(compiler, scratch, [n for n in _OFTEN if _is_loaded(_STANDARD.get(n, n))])
+
+
 def _made(compiler: str, scratch: Path, names: list[str]) -> Path:
     """Make the libraries that aren't there. The linker takes torch's own where that fails."""
     folder = scratch / "empty_libraries"
@@ -111,4 +124,4 @@ PATCHES = (
     ),
 )  # fmt: skip
 
-__all__ = ["linked_by_name"]
+__all__ = ["linked_by_name", "make_empty"]

@@ -18,6 +18,7 @@ import hashlib
 import os
 import shlex
 import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any
 
 import torch
 import torch._inductor.config as inductor_config
-from torch._inductor import codecache, cpp_builder, exc
+from torch._inductor import codecache, cpp_builder, cpu_vec_isa, exc
 from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
@@ -34,6 +35,7 @@ from npaccel._cache.room import HEADER, fault
 from npaccel._cache.sealed_files import is_whole, sealed_file, temporary_folder
 from npaccel._process import fork
 from npaccel._torch.inductor import cpp_compilers as compilers
+from npaccel._torch.inductor import linking
 from npaccel._torch.inductor.builder import Builder, alone
 from npaccel._torch.inductor.lean import names
 from npaccel._torch.patching import Patch, patched
@@ -99,6 +101,31 @@ def _check_build(original: Any) -> Any:
         return _builds(cpp_builder.get_cpp_compiler(), instructions.build_arch_flags())
 
     return is_known
+
+
+def ask_early(scratch: Path) -> None:
+    """Ask the C++ compiler for instruction sets in a thread, while Python imports Inductor.
+
+    Parameters
+    ----------
+    scratch : Path
+        The folder for the compiler's files, where kernels' libraries of torch are made as well.
+    """
+    try:
+        compiler = cpp_builder.get_cpp_compiler()
+    except exc.InvalidCxxCompiler:  # which is said when something is compiled
+        return
+    flags = [known.build_arch_flags() for known in cpu_vec_isa.supported_vec_isa_list]
+
+    def ask() -> None:
+        with contextlib.suppress(OSError):  # raised where the answer is wanted
+            for one in flags:
+                if not _INSTRUCTIONS.keys().isdisjoint(one.split()):
+                    _builds(compiler, one)
+            linking.make_empty(compiler, scratch)
+
+    if sys.platform == "linux":
+        threading.Thread(target=ask, daemon=True).start()
 
 
 @functools.cache

@@ -61,6 +61,7 @@ _REDUCED_IN_VECTORS = {
     "any_masked_reduce", "max_masked_reduce", "min_masked_reduce", "prod_masked_reduce",
     "sum_masked_reduce", "xor_sum_masked_reduce",
 }  # fmt: skip
+_IN_MASKS = _EXTREMES_IN_VECTORS | _REDUCED_IN_VECTORS
 _HELPERS = {
     "absolute", "floating", "lanes_reduced", "loaded_mask", "low_bytes", "mask_cast", "max_with",
     "max_of_numbers", "min_of_numbers", "min_with", "store_mask",
@@ -76,6 +77,8 @@ SCALAR_PARTS = {
     "transposes.h": {"transpose_mxn"},
 }
 VECTOR_PARTS = {
+    "lanes.h": {"VecMask", "convert", "npaccel"} | _IN_MASKS,
+    "masks.h": {"VecMask", "npaccel"} | _IN_MASKS,
     "vector_reductions.h": HALVED | _REDUCED_IN_VECTORS,
     "vector_extremes.h": _EXTREMES_IN_VECTORS,
     "vector_atomics.h": {"atomic_add_vec"},

@@ -104,8 +104,6 @@ def _vectors(names: set[str], machine: _Machine) -> Iterator[str]:
     vectors = _part("vectors.h")
     of_one, of_some = ("\n".join(map(method, used)) for method in (_method_of_one, _method_of_some))
     yield vectors.replace("LEAN_METHODS_OF_ONE", of_one).replace("LEAN_METHODS_OF_SOME", of_some)
-    yield _part("lanes.h")
-    yield _part("masks.h")
     yield from (_part(name) for name, uses in known.VECTOR_PARTS.items() if names & uses)
 
 
