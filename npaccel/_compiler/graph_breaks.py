@@ -260,7 +260,7 @@ class _SubgraphCompiler:
                 not_kept="it's a subgraph between graph breaks",
                 source=compiled.source,
                 stages=compiled.stages,
-                details=Details(compiled.lines, subgraph.narrowed),
+                details=Details(compiled.lines, subgraph.narrowed, headers=compiled.headers),
             )
         )
 

@@ -236,7 +236,8 @@ def _details(call: Call, frame: Frame, result: Any) -> Details:
     """Details for the report: the graph's lines, and what a call copies."""
     lines = frame.compiled.lines if frame.compiled else ()
     if device_transfer.is_host(call.device):
-        return Details(lines, frame.capture.narrowed)
+        headers = frame.compiled.headers if frame.compiled else ()
+        return Details(lines, frame.capture.narrowed, headers=headers)
     given = [call.known.get(plan.expression) for plan in frame.inputs]
     written = [given[i] for i in frame.written()] if frame.compiled else []
     made = [part for _, part in runtime_arguments.parts(result, "")]

@@ -51,12 +51,15 @@ class Details:
     narrowed : tuple of Narrowed
     to_device, to_host : int
         Bytes that a call copies from the host, and to it.
+    headers : tuple of str
+        Why its kernels were built with torch's headers.
     """
 
     lines: tuple[LineCode, ...] = ()
     narrowed: tuple[Narrowed, ...] = ()
     to_device: int = 0
     to_host: int = 0
+    headers: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

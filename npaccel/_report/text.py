@@ -85,6 +85,11 @@ def facts(report: ReportData) -> list[str]:
             lines.append(f"graph {i} because {graph.cause}{guard}")
         if graph.not_kept:
             lines.append(f"graph {i} isn't kept on disk: {graph.not_kept}")
+        if graph.details.headers:
+            lines.append(
+                f"graph {i} takes longer to compile: kernels need torch's headers for "
+                f"{', '.join(graph.details.headers)}"
+            )
         to_device, to_host = graph.details.to_device, graph.details.to_host
         if to_device or to_host:
             lines.append(

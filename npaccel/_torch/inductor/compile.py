@@ -43,6 +43,7 @@ from npaccel._torch.inductor.complex import lowering as complex_pairs
 from npaccel._torch.inductor.complex.loads import loads_of_pairs
 from npaccel._torch.inductor.complex.stores import stores_of_pairs
 from npaccel._torch.inductor.complex.views import seen_as_real, viewed_late
+from npaccel._torch.inductor.kernel_files import headers_told
 from npaccel._torch.inductor.ndarray_codegen import on_arrays
 from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
 from npaccel._torch.inductor.provenance import observed
@@ -94,6 +95,8 @@ class CompiledGraph:
         What of the user's code it computes.
     stages : dict
         Seconds by stage of compiling.
+    headers : tuple of str
+        Why its kernels were built with torch's headers.
     raises : bool
         Whether it may raise an error for some values.
     undoes : bool
@@ -113,6 +116,7 @@ class CompiledGraph:
     returned: tuple[tuple[int, int], ...] = ()
     lines: tuple[LineCode, ...] = ()
     stages: dict[str, float] = dataclasses.field(default_factory=dict)
+    headers: tuple[str, ...] = ()
     raises: bool = True
     undoes: bool = True
     leaves: bool = True
@@ -140,7 +144,8 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
         raise ValueError("a capture without a graph has nothing to compile")
     context = torch._guards.TracingContext(capture.fake_mode)
     context.tensor_to_context = capture.tensor_to_context
-    with torch._guards.tracing(context), observed(graph) as seen, quick_fakes():
+    tracing = torch._guards.tracing(context)
+    with tracing, observed(graph) as seen, quick_fakes(), headers_told() as headers:
         _label_assertions(graph)
         written = written_inputs(graph.graph)  # Compiling uses the graph up.
         assumes = has_assumptions(graph.graph)
@@ -162,6 +167,7 @@ def compile_graph(capture: Capture, backend: str, scratch: Path) -> CompiledGrap
             compiled.full = undoing(compiled.full, written)
             compiled.leaves = False
     compiled.lines, compiled.stages = seen.lines(), seen.stages
+    compiled.headers = tuple(headers)
     return compiled
 
 

@@ -12,6 +12,7 @@ and torch/_inductor/codegen/common.py (KernelArgs.cpp_argdefs) of 2.11 and 2.13.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import dataclasses
 import itertools
 import re
@@ -120,6 +121,10 @@ PyObject* MAKER(PyObject* owner, void* address)
 """
 
 
+#: Why kernels need torch's headers.
+_headers: contextvars.ContextVar[dict[str, None]] = contextvars.ContextVar("_headers")
+
+
 @dataclasses.dataclass(eq=False)
 class _Kernel:
     """What the generated module has for a kernel that isn't built yet."""
@@ -136,6 +141,22 @@ class _Libraries(CppPythonBindingsCodeCache):
     @classmethod
     def _load_library_inner(cls, path: str, key: str) -> Any:
         return types.SimpleNamespace(kernels=load_kernels(Path(path)))
+
+
+@contextlib.contextmanager
+def headers_told() -> Iterator[dict[str, None]]:
+    """Collect why kernels that are built meanwhile need torch's headers."""
+    found: dict[str, None] = {}
+    token = _headers.set(found)
+    try:
+        yield found
+    finally:
+        _headers.reset(token)
+
+
+def _tell_headers(why: str) -> None:
+    _headers.get({})[why] = None
+    logs.compile.debug("kernels need torch's headers: %s", why)
 
 
 @contextlib.contextmanager
@@ -188,7 +209,7 @@ def _begun(kernels: Sequence[_Kernel], submit: Any) -> Callable[[], Any]:
 
     missing = names.uncovered(kernel.source for kernel in kernels)
     if missing:
-        logs.compile.debug("kernels need torch's headers: %s", missing)
+        _tell_headers(missing)
         return whole()
     with inductor_config.patch({"cpp_cache_precompile_headers": False}):
         flags = (NO_STANDARD_LIBRARIES,)
@@ -199,7 +220,8 @@ def _begun(kernels: Sequence[_Kernel], submit: Any) -> Callable[[], Any]:
         try:
             return lean()
         except CppCompileError as error:
-            logs.compile.warning("kernels are built with torch's headers: %s", error)
+            complaint = re.search(r"error: .*", str(error))
+            _tell_headers(complaint.group() if complaint else "what the compiler refuses")
             return whole()()
 
     return load
@@ -272,4 +294,4 @@ PATCHES = (
     ),
 )  # fmt: skip
 
-__all__ = ["kernels_in_few_files"]
+__all__ = ["headers_told", "kernels_in_few_files"]

@@ -69,7 +69,7 @@ template <typename T, int N> struct VecMask {
         else __builtin_memcpy(&loaded, values, count);
         loaded = loaded != 0;
         VectorizedN<int8_t, 1> lanes{};
-        __builtin_memcpy(&lanes, &loaded, sizeof(loaded));
+        __builtin_memcpy(&lanes[0].values, &loaded, sizeof(loaded));
         return of(lanes_converted<I, N>(lanes));
     }
     static VecMask blendv(const VecMask& a, const VecMask& b, const VecMask& mask)

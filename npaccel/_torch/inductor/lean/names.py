@@ -79,6 +79,8 @@ SCALAR_PARTS = {
 VECTOR_PARTS = {
     "lanes.h": {"VecMask", "convert", "npaccel"} | _IN_MASKS,
     "masks.h": {"VecMask", "npaccel"} | _IN_MASKS,
+    "vector_division.h": {"floor_divide_integral", "remainder_integral"},
+    "vector_quotients.h": {"div_floor_floating_vec"},
     "vector_reductions.h": HALVED | _REDUCED_IN_VECTORS,
     "vector_extremes.h": _EXTREMES_IN_VECTORS,
     "vector_atomics.h": {"atomic_add_vec"},
@@ -113,6 +115,7 @@ _MEMBERS = {
 _FUNCTIONS = {
     *set().union(*SCALAR_PARTS.values()), *_EXTREMES_IN_VECTORS, *_REDUCED_IN_VECTORS,
     "C10_LIKELY", "C10_UNLIKELY", "TORCH_CHECK", "_Pragma", "__attribute__",
+    "div_floor_floating_vec",
     "omp_get_max_threads", "omp_get_num_threads", "omp_get_thread_num",
 }  # fmt: skip
 #: What C++ itself has of such a form.
@@ -126,7 +129,7 @@ _KEYWORDS = {
 _SKIPPED = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\])*\"|^[ \t]*#[^\n]*", re.MULTILINE)
 _QUALIFIED_NAME = re.compile(r"\b(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _MEMBER_NAME = re.compile(r"(?:\.|>::|->)\s*(?:template\s+)?([A-Za-z_]\w*)\s*[(<]")
-_CALLED_NAME = re.compile(r"(?<![\w.:>])([A-Za-z_]\w*)(?:\s*\(|<)")
+_CALLED_NAME = re.compile(r"(?<![\w.:>])(?<!\btemplate )([A-Za-z_]\w*)(?:\s*\(|<)")
 #: A name behind what may be its type.
 _LOCAL_NAME = re.compile(
     r"(?:\b(?!(?:return|else|throw|case)\b)\w+|[>*&])[*&\s]*\s[*&]*([A-Za-z_]\w*)\s*[=;,()\[{]"

@@ -93,6 +93,8 @@ def _math(names: set[str]) -> str:
 
 
 def _vectors(names: set[str], machine: _Machine) -> Iterator[str]:
+    if "div_floor_floating_vec" in names:
+        names = names | {"floor", "fmod"}
     used = [name for name in known.METHODS if name in names]
     yield f"#define LEAN_BYTES {machine.size}\nnamespace at {{ namespace vec {{\n"
     yield _part(f"avx{machine.size * 8}.h")
