@@ -27,3 +27,12 @@ template <int size> struct loaded {
     }
     static void store(void* to, VI v, int64_t count) { __builtin_memcpy(to, &v, count * size); }
 };
+
+// Lanes of another type.
+template <typename T, int bytes> struct lanes_of {
+    typedef T type __attribute__((vector_size(bytes)));
+};
+template <typename To, typename From> inline To converted(From v)
+{
+    return __builtin_convertvector(v, To);
+}

@@ -93,3 +93,50 @@ inline Floats fused(Floats a, Floats b, Floats c)
 }
 inline int zeros(Doubles x) { return __builtin_ia32_cmppd512_mask(x, Doubles{}, 0, -1, 4); }
 inline int zeros(Floats x) { return __builtin_ia32_cmpps512_mask(x, Floats{}, 0, -1, 4); }
+
+// Lanes of another type. GCC writes some conversions of whole registers by halves, or lane by lane.
+template <typename T, int bytes> struct lanes_of {
+    typedef T type __attribute__((vector_size(bytes)));
+};
+template <typename To, typename From> inline To converted(From v)
+{
+#ifndef __clang__
+    using T = std::decay_t<decltype(To{}[0])>;
+    using F = std::decay_t<decltype(v[0])>;
+    constexpr bool is_integer = std::is_integral_v<T> && std::is_integral_v<F>;
+    constexpr bool is_signed = std::is_signed_v<F>;
+    constexpr int narrow = sizeof(From) == 64 && is_integer ? sizeof(F) * 10 + sizeof(T) : 0;
+    constexpr int wide = sizeof(To) == 64 && is_integer ? sizeof(F) * 10 + sizeof(T) : 0;
+    using Ints32 = lanes_of<int, 32>::type;
+    using Shorts32 = lanes_of<short, 32>::type;
+    using Bytes32 = lanes_of<char, 32>::type;
+    using Bytes16 = lanes_of<char, 16>::type;
+    if constexpr (narrow == 84) return (To)__builtin_ia32_pmovqd512_mask((Longs)v, Ints32{}, -1);
+    else if constexpr (narrow == 42)
+        return (To)__builtin_ia32_pmovdw512_mask((Ints)v, Shorts32{}, -1);
+    else if constexpr (narrow == 41)
+        return (To)__builtin_ia32_pmovdb512_mask((Ints)v, Bytes16{}, -1);
+    else if constexpr (narrow == 21)
+        return (To)__builtin_ia32_pmovwb512_mask((Shorts)v, Bytes32{}, -1);
+    else if constexpr (wide == 48 && is_signed)
+        return (To)__builtin_ia32_pmovsxdq512_mask((Ints32)v, Longs{}, -1);
+    else if constexpr (wide == 48)
+        return (To)__builtin_ia32_pmovzxdq512_mask((Ints32)v, Longs{}, -1);
+    else if constexpr (wide == 24 && is_signed)
+        return (To)__builtin_ia32_pmovsxwd512_mask((Shorts32)v, Ints{}, -1);
+    else if constexpr (wide == 24)
+        return (To)__builtin_ia32_pmovzxwd512_mask((Shorts32)v, Ints{}, -1);
+    else if constexpr (wide == 14 && is_signed)
+        return (To)__builtin_ia32_pmovsxbd512_mask((Bytes16)v, Ints{}, -1);
+    else if constexpr (wide == 14)
+        return (To)__builtin_ia32_pmovzxbd512_mask((Bytes16)v, Ints{}, -1);
+    else if constexpr (sizeof(To) == 64 && std::is_same_v<T, double> && std::is_same_v<F, int>)
+        return __builtin_ia32_cvtdq2pd512_mask((Ints32)v, To{}, -1);
+    else if constexpr (sizeof(To) == 64 && std::is_same_v<T, double> && std::is_same_v<F, float>)
+        return __builtin_ia32_cvtps2pd512_mask(v, To{}, -1, 4);
+    else if constexpr (sizeof(To) == 32 && std::is_same_v<T, float> && std::is_same_v<F, double>)
+        return __builtin_ia32_cvtpd2ps512_mask(v, To{}, -1, 4);
+    else
+#endif
+        return __builtin_convertvector(v, To);
+}

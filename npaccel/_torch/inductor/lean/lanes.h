@@ -1,8 +1,5 @@
 // Lanes that change their type, and so their width.
 namespace at { namespace vec {
-template <typename T, int bytes> struct lanes_of {
-    typedef T type __attribute__((vector_size(bytes)));
-};
 // Elements of so many vectors of one type as so many of another. Numbers keep their values as they
 // do in `static_cast`: not those of floats that become integers of fewer than 32 bits.
 template <typename To, int n, typename From, int m>
@@ -16,33 +13,29 @@ inline VectorizedN<To, n> lanes_converted(const VectorizedN<From, m>& from)
     VectorizedN<To, n> found{};
     if constexpr (sizeof(T) == sizeof(F) && n == m) {
         for (int i = 0; i < n; ++i)
-            found[i] = __builtin_convertvector(from[i].values, typename Vectorized<To>::V);
+            found[i] = converted<typename Vectorized<To>::V>(from[i].values);
     } else if constexpr (sizeof(T) * 2 == sizeof(F) && m == 2 * n) {
         using Half = typename lanes_of<T, LEAN_BYTES / 2>::type;
         for (int i = 0; i < n; ++i)
             found[i] = counted<sizeof(T)>::template both<typename Vectorized<To>::V>(
-                __builtin_convertvector(from[2 * i].values, Half),
-                __builtin_convertvector(from[2 * i + 1].values, Half));
+                converted<Half>(from[2 * i].values),
+                converted<Half>(from[2 * i + 1].values));
     } else if constexpr (sizeof(T) == 2 * sizeof(F) && n == 2 * m) {
         using Half = typename lanes_of<F, LEAN_BYTES / 2>::type;
         for (int i = 0; i < m; ++i) {
-            found[2 * i] = __builtin_convertvector(
-                counted<sizeof(F)>::template half<Half, 0>(from[i].values),
-                typename Vectorized<To>::V);
-            found[2 * i + 1] = __builtin_convertvector(
-                counted<sizeof(F)>::template half<Half, 1>(from[i].values),
-                typename Vectorized<To>::V);
+            found[2 * i] = converted<typename Vectorized<To>::V>(
+                counted<sizeof(F)>::template half<Half, 0>(from[i].values));
+            found[2 * i + 1] = converted<typename Vectorized<To>::V>(
+                counted<sizeof(F)>::template half<Half, 1>(from[i].values));
         }
     } else if constexpr (n == 1 && m == 1 && sizeof(T) > sizeof(F)) {
         typename lanes_of<F, LEAN_BYTES * sizeof(F) / sizeof(T)>::type first;
         __builtin_memcpy(&first, &from[0].values, sizeof(first));
-        found[0] = __builtin_convertvector(first, typename Vectorized<To>::V);
+        found[0] = converted<typename Vectorized<To>::V>(first);
     } else if constexpr (n == 1 && m == 1) {
         using Part = typename lanes_of<T, LEAN_BYTES * sizeof(T) / sizeof(F)>::type;
-        const Part first = __builtin_convertvector(from[0].values, Part);
-        typename Vectorized<To>::V whole{};
-        __builtin_memcpy(&whole, &first, sizeof(first));
-        found[0] = whole;
+        found[0] = counted<sizeof(T)>::template widened<typename Vectorized<To>::V>(
+            converted<Part>(from[0].values));
     } else if constexpr (sizeof(F) == 8 && sizeof(T) < 4 && m == 2) {
         using Middle = std::conditional_t<
             std::is_floating_point_v<F>, float,

@@ -68,9 +68,15 @@ template <typename T, int N> struct VecMask {
         if (count == size()) __builtin_memcpy(&loaded, values, sizeof(loaded));
         else __builtin_memcpy(&loaded, values, count);
         loaded = loaded != 0;
-        VectorizedN<int8_t, 1> lanes{};
-        __builtin_memcpy(&lanes[0].values, &loaded, sizeof(loaded));
-        return of(lanes_converted<I, N>(lanes));
+        if constexpr (4 * size() == LEAN_BYTES) {
+            using Lanes = Vectorized<int32_t>;
+            const Lanes lanes = converted<typename Lanes::V>(loaded);
+            return of(lanes_converted<I, N>(VectorizedN<int32_t, 1>(lanes)));
+        } else {
+            VectorizedN<int8_t, 1> lanes{};
+            __builtin_memcpy(&lanes[0].values, &loaded, sizeof(loaded));
+            return of(lanes_converted<I, N>(lanes));
+        }
     }
     static VecMask blendv(const VecMask& a, const VecMask& b, const VecMask& mask)
     {
@@ -92,10 +98,16 @@ template <typename T, int N> struct VecMask {
     }
     void store(bool* to, int64_t count = size()) const
     {
-        typedef int8_t B __attribute__((vector_size(size())));
-        const auto bytes = -lanes_converted<int8_t, 1>(bits())[0].values;
-        if (count == size()) __builtin_memcpy(to, &bytes, sizeof(B));
-        else if (count > 0) __builtin_memcpy(to, &bytes, count);
+        if constexpr (LEAN_BYTES == 64 && size() == 16) {
+            typedef int8_t B __attribute__((vector_size(16)));
+            const B bytes = -converted<B>(lanes_converted<int32_t, 1>(bits())[0].values);
+            if (count == size()) __builtin_memcpy(to, &bytes, sizeof(bytes));
+            else if (count > 0) __builtin_memcpy(to, &bytes, count);
+        } else {
+            alignas(64) I lanes[size()];
+            bits().store(lanes);
+            _Pragma("omp simd") for (int i = 0; i < count; ++i) to[i] = lanes[i] != 0;
+        }
     }
     bool is_masked(int i) const
     {

@@ -171,6 +171,8 @@ def _counted(size: int, count: int, names: set[str]) -> str:
         f" if constexpr (i == 0) return __builtin_shufflevector(a, a, {_listed(range(half))});"
         f" else return __builtin_shufflevector(a, a, {_listed(range(half, count))}); }}",
     ]
+    if names & known.VECTOR_PARTS["lanes.h"]:
+        functions.append(_widened(size, count))
     if names & known.HALVED:
         functions.append(_reduced(count))
     if names & known.PAIRED and size >= 4:
@@ -193,6 +195,17 @@ def _listed(numbers: Iterable[int]) -> str:
 
 def _shuffle(head: str, order: Iterable[int]) -> str:
     return f"{head} {{ return __builtin_shufflevector(a, b, {_listed(order)}); }}"
+
+
+def _widened(size: int, count: int) -> str:
+    """Write what puts zeros behind the lanes of a half, a quarter or an eighth of a vector."""
+    steps = []
+    for part in (count // 2, count // 4, count // 8):
+        if part > 1:
+            places = _listed(min(i, part) for i in range(count))
+            steps.append(f"if constexpr (sizeof(P) == {part * size})")
+            steps.append(f"return __builtin_shufflevector(a, P{{}}, {places});")
+    return f"template <typename V, typename P> static V widened(P a) {{ {' '.join(steps)} }}"
 
 
 def _reduced(count: int) -> str:
