@@ -112,14 +112,14 @@ class LateTemplate:
         self._parse = parse
         self._text = text
 
+    @functools.cached_property
+    def _parsed(self) -> Any:
+        return self._parse(self._text)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        parsed = self._parse(self._text)
-        self.__dict__.update(
-            (one, getattr(parsed, one)) for one in dir(parsed) if not one.startswith("_")
-        )
-        return getattr(parsed, name)
+        return getattr(self._parsed, name)
 
 
 def _parsed_late(original: Any) -> Any:

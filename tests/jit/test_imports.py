@@ -5,6 +5,9 @@ import sys
 
 import children
 import pytest
+import torch
+
+from npaccel._torch import importing
 
 HEAVY = ("torch._dynamo", "torch._inductor", "scipy", "sklearn", "sympy", "triton", "numba")
 
@@ -45,6 +48,29 @@ def test_a_warm_process_needs_no_compiler():
     assert first["equal"]
     warm = children.run(CODE, *HEAVY)
     assert warm == {"equal": True, "heavy": [], "loaded": [True]}
+
+
+@pytest.mark.inductor
+def test_templates_are_parsed_when_they_are_used():
+    found = children.run("""
+        import npaccel
+        npaccel.jit(lambda x: x * 9.25, cache=False)(np.arange(3.0))
+        parsed = "jinja2" in sys.modules
+        from torch._inductor.select_algorithm import TritonTemplate
+        templates = [one.template for one in TritonTemplate.all_templates.values()]
+        kinds = sorted({type(one).__name__ for one in templates})
+        from torch._inductor.codegen.common import KernelTemplate
+        late = templates[0]
+        whole = KernelTemplate._template_from_string(late._text)
+        answer(kinds=kinds, parsed=parsed, again=type(whole).__name__,
+               same=late.render.__func__ is whole.render.__func__)
+    """)
+    assert found == {"kinds": ["LateTemplate"], "parsed": False, "again": "Template", "same": True}
+
+
+def test_places_of_calls_are_those_that_torch_tells():
+    quick, own = importing._source_of_caller(None), torch._library.utils.get_source
+    assert own(1) == quick(1)
 
 
 def test_dtypes_that_other_packages_add_to_numpy():

@@ -6,11 +6,15 @@ typedef long long Longs __attribute__((vector_size(64)));
 typedef short Shorts __attribute__((vector_size(64)));
 typedef char Bytes __attribute__((vector_size(64)));
 #ifdef __clang__
+using ShortPlace = Shorts;
+using BytePlace = Bytes;
 inline Doubles greater(Doubles a, Doubles b) { return __builtin_ia32_maxpd512(a, b, 4); }
 inline Floats greater(Floats a, Floats b) { return __builtin_ia32_maxps512(a, b, 4); }
 inline Doubles lesser(Doubles a, Doubles b) { return __builtin_ia32_minpd512(a, b, 4); }
 inline Floats lesser(Floats a, Floats b) { return __builtin_ia32_minps512(a, b, 4); }
 #else
+using ShortPlace = short;
+using BytePlace = char;
 inline Doubles greater(Doubles a, Doubles b) { return __builtin_ia32_maxpd512_mask(a, b, a, -1, 4); }
 inline Floats greater(Floats a, Floats b) { return __builtin_ia32_maxps512_mask(a, b, a, -1, 4); }
 inline Doubles lesser(Doubles a, Doubles b) { return __builtin_ia32_minpd512_mask(a, b, a, -1, 4); }
@@ -62,12 +66,12 @@ template <> struct loaded<2> {
     static VI load(const void* from, int64_t count, VI others)
     {
         return (VI)__builtin_ia32_loaddquhi512_mask(
-            static_cast<const short*>(from), (Shorts)others, first_lanes(count));
+            static_cast<const ShortPlace*>(from), (Shorts)others, first_lanes(count));
     }
     static void store(void* to, VI v, int64_t count)
     {
         __builtin_ia32_storedquhi512_mask(
-            static_cast<short*>(to), (Shorts)v, first_lanes(count));
+            static_cast<ShortPlace*>(to), (Shorts)v, first_lanes(count));
     }
 };
 template <> struct loaded<1> {
@@ -75,12 +79,12 @@ template <> struct loaded<1> {
     static VI load(const void* from, int64_t count, VI others)
     {
         return (VI)__builtin_ia32_loaddquqi512_mask(
-            static_cast<const char*>(from), (Bytes)others, first_lanes(count));
+            static_cast<const BytePlace*>(from), (Bytes)others, first_lanes(count));
     }
     static void store(void* to, VI v, int64_t count)
     {
         __builtin_ia32_storedquqi512_mask(
-            static_cast<char*>(to), (Bytes)v, first_lanes(count));
+            static_cast<BytePlace*>(to), (Bytes)v, first_lanes(count));
     }
 };
 inline Doubles fused(Doubles a, Doubles b, Doubles c)
