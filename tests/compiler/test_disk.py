@@ -450,8 +450,8 @@ wrong, at = [], {"compile": 0, "store": 0, "late": 0}
 for i in range(kills):
     k = seed * 1000 + i + 0.5
     storing = i % 2
-    if i % 10 == 8:  # The header is built again now and then, and that is killed too.
-        shutil.rmtree(npaccel._compiler.compile.scratch_folder() / "precompiled_headers")
+    if i % 10 == 8:  # Empty libraries are made again now and then, and that is killed too.
+        shutil.rmtree(npaccel._compiler.compile.scratch_folder() / "empty_libraries")
     pid, reader = in_child(store_it if storing else compile_it)
     if storing:
         os.read(reader, 100)
