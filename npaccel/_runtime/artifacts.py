@@ -89,7 +89,8 @@ def common_environment() -> tuple[str, ...]:
 def _own_sources() -> str:
     """Hash the sizes and times of npaccel's files: a version may change while it's worked on."""
     root = Path(__file__).parents[1]
-    stats = [(path, path.stat()) for path in sorted(root.rglob("*.py"))]
+    paths = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".h"))
+    stats = [(path, path.stat()) for path in paths]
     known = [(str(path.relative_to(root)), stat.st_size, stat.st_mtime_ns) for path, stat in stats]
     return cache_key(*map(repr, known))
 

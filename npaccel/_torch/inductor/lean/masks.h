@@ -63,7 +63,7 @@ template <typename T, int N> struct VecMask {
     template <typename U> static VecMask from(U* values, int64_t count)
     {
         static_assert(std::is_same_v<std::decay_t<U>, bool> && size() <= LEAN_BYTES);
-        typedef int8_t B __attribute__((vector_size(size())));
+        using B = typename lanes_of<int8_t, size()>::type;
         B loaded{};
         if (count == size()) __builtin_memcpy(&loaded, values, sizeof(loaded));
         else __builtin_memcpy(&loaded, values, count);
@@ -99,7 +99,7 @@ template <typename T, int N> struct VecMask {
     void store(bool* to, int64_t count = size()) const
     {
         if constexpr (LEAN_BYTES == 64 && size() == 16) {
-            typedef int8_t B __attribute__((vector_size(16)));
+            using B = typename lanes_of<int8_t, size()>::type;
             const B bytes = -converted<B>(lanes_converted<int32_t, 1>(bits())[0].values);
             if (count == size()) __builtin_memcpy(to, &bytes, sizeof(bytes));
             else if (count > 0) __builtin_memcpy(to, &bytes, count);

@@ -61,7 +61,7 @@ _REDUCED_IN_VECTORS = {
     "any_masked_reduce", "max_masked_reduce", "min_masked_reduce", "prod_masked_reduce",
     "sum_masked_reduce", "xor_sum_masked_reduce",
 }  # fmt: skip
-_IN_MASKS = _EXTREMES_IN_VECTORS | _REDUCED_IN_VECTORS
+_IN_MASKS = _EXTREMES_IN_VECTORS | _REDUCED_IN_VECTORS | HALVED
 _HELPERS = {
     "absolute", "floating", "lanes_reduced", "loaded_mask", "low_bytes", "mask_cast", "max_with",
     "max_of_numbers", "min_of_numbers", "min_with", "store_mask",

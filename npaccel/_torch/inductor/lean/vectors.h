@@ -29,8 +29,14 @@ template <typename T> struct Vectorized {
     }
     template <typename S> static Vectorized arange(T base, S step)
     {
-        static_assert(!is_floating);
-        return Vectorized(base).values + (V)positions() * Vectorized(static_cast<T>(step)).values;
+        if constexpr (is_floating) {
+            T lanes[size()];
+            for (int i = 0; i < size(); ++i) lanes[i] = base + i * step;
+            return loadu(lanes);
+        } else {
+            const V steps = Vectorized(static_cast<T>(step)).values;
+            return Vectorized(base).values + (V)positions() * steps;
+        }
     }
     static Vectorized set(const Vectorized& a, const Vectorized& b, int64_t count = size())
     {
