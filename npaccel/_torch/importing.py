@@ -123,10 +123,9 @@ class LateTemplate:
 
 
 def _parsed_late(original: Any) -> Any:
-    parse = original.__func__
     if importlib.util.find_spec("jinja2") is None:
         return original
-    return staticmethod(functools.partial(LateTemplate, parse))
+    return functools.partial(LateTemplate, original)
 
 
 def _as_utf8(_: Any) -> Any:

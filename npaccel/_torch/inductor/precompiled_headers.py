@@ -125,7 +125,8 @@ def ask_early(scratch: Path) -> None:
             linking.make_empty(compiler, scratch)
 
     if sys.platform == "linux":
-        threading.Thread(target=ask, daemon=True).start()
+        with contextlib.suppress(RuntimeError):  # There is no memory for a thread.
+            threading.Thread(target=ask, daemon=True).start()
 
 
 @functools.cache
