@@ -111,14 +111,13 @@ class LateTemplate:
     def __init__(self, parse: Callable[[str], Any], text: str) -> None:
         self._parse = parse
         self._text = text
-
-    @functools.cached_property
-    def _parsed(self) -> Any:
-        return self._parse(self._text)
+        self._parsed: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if self._parsed is None:
+            self._parsed = self._parse(self._text)
         return getattr(self._parsed, name)
 
 
