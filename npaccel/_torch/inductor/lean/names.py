@@ -63,7 +63,7 @@ _REDUCED_IN_VECTORS = {
 }  # fmt: skip
 _IN_MASKS = _EXTREMES_IN_VECTORS | _REDUCED_IN_VECTORS | HALVED
 _HELPERS = {
-    "absolute", "floating", "lanes_reduced", "loaded_mask", "low_bytes", "mask_cast", "max_with",
+    "absolute", "floating", "lanes_reduced", "loaded_mask", "mask_cast", "max_with",
     "max_of_numbers", "min_of_numbers", "min_with", "store_mask",
 }  # fmt: skip
 #: Parts by the names for which they're needed, in the order in which they build on each other.
@@ -135,9 +135,11 @@ _LOCAL_NAME = re.compile(
     r"(?:\b(?!(?:return|else|throw|case)\b)\w+|[>*&])[*&\s]*\s[*&]*([A-Za-z_]\w*)\s*[=;,()\[{]"
 )
 _OTHER_NAME = re.compile(r"\b(?:_mm\w+|__m\w+|half|bfloat16|float8\w*|new|goto|asm)\b")
-#: What ATen has its own ways for: floats as integers of fewer bits, rows of 32-bit numbers.
+#: What ATen has its own ways for: floats as integers of fewer bits, rows of 32-bit numbers; and
+#: vectors of 8 and 16 bits, which g++ widens and narrows lane by lane: to four times slower.
 _OTHER_WAY = re.compile(
-    r"convert<(?:u?int(?:8|16)_t|uint(?:32|64)_t),\d+,(?:float|double),\d+>"
+    r"\b(?:convert|Vectorized|VectorizedN)<u?int(?:8|16)_t\b"
+    r"|convert<(?:u?int(?:8|16)_t|uint(?:32|64)_t),\d+,(?:float|double),\d+>"
     r"|transpose_mxn<(?!(?:double|int64_t),)\w+|transpose_mxn<[^>]*\btrue>"
 )
 #: Compilers from which on all is known that is used of them.

@@ -12,10 +12,6 @@ inline at::vec::VecMask<float, 1> loaded_mask(const bool* from)
 {
     return at::vec::VecMask<float, 1>::from(from);
 }
-inline at::vec::Vectorized<uint8_t> low_bytes(const at::vec::VectorizedN<int64_t, 2>& x)
-{
-    return at::vec::convert<uint8_t, 1>(x);
-}
 template <typename V> inline V absolute(const V& x) { return x.abs(); }
 template <typename I> using Floating = std::conditional_t<sizeof(I) == 8, double, float>;
 template <typename I> inline at::vec::Vectorized<Floating<I>> floating(
