@@ -269,8 +269,8 @@ class Frame:
 
     def written(self) -> list[int]:
         """The inputs that the graph writes to, without those that nobody else has."""
-        assert self.compiled is not None
-        return [i for i in self.compiled.mutated if self.inputs[i].conversion != "drawn"]
+        mutated = self.compiled.mutated if self.compiled else ()
+        return [i for i in mutated if self.inputs[i].conversion != "drawn"]
 
     def _drawn(self, run: runtime_outputs.Run, tensors: Sequence[Any]) -> list[torch.Tensor]:
         try:

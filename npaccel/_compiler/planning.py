@@ -103,8 +103,7 @@ def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
 
 def _writes_read_only(frame: Frame) -> bool:
     """Whether a frame writes to an array that can't be: NumPy raises its error at the line."""
-    written = frame.written() if frame.compiled else ()
-    return any(frame.inputs[i].conversion == "readonly" for i in written)
+    return any(frame.inputs[i].conversion == "readonly" for i in frame.written())
 
 
 def _run_and_plan(
@@ -228,8 +227,8 @@ def _changes_copies_alone(call: Call, frame: Frame) -> bool:
     """Whether a run of a frame changes nothing besides arrays among the arguments."""
     if frame.capture.has_side_effects or frame.draws.lines:
         return False
-    written = frame.written() if frame.compiled else ()
-    return call.is_copy and all(frame.inputs[i].expression in call.known for i in written)
+    written = (frame.inputs[i].expression for i in frame.written())
+    return call.is_copy and all(expression in call.known for expression in written)
 
 
 def _details(call: Call, frame: Frame, result: Any) -> Details:
@@ -239,7 +238,7 @@ def _details(call: Call, frame: Frame, result: Any) -> Details:
         headers = frame.compiled.headers if frame.compiled else ()
         return Details(lines, frame.capture.narrowed, headers=headers)
     given = [call.known.get(plan.expression) for plan in frame.inputs]
-    written = [given[i] for i in frame.written()] if frame.compiled else []
+    written = [given[i] for i in frame.written()]
     made = [part for _, part in runtime_arguments.parts(result, "")]
     return Details(
         lines,

@@ -44,7 +44,7 @@ def check_supported(version: str | None = None) -> None:
         return
     low, high = SUPPORTED
     wanted = f"torch>={low[0]}.{low[1]},<{high[0]}.{high[1]}"
-    release = _release(found)
+    release = release_of(found)
     is_newer = release is not None and release >= high
     if is_newer and environment.is_on(_VARIABLE):
         warnings.warn(
@@ -68,10 +68,11 @@ def check_supported(version: str | None = None) -> None:
 @functools.cache
 def is_tested(version: str = torch.__version__) -> bool:
     """Whether npaccel was tested with a release of torch, by default the installed one."""
-    release = _release(version)
+    release = release_of(version)
     return release is not None and SUPPORTED[0] <= release < SUPPORTED[1]
 
 
-def _release(version: str) -> tuple[int, int] | None:
+def release_of(version: str) -> tuple[int, int] | None:
+    """Return major and minor number of a release of torch; None for what is no release."""
     match = re.match(r"(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else None

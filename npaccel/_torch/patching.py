@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import importlib
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 
 import torch
 
-from npaccel._torch import is_tested, signatures
+from npaccel._torch import is_tested, release_of, signatures
 from npaccel.errors import UnsupportedTorchError
 
 _MISSING: Any = object()
@@ -119,10 +118,10 @@ def is_release(releases: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", version)
+    found = release_of(version)
     if found is None:
         raise ValueError(f"{version!r} isn't a release of torch")
-    return int(found[1]), int(found[2])
+    return found
 
 
 def apply(patches: Iterable[Patch], undo: contextlib.ExitStack) -> None:

@@ -42,19 +42,15 @@ def _marked(parameter: inspect.Parameter) -> str:
 
 @functools.cache
 def recorded() -> dict[str, dict[str, str]]:
-    """Return the signature by the target's dotted name, by release."""
+    """Return the signature by the target's dotted name, by release, the newest last."""
     found: dict[str, dict[str, str]] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
 def newest(target: str) -> str | None:
     """Return the signature of a target in the newest release that was tested; None without one."""
-    releases = recorded()
-    return releases[max(releases, key=_parts)].get(target)
-
-
-def _parts(release: str) -> tuple[int, ...]:
-    return tuple(map(int, release.split(".")))
+    *_, last = recorded().values()
+    return last.get(target)
 
 
 __all__ = ["FILE", "newest", "recorded", "signature_of"]

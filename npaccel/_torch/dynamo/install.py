@@ -162,7 +162,7 @@ def numpy_traced(
     install()
     names = (
         *("scalars", "relaid", "draws", "remakes_views", "is_subgraph", "on_break"),
-        *("has_wide_data", "weak_scalars", "raises", "own_errors", "foreign_errors"),
+        *("has_wide_data", "weak_scalars", "raises", "errors"),
         "shape_envs",
     )
     before = {name: getattr(active, name) for name in names}
@@ -171,7 +171,7 @@ def numpy_traced(
     active.remakes_views = remakes_views
     active.has_wide_data, active.weak_scalars = False, weak_scalars
     active.relaid = frozenset(map(id, relaid))
-    active.raises, active.own_errors, active.foreign_errors = False, [], []
+    active.raises, active.errors = False, []
     active.shape_envs = []
     try:
         with as_traced(), fake_tensor_fast_path.quick_fakes():

@@ -21,8 +21,7 @@ class _Active(threading.local):
     weak_scalars = False
     reads: Any = None
     raises = False
-    own_errors: Any = ()
-    foreign_errors: Any = ()
+    errors: Any = ()
     #: Those that Dynamo has made, until what is made of them has its guards.
     shape_envs: list[Any] | None = None
 

@@ -57,7 +57,7 @@ def _linking(scratch: Path, original: Any) -> Any:
             words += ["-lstdc++", "-lm", "-lgcc_s", "-lc"]
         names = [f"lib{word[2:]}.so" for word in words]
         names = [n for n in names if n.startswith(_PREFIX) or n in _STANDARD]
-        names = [name for name in names if _is_loaded(_STANDARD.get(name, name))]
+        names = [name for name in names if _is_loaded(name)]
         if names:
             folder = _made(self._build_option.get_compiler(), scratch, names)
             self._libraries_args = f"{_ALL} {' '.join(words)} "
@@ -70,13 +70,18 @@ def _linking(scratch: Path, original: Any) -> Any:
     return build
 
 
+def _loaders_name(name: str) -> str:
+    """Return by which name the loader looks for a library that the linker finds by another."""
+    return _STANDARD.get(name, name)
+
+
 @functools.cache
 def _is_loaded(name: str) -> bool:
-    """Whether the loader will find it by this name: it's part of this process already."""
+    """Whether the loader will find it: it's part of this process already."""
     if sys.platform != "linux":
         return False
     try:
-        ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        ctypes.CDLL(_loaders_name(name), mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
         return False
     return True
@@ -91,7 +96,7 @@ def make_empty(compiler: str, scratch: Path) -> None:
     scratch : Path
         The folder for the compiler's files.
     """
-    _made(compiler, scratch, [n for n in _OFTEN if _is_loaded(_STANDARD.get(n, n))])
+    _made(compiler, scratch, list(filter(_is_loaded, _OFTEN)))
 
 
 def _made(compiler: str, scratch: Path, names: list[str]) -> Path:
@@ -104,7 +109,7 @@ def _made(compiler: str, scratch: Path, names: list[str]) -> Path:
             options = [
                 "-shared",
                 "-nostdlib",
-                f"-Wl,-soname,{_STANDARD.get(name, name)}",
+                f"-Wl,-soname,{_loaders_name(name)}",
                 "-x",
                 "c",
                 os.devnull,

@@ -68,18 +68,19 @@ _OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
 
 def refuse(what: str, detail: str, reason: str = "") -> NoReturn:
     said = f"{what} has no compiled implementation in npaccel{': ' if reason else '.'}{reason}"
-    _break("NumPy call without a compiled implementation", said, detail)
+    break_graph("NumPy call without a compiled implementation", said, detail)
 
 
 def refuse_missing(owner: str, name: str) -> NoReturn:
-    _break(MISSING, f"{owner} has no attribute `{name}`")
+    break_graph(MISSING, f"{owner} has no attribute `{name}`")
 
 
 def refuse_owner(name: str, reason: str) -> NoReturn:
-    _break(OWNER, f"ndarray.{name} has no compiled implementation in npaccel: {reason}")
+    break_graph(OWNER, f"ndarray.{name} has no compiled implementation in npaccel: {reason}")
 
 
-def _break(category: str, explanation: str, context: str = "") -> NoReturn:
+def break_graph(category: str, explanation: str, context: str = "") -> NoReturn:
+    """Leave this place to NumPy: Dynamo's name of the cause, and what the report says."""
     unimplemented(gb_type=category, context=context, explanation=explanation, hints=[])
 
 

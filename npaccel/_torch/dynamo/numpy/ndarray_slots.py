@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._dynamo.exc import unimplemented
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._numpy.core import operators
 from npaccel._runtime.torch.symbolic_sizes import depends_on_data
-from npaccel._torch.dynamo.numpy.calls import check_stores, emit_operator
+from npaccel._torch.dynamo.numpy.calls import break_graph, check_stores, emit_operator
 from npaccel._torch.dynamo.numpy.negative_strides import note_view
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, is_scalar
 from npaccel._torch.dynamo.releases import BOOL
@@ -75,11 +74,8 @@ def _bool_impl(original: Any) -> Any:
     @functools.wraps(original)
     def bool_impl(self: Any, tx: Any) -> Any:
         if active.depth:
-            unimplemented(
-                gb_type="data-dependent truth value",
-                context="",
-                explanation="The truth value of an array is data-dependent.",
-                hints=[],
+            break_graph(
+                "data-dependent truth value", "The truth value of an array is data-dependent."
             )
         return original(self, tx)
 
@@ -101,12 +97,7 @@ def _comparison(original: Any) -> Any:
         known = [any(x is given for given in inputs) for x in (one, other)]
         of_bools = all(is_scalar(x.as_proxy().node) for x in both) and one.dtype == torch.bool
         if one is not other and (all(known) or of_bools):  # NumPy's bools are two objects.
-            unimplemented(
-                gb_type=IDENTITY,
-                context="",
-                explanation="Whether these two are one object isn't known in compiled code.",
-                hints=[],
-            )
+            break_graph(IDENTITY, "Whether these two are one object isn't known in compiled code.")
         return ConstantVariable.create((one is other) == (self.fn is operator.is_))
 
     return compare
@@ -121,18 +112,14 @@ def _unpack_var_sequence(original: Any) -> Any:
             return original(self, tx, idxes)
         shape = self.as_proxy().node.meta["example_value"].shape
         if not shape:
-            unimplemented(
-                gb_type="iteration over an array without dimensions",
-                context="",
-                explanation="NumPy can't iterate over an array without dimensions.",
-                hints=[],
+            break_graph(
+                "iteration over an array without dimensions",
+                "NumPy can't iterate over an array without dimensions.",
             )
         if idxes is None and depends_on_data(shape[0]):
-            unimplemented(
-                gb_type="iteration over an array whose length depends on the data",
-                context="",
-                explanation="how many iterations there are is known only while the code runs.",
-                hints=[],
+            break_graph(
+                "iteration over an array whose length depends on the data",
+                "how many iterations there are is known only while the code runs.",
             )
         # The number of iterations becomes a part of the signature.
         places = range(int(shape[0])) if idxes is None else idxes
@@ -153,16 +140,16 @@ def _insert_operator(original: Any) -> Any:
         first = args[0] if args else None
         if not active.depth:
             return original(self, tx, args, kwargs)
+        plain = operators.INPLACE.get(self.fn)
         if not isinstance(first, NumpyNdarrayVariable):
-            plain = operators.INPLACE.get(self.fn)
-            if plain and self.fn not in _OF_LISTS:  # Nothing else has them: a result is new.
-                return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
-            return original(self, tx, args, kwargs)
+            if plain is None or self.fn in _OF_LISTS:
+                return original(self, tx, args, kwargs)
+            # Nothing else has such operators in place: a result is new.
+            return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
         meta, of_scalar = first.as_proxy().node.meta, is_scalar(first.as_proxy().node)
         copies = of_scalar or FLAT_OF in meta
         if self.fn is operator.pow or (self.fn is operator.getitem and copies):
             return emit_operator(tx, self.fn, list(args))
-        plain = operators.INPLACE.get(self.fn)
         if plain and of_scalar:
             return BuiltinVariable(plain).call_function(tx, list(args), kwargs)
         name = f"operator.{self.fn.__name__}"
@@ -179,12 +166,7 @@ def _call_function(original: Any) -> Any:
 
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if active.depth:
-            unimplemented(
-                gb_type="call of an array",
-                context="",
-                explanation="An array is called as a function.",
-                hints=[],
-            )
+            break_graph("call of an array", "An array is called as a function.")
         return original(self, tx, args, kwargs)
 
     return call_function
@@ -196,12 +178,7 @@ def _of_hash(original: Any) -> Any:
     @functools.wraps(original)
     def of_hash(self: Any, *args: Any) -> Any:
         if active.depth and is_scalar(self.as_proxy().node):
-            unimplemented(
-                gb_type="hash of a NumPy scalar",
-                context="",
-                explanation="The hash of a number depends on its value.",
-                hints=[],
-            )
+            break_graph("hash of a NumPy scalar", "The hash of a number depends on its value.")
         return original(self, *args)
 
     return of_hash

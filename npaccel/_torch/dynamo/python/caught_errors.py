@@ -37,8 +37,8 @@ def _raise(original: Any) -> Any:
 
     @functools.wraps(original)
     def do_raise(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-        error = value and value.realize()  # None for a bare `raise`.
-        if active.depth and error and not isinstance(error, ERRORS) and _is_error(error):
+        error = None if value is None else value.realize()  # None for a bare `raise`.
+        if active.depth and not isinstance(error, ERRORS) and _is_error(error):
             refuse("raising an error that was made outside of the function", "")
         is_statement = self.current_instruction.opname == "RAISE_VARARGS"
         before = active.raises
@@ -57,21 +57,19 @@ def _is_error(variable: Any) -> bool:
 
 
 def _note_raised(original: Any) -> Any:
-    """Note the errors that the function doesn't raise itself."""
+    """Note an error, and whether the function raises it itself."""
 
     @functools.wraps(original)
     def note(self: Any, error: Any, *args: Any, **kwargs: Any) -> Any:
-        if active.depth:
-            known = (*active.foreign_errors, *active.own_errors)
-            if not any(error is one for one in known):
-                (active.own_errors if active.raises else active.foreign_errors).append(error)
+        if active.depth and not any(error is known for known, _ in active.errors):
+            active.errors.append((error, active.raises))
         return original(self, error, *args, **kwargs)
 
     return note
 
 
 def _check_text(variable: Any) -> None:
-    if active.depth and any(variable is error for error in active.foreign_errors):
+    if active.depth and any(variable is error and not is_own for error, is_own in active.errors):
         refuse("the text of an error that Python or NumPy raises", "")
 
 

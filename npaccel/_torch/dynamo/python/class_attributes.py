@@ -10,13 +10,13 @@ import functools
 import inspect
 from typing import Any
 
-from torch._dynamo.exc import unimplemented
 from torch._dynamo.source import AttrSource, GetItemSource, TypeMROSource, TypeSource
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.misc import SuperVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable
 
+from npaccel._torch.dynamo.numpy.calls import break_graph
 from npaccel._torch.dynamo.releases import GETATTR
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
@@ -99,11 +99,9 @@ def _reconstruct(original: Any) -> Any:
 
     def reconstruct(self: Any, codegen: Any) -> None:
         if active.depth and self.source is None:
-            unimplemented(
-                gb_type="dict of attributes",
-                context="",
-                explanation="The dict of an object's attributes goes on to uncompiled code.",
-                hints=[],
+            break_graph(
+                "dict of attributes",
+                "The dict of an object's attributes goes on to uncompiled code.",
             )
         original(self, codegen)
 
