@@ -64,7 +64,7 @@ def _is_zero(argument: Any) -> bool:
 
 def _has_signed_zeros(node: torch.fx.Node) -> bool:
     dtype = node.meta["val"].dtype
-    return dtype.is_floating_point or dtype.is_complex
+    return bool(dtype.is_floating_point or dtype.is_complex)
 
 
 PATCHES = (
