@@ -50,7 +50,7 @@ def step(pixels: Array, colours: Array) -> tuple[Array, Array]:
     return labels, moved
 
 
-compiled_step = npaccel.jit(step)
+compiled_step = npaccel.jit(step, compile="now")
 
 
 def quantise(

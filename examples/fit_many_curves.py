@@ -30,7 +30,7 @@ def decay(t: Array, a: Any, k: Any, c: Any) -> Array:
     return a * np.exp(-k * t) + c
 
 
-@npaccel.jit
+@npaccel.jit(compile="now")
 def fit(t: Array, y: Array, start: Array, iterations: int) -> Array:
     """Return the parameters of each curve, shape (N, 3).
 

@@ -28,7 +28,7 @@ def nearest_mean(points: Array, means: Array) -> Array:
     return np.argmin(np.linalg.norm(points - means[:, None], axis=2), axis=0)
 
 
-compiled = npaccel.jit(nearest_mean)
+compiled = npaccel.jit(nearest_mean, compile="now")
 
 
 def make_points(n: int, dtype: str) -> tuple[Array, Array]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeAlias, TypeVar, overload
 
-from npaccel._compiler import fallback
+from npaccel._compiler import fallback, tiers
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.make_engine import make_engine
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: Makes a function's calls.
+Engine: TypeAlias = "Dispatcher | Driver | tiers.Tiered | tiers.Plain"
 
 
 #: What a class can't have another of for its objects.
@@ -110,10 +113,10 @@ class Jitted(Generic[P, R]):
         self._npaccel_target, self._npaccel_prefix, self._npaccel_keywords = _unwrap(function)
         self._npaccel_binds = bool(self._npaccel_prefix or self._npaccel_keywords)
         self._npaccel_log = Log()
-        self._npaccel_engines: dict[Scope, Dispatcher | Driver | None] = {}
+        self._npaccel_engines: dict[Scope, Engine | None] = {}
         #: Those that take a call's arguments as they are. A call reads no other attribute here:
         #: `__getattr__` makes that slow.
-        self._npaccel_direct: dict[Scope, Dispatcher | Driver] = {}
+        self._npaccel_direct: dict[Scope, Engine] = {}
         if "static_argnames" in explicit:
             FunctionSpec(
                 self._npaccel_target,
@@ -144,25 +147,40 @@ class Jitted(Generic[P, R]):
             return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})
         return engine(args, kwargs)
 
-    def _npaccel_under_errstate(self, engine: Dispatcher | Driver, args: Any, kwargs: Any) -> Any:
+    def _npaccel_under_errstate(self, engine: Engine, args: Any, kwargs: Any) -> Any:
         """Run a call in NumPy, which raises where floats overflow, or calls something."""
         values = engine.spec.binding.bind(
             self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
         )
         return fallback.under_errstate(engine.spec, values)
 
-    def _npaccel_engine(self, scope: Scope) -> Dispatcher | Driver | None:
+    def _npaccel_engine(self, scope: Scope) -> Engine | None:
         """Return the engine of a scope; None where compilation is off."""
         if scope.disabled:
             return None
         options = runtime_options.resolve(self._npaccel_explicit, scope)
+        if options.compile == "auto" and not tiers.has_tiers(options):
+            options = dataclasses.replace(options, compile="now")
         for engine in list(self._npaccel_engines.values()):
-            if engine is not None and engine.spec.options == options:
+            is_plain = isinstance(engine, tiers.Plain)
+            if engine is not None and not is_plain and engine.spec.options == options:
                 self._npaccel_engines[scope] = engine
                 return engine
-        return self._npaccel_engines.setdefault(
-            scope, make_engine(self._npaccel_target, options, self._npaccel_log)
-        )
+        function, log = self._npaccel_target, self._npaccel_log
+        if options.compile != "auto":
+            return self._npaccel_engines.setdefault(scope, make_engine(function, options, log))
+        made = tiers.Tiered(function, options, log, scope, make_engine, self._npaccel_settle)
+        engine = self._npaccel_engines.setdefault(scope, made)
+        if engine is made:
+            for own in (made.narrow_scope, made.exact_scope):
+                self._npaccel_engines[own] = made.plain
+        return engine
+
+    def _npaccel_settle(self, tiered: tiers.Tiered, engine: Any) -> None:
+        """Have calls made by an engine without asking its tiers, or by the tiers again."""
+        for scope, known in list(self._npaccel_engines.items()):
+            if known is tiered and scope in self._npaccel_direct:
+                self._npaccel_direct[scope] = engine
 
     @overload
     def __get__(self, instance: None, owner: type) -> Jitted[P, R]: ...
@@ -214,7 +232,7 @@ class Jitted(Generic[P, R]):
                 f"report: the arguments of the last call of {name} that was compiled are "
                 "gone, or there was none; pass arguments: report(measure=(x, y))"
             )
-        self._npaccel_log.timing = measured(engine, values)
+        self._npaccel_log.timing = measured(tiers.compiler_of(engine, values), values)
 
     def warmup(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Compile the function for arguments, and wait for it.
@@ -485,11 +503,12 @@ def jit(
         Keep artifacts on disk, so that a new process starts warm.
     backend : {"inductor", "aot_eager", "eager"}, default "inductor"
         Who compiles; the others are fast to build and slow to run.
-    compile : {"auto", "now", "behind"}, default "now"
-        When a new signature is compiled. ``"now"``: before its first call is answered.
-        ``"behind"``: in a helper thread, while NumPy answers its calls; results have the same
-        dtypes, and may differ in the last digits once they are compiled. ``"auto"``: as
-        ``"behind"``, but only once NumPy has taken as long for its calls as compiling would.
+    compile : {"auto", "now", "behind"}, default "auto"
+        When calls are compiled. ``"auto"``: NumPy makes them until they have taken as long as
+        compiling is likely to take; then they are compiled, and the way that turns out to be
+        faster makes them. ``"now"``: before the first one is answered, and compiled code makes
+        all of them. ``"behind"``: in a helper thread, while NumPy answers. NumPy and compiled
+        code may differ in the last digits of floats.
     static_argnames : str or sequence of str
         Parameters whose values the compiled code may rely on.
 

@@ -20,6 +20,8 @@ IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 if not IS_WORKER:
     os.environ["NPACCEL_CACHE_DIR"] = tempfile.mkdtemp(prefix="npaccel-tests-")
 os.environ.pop("NPACCEL_DISABLE", None)
+# What is tested is compiled code. With the default NumPy would make most of the calls.
+os.environ["NPACCEL_COMPILE"] = "now"
 CACHE_DIR = Path(os.environ["NPACCEL_CACHE_DIR"])
 # Threads that spin until there is work keep the other worker's from theirs.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -42,7 +42,7 @@ def _compile(implementation: str) -> tuple[Callable[..., Any], Callable[..., Any
     if implementation == "npaccel":
         import npaccel
 
-        call = npaccel.jit(kmeans)
+        call = npaccel.jit(kmeans, compile="now")
     elif implementation == "torch_compile":
         import torch
 
@@ -131,7 +131,7 @@ def compile_loop(steps: str) -> dict[str, Any]:
     import npaccel
     from benchmarks.loop_programs.stencils import jacobi_2d, jacobi_2d_arguments
 
-    call = npaccel.jit(jacobi_2d)
+    call = npaccel.jit(jacobi_2d, compile="now")
     taken = []
     for _ in range(2):
         arguments = jacobi_2d_arguments(150, int(steps))
@@ -154,7 +154,7 @@ def first_nest(program: str) -> dict[str, Any]:
     import numba  # noqa: F401 (the call imports it otherwise)
 
     imported = time.perf_counter() - start
-    call = npaccel.jit(PROGRAMS[program].function, default_float="float64")
+    call = npaccel.jit(PROGRAMS[program].function, compile="now", default_float="float64")
     taken = []
     for _ in range(2):
         arguments = PROGRAMS[program].make_arguments("test")

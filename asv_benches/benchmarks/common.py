@@ -85,7 +85,7 @@ def build(function: Call, implementation: str, device: str = "cpu", **options: A
     if implementation == "npaccel":
         import npaccel
 
-        return npaccel.jit(own_copy(function), **options)
+        return npaccel.jit(own_copy(function), **{"compile": "now", **options})
     if implementation == "torch_compile":
         return _bare_torch_compile(own_copy(function), device)
     if (implementation, function) not in PEERS:

@@ -50,8 +50,8 @@ class Overhead:
         import npaccel
 
         self.x = np.ones(3)
-        self.plain = npaccel.jit(add_one)
-        self.other = npaccel.jit(add_one, verify=asked == "verify")
+        self.plain = npaccel.jit(add_one, compile="now")
+        self.other = npaccel.jit(add_one, compile="now", verify=asked == "verify")
         self.plain(self.x), self.other(self.x)
         if asked.endswith("report"):
             str(self.other.report(measure=asked.startswith("measured")))
@@ -79,7 +79,7 @@ class Check:
         import npaccel
 
         self.x = np.random.default_rng(0).normal(size=1_000_000)
-        self.jitted = npaccel.jit(chain, backend=backend)
+        self.jitted = npaccel.jit(chain, compile="now", backend=backend)
         npaccel.check(self.jitted, self.x)
 
     def track_ratio(self, *_: Any) -> float:

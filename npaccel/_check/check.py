@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from npaccel._compiler import tiers
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._jit import Jitted, jit
 from npaccel._loops.make_engine import make_engine
@@ -64,11 +65,7 @@ def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckRe
     >>> print(result)
     normalised: no difference from NumPy on cpu...
     """
-    jitted, args = _jitted(function, args)
-    engine = _engine_of(jitted)
-    values = engine.spec.binding.bind(
-        jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
-    )
+    engine, values = engine_and_values(function, args, kwargs)
     case = Case(engine, values)
     found: list[Difference] = []
     narrowed: dict[str, None] = {}
@@ -89,15 +86,19 @@ def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckRe
     )
 
 
-def _jitted(
-    function: Callable[..., Any], args: tuple[Any, ...]
-) -> tuple[Jitted[..., Any], tuple[Any, ...]]:
+def engine_and_values(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Dispatcher | Driver, Sequence[Any]]:
+    """Return what compiles a call of a function, jitted or not, and the call's bound arguments.
+
+    Raises
+    ------
+    VerificationError
+        If npaccel is switched off.
+    """
     if isinstance(function, types.MethodType) and isinstance(function.__func__, Jitted):
-        return function.__func__, (function.__self__, *args)
-    return (function if isinstance(function, Jitted) else jit(function)), args
-
-
-def _engine_of(jitted: Jitted[..., Any]) -> Dispatcher | Driver:
+        function, args = function.__func__, (function.__self__, *args)
+    jitted = function if isinstance(function, Jitted) else jit(function)
     scope = runtime_options.current()
     if scope.disabled:
         raise VerificationError(
@@ -106,7 +107,10 @@ def _engine_of(jitted: Jitted[..., Any]) -> Dispatcher | Driver:
         )
     engine = jitted._npaccel_engines.get(scope) or jitted._npaccel_engine(scope)
     assert engine is not None
-    return engine
+    values = engine.spec.binding.bind(
+        jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
+    )
+    return tiers.compiler_of(engine, values), values
 
 
 def _engines(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel._check.check import _engine_of, _jitted
+from npaccel._check.check import engine_and_values
 from npaccel._check.promotion_report import fix_of_narrowing
 from npaccel._loops.make_engine import make_engine
 from npaccel._report import Log
@@ -210,11 +210,7 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     >>> print(audit.advice[0])
     write np.linspace(0, 1, n, dtype=np.float64) to stay in 64 bit (line 2...): nothing is...
     """
-    jitted, args = _jitted(function, args)
-    engine = _engine_of(jitted)
-    values = engine.spec.binding.bind(
-        jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
-    )
+    engine, values = engine_and_values(function, args, kwargs)
     narrow = _narrow_engine(engine, engine.spec.options)
     case = Case(narrow, values)
     if case.plain.error is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npaccel._check import numpy1_promotion
-from npaccel._check.check import _engine_of, _jitted
+from npaccel._check.check import engine_and_values
 from npaccel._numpy.core import operators
 from npaccel._report.text import table
 from npaccel._syntax.wide_data import has_wide, reaches_wide
@@ -378,11 +378,7 @@ def check_promotion(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     [('changed', 'float32', 'float64', '2.5 for np.float64(2.5)'),
      ('widened', 'float32', 'float64', '2.5 for np.float64(2.5)')]
     """
-    jitted, args = _jitted(function, args)
-    engine = _engine_of(jitted)
-    values = engine.spec.binding.bind(
-        jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
-    )
+    engine, values = engine_and_values(function, args, kwargs)
     return report_of(engine, values)
 
 

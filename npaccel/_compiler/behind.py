@@ -2,10 +2,8 @@
 
 A signature goes through these states. The runner that stands for it meanwhile is a `Pending`.
 
-1. NumPy answers its calls, and with ``compile="auto"`` goes on until that has taken as long as
-   compiling would: renting pays until the rent has reached the price.
-2. A helper thread captures and compiles it, for copies of a call's arrays.
-3. If a call changes nothing but arrays among its arguments, the thread makes the first one as well,
+1. A helper thread captures and compiles it, for copies of a call's arrays. NumPy answers its calls.
+2. If a call changes nothing but arrays among its arguments, the thread makes the first one as well,
    with the copies, and the signature has its runner. Else the next call of the program makes it.
 
 What goes wrong beside the program is done again before a call is answered, where errors and
@@ -17,7 +15,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,23 +39,6 @@ Key = tuple[Any, ...]
 #: Maximum number of times that a kind of call is compiled beside the program in vain, since what it
 #: reads changes meanwhile.
 _ATTEMPTS = 3
-#: Seconds that a compilation is taken to last before one has been made.
-_USUAL_SECONDS = 3.0
-#: With ``compile="auto"``, calls wait for compilations of at most so many seconds.
-_SHORT = 0.02
-#: What the last compilations have taken, by backend.
-_seconds: dict[str, deque[float]] = {}
-
-
-def price(backend: str) -> float:
-    """Return how many seconds compiling a signature is likely to take."""
-    known = _seconds.get(backend)
-    return float(np.median(known)) if known else _USUAL_SECONDS
-
-
-def note_price(backend: str, seconds: float) -> None:
-    """Note how long a compilation has taken."""
-    _seconds.setdefault(backend, deque(maxlen=16)).append(seconds)
 
 
 class Behind:
@@ -112,8 +92,6 @@ class Behind:
         options = self.spec.options
         if options.strict or options.rng == "device" or torch.is_inference_mode_enabled():
             return True
-        if options.compile == "auto" and price(options.backend) <= _SHORT:
-            return True
         if not self.is_numpys(values) and options.backend != "inductor":
             return True  # It's interpreted anyway.
         parts = [part for value in values for _, part in runtime_arguments.parts(value, "")]
@@ -151,16 +129,13 @@ class Pending:
         self.owner = owner
         self.dispatcher, self.spec = owner.dispatcher, owner.spec
         self.key, self.coarse, self.device = key, coarse, device
-        options = self.spec.options
         self.is_numpys = owner.is_numpys(values)
-        self.price = price(options.backend) if options.compile == "auto" else 0.0
         self.attempt = self.dispatcher.begin(values, key, coarse)
         self.build = Build(self.attempt.signature, "answered by NumPy")
         self.spec.log.add_build(self.build)
         self._process = os.getpid()
         self._lock = threading.Lock()  # Of this alone: a child that is forked makes another one.
         self._is_begun = False
-        self._seconds = 0.0
         self._is_over = False
         self._prepared: Prepared | None = None
         #: Makes calls of other signatures of the kind.
@@ -190,7 +165,7 @@ class Pending:
             return MISS
         if self._prepared is not None:
             return self._first_call(self._prepared, values)
-        if self._is_begun or self.build.seconds < self.price:
+        if self._is_begun:
             return self._answer(values)
         # It's compiled after the call, which may raise, and for what the arrays are before.
         copies = Copies(values)
@@ -264,12 +239,8 @@ class Pending:
 
         with self.dispatcher._lock:
             history = self.dispatcher.history(self.coarse)
-        start = time.perf_counter()
-        try:
-            with torch.set_grad_enabled(has_grad):
-                return compile_beside(self.spec, copies, history, self.device)
-        finally:
-            self._seconds = time.perf_counter() - start
+        with torch.set_grad_enabled(has_grad):
+            return compile_beside(self.spec, copies, history, self.device)
 
     def _settle(self, outcome: Any) -> Runner | None:
         """Have later calls made as an outcome says."""
@@ -279,8 +250,6 @@ class Pending:
             if not outcome.is_kept:
                 self._fail(is_certain=False)
                 return None
-        else:
-            note_price(self.spec.options.backend, self._seconds)
         runner: Runner = self.dispatcher.settle(self.attempt, outcome)
         return runner
 

@@ -135,6 +135,8 @@ class Dispatcher:
         self._goes_behind = may_go_behind and spec.options.compile != "now"
         self._made_behind: Behind | None = None
         self._made_stored: StoredSignatures | None = None
+        #: Is called where a call's signature is new, by whoever makes such calls otherwise.
+        self.on_new: Callable[[], None] | None = None
         self._lock = threading.RLock()
         fork.renew(self)
 
@@ -276,6 +278,8 @@ class Dispatcher:
                 return result
             if self._patience.calls:
                 return fallback.without_memory(self.spec, values, self._patience)
+            if self.on_new is not None:
+                self.on_new()
             runner = None if waits else self._runner_of_kind(coarse)
             try:
                 kept = self._from_disk(values, key, coarse) if runner is None else MISS

@@ -118,6 +118,11 @@ def is_used() -> bool:
     return not _at_once.get()
 
 
+def is_idle() -> bool:
+    """Whether the helper thread has nothing to do."""
+    return not _thread.count
+
+
 def begin(work: Callable[[], Any]) -> None:
     """Do something in the helper thread, in this context, when its turn comes.
 

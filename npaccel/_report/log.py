@@ -144,6 +144,29 @@ class Build:
 
 
 @dataclasses.dataclass
+class Tier:
+    """Who makes calls with similar arguments, with ``compile="auto"``.
+
+    Parameters
+    ----------
+    signature : str
+        The arguments of the first one.
+    state : str
+        Who makes them.
+    calls : int
+        How many NumPy has made, but for those after it was found faster.
+    numpy, compiled : float
+        Seconds of a call; 0 where both weren't compared.
+    """
+
+    signature: str
+    state: str = ""
+    calls: int = 0
+    numpy: float = 0.0
+    compiled: float = 0.0
+
+
+@dataclasses.dataclass
 class Log:
     """Log of what happened to one function."""
 
@@ -155,6 +178,7 @@ class Log:
     narrowed: dict[Narrowed, None] = dataclasses.field(default_factory=dict)
     native: dict[Place, Native] = dataclasses.field(default_factory=dict)
     builds: list[Build] = dataclasses.field(default_factory=list)
+    tiers: list[Tier] = dataclasses.field(default_factory=list)
     timing: Timing | None = None
     calls: deque[tuple[Any, ...]] = dataclasses.field(default_factory=lambda: deque(maxlen=8))
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
@@ -187,6 +211,11 @@ class Log:
         """Note a signature that is compiled beside the program."""
         with self.lock:
             self.builds.append(build)
+
+    def add_tier(self, tier: Tier) -> None:
+        """Note a kind of call that has tiers."""
+        with self.lock:
+            self.tiers.append(tier)
 
     def drop_build(self, build: Build) -> None:
         """Forget a signature that isn't compiled beside the program after all."""

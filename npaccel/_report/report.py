@@ -35,6 +35,9 @@ class Report(ReportData):
     builds : tuple of Build
         The signatures that are compiled beside the program, with ``compile="behind"`` or
         ``"auto"``: how far each is, and how many calls were answered otherwise meanwhile.
+    tiers : tuple of Tier
+        Who makes calls of each kind, with ``compile="auto"``: NumPy or the compiled function,
+        and what a call takes by either.
     timing : Timing or None
         Seconds of a call, compiled and in NumPy, where they were measured:
         ``fn.report(measure=True)``.
@@ -69,6 +72,7 @@ class Report(ReportData):
             "native": [dataclasses.asdict(line) for line in self.native],
             "narrowed": [dataclasses.asdict(line) for line in self.narrowed],
             "builds": [dataclasses.asdict(build) for build in self.builds],
+            "tiers": [dataclasses.asdict(tier) for tier in self.tiers],
             "notes": list(self.notes),
             "compile_seconds": self.compile_seconds,
             "stages": self.stages,

@@ -28,6 +28,7 @@ class ReportData:
             chosen = [f"{place} runs {choice}" for place, choice in log.choices.items()]
             self.notes = (*log.notes, *map(str, self.native), *chosen)
             self.builds = tuple(dataclasses.replace(build) for build in log.builds)
+            self.tiers = tuple(dataclasses.replace(tier) for tier in log.tiers)
             self.timing = log.timing
 
     @property

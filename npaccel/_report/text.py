@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npaccel._report.source_lines import blocks
 
 if TYPE_CHECKING:
-    from npaccel._report.log import Build
+    from npaccel._report.log import Build, Tier
     from npaccel._report.report_data import ReportData
 
 #: How the stages of compiling are called.
@@ -97,6 +97,7 @@ def facts(report: ReportData) -> list[str]:
                 "every call"
             )
     lines += map(_build, report.builds)
+    lines += [_tier(tier) for tier in report.tiers if tier.calls or tier.state != "compiled"]
     if report.stages:
         told = [f"{STAGES[name]} {seconds:.2f} s" for name, seconds in report.stages.items()]
         lines.append(f"time by stage: {', '.join(told)}")
@@ -107,6 +108,15 @@ def facts(report: ReportData) -> list[str]:
 def _build(build: Build) -> str:
     calls = f"{count(build.calls, 'call')} answered meanwhile, in {duration(build.seconds)}"
     return f"{build.signature} is {build.state}: {calls if build.calls else 'no call yet'}"
+
+
+def _tier(tier: Tier) -> str:
+    calls = f", {count(tier.calls, 'call')} by NumPy" if tier.calls else ""
+    told = f"{tier.signature} is {tier.state}{calls}"
+    if not tier.compiled:
+        return told
+    both = f"{duration(tier.compiled)} compiled, {duration(tier.numpy)} in NumPy"
+    return f"{told}: {both}, {tier.numpy / tier.compiled:.2g} times as fast"
 
 
 def timing(report: ReportData) -> list[str]:

@@ -78,9 +78,9 @@ class Options:
     backend : {"inductor", "aot_eager", "eager"}
         Who compiles. The latter two run uncompiled kernels; for debugging.
     compile : {"auto", "now", "behind"}
-        When a new signature is compiled. ``"now"``: before its first call is answered.
-        ``"behind"``: in a helper thread, while NumPy answers its calls. ``"auto"``: as
-        ``"behind"``, but only once NumPy has taken as long for its calls as compiling would.
+        When calls are compiled. ``"auto"``: NumPy makes them until they have taken as long as
+        compiling would; then they are compiled, and the faster way makes them. ``"now"``:
+        before the first one is answered. ``"behind"``: in a helper thread, while NumPy answers.
     static_argnames : tuple of str
         Parameters whose values, not arrays, the compiled code may rely on. A
         new value compiles again.
@@ -96,7 +96,7 @@ class Options:
     verify: Verify = False
     cache: bool = True
     backend: Backend = "inductor"
-    compile: Compile = "now"
+    compile: Compile = "auto"
     static_argnames: tuple[str, ...] = ()
 
 
@@ -109,7 +109,7 @@ def _defaults() -> Options:
         return Options(compile=text)  # type: ignore[arg-type]
     allowed = ", ".join(get_args(Compile))
     warnings.warn(
-        f"NPACCEL_COMPILE: {text!r} isn't a value of the option compile, so that it's 'now'; "
+        f"NPACCEL_COMPILE: {text!r} isn't a value of the option compile, so that it's 'auto'; "
         f"it can be {allowed}",
         stacklevel=2,
     )

@@ -12,6 +12,7 @@ import ast
 import dis
 import functools
 import itertools
+import math
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -178,7 +179,7 @@ class _Search:
         """Look at what a function's names lead to."""
         self.todo += map(loop_detection.cell_contents, function.__closure__ or ())
         self.todo += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        names = _names_of(function.__code__)
+        names = names_of(function.__code__)
         for name in names:
             found = function.__globals__.get(name)
             if isinstance(found, types.ModuleType):
@@ -208,15 +209,16 @@ def _is_users_object(value: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _names_of(code: types.CodeType) -> tuple[str, ...]:
+def names_of(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names of globals and attributes in a function's code, and in code within it."""
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return (*code.co_names, *(name for c in inner for name in _names_of(c)))
+    return (*code.co_names, *(name for c in inner for name in names_of(c)))
 
 
 @functools.lru_cache(maxsize=4096)
 def code_makes_wide(code: types.CodeType) -> bool:
     """Whether a function's code asks for 64-bit floats, or draws them."""
-    names = _names_of(code)
+    names = names_of(code)
     if _NAMES & set(names):
         return True
     if not (_DRAWS | _BUILTINS) & set(names) and not any(map(_is_dtype, _constants_of(code))):
@@ -272,3 +274,58 @@ def _passes_builtin(code: types.CodeType) -> bool:
     )
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
     return found or any(map(_passes_builtin, inner))
+
+
+# -- Functions of numbers --------------------------------------------------------
+
+#: Builtins that make numbers of numbers.
+_OF_NUMBERS = frozenset(
+    {
+        *("abs", "bool", "complex", "divmod", "float", "int", "len", "max", "min", "pow"),
+        *("range", "round"),
+    }
+)
+#: Opcodes that make containers, of which NumPy would make arrays.
+_BUILDS = frozenset({"BUILD_LIST", "BUILD_SET", "BUILD_MAP", "LIST_EXTEND", "BUILD_CONST_KEY_MAP"})
+
+
+def is_of_numbers(function: types.FunctionType) -> bool:
+    """Whether a function makes no array of numbers: it has ufuncs, `math` and arithmetic alone.
+
+    NumPy computes such functions in 64 bit, and compiled code does too.
+    """
+    return _is_of_numbers(function, ())
+
+
+def _is_of_numbers(function: types.FunctionType, outer: tuple[Any, ...]) -> bool:
+    code = function.__code__
+    if code in outer:
+        return True
+    if any(isinstance(part, types.CodeType) for part in code.co_consts) or _builds(code):
+        return False
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    found = {name: loop_detection.cell_contents(cell) for name, cell in cells.items()}
+    for name in code.co_names:
+        if name in function.__globals__:
+            found[name] = function.__globals__[name]
+        elif name not in _OF_NUMBERS and not _is_numpys(name):
+            return False
+    return all(_is_number_or_its(value, (*outer, code)) for value in found.values())
+
+
+@functools.lru_cache(maxsize=4096)
+def _builds(code: types.CodeType) -> bool:
+    return any(i.opname in _BUILDS for i in dis.get_instructions(code))
+
+
+def _is_numpys(name: str) -> bool:
+    """Whether a name is that of a ufunc or number of NumPy's, or of `math`."""
+    found = getattr(np, name, None)
+    return isinstance(found, np.ufunc | float | int) or hasattr(math, name)
+
+
+def _is_number_or_its(value: Any, outer: tuple[Any, ...]) -> bool:
+    if type(value) in _PLAIN or value is np or value is math or isinstance(value, np.ufunc):
+        return True
+    function = _function_of(value)
+    return function is not None and _is_of_numbers(function, outer)

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from npaccel._check.check import check
+from npaccel._compiler import tiers
 from npaccel._jit import Jitted, jit
 from npaccel._report import Report
 from npaccel._report.details import Timing
@@ -79,7 +80,8 @@ def tried(watched: Watched, options: dict[str, Any]) -> Trial:
             if result.ok:
                 engine = next(iter(jitted._npaccel_engines.values()))
                 assert engine is not None
-                timing = measured(engine, engine.spec.binding.bind(args, kwargs))
+                values = engine.spec.binding.bind(args, kwargs)
+                timing = measured(tiers.compiler_of(engine, values), values)
                 jitted._npaccel_log.timing = timing
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever stops it is told)
         return Trial(watched, f"{type(error).__name__}: {' '.join(str(error).split())}")

@@ -9,7 +9,6 @@ import torch
 from comparing import assert_same
 
 import npaccel
-from npaccel._compiler import behind
 from npaccel._process import background, thread_warnings
 from npaccel._torch import beside
 from npaccel._torch.patching import patched
@@ -464,33 +463,6 @@ def test_nothing_is_compiled_twice_at_once(gate, backend):
     for n in (3, 4, 5, 3, 4):
         jitted(np.ones(n))
     assert len(gate.works) == 1
-
-
-def test_auto_pays_rent_first(gate, backend, monkeypatch):
-    monkeypatch.setattr(behind, "_seconds", {})
-    monkeypatch.setattr(behind, "_USUAL_SECONDS", 1e9)
-    jitted = npaccel.jit(lambda x: x + 1, backend=backend, compile="auto", default_float="float64")
-    for _ in range(20):
-        jitted(np.ones(3))
-    assert not gate.works
-    (build,) = jitted.report().builds
-    assert build.calls == 20
-    monkeypatch.setattr(behind, "_USUAL_SECONDS", build.seconds)
-    monkeypatch.setattr(behind, "_SHORT", 0.0)
-    jitted = npaccel.jit(lambda x: x + 2, backend=backend, compile="auto", default_float="float64")
-    while not gate.works:
-        jitted(np.ones(3))
-    gate.open()
-    assert_same(jitted(np.ones(3)), np.full(3, 3.0))
-    assert len(jitted.report().graphs) == 1
-
-
-def test_auto_waits_for_what_is_short(gate, backend, monkeypatch):
-    monkeypatch.setattr(behind, "_seconds", {backend: [0.001]})
-    jitted = npaccel.jit(lambda x: x + 1, backend=backend, compile="auto", cache=False)
-    jitted(np.ones(3))
-    assert jitted.report().graphs
-    assert not gate.works
 
 
 def test_failures_are_told_to_a_caller(gate, monkeypatch):

@@ -119,11 +119,15 @@ def run_page(page, folder, *, cuda):
     """Run a page's Python blocks, those that need a GPU or the others, and check their output."""
     document = Page(page, folder)
     todo = [block for block in blocks(page) if block.language in {"python", "text"}]
-    for block, following in itertools.zip_longest(todo, todo[1:]):
-        if block.language == "python" and (block.mark == NEEDS_CUDA) == cuda:
-            printed = document.run(block)
-            expected = following.code if following and following.language == "text" else ""
-            check_output(expected, printed, f"{name_of(page)}:{block.line + 1}")
+    npaccel.config.compile = "auto"  # As for who reads the page.
+    try:
+        for block, following in itertools.zip_longest(todo, todo[1:]):
+            if block.language == "python" and (block.mark == NEEDS_CUDA) == cuda:
+                printed = document.run(block)
+                expected = following.code if following and following.language == "text" else ""
+                check_output(expected, printed, f"{name_of(page)}:{block.line + 1}")
+    finally:
+        npaccel.config.reset()
 
 
 @pytest.mark.inductor

@@ -78,6 +78,8 @@ class Driver:
         self._variants: dict[Kind, Callable[..., Any]] = {}
         self._callees = Callees(self.spec, self.on_wide, self._drive)
         self._made_exact: Driver | None = None
+        #: Is called for a call of a new kind, by whoever makes such calls otherwise.
+        self.on_new: Callable[[], None] | None = None
         self._lock = threading.RLock()
         fork.renew(self)
 
@@ -108,6 +110,8 @@ class Driver:
             found = self._variants.get(kind)
             if found is not None:
                 return found
+            if self.on_new is not None:
+                self.on_new()
             if len(self._variants) >= _MAX_VARIANTS:
                 made = next(reversed(self._variants.values()))
             else:

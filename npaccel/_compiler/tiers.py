@@ -1,0 +1,546 @@
+"""Tiered calls: NumPy makes them until compiling pays, then the faster of both does.
+
+With ``compile="auto"`` a `Tiered` stands before what compiles a function. It puts calls into
+buckets, of similar arguments, and each bucket goes through these tiers:
+
+1. NumPy makes the calls, until they have taken as long as compiling is likely to take: renting pays
+   until the rent has reached the price.
+2. The function is compiled, beside the program where that can be, and its calls are timed.
+3. The faster of both makes the calls from then on. The other one is tried again rarely, so that it
+   takes at most a fiftieth of the time.
+
+NumPy's answers have the dtypes of compiled code, or it isn't asked: a call that may meet 64-bit
+floats narrows none (`npaccel._syntax.wide_data.reaches_wide`), and of another one the first answer
+shows whether NumPy invents any.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+import time
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from npaccel._compiler import recursion
+from npaccel._compiler.function_spec import FunctionSpec
+from npaccel._process import background, fork, logs
+from npaccel._process.imports import load
+from npaccel._report import Log
+from npaccel._report.log import Tier
+from npaccel._runtime import arguments as runtime_arguments
+from npaccel._runtime import options as runtime_options
+from npaccel._runtime.options import Options, Scope
+from npaccel._syntax import wide_data
+
+Key = tuple[Any, ...]
+#: Makes a call: takes its arguments by position and by keyword.
+Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+#: Seconds that a compilation is taken to last before one has been made.
+_USUAL_SECONDS = 3.0
+#: The share of it that another bucket of a compiled function may take, which may need none.
+_KNOWN_SHARE = 0.1
+#: The share of it after which NumPy's calls are summed up.
+_LOOK_SHARE = 0.02
+#: Maximum of it, for a compilation that took longer.
+_LONGEST = 30.0
+#: Number of calls of each way that are timed before one is chosen, and if both are about as fast.
+_FEWEST = 3
+_CLOSE_SAMPLES = 9
+#: A way that takes less than this of the other's time is faster without a doubt.
+_CLEARLY = 0.7
+#: The share of the time that goes into timing both again.
+_RETRY_SHARE = 1 / 50
+#: How many times the price calls may take until one compiles nothing.
+_PATIENCE = 3
+#: After how many compiled calls it's looked whether all are compiled.
+_NOTED_CALLS = 64
+#: Maximum number of buckets of one function.
+_MAX_BUCKETS = 512
+#: Maximum number of elements of a container that a kind depends on.
+_LOOKED_AT = 4
+#: Names that stand for what can't be undone.
+_IRREVERSIBLE = frozenset({"print", "open", "input", "exec", "eval", "write", "send", "next"})
+#: Types of arguments that hold no array.
+_NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
+
+_set_scope, _reset_scope = runtime_options._scope.set, runtime_options._scope.reset
+#: What the last compilations have taken, in seconds.
+_prices: deque[float] = deque(maxlen=16)
+
+
+def price() -> float:
+    """Return how many seconds compiling a function is likely to take."""
+    return float(np.median(_prices)) if _prices else _USUAL_SECONDS
+
+
+def note_price(seconds: float) -> None:
+    """Note how long compiling a function has taken."""
+    _prices.append(min(max(seconds, 0.1), _LONGEST))
+
+
+class Tiered:
+    """A function under ``compile="auto"``.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    options : Options
+    log : Log
+    scope : Scope
+        In which it's called.
+    make_engine : callable
+        Returns what compiles the function under options.
+    settle : callable
+        Is given this object, and what makes its calls without asking it: itself where it has to
+        be asked again.
+    """
+
+    def __init__(
+        self,
+        function: types.FunctionType,
+        options: Options,
+        log: Log,
+        scope: Scope,
+        make_engine: Callable[[types.FunctionType, Options, Log], Any],
+        settle: Callable[[Tiered, Any], None],
+    ) -> None:
+        self.spec = FunctionSpec(function, options, log)
+        self.function = function
+        self._make_engine = make_engine
+        self._settle = settle
+        self._engines: dict[bool, Any] = {}
+        self.buckets: dict[Key, Bucket] = {}
+        #: Seconds that NumPy has taken for calls since something was compiled.
+        self.rent = 0.0
+        # Scopes of its own: this function's calls of itself stay in Python, other jitted functions
+        # have tiers of their own.
+        self.narrow_scope = Scope(scope.options, disabled=False)
+        self.exact_scope = Scope({**scope.options, "default_float": "float64"}, disabled=False)
+        #: Makes calls in NumPy.
+        self.python = recursion.without_detours(function)
+        #: Makes this function's calls of itself.
+        self.plain = Plain(self.spec)
+        self._lock = threading.RLock()
+        fork.renew(self)
+
+    def renew_locks(self) -> None:
+        """Free what another thread held when this process was forked."""
+        self._lock = threading.RLock()
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function."""
+        key = kind(args) if not kwargs else (kind(args), *kwargs, kind(kwargs.values()))
+        bucket = self.buckets.get(key)
+        if bucket is None:
+            bucket = self._new(key, self.spec.binding.bind(args, kwargs))
+        if not bucket.is_numpys:
+            return bucket.call(args, kwargs)
+        # What `Bucket.in_numpy` does, without frames of its own: a call may take a microsecond.
+        token = _set_scope(bucket.scope)
+        start = time.perf_counter()
+        try:
+            return self.python(*args, **kwargs)
+        finally:
+            bucket.spent += time.perf_counter() - start
+            _reset_scope(token)
+            bucket.tier.calls += 1
+            if bucket.spent >= bucket.limit:
+                bucket.pay()
+
+    def engine(self, is_exact: bool) -> Any:
+        """Return what compiles the function: with NumPy's dtypes, or as the options say."""
+        with self._lock:
+            if is_exact not in self._engines:
+                options = dataclasses.replace(self.spec.options, compile="behind")
+                if is_exact:
+                    options = dataclasses.replace(options, default_float="float64")
+                engine = self._make_engine(self.function, options, self.spec.log)
+                engine.on_new = self._ask_again
+                self._engines[is_exact] = engine
+            return self._engines[is_exact]
+
+    def engine_for(self, values: Sequence[Any]) -> Any:
+        """Return what compiles a call with bound values."""
+        return self.engine(self.is_as_numpy(values))
+
+    def is_as_numpy(self, values: Sequence[Any]) -> bool:
+        """Whether a call has NumPy's dtypes throughout."""
+        if self.spec.options.narrow_inputs:
+            return False
+        return self.reaches_wide(values) or (
+            all(type(value) in _NUMBERS for value in values)
+            and wide_data.is_of_numbers(self.function)
+        )
+
+    def reaches_wide(self, values: Sequence[Any]) -> bool:
+        """Whether a call narrows no floats, as it may meet 64-bit ones."""
+        return (
+            self.spec.options.default_float == "float64"
+            or self.spec.has_wide(values)
+            or wide_data.reaches_wide(self.function, values)
+        )
+
+    def price(self) -> float:
+        """Return how many seconds NumPy may take for calls before the next bucket is compiled."""
+        is_known = any(bucket.way == "compiled" for bucket in list(self.buckets.values()))
+        return price() * (_KNOWN_SHARE if is_known else 1)
+
+    def narrows(self, values: Sequence[Any]) -> bool:
+        """Whether invented floats are 32 bit in calls like this one."""
+        return bool(self.engine_for(values).narrows(values))
+
+    def run_unverified(self, values: Sequence[Any]) -> Any:
+        """Call the compiled function with bound values, which then makes such calls."""
+        result = self.engine_for(values).run_unverified(values)
+        args = tuple(values)
+        for some in (args, _without_defaults(self.function, args)):
+            bucket = self.buckets.get(kind(some))
+            if bucket is None:
+                self._new(kind(some), values, is_warm=True)
+            else:
+                bucket.be_compiled("compiled")
+        self.note_settled()
+        return result
+
+    def _new(self, key: Key, values: Sequence[Any], *, is_warm: bool = False) -> Bucket:
+        with self._lock:
+            found = self.buckets.get(key)
+            if found is None:
+                found = Bucket(self, values, is_warm=is_warm)
+                if len(self.buckets) < _MAX_BUCKETS:
+                    self.buckets[key] = found
+            return found
+
+    def note_settled(self) -> None:
+        """Have calls go straight to the compiled function, if that makes all of them."""
+        with self._lock:
+            ways = {bucket.way for bucket in self.buckets.values()}
+            if ways == {"compiled"} and len(self._engines) == 1:
+                self._settle(self, *self._engines.values())
+
+    def _ask_again(self) -> None:
+        """Have calls come here again: there is one of another signature."""
+        self._settle(self, self)
+
+    def is_pending(self) -> bool:
+        """Whether something is going to be compiled."""
+        return any(bucket.way != "compiled" for bucket in list(self.buckets.values()))
+
+
+class Plain:
+    """A function in NumPy's tier that is called from its own calls: they go on in Python.
+
+    Parameters
+    ----------
+    spec : FunctionSpec
+    """
+
+    __slots__ = ("function", "spec")
+
+    def __init__(self, spec: FunctionSpec) -> None:
+        self.spec = spec
+        self.function = spec.function
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function."""
+        return self.function(*args, **kwargs)
+
+    def run_unverified(self, values: Sequence[Any]) -> Any:
+        """Call the function with bound values."""
+        return self.spec.binding.call(values)
+
+
+class Bucket:
+    """Calls of one function with similar arguments.
+
+    Parameters
+    ----------
+    owner : Tiered
+    values : sequence
+        Of a call, of all parameters.
+    is_warm : bool
+        Whether the function has been compiled for them.
+    """
+
+    #: Makes a call: takes its arguments by position and by keyword.
+    call: Call
+
+    def __init__(self, owner: Tiered, values: Sequence[Any], *, is_warm: bool) -> None:
+        self.owner = owner
+        self.is_exact = owner.is_as_numpy(values)
+        self.scope = owner.exact_scope if self.is_exact else owner.narrow_scope
+        self.tier = Tier(owner.spec.describe(values))
+        #: The last times of calls, in seconds.
+        self.numpys: deque[float] = deque(maxlen=_CLOSE_SAMPLES)
+        self.compileds: deque[float] = deque(maxlen=_CLOSE_SAMPLES)
+        #: Seconds that calls have taken in this state, and after how many something is decided.
+        self.spent = 0.0
+        self.limit = 0.0
+        #: Whether NumPy makes calls, and nothing is to be done besides.
+        self.is_numpys = False
+        #: Seconds of all calls of NumPy's until compiling paid.
+        self._seconds = 0.0
+        self._is_slower = False
+        self._failures = 0
+        self._graphs = 0
+        self._engine: Any = None
+        owner.spec.log.add_tier(self.tier)
+        if is_warm or _has_to_compile(owner.spec.options, values):
+            self.be_compiled("compiled")
+        elif self.is_exact:
+            self._rent()
+        elif _is_irreversible(owner.function):
+            self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
+        else:
+            self._go_on("numpy", self._first_call)
+
+    def be_compiled(self, state: str) -> None:
+        """Have the compiled function make the calls."""
+        self._engine = self.owner.engine(self.is_exact)
+        self.tier.state = state
+        self._go_on("compiled", self._compiled)
+
+    def _go_on(self, way: str, call: Call) -> None:
+        self.way, self.call = way, call
+        self.spent = 0.0
+        self.is_numpys = way == "numpy" and self.is_exact
+
+    def in_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call in NumPy, and time it."""
+        token = _set_scope(self.scope)
+        start = time.perf_counter()
+        try:
+            return self.owner.python(*args, **kwargs)
+        finally:
+            seconds = time.perf_counter() - start
+            _reset_scope(token)
+            self.numpys.append(seconds)
+            self.spent += seconds
+            self.tier.calls += 1
+
+    # -- NumPy's calls, until compiling pays ---------------------------------------
+
+    def _rent(self) -> None:
+        self.limit = _LOOK_SHARE * price()
+        self.tier.state = "NumPy's so far"
+        self._is_slower = False
+        self._go_on("numpy", self._renting)
+
+    def _renting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = self.in_numpy(args, kwargs)
+        if self.spent >= self.limit:
+            self.pay()
+        if not self.is_exact and makes_wide(result):  # The calls before this one did without.
+            self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
+        return result
+
+    def pay(self) -> None:
+        """Look whether calls have taken so much that compiling pays by now."""
+        if self._is_slower:  # What calls take may have changed.
+            self._compare()
+            return
+        owner = self.owner
+        owner.rent += self.spent
+        self._seconds += self.spent
+        self.spent = 0.0
+        if owner.rent >= owner.price() * 2**self._failures:
+            self._begin()
+
+    def _begin(self) -> None:
+        logs.compile.debug("%s: is worth compiling: %s", self.owner.spec.name, self.tier.signature)
+        self._engine = self.owner.engine(self.is_exact)
+        self.owner.rent = 0.0
+        self._graphs = len(self.owner.spec.log.graphs)
+        self.compileds.clear()
+        self.tier.state = "being compiled"
+        self._go_on("building", self._building)
+
+    # -- Compiled calls, until they are compiled -----------------------------------
+
+    def _building(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        is_alone = background.is_idle()
+        start = time.perf_counter()
+        try:
+            return self._engine(args, kwargs)
+        finally:
+            seconds = time.perf_counter() - start
+            if is_alone and background.is_idle():
+                self.spent += seconds
+                self.compileds.append(seconds)
+                self._look_at_build()
+
+    def _look_at_build(self) -> None:
+        """Decide whether calls still compile something, by how long they take."""
+        fastest, numpys = min(self.compileds), self._seconds / max(self.tier.calls, 1)
+        if len(self.compileds) >= _FEWEST and self.compileds[-1] <= max(numpys, 2 * fastest):
+            waited = self.spent - len(self.compileds) * fastest
+            built = self.owner.spec.log.graphs[self._graphs :]
+            note_price(waited + sum(graph.seconds for graph in built if not graph.loaded))
+            self._compare()
+        elif self.spent > _PATIENCE * 2**self._failures * (price() + numpys):
+            self._failures += 1
+            self._rent()
+            self.tier.state = "NumPy's for now, as compiled calls went on compiling"
+
+    # -- Both, timed -----------------------------------------------------------------
+
+    def _compare(self) -> None:
+        self.numpys.clear()
+        self.compileds.clear()
+        self._go_on("trial", self._trial)
+
+    def _trial(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call the way that was timed less."""
+        if len(self.numpys) < len(self.compileds):
+            try:
+                return self.in_numpy(args, kwargs)
+            finally:
+                self._decide()
+        start = time.perf_counter()
+        try:
+            return self._engine(args, kwargs)
+        finally:
+            self.compileds.append(time.perf_counter() - start)
+
+    def _decide(self) -> None:
+        compiled, numpy = min(self.compileds), min(self.numpys)
+        samples = len(self.numpys)
+        is_close = _CLEARLY < compiled / numpy < 1 / _CLEARLY
+        if samples < _FEWEST or (is_close and samples < _CLOSE_SAMPLES):
+            return
+        self.tier.compiled, self.tier.numpy = compiled, numpy
+        logs.compile.debug(
+            "%s: %.3g s compiled, %.3g s in NumPy: %s",
+            self.owner.spec.name, compiled, numpy, self.tier.signature,
+        )  # fmt: skip
+        if compiled <= numpy:
+            self.be_compiled("compiled")
+            self.owner.note_settled()
+            return
+        self.limit = max(samples * compiled / _RETRY_SHARE, price())
+        self.tier.state = "NumPy's, which is faster"
+        self._is_slower = True
+        self._go_on("numpy", self._renting)
+
+    # -- What was chosen -------------------------------------------------------------
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.spent += 1
+        if self.spent >= _NOTED_CALLS:
+            self.spent = 0.0
+            self.owner.note_settled()
+        return self._engine(args, kwargs)
+
+    # -- Calls in which floats may be narrowed ---------------------------------------
+
+    def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call in NumPy, and again compiled where NumPy's floats would be narrowed."""
+        owner = self.owner
+        values = owner.spec.binding.bind(args, kwargs)
+        snapshot = load("npaccel._compiler.snapshot").Snapshot(owner.function, values)
+        result = self.in_numpy(args, kwargs)
+        if not makes_wide(result) and not owner.reaches_wide(values):
+            self._rent()
+            return result
+        snapshot.restore()
+        self.be_compiled("compiled, as NumPy's floats are other than compiled code's")
+        return self.call(args, kwargs)
+
+
+# -- Arguments -----------------------------------------------------------------
+
+
+def kind(values: Iterable[Any]) -> Key:
+    """Return what calls of one bucket have in common: types, dtypes, ranks, sizes by a factor of 2.
+
+    Parameters
+    ----------
+    values : iterable
+    """
+    key: list[Any] = []
+    for value in values:
+        of = type(value)
+        if of is np.ndarray:
+            key.append((value.dtype, value.ndim, value.size.bit_length()))
+        elif of is int:
+            key.append(value.bit_length())
+        elif of is float:
+            key.append(float)
+        else:
+            key.append(_kind_of_other(value))
+    return tuple(key)
+
+
+def _kind_of_other(value: Any) -> Any:
+    of = type(value)
+    if isinstance(value, np.ndarray):
+        return of, value.dtype, value.ndim, value.size.bit_length()
+    if isinstance(value, np.generic):
+        return value.dtype
+    if of in (list, tuple):
+        return of, len(value).bit_length(), kind(value[:_LOOKED_AT])
+    if of is dict:
+        return of, len(value).bit_length(), kind(itertools.islice(value.values(), _LOOKED_AT))
+    if of in (str, bytes, set, frozenset, bytearray):
+        return of, len(value).bit_length()
+    return of
+
+
+def _without_defaults(function: types.FunctionType, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of a call that leaves defaults out."""
+    defaults = function.__defaults__ or ()
+    end = len(values)
+    for value, default in zip(reversed(values), reversed(defaults), strict=False):
+        if value is not default:
+            break
+        end -= 1
+    return values[:end]
+
+
+def _has_to_compile(options: Options, values: Sequence[Any]) -> bool:
+    """Whether NumPy can't make a call as the compiled function would."""
+    if options.narrow_inputs or torch.is_inference_mode_enabled():
+        return True
+    parts = (part for value in values for _, part in runtime_arguments.parts(value, ""))
+    return any(isinstance(part, torch.Tensor) for part in parts)
+
+
+def _is_irreversible(function: types.FunctionType) -> bool:
+    """Whether a call may do what can't be undone, such as printing."""
+    return bool(_IRREVERSIBLE & set(wide_data.names_of(function.__code__)))
+
+
+def makes_wide(result: Any) -> bool:
+    """Whether there are 64-bit floats in a result."""
+    if isinstance(result, list | tuple | set | frozenset):
+        return any(map(makes_wide, result))
+    if isinstance(result, dict):
+        return any(map(makes_wide, result.values()))
+    return wide_data.is_wide(result) or wide_data.holds_wide(result)
+
+
+def compiler_of(engine: Any, values: Sequence[Any]) -> Any:
+    """Return what compiles a call, where that has tiers."""
+    return engine.engine_for(values) if isinstance(engine, Tiered) else engine
+
+
+def has_tiers(options: Options) -> bool:
+    """Whether calls under options have tiers."""
+    return (
+        options.compile == "auto"
+        and options.backend == "inductor"
+        and options.device in (None, "cpu")
+        and options.rng == "numpy"
+        and not (options.strict or options.verify)
+    )
+
+
+__all__ = ["Plain", "Tiered", "compiler_of", "has_tiers"]
