@@ -39,10 +39,11 @@ from npaccel._runtime.opaque import Kind
 from npaccel._runtime.runner import MISS, Declined
 from npaccel._syntax.wide_data import reaches_wide
 from npaccel._torch.beside import beside_the_program
+from npaccel._torch.dynamo import budget
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.break_reasons import UNKNOWN, in_our_words
 from npaccel._torch.dynamo.capture import Capture
-from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.capture_errors import OVER_BUDGET, CaptureError
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
 from npaccel._torch.inductor import compile as inductor
@@ -247,7 +248,7 @@ def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, T
 
 
 def _captured(call: Call, history: Any, dynamic: bool | None, settings: TraceSettings) -> Capture:
-    with tracing(settings):
+    with tracing(settings), budget.limited(budget.of(call.spec.options.loops)):
         capture = call.capture(history, dynamic)
         if capture.has_sizes and capture.has_side_effects:
             # The frame would leave tensors where it leaves arrays.
@@ -300,6 +301,7 @@ def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Unco
         text=frame.line or "",
     )
     spec.log.calls.clear()  # An array that is remembered can't be resized.
+    found.serves_kind = error.category == OVER_BUDGET
     return found
 
 

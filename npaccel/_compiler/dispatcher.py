@@ -492,6 +492,8 @@ class Dispatcher:
             runner = outcome.settled(self._forget)
             if outcome.is_kept:
                 self._remember(key, runner)
+            if outcome.serves_kind:
+                self._generic_frames.setdefault(coarse, []).append(outcome.runner)
             return runner
         self._guards[key] = outcome.guards
         artifact: str | None = None

@@ -58,6 +58,8 @@ class Uncompiled:
         self.runner = runner
         self.note = note
         self.is_kept = is_kept
+        #: Whether `runner` makes calls of other sizes and numbers too.
+        self.serves_kind = False
 
     def settled(self, forget: Callable[[Runner], None]) -> Runner:
         """Return the runner of the signature.

@@ -15,12 +15,16 @@ from npaccel._torch.dynamo.numpy.calls import MISSING, OWNER
 from npaccel._torch.dynamo.numpy.ndarray_slots import IDENTITY
 from npaccel._torch.dynamo.source_lines import is_internal
 
+#: Name of what ends a capture that goes on for too long.
+OVER_BUDGET = "npaccel: too much to capture"
+
 #: Dynamo's names of what NumPy runs the whole call for: it raises an error of the user's own, or
 #: arrays that subgraphs of the function hand on aren't as NumPy's.
 _OF_WHOLE = frozenset(
     {
         IDENTITY,
         MISSING,
+        OVER_BUDGET,
         OWNER,
         "Attempted to read a deleted variable",
         "Attempted to read undefined local variable",
@@ -30,6 +34,14 @@ _OF_WHOLE = frozenset(
         "LOAD_FAST_CHECK on uninitialized variable",
         "failed to find name in frame builtins",
     }
+)
+
+
+#: What is said of it, and what to write.
+TOO_LONG = (
+    "the loops and calls from here would be unrolled into more than can be compiled in seconds",
+    "write the loop in the jitted function itself, or decorate the function that has it; "
+    'loops="unroll" allows ten times as much',
 )
 
 
@@ -100,6 +112,9 @@ def described(
     category = getattr(error, "gb_type", None) or type(error).__name__
     text = str(getattr(error, "msg", None) or reason or error)
     advice = hint_in(text, category) if opaque_objects.kind_of(category) else ""
+    if category == OVER_BUDGET:
+        reason, advice = TOO_LONG
+        return CaptureError(reason, category, stack, is_break, advice)
     return CaptureError(reason_in(text, category), category, stack, is_break, advice)
 
 
@@ -113,4 +128,4 @@ def _is_break(error: Exception) -> bool:
     return bool(names & {kind.__name__ for kind in type(error).__mro__})
 
 
-__all__ = ["CaptureError", "described", "error_of"]
+__all__ = ["OVER_BUDGET", "CaptureError", "described", "error_of"]

@@ -32,6 +32,7 @@ from npaccel._numpy.core.context import settings
 from npaccel._process.imports import uncut
 from npaccel._report.details import Narrowed
 from npaccel._runtime.host_rng import Draws
+from npaccel._torch.dynamo.budget import limited, of
 from npaccel._torch.dynamo.capture import Capture, check_views, rewritten
 from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.install import install, numpy_traced
@@ -92,11 +93,13 @@ def compiled_around_breaks(
     # It would never be released, for the case that Dynamo is reset: eval_frame.py.
     eval_frame.cached_backends.pop(id(eval_frame.innermost_backend(backend)), None)
     configured = _configured(limit)
+    budget = of("auto")  # Of all that is captured of the function.
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         with (
             numpy_traced(weak_scalars=True),
+            limited(budget),
             in_subgraphs(on_break),
             configured(),
             narrowings_noted(narrowed),

@@ -22,6 +22,7 @@ from npaccel import _numpy
 from npaccel._process import fork
 from npaccel._torch.dynamo import (
     break_hooks,
+    budget,
     failed_subgraphs,
     fake_tensor_fast_path,
     frame_boundary,
@@ -56,6 +57,7 @@ from npaccel._torch.patching import Patch, apply
 #: All that is replaced in Dynamo, in order: what comes later is asked first.
 PATCHES: tuple[Patch, ...] = (
     *quiet_logs.PATCHES,
+    *budget.PATCHES,
     *functions.PATCHES,
     *ndarray_methods.PATCHES,
     *ndarray_slots.PATCHES,

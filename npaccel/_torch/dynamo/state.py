@@ -21,6 +21,8 @@ class _Active(threading.local):
     weak_scalars = False
     reads: Any = None
     raises = False
+    #: What the capture may go through yet; None where there is no limit.
+    budget: Any = None
     errors: Any = ()
     #: Those that Dynamo has made, until what is made of them has its guards.
     shape_envs: list[Any] | None = None

@@ -1,0 +1,96 @@
+"""Budget of a capture: it ends where a function goes through too many lines or operations.
+
+A loop that is unrolled, or a recursion, would be captured and compiled for minutes. Lines and
+operations are counted instead of seconds, so that the same functions are compiled on each machine.
+
+Read from torch/_dynamo/symbolic_convert.py (InstructionTranslatorBase.starts_line) of 2.11, 2.13
+and 2.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+
+from npaccel._torch.dynamo.capture_errors import OVER_BUDGET
+from npaccel._torch.dynamo.numpy.calls import break_graph
+from npaccel._torch.dynamo.state import active
+from npaccel._torch.patching import Patch
+
+#: Maximum number of lines that a capture goes through, those of callees and iterations counted
+#: again: each takes two milliseconds.
+MAX_LINES = 5_000
+#: Maximum number of operations of a graph: each takes ten milliseconds to lower.
+MAX_OPERATIONS = 1_500
+#: How many times as many there may be where unrolling was asked for.
+_IF_UNROLLED = 10
+
+
+@dataclasses.dataclass
+class Budget:
+    """What a capture may go through.
+
+    Parameters
+    ----------
+    lines, operations : int
+        Maximum numbers.
+    """
+
+    lines: int
+    operations: int
+
+    def spend(self, operations: int) -> None:
+        """Count a line; end the capture if it's one too many.
+
+        Parameters
+        ----------
+        operations : int
+            Of the graph so far.
+        """
+        self.lines -= 1
+        if self.lines < 0 or operations > self.operations:
+            many = "operations" if operations > self.operations else "lines"
+            break_graph(OVER_BUDGET, f"what it does goes on to {many} without end")
+
+
+def of(loops: str) -> Budget:
+    """Return the budget of a function with an option ``loops``."""
+    factor = _IF_UNROLLED if loops == "unroll" else 1
+    return Budget(MAX_LINES * factor, MAX_OPERATIONS * factor)
+
+
+@contextlib.contextmanager
+def limited(budget: Budget) -> Iterator[None]:
+    """Have captures in this thread end where a budget is spent."""
+    before, active.budget = active.budget, budget
+    try:
+        yield
+    finally:
+        active.budget = before
+
+
+def _starts_line(original: Any) -> Any:
+    @functools.wraps(original)
+    def starts_line(self: Any, lineno: int) -> None:
+        original(self, lineno)
+        if active.budget is not None:
+            active.budget.spend(len(self.output.graph.nodes))
+
+    return starts_line
+
+
+PATCHES = (
+    Patch(
+        InstructionTranslatorBase, "starts_line", _starts_line,
+        "loops that are unrolled are traced for minutes",
+        "tests/torch_layer/dynamo/test_budget.py",
+        read="2.11, 2.13, 2.15",
+    ),
+)  # fmt: skip
+
+__all__ = ["MAX_LINES", "MAX_OPERATIONS", "Budget", "limited", "of"]
