@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import children
+import comparing
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ import npaccel
 from npaccel._cache import cache_warnings, secure_files
 from npaccel._cache.store import default_cache
 from npaccel._process import fork
+from npaccel._torch.inductor import portable_code
 from npaccel.errors import CacheWarning, PerformanceWarning
 
 pytestmark = pytest.mark.inductor
@@ -541,3 +543,45 @@ def test_what_comes_from_disk_counts_as_the_first(tmp_path):
     ):
         found = children.run_prepared(source, *numbers, path=tmp_path)
         assert found == dict.fromkeys(found, graphs), numbers
+
+
+# ---------------------------------------------------------------------------
+# Arrays that the code itself has
+
+
+def with_literals(x):
+    shear = np.array([[1, 0.5], [0, 1]])
+    weights = np.array([1.0, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121, 144])
+    signs = np.array([[True, False], [False, True]])
+    turns = np.array([[1j, 2], [-0.0, 1 - 1j]])
+    counts = np.array([[1, 2], [3, 4]], np.uint8)
+    none = np.zeros((0, 3)) + np.array([[]]).reshape(0, 1)
+    return x[:6].reshape(3, 2) @ shear, x[:12] * weights, signs, turns, counts, none, shear
+
+
+def returned_alone(x):
+    return np.array([[1, 2.5], [3, 4]]), x + 1
+
+
+def with_many(x):
+    return x[0] + np.array([[float(i + j) for j in range(12)] for i in range(11)])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", [with_literals, returned_alone, with_many])
+def test_arrays_in_the_code_are_kept(function, dtype, monkeypatch):
+    monkeypatch.setattr(portable_code, "_MAX_BYTES", 500)
+    x = np.linspace(1, 2, 20).astype(dtype)
+    first = npaccel.jit(function)
+    results = [first(x), first(x)]
+    again = npaccel.jit(function)
+    results += [again(x), again(x)]
+    for result in results[1:]:
+        comparing.assert_same(result, results[0])
+    (graph,) = again.report().graphs
+    assert not again.report().fallbacks
+    assert graph.loaded == (function is not with_many)
+    if dtype is np.float64:
+        comparing.assert_same(results[0], function(x), rtol=1e-12)
+    if function is with_many:
+        assert "bytes in its code" in graph.not_kept

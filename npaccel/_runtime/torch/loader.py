@@ -38,6 +38,27 @@ def _align(nbytes: int) -> int:
     return (nbytes + 63) & -64
 
 
+def constant_tensor(
+    dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], device: str, data: str
+) -> torch.Tensor:
+    """Return an array that generated code has among its names.
+
+    Parameters
+    ----------
+    dtype : str
+        Torch's name of it.
+    shape, strides : tuple of int
+    device : str
+    data : str
+        Its bytes in C order, as hexadecimal digits.
+    """
+    made = torch.empty_strided(shape, strides, dtype=getattr(torch, dtype), device=device)
+    content = bytearray.fromhex(data)
+    if content:
+        made.copy_(torch.frombuffer(content, dtype=made.dtype).reshape(shape))
+    return made
+
+
 class ExternKernels:
     """Library calls of the generated code, by torch's public names."""
 
@@ -54,6 +75,7 @@ STAND_INS: dict[str, Any] = {
     "maybe_profile": None,
     "align": _align,
     "extern_kernels": ExternKernels,
+    "constant_tensor": constant_tensor,
 }
 
 

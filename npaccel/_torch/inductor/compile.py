@@ -46,6 +46,7 @@ from npaccel._torch.inductor.complex.views import seen_as_real, viewed_late
 from npaccel._torch.inductor.kernel_files import headers_told
 from npaccel._torch.inductor.ndarray_codegen import on_arrays
 from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
+from npaccel._torch.inductor.portable_code import with_constants
 from npaccel._torch.inductor.provenance import observed
 from npaccel._torch.leftovers import forget_module, in_copied_context
 from npaccel.errors import CompilerNotFoundError
@@ -357,6 +358,7 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     call = code.current_callable
     compiled.inner = call
     scope = getattr(getattr(call, "__func__", call), "__globals__", {})
+    compiled.source = with_constants(compiled.source, scope)
     forget_module(scope)
     use_huge_pages(scope, compiled.source)
     compiled.on_arrays = compiled_on_arrays(on_arrays(compiled.source), scope)

@@ -6,10 +6,19 @@ Read from torch/_inductor/codegen/wrapper.py of 2.11 and 2.13.
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
 
 from npaccel._runtime.torch.loader import HOST_MODULE, STAND_INS, ExternKernels, NotPortableError
 from npaccel._torch.inductor import ndarray_codegen
 
+#: A name that Inductor gives its value after the module is loaded.
+_GIVEN_LATER = re.compile(r"^(?P<name>\w+) = None\b.*$", re.MULTILINE)
+#: Maximum size of such an array that is kept with the code.
+_MAX_BYTES = 1 << 20
 _COMPILER_MODULES = ("torch._inductor", "torch._dynamo")
 
 
@@ -29,11 +38,37 @@ def portable_source(source: str) -> str:
             _check_stand_ins(node)
         elif isinstance(node, ast.Import | ast.ImportFrom) and _is_foreign(node):
             raise NotPortableError(f"the generated code has `{ast.unparse(node)}`")
+        elif _is_given_later(node):
+            raise NotPortableError(f"it has an array of over {_MAX_BYTES} bytes in its code")
         elif not _is_main_block(node):
             kept.append(node)
     _check_extern_kernels(tree)
     tree.body = [node for node in kept if not _is_unneeded_function(node)]
     return f"{ast.unparse(tree)}\n{ndarray_codegen.on_arrays(source)}"
+
+
+def with_constants(source: str, scope: Mapping[str, Any]) -> str:
+    """Write the arrays into a generated module that Inductor gives it when it's loaded.
+
+    Parameters
+    ----------
+    source : str
+    scope : mapping
+        The names of the loaded module.
+    """
+
+    def written(found: re.Match[str]) -> str:
+        value = scope.get(found["name"])
+        if not isinstance(value, torch.Tensor) or value.nbytes > _MAX_BYTES:
+            return found[0]
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        data = flat.view(torch.uint8).numpy().tobytes().hex()
+        dtype = str(value.dtype).partition(".")[2]
+        shape, strides = tuple(value.shape), tuple(value.stride())
+        made = f"constant_tensor({dtype!r}, {shape}, {strides}, {str(value.device)!r}, {data!r})"
+        return f"{found['name']} = {made}"
+
+    return _GIVEN_LATER.sub(written, source)
 
 
 def _check_stand_ins(node: ast.ImportFrom) -> None:
@@ -48,6 +83,14 @@ def _is_foreign(node: ast.Import | ast.ImportFrom) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.module not in plain
     return any(alias.name not in plain for alias in node.names)
+
+
+def _is_given_later(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is None
+    )
 
 
 def _is_main_block(node: ast.stmt) -> bool:
@@ -70,4 +113,4 @@ def _check_extern_kernels(tree: ast.AST) -> None:
             raise NotPortableError(f"the generated code calls extern_kernels.{node.attr}")
 
 
-__all__ = ["portable_source"]
+__all__ = ["portable_source", "with_constants"]
