@@ -11,7 +11,7 @@ import numpy as np
 
 from npaccel._compiler import fallback
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._loops.nests import eligibility, numba_backend
+from npaccel._loops.nests import eligibility, list_memory, numba_backend
 from npaccel._loops.nests.lowering.rng import is_generator
 from npaccel._loops.nests.scalarize import result as scalarize_result
 from npaccel._loops.nests.scalarize import scalarize
@@ -86,9 +86,10 @@ class NestRunner:
         names = [a.arg for a in self.definition.args.args]
         values = dict(zip(names, args, strict=True))
         is_array_code = scalarize.is_array_code(self.definition, values)
-        # A loop that draws single numbers is about elements, but for its text.
-        draws = not self.nest.of_elements and any(map(is_generator, values.values()))
-        fits = self.nest.of_elements or is_array_code or draws
+        # A loop that draws single numbers, or has lists or strings, is about elements, but for
+        # its text.
+        others = not self.nest.of_elements and any(map(_is_of_elements, values.values()))
+        fits = self.nest.of_elements or is_array_code or others
         if not fits and options.loops != "numba":
             return None
         on_wide = self.on_wide
@@ -96,7 +97,7 @@ class NestRunner:
         if on_wide is not None and not narrow:
             on_wide()
         reason, lowered = eligibility.examine(self.definition, values, self.outer, narrow=narrow)
-        if (reason or (draws and lowered is None)) and options.loops != "numba":
+        if (reason or (others and lowered is None)) and options.loops != "numba":
             return None
         try:
             made = numba_backend.compile_nest(
@@ -183,13 +184,19 @@ class NestRunner:
         self._note("Python", cause)
 
 
+def _is_of_elements(value: Any) -> bool:
+    if type(value) is list:
+        return bool(list_memory.kind_of(value)[1] != "other")
+    return type(value) is str or is_generator(value)
+
+
 def _kind(value: Any) -> Any:
     """Kind of an argument, on which the choice of what runs the nest depends."""
     if arguments.is_array(value):
         flags = getattr(value, "flags", None)
         writeable = flags is None or flags.writeable
         return (type(value), value.dtype, value.ndim, writeable, scalarize_result.size_class(value))
-    return type(value)
+    return list_memory.kind_of(value) if type(value) is list else type(value)
 
 
 def _advice(values: Mapping[str, Any]) -> str:

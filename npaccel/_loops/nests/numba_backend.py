@@ -10,19 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests import captured, numba_errors, parallel
+from npaccel._loops.nests import captured, list_memory, numba_errors, parallel
 from npaccel._loops.nests.lowering import lower_nest
+from npaccel._loops.nests.lowering.code_builder import Site
 from npaccel._loops.nests.lowering.expressions import MISSING
 from npaccel._loops.nests.lowering.lower_nest import Lowered
-from npaccel._loops.nests.lowering.rng import drawing, is_generator
+from npaccel._loops.nests.lowering.rng import Drawn, drawing, is_generator
 from npaccel._loops.nests.lowering.statements import layout
 from npaccel._loops.nests.lowering.types import (
     Array,
+    Character,
     Draws,
+    List,
     NotSupportedError,
     Np,
     Other,
     Py,
+    Text,
     Types,
     key_of,
     storage_name,
@@ -254,6 +258,7 @@ class _Version:
         self.restarts = 0
         self._runner = parallel.Runner(lowered, function)
         self._results = list(_results(lowered))
+        self._room = list_memory.Room()
 
     def holds(self, namespace: Mapping[str, Any]) -> bool:
         """Whether the names that were looked up still mean the same."""
@@ -262,6 +267,27 @@ class _Version:
             if found is not wanted and not _is_same_number(found, wanted):
                 return False
         return True
+
+    def _ran(self, values: Mapping[str, Any]) -> tuple[list[parallel.Ran], Drawn, Site | None]:
+        """Run the code with room enough for its lists; return the place that failed."""
+        lowered = self.lowered
+        while True:
+            memory = self._room.memory(values, lowered.items, lowered.grown)
+            inputs = _inputs(lowered, values, memory)
+            generators = [value for value in inputs if is_generator(value)]
+            with drawing(generators, may_be_undone=lowered.bails) as drawn:
+                ran = self._runner(values, inputs)
+            last = ran[-1]
+            site = lowered.sites[last.ints[0] - 1] if last.has_failed else None
+            if site is None or site.kind != "grow":
+                break
+            parallel.undo(ran)
+            drawn.undo()
+            self._room.grow(site.detail)
+        if site is None or site.kind not in ("unfit", "bail"):
+            for name in lowered.grown | lowered.changed:
+                memory[name].give_back(is_changed=name in lowered.changed)
+        return ran, drawn, site
 
     def run(
         self,
@@ -277,17 +303,14 @@ class _Version:
         if lowered.holds is not None and not lowered.holds(values):
             return nest.in_python(*args)
         every = _with_memory(lowered, values)
-        if every is None:
+        if every is None or (lowered.items and _is_twice(lowered, values)):
             return nest.in_python(*args)
         values = every
-        inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
-        generators = [value for value in inputs if is_generator(value)]
-        with drawing(generators, may_be_undone=lowered.bails) as drawn:
-            ran = self._runner(values, inputs)
+        ran, drawn, site = self._ran(values)
         last = ran[-1]
         if last.in_thread and nest.on_threads is not None:
             nest.on_threads()
-        if not last.has_failed:
+        if site is None:
             found = [one.found for one in ran]
             results = tuple(result(values, found) for result in self._results)
             if lowered.arrays is None:
@@ -295,7 +318,6 @@ class _Version:
             by_name = dict(zip(lowered.outputs, results, strict=True))
             outputs = lowered.arrays.results(by_name, values)
             return nest.in_python(*args) if outputs is None else outputs
-        site = lowered.sites[last.ints[0] - 1]
         if site.kind == "unfit":  # Nothing has been written yet.
             return nest.in_python(*args)
         if site.kind != "bail" or not lowered.bails:
@@ -306,6 +328,30 @@ class _Version:
         if self.restarts >= _PATIENCE:
             nest.give_up(key, site.detail, site.line)
         return nest.in_python(*args)
+
+
+def _inputs(
+    lowered: Lowered, values: Mapping[str, Any], memory: Mapping[str, list_memory.Memory]
+) -> list[Any]:
+    """Return what the code is called with."""
+    found: list[Any] = []
+    for name, part in lowered.inputs:
+        value = values[name]
+        if isinstance(part, str):
+            value = getattr(memory[name], part)
+        elif type(value) is str:
+            value = list_memory.text_array(value)
+        elif part is not None:
+            value = value[part]
+        found.append(value)
+    return found
+
+
+def _is_twice(lowered: Lowered, values: Mapping[str, Any]) -> bool:
+    """Whether a list that is changed has two names."""
+    changed = [values[name] for name in lowered.grown | lowered.changed]
+    lists = [values[name] for name in lowered.items]
+    return any(sum(one is other for other in lists) > 1 for one in changed)
 
 
 def _with_memory(lowered: Lowered, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -325,7 +371,7 @@ def _kind(value: Any) -> Any:
         return value.dtype, value.ndim, layout_, flags.writeable, flags.aligned
     if kind is tuple:
         return tuple(map(_kind, value))
-    return kind
+    return list_memory.kind_of(value) if kind is list else kind
 
 
 def _is_same_number(found: Any, wanted: Any) -> bool:
@@ -359,7 +405,8 @@ def _compile(
     exec(compile(lowered.source, f"<npaccel: loop at line {nest.lineno}>", "exec"), names)
     for function in lowered.functions:
         names[function] = numba.njit(**numba_runtime.OPTIONS)(names[function])
-    inputs = [values[n] if i is None else values[n][i] for n, i in lowered.inputs]
+    memory = list_memory.Room().memory(values, lowered.items, lowered.grown)
+    inputs = _inputs(lowered, values, memory)
     types = [numba.types.int64[::1], numba.types.float64[::1]]
     types += [_numba_type(numba, value) for value in inputs]
     if cache:
@@ -428,9 +475,11 @@ def _maker(kind: Any, place: int) -> Any:
             return lambda _, found: kind.kind(found[place])
         case Np():
             return lambda _, found: kind.dtype.type(found[place])
+        case Character():
+            return lambda _, found: chr(found[place])
         case Other(is_none=True):
             return lambda *_: None
-        case Array() | Other() | Draws():
+        case Array() | Other() | Draws() | Text() | List():
             return lambda values, _: values[kind.origin]
         case _:
             raise AssertionError(kind)

@@ -147,10 +147,24 @@ def _statement(detail: Any, ints: Any, floats: Any, namespace: Any) -> None:  # 
     exec(detail, {**vars(builtins), **namespace})
 
 
+def _item(detail: Any, ints: Any, floats: Any, namespace: Any) -> None:  # noqa: ARG001
+    owner, how = detail
+    empty: Any = "" if owner == "string" else []
+    if how == "write":
+        empty[0] = 0
+    operator.getitem(empty, 0)
+
+
+def _empty_list(detail: Any, ints: Any, floats: Any, namespace: Any) -> None:  # noqa: ARG001
+    [].pop()
+
+
 _AGAIN: dict[str, Callable[..., None]] = {
     "abs": _abs,
     "bail": _bail,
+    "empty list": _empty_list,
     "index": _index,
+    "item": _item,
     "long index": _long_index,
     "math": _math,
     "power": _power,

@@ -109,10 +109,13 @@ def may_be_simple(loop: ast.For | ast.While, containers: Names) -> bool:
         Names of lists and dicts.
     """
     displays = 0
+    used = _used_as_lists(loop, containers)
     for node in ast.walk(loop):
         if isinstance(node, ast.stmt) and not isinstance(node, _SIMPLE):
             return False
-        if isinstance(node, _MADE) or (isinstance(node, ast.Name) and node.id in containers):
+        if isinstance(node, ast.Name) and node.id in containers and id(node) not in used:
+            return False
+        if isinstance(node, _MADE):
             return False
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             return False
@@ -121,6 +124,24 @@ def may_be_simple(loop: ast.For | ast.While, containers: Names) -> bool:
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.List):
             displays -= 1
     return not displays
+
+
+def _used_as_lists(loop: ast.For | ast.While, containers: Names) -> set[int]:
+    """Return the names, by identity, that are used for items of lists and for their ends."""
+    found: list[ast.expr] = []
+    for node in ast.walk(loop):
+        match node:
+            case ast.Subscript(value=ast.Name(), slice=index) if not is_slice(index):
+                found.append(node.value)
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr="append" | "pop" | "clear")):
+                found.append(node.func.value)  # type: ignore[attr-defined]
+            case ast.Call(func=ast.Name(id="len" | "enumerate" | "zip" | "reversed")):
+                found += node.args
+            case ast.For():
+                found.append(node.iter)
+            case ast.While() | ast.If():
+                found += [n for n in ast.walk(node.test) if isinstance(n, ast.Name)]
+    return {id(node) for node in found if isinstance(node, ast.Name) and node.id in containers}
 
 
 def _is_of_elements(loop: ast.For | ast.While, containers: Names) -> bool:

@@ -23,12 +23,15 @@ from npaccel._loops.nests.lowering.types import (
     INT64,
     UNBOUND,
     Array,
+    Character,
     Draws,
     DType,
+    List,
     NotSupportedError,
     Np,
     One,
     Py,
+    Text,
     Type,
     Types,
     Value,
@@ -94,6 +97,10 @@ class Program:
         Whether Python may have to start over.
     written : frozenset of str
         The parameters that are written to.
+    grown, changed : frozenset of str
+        The parameters that are lists to which items are appended, and in which others change.
+    items : dict
+        The type of the items of each list, as far as it's known.
     opaque : frozenset of (int, str)
         Lines that need Python whenever they run, and why.
     narrowed : set of (int, str, str)
@@ -104,6 +111,9 @@ class Program:
     sites: dict[Site, int] = dataclasses.field(default_factory=dict)
     bails: bool = False
     written: frozenset[str] = frozenset()
+    grown: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    items: dict[str, Py | Np] = dataclasses.field(default_factory=dict)
     opaque: frozenset[tuple[int, str]] = frozenset()
     tags: dict[tuple[Any, ...], int] = dataclasses.field(default_factory=dict)
     narrowed: set[tuple[int, str, str]] = dataclasses.field(default_factory=set)
@@ -326,7 +336,7 @@ class Code:
             written += [f"{'elif' if i else 'if'} {conditions[i]}:" if not last else "else:", lines]
         self.put(f"{tag} = 0")
         for kind in types:
-            assert isinstance(kind, Py | Np)
+            assert isinstance(kind, Py | Np | Character)
             self.put(f"{storage_name(name, kind)} = {cast('0', kind.storage)}")
         self.lines += written
         ones = tuple(One(kind, storage_name(name, kind)) for kind in types)
@@ -361,15 +371,16 @@ class Code:
                 self.put(f"{target} = {code}")
                 self.changes([target])
         for one in value.ones:
-            if isinstance(one.type, Py | Np):
+            if isinstance(one.type, Py | Np | Character):
                 self.storages[storage_name(f"v_{name}", one.type)] = one.type.storage
         if name in self.tagged:
             self.put(f"v_{name}_tag = {value.tag or self.program.tag(value.ones[0].type)}")
         self.env[name] = value.types
 
     def _check_arrays(self, types: Types, line: int) -> None:
-        if any(isinstance(kind, Draws) for kind in types):
-            raise NotSupportedError("another name for a random generator", line)
+        for kind in types:
+            if isinstance(kind, Draws | Text | List):
+                raise NotSupportedError(f"another name for a {kind}", line)
         if len({storage_name("", k) for k in types if isinstance(k, Array)}) > 1:
             raise NotSupportedError("one name for arrays of different kinds", line)
 
@@ -415,12 +426,14 @@ class Code:
     def mark(self) -> tuple[Any, ...]:
         """Return what `reset` needs to forget what is written from here on."""
         program = self.program
-        return self.count, program.bails, program.written, program.opaque
+        noted = program.grown, program.changed
+        return self.count, program.bails, program.written, program.opaque, noted
 
     def reset(self, mark: tuple[Any, ...]) -> None:
         """Forget what was noted since a mark."""
         program = self.program
-        self.count, program.bails, program.written, program.opaque = mark
+        self.count, program.bails, program.written, program.opaque, noted = mark
+        program.grown, program.changed = noted
 
 
 def rendered(block: Block, indent: str = "    ") -> Iterator[str]:

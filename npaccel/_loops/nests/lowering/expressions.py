@@ -16,6 +16,7 @@ from npaccel._loops.nests.lowering import (
     operators,
     range_refinement,
     rng,
+    sequences,
 )
 from npaccel._loops.nests.lowering import builtins as lowering_builtins
 from npaccel._loops.nests.lowering.code_builder import Program, Unreachable, shortened
@@ -28,10 +29,12 @@ from npaccel._loops.nests.lowering.types import (
     Array,
     Draws,
     Items,
+    List,
     NotSupportedError,
     One,
     Other,
     Py,
+    Text,
     Value,
     constant,
     integer,
@@ -142,6 +145,8 @@ class Expressions(ExpressionWriter):
         """Return code for whether a value counts as true."""
         if all(isinstance(kind, Other) and kind.is_none for kind in value.types):
             return "False"
+        if sequences.is_sequence(value):
+            return sequences.truth(self, value).ones[0].code
         value = self.as_number(value, node)
         truth = self.combine(lambda one: One(PY_BOOL, operators.truth(one, node.lineno)), value)
         return truth.ones[0].code
@@ -266,12 +271,19 @@ class Expressions(ExpressionWriter):
             return self._identity(left, self.expression(second), isinstance(op, ast.Is), second)
         if isinstance(op, ast.In | ast.NotIn):
             return self._membership(left, first, second, isinstance(op, ast.In))
+        right = self.expression(second)
+        one, other = (side.value if isinstance(side, Static) else side for side in (left, right))
+        compared = sequences.compare(self, one, other, op, second.lineno)
+        if compared is not None:
+            return compared
         if isinstance(left, Static):
-            return self._compare_static(left, op, self.expression(second), second)
+            return self._compare_static(left, op, right, second)
         if not isinstance(left, Value):
             raise NotSupportedError(f"`{shortened(first)}` isn't a number", first.lineno)
         ufunc = operators.UFUNCS[type(op)]
-        left, right = self.as_number(left, first), self.number(second)
+        if not isinstance(right, Value):
+            raise NotSupportedError(f"`{shortened(second)}` isn't a number", second.lineno)
+        left, right = self.as_number(left, first), self.as_number(right, second)
         return self.combine(
             lambda x, y: operators.binary(self, ufunc, x, y, second.lineno), left, right
         )
@@ -299,11 +311,20 @@ class Expressions(ExpressionWriter):
         return TRUE if found.pop() == same else FALSE
 
     def _membership(self, left: Result, first: ast.expr, second: ast.expr, inside: bool) -> Value:
+        text = second.value if isinstance(second, ast.Constant) else None
+        if isinstance(left, Value) and isinstance(text, str):
+            found = sequences.is_in(self, left, text, second.lineno)
+            return found if inside else Value((One(PY_BOOL, f"(not {found.ones[0].code})"),))
         if not isinstance(left, Value) or not isinstance(second, ast.Tuple | ast.List | ast.Set):
             raise NotSupportedError("`in` with something that isn't a tuple", second.lineno)
-        left = self.as_number(left, first)
         tests = []
         for item in second.elts:
+            text = item.value if isinstance(item, ast.Constant) else None
+            same = sequences.compare(self, left, text, ast.Eq(), second.lineno)
+            if same is not None:
+                tests.append(same.ones[0].code)
+                continue
+            left = self.as_number(left, first)
             right = self.number(item)
             equal = self.combine(
                 lambda x, y: operators.binary(self, np.equal, x, y, second.lineno),
@@ -370,6 +391,9 @@ class Expressions(ExpressionWriter):
             owner = self.expression(node.value)
             if isinstance(owner, Items):
                 return self._item(owner, node)
+            if sequences.is_sequence(owner):
+                place, index = self.item_place(node)
+                return sequences.load(self, place, index, node.lineno)
         return array_access.load(self, array_access.place(self, node))
 
     def _item(self, owner: Items, node: ast.Subscript) -> Value | Items:
@@ -381,14 +405,27 @@ class Expressions(ExpressionWriter):
             raise NotSupportedError("tuple index out of range", node.lineno)
         raise NotSupportedError("an item of a tuple whose number isn't constant", node.lineno)
 
+    def is_item(self, node: ast.Subscript) -> bool:
+        """Whether a subscript is an item of a list or string."""
+        if not isinstance(node.value, ast.Name) or node.value.id not in self.locals:
+            return False
+        types = (self.env or {}).get(node.value.id, ())
+        return any(isinstance(kind, List | Text) for kind in types)
+
+    def item_place(self, node: ast.Subscript) -> tuple[Value, Value]:
+        """Write what a list or string is indexed with; return both."""
+        if isinstance(node.slice, ast.Slice):
+            raise NotSupportedError("a slice of a list or string", node.lineno)
+        owner = self.value(node.value)
+        if not sequences.is_sequence(owner):
+            raise NotSupportedError(f"`{shortened(node.value)}` of several types", node.lineno)
+        return owner, self.number(node.slice)
+
     # Calls
 
     def _call(self, node: ast.Call) -> Result:
         if isinstance(node.func, ast.Attribute):
             owner = self.expression(node.func.value)
-            if isinstance(owner, Value) and isinstance(owner.types[0], Draws):
-                given = self._arguments(node, self.number)
-                return rng.draw(self, owner, node.func.attr, given, node.lineno)
             if isinstance(owner, Value):
                 return self._method(node, node.func, owner)
         target = self.expression(node.func)
@@ -429,6 +466,14 @@ class Expressions(ExpressionWriter):
         return list(map(write, node.args)), {str(k.arg): write(k.value) for k in node.keywords}
 
     def _method(self, node: ast.Call, function: ast.Attribute, owner: Value) -> Value:
+        if isinstance(owner.types[0], Draws):
+            given = self._arguments(node, self.number)
+            return rng.draw(self, owner, function.attr, given, node.lineno)
+        if sequences.is_sequence(owner):
+            positional, named = self._arguments(node, self.number)
+            if named:
+                raise NotSupportedError(f"keywords of `{function.attr}`", node.lineno)
+            return sequences.call(self, owner, function.attr, positional, node.lineno)
         owner = self.as_number(owner, function.value)
         if function.attr == "astype" and len(node.args) == 1 and not node.keywords:
             target = self.expression(node.args[0])
@@ -482,6 +527,8 @@ class Expressions(ExpressionWriter):
             return constant(len(owner.items))
         if not isinstance(owner, Value):
             raise NotSupportedError(f"`len` of `{shortened(node.args[0])}`", node.lineno)
+        if sequences.is_sequence(owner):
+            return sequences.length(self, owner)
         array = array_access.array(owner, node.args[0])
         kind = array.ones[0].type
         assert isinstance(kind, Array)
@@ -496,10 +543,20 @@ class Expressions(ExpressionWriter):
         return Items(tuple(self.apply(part, node, *operands) for part in lowering_builtins.DIVMOD))
 
 
+def _ord(code: Expressions, node: ast.Call) -> Value:
+    if len(node.args) != 1 or node.keywords:
+        raise NotSupportedError("`ord` takes one argument", node.lineno)
+    given = code.expression(node.args[0])
+    if isinstance(given, Static) and isinstance(given.value, str) and len(given.value) == 1:
+        return constant(ord(given.value))
+    return sequences.number_of(code, given, node)
+
+
 _SPECIAL: dict[Any, Callable[[Expressions, ast.Call], Result]] = {
     builtins.min: lambda code, node: code._extremum(node, np.less),
     builtins.max: lambda code, node: code._extremum(node, np.greater),
     builtins.len: lambda code, node: code._len(node),
+    builtins.ord: _ord,
     builtins.divmod: lambda code, node: code._divmod(node),
     Intrinsic.INDEX: array_access.bound,
     Intrinsic.PLACE: array_access.checked_place,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests import unroll_and_jam
+from npaccel._loops.nests import list_memory, unroll_and_jam
 from npaccel._loops.nests.dependence import IndependentLoop, independent_loop
 from npaccel._loops.nests.lowering.calls import Helpers, function_body, written
 from npaccel._loops.nests.lowering.code_builder import Env, Program, Site
@@ -23,11 +23,13 @@ from npaccel._loops.nests.lowering.types import (
     Array,
     Draws,
     Items,
+    List,
     NotSupportedError,
     Np,
     One,
     Other,
     Py,
+    Text,
     Type,
     Types,
     Value,
@@ -55,8 +57,9 @@ class Lowered:
         Functions for Numba; the last is the nest.
     functions : tuple of str
         Their names.
-    inputs : tuple of (str, int or None)
-        The parameter that each argument comes from, and the item of a tuple.
+    inputs : tuple of (str, int or str or None)
+        The parameter that each argument comes from, and the item of a tuple, or "items" or
+        "length" of a list's memory.
     outputs : tuple of str
     stored : frozenset of str
         Names that are assigned to; others come out as they went in.
@@ -70,6 +73,8 @@ class Lowered:
         Whether Python may have to start over.
     written : frozenset of str
         Parameters that are written to.
+    grown, changed, items
+        Of lists, see `Program`.
     guards : tuple
         See `Scope`; None stands for the nest's own namespace.
     holds : callable, optional
@@ -84,7 +89,7 @@ class Lowered:
 
     source: str
     functions: tuple[str, ...]
-    inputs: tuple[tuple[str, int | None], ...]
+    inputs: tuple[tuple[str, int | str | None], ...]
     outputs: tuple[str, ...]
     stored: frozenset[str]
     returned: tuple[Types, ...]
@@ -97,6 +102,9 @@ class Lowered:
     arrays: ScalarizedNest | None = None
     independent: IndependentLoop | None = None
     narrowed: frozenset[tuple[int, str, str]] = frozenset()
+    grown: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    items: Mapping[str, Py | Np | None] = dataclasses.field(default_factory=dict)
 
     @property
     def is_array_code(self) -> bool:
@@ -112,6 +120,8 @@ def limit_of(values: Sequence[Any]) -> int:
             largest = max(largest, *value.shape, 0)
         elif type(value) is int:
             largest = max(largest, abs(value))
+        elif type(value) is str:
+            largest = max(largest, len(value))
         elif type(value) is tuple:
             largest = max([largest, *(abs(item) for item in value if type(item) is int)])
     return next((limit for limit in LIMITS if largest <= limit), MAX + 1)
@@ -137,6 +147,10 @@ def type_of(name: str, value: Any, limit: int) -> Type:
         return Np(value.dtype)
     if is_generator(value):
         return Draws(name)
+    if type(value) is str:
+        return Text(name, limit)
+    if type(value) is list and list_memory.kind_of(value)[1] != "other":
+        return List(name)
     return Other(name, is_none=value is None)
 
 
@@ -175,9 +189,11 @@ def lower(
         made = unroll_and_jam.unrolled(made, with_memory, namespace)
         nest = made.nest
         values = {**values, **(made.memory(values) or {})}
-    found = None if draws else independent_loop(nest, values, namespace)  # Draws have an order.
+    # Draws have an order, and so have the items of a list.
+    has_order = draws or any(type(value) is list for value in values.values())
+    found = None if has_order else independent_loop(nest, values, namespace)
     try:
-        lowered = _Lowering(nest, values, namespace, narrow, found.loop if found else None).run()
+        lowered = _lowered(nest, values, namespace, narrow, found.loop if found else None)
     except NotSupportedError as error:
         if error.line:
             raise
@@ -200,6 +216,27 @@ def lower(
     return dataclasses.replace(lowered, holds=by_columns.holds)
 
 
+def _lowered(
+    nest: ast.FunctionDef,
+    values: Mapping[str, Any],
+    namespace: Mapping[str, Any],
+    narrow: bool,
+    divided: ast.For | None,
+) -> Lowered:
+    """Write the code, again where it turns out what is put into lists that are empty yet."""
+    items: dict[str, Py | Np] = {}
+    for name, value in values.items():
+        kind = list_memory.kind_of(value)[1] if type(value) is list else None
+        if isinstance(kind, Py | Np):
+            items[name] = kind
+    while True:
+        lowering = _Lowering(nest, values, namespace, narrow, divided, dict(items))
+        lowered = lowering.run()
+        if lowering.program.items == items:
+            return lowered
+        items = lowering.program.items
+
+
 class _Lowering:
     def __init__(
         self,
@@ -208,16 +245,17 @@ class _Lowering:
         namespace: Mapping[str, Any],
         narrow: bool,
         divided: ast.For | None,
+        items: dict[str, Py | Np],
     ) -> None:
         self.nest = nest
         self.divided = divided
         self.values = values
         self.limit = limit_of(list(values.values()))
-        self.program = Program(narrow)
+        self.program = Program(narrow, items=items)
         self.scope = Scope(namespace)
         self.helpers = Helpers(self.program)
         self.stored = set(dataflow.stores(nest.body))
-        self.inputs: list[tuple[str, int | None]] = []
+        self.inputs: list[tuple[str, int | str | None]] = []
         self.parameters: list[str] = []
 
     def run(self) -> Lowered:
@@ -243,10 +281,24 @@ class _Lowering:
         """Note a number or array that the code is given; return the name that it has there."""
         if isinstance(kind, Other):
             return ""
+        if isinstance(kind, List):
+            return self._add_list(name, place, kind)
+        if isinstance(kind, Text) and place is not None:
+            raise NotSupportedError("a tuple of strings", 0)
         self.inputs.append((name, place))
         part = f"v_{name}" if place is None else f"p_{name}_{place}"
         self.parameters.append(storage_name(part, kind))
         return self.parameters[-1]
+
+    def _add_list(self, name: str, place: int | None, kind: List) -> str:
+        """Note a list: its memory, and its length."""
+        if place is not None:
+            raise NotSupportedError("a tuple of lists", 0)
+        own = storage_name(f"v_{name}", kind)
+        for part in ("items", "length"):
+            self.inputs.append((name, part))
+            self.parameters.append(f"{own}_{part}")
+        return own
 
     def _tuple(self, name: str) -> Items:
         """Take a tuple apart; it is never assigned to."""
@@ -288,6 +340,9 @@ class _Lowering:
             bails=self.program.bails,
             written=self.program.written,
             narrowed=frozenset(self.program.narrowed),
+            grown=self.program.grown,
+            changed=self.program.changed,
+            items={n: self.program.items.get(n) for n, i in self.inputs if i == "items"},
             guards=tuple((None if g[0] is own else g[0], *g[1:]) for g in guards.values()),
         )
 

@@ -17,17 +17,21 @@ from npaccel._loops.nests.lowering import (
     int_ranges,
     operators,
     range_refinement,
+    sequences,
 )
 from npaccel._loops.nests.lowering.code_builder import Block, Env, shortened
 from npaccel._loops.nests.lowering.expression_writer import Index, Result, Static
 from npaccel._loops.nests.lowering.expressions import Expressions
 from npaccel._loops.nests.lowering.types import (
+    CHARACTER,
     MAX,
     MIN,
     NP_BOOL,
     Array,
+    Character,
     DType,
     Items,
+    List,
     NotSupportedError,
     Np,
     One,
@@ -98,6 +102,8 @@ class Statements(Expressions):
     is_nest = False
     divided: ast.For | None = None
     _loops: list[_Loop]
+    #: Lists that the loop which is about to be written goes through.
+    _iterated_lists: list[str]
 
     def begin(
         self,
@@ -109,6 +115,7 @@ class Statements(Expressions):
         """Start writing, knowing the parameters and what an earlier round found out."""
         self.env, self.tuples, self.tagged, self.returned = env, tuples, tagged, returned
         self._loops = []
+        self._iterated_lists = []
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         """Write statements; what control doesn't reach is left out."""
@@ -178,11 +185,16 @@ class Statements(Expressions):
             return
         if isinstance(result, Static) and result.value is None:
             result = Value((One(Other("None", is_none=True), ""),))
+        if isinstance(result, Static) and isinstance(result.value, str) and len(result.value) == 1:
+            result = Value((One(CHARACTER, f"_uint32({ord(result.value)})"),))
         if not isinstance(result, Value):
             text = f"`{shortened(target)}` is no number or array"
             raise NotSupportedError(text, target.lineno)
         if isinstance(target, ast.Name):
             self.assign(target.id, result, target.lineno)
+        elif isinstance(target, ast.Subscript) and self.is_item(target):
+            owner, index = self.item_place(target)
+            sequences.store(self, owner, index, self.as_number(result, target), target.lineno)
         elif isinstance(target, ast.Subscript):
             array_access.store(self, array_access.place(self, target), result, target)
         else:
@@ -191,7 +203,12 @@ class Statements(Expressions):
 
     def _augassign(self, node: ast.AugAssign) -> None:
         target = node.target
-        if isinstance(target, ast.Subscript):
+        if isinstance(target, ast.Subscript) and self.is_item(target):
+            owner, index = self.item_place(target)
+            old = self.as_number(sequences.load(self, owner, index, node.lineno), target)
+            new = self.operate(node.op, old, self.number(node.value), node)
+            sequences.store(self, owner, index, new, node.lineno)
+        elif isinstance(target, ast.Subscript):
             place = array_access.place(self, target)
             old = self.as_number(array_access.load(self, place), target)
             new = self.number(node.value)
@@ -277,6 +294,7 @@ class Statements(Expressions):
 
     def _for(self, node: ast.For) -> None:
         iterations = self._iterated(node.iter)
+        self._check_lists(node)
         first, last = _counted(iterations)
         count = self.new("k")
         start, stop, step = iterations.start.code, iterations.stop.code, iterations.step.code
@@ -311,6 +329,15 @@ class Statements(Expressions):
             unchecked,
             lambda: self._for_iterations(node, fixed, head, numbers),
         )
+
+    def _check_lists(self, node: ast.For) -> None:
+        """Refuse a loop over a list that its body makes longer or shorter."""
+        lists, self._iterated_lists = self._iterated_lists, []
+        for part in node.body:
+            for call in ast.walk(part):
+                is_method = isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name)
+                if is_method and call.value.id in lists:  # type: ignore[attr-defined]
+                    raise NotSupportedError("a loop over a list that it changes", node.lineno)
 
     def _for_iterations(
         self, node: ast.For, iterations: _Iterations, head: str, number: One
@@ -392,14 +419,16 @@ class Statements(Expressions):
     # What a for loop runs over
 
     def _iterated(self, node: ast.expr) -> _Iterations:
-        if isinstance(node, ast.Call) and not node.keywords:
+        if isinstance(node, ast.Call) and all(map(_is_lenient, node.keywords)):
             target = self.expression(node.func)
             known = target.value if isinstance(target, Static) else None
-            if known is range:
-                return self._range(node)
-            if known in (reversed, enumerate, zip):
+            if known is zip or (known in (range, reversed, enumerate) and not node.keywords):
+                if known is range:
+                    return self._range(node)
                 return self._derived(known, node)
         owner = self.expression(node)
+        if isinstance(owner, Value) and sequences.is_sequence(owner):
+            return self._items(owner)
         if isinstance(owner, Value) and all(isinstance(kind, Array) for kind in owner.types):
             return self._elements(owner, node)
         raise NotSupportedError(f"a loop over `{shortened(node)}`", node.lineno)
@@ -498,6 +527,22 @@ class Statements(Expressions):
             lambda k: array_access.load(self, (array, [f"_uint64({k.code})"])),
         )
 
+    def _items(self, owner: Value) -> _Iterations:
+        """Return the items of a list or string; the loop mustn't change how many there are."""
+        kind = sequences.sequence(owner)
+        if isinstance(kind, List):
+            self._iterated_lists.append(kind.origin)
+            if self.program.items.get(kind.origin) is None:
+                zero = constant(0).ones[0]
+                return _Iterations(zero, zero, constant(1).ones[0], lambda _: constant(0))
+        stop = sequences.length(self, owner).ones[0]
+        return _Iterations(
+            constant(0).ones[0],
+            stop,
+            constant(1).ones[0],
+            lambda k: sequences.item(self, owner, k),
+        )
+
     # Results
 
     def _return(self, node: ast.Return) -> None:
@@ -556,7 +601,9 @@ def zero(dtype: DType) -> str:
 def layout(kinds: Types) -> dict[str, str]:
     """Return where the numbers of a returned value stand, and zeros for them."""
     return {
-        storage_name("", kind): zero(kind.storage) for kind in kinds if isinstance(kind, Py | Np)
+        storage_name("", kind): zero(kind.storage)
+        for kind in kinds
+        if isinstance(kind, Py | Np | Character)
     }
 
 
@@ -573,6 +620,12 @@ def _replayed(node: ast.stmt) -> str:
     if isinstance(node, ast.Assert):
         return f"assert False, {ast.unparse(node.msg)}" if node.msg else "assert False"
     return ast.unparse(node)
+
+
+def _is_lenient(keyword: ast.keyword) -> bool:
+    """Whether a keyword is ``strict=False``, as `zip` is without it."""
+    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+    return keyword.arg == "strict" and value is False
 
 
 def _itself(k: One) -> Value:

@@ -19,6 +19,7 @@ MIN, MAX = -(2**63), 2**63 - 1
 #: Why code with an int beyond them isn't compiled.
 TOO_LONG = "an int that int64 can't hold"
 BOOL = np.dtype(np.bool_)
+UINT32 = np.dtype(np.uint32)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
@@ -154,14 +155,49 @@ class Draws:
         return "random generator"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Character:
+    """One character of a string."""
+
+    @property
+    def storage(self) -> DType:
+        """The dtype that holds it in compiled code."""
+        return UINT32
+
+    def __str__(self) -> str:
+        return "str"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Text:
+    """A string: the parameter that it is, and the greatest length that it may have."""
+
+    origin: str
+    limit: int = MAX
+
+    def __str__(self) -> str:
+        return "str"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class List:
+    """A list of numbers of one type: the parameter that it is."""
+
+    origin: str
+
+    def __str__(self) -> str:
+        return "list"
+
+
 Scalar: TypeAlias = "Py | Np"
-Type: TypeAlias = "Py | Np | Array | Unbound | Other | Draws"
+Type: TypeAlias = "Py | Np | Array | Unbound | Other | Draws | Character | Text | List"
 #: The types of one variable at one place, sorted by tag.
 Types: TypeAlias = tuple[Type, ...]
 
 UNBOUND = Unbound()
 PY_BOOL, PY_FLOAT, PY_COMPLEX = Py(bool), Py(float), Py(complex)
 NP_BOOL = Np(BOOL)
+CHARACTER = Character()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -244,8 +280,10 @@ def key_of(kind: Type) -> tuple[Any, ...]:
             return (3, *storage, kind.is_whole, kind.origin)
         case Other():
             return (4, kind.origin)
-        case Draws():
-            return (5, kind.origin)
+        case Draws() | Text() | List():
+            return (5, type(kind).__name__, kind.origin)
+        case Character():
+            return (6,)
 
 
 def storage_name(name: str, kind: Type) -> str:
@@ -256,8 +294,10 @@ def storage_name(name: str, kind: Type) -> str:
         case Array():
             access = "w" if kind.writeable else "r"
             return f"{name}_{kind.dtype.name}_{kind.ndim}{kind.layout}{access}"
-        case Draws():
-            return f"{name}_draws"
+        case Draws() | Text() | List():
+            return f"{name}_{type(kind).__name__.lower()}"
+        case Character():
+            return f"{name}_character"
         case Unbound() | Other():
             return ""
 
