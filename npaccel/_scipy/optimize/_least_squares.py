@@ -34,7 +34,8 @@ def differentiated(function: Callable[[Vector], Vector]) -> Callable[[Vector], V
         try:
             with warnings.catch_warnings():
                 # torch's own rules of differentiation are written in its older compiler.
-                warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
+                for category in (DeprecationWarning, FutureWarning):  # By its release.
+                    warnings.filterwarnings("ignore", "`torch.jit", category)
                 return torch.func.jacfwd(function)(x).detach()
         except (RuntimeError, NotImplementedError):
             return _differences(function, x)

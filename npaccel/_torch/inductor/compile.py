@@ -2,7 +2,7 @@
 
 Read from torch/_inductor/{async_compile,compile_fx,output_code,codecache,cpp_builder,cpu_vec_isa,
 pattern_matcher}.py, torch/_inductor/fx_passes/reinplace.py and torch/_functorch/_aot_autograd
-of 2.11 and 2.13.
+of 2.11, 2.13 and 2.15.
 """
 
 from __future__ import annotations
@@ -270,6 +270,8 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
                 nodes = module.graph.find_nodes(op="placeholder")
                 given = zip(nodes, inputs, strict=True)
                 inputs = [n.meta["val"] if n.target in pairs else one for n, one in given]
+                # Strides of pairs, where torch has noted those of complex outputs already.
+                module.graph.output_node().meta.pop("original_output_strides", None)
             code: Any = compile_fx.compile_fx_inner(module, inputs, **kwargs)
         if not kwargs.get("is_backward"):
             inner.append((code, torch._guards.TracingContext.get().fw_metadata))

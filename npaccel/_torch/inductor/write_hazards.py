@@ -11,9 +11,13 @@ Results are kept apart likewise. ``a[0] = 3; w = a.copy(); a[:] = 0; return w`` 
 dropped, and the first write made in place: the result is the argument, and zero. So is that of
 ``a + np.zeros(a.shape)``. A copy that Inductor doesn't know to be one stands between.
 
+Where Inductor writes a loop's indices anew, it forgets after which of the writes to an array the
+loop reads, and takes it into the loop of the first.
+
 Read from torch/_inductor/fx_passes/{post_grad,reinplace}.py, torch/_inductor/scheduler.py
-(Scheduler.fusable_weak_dep), torch/_inductor/lowering.py (copy_, mutate_to, index_put_impl_) and
-remove_no_ops and remove_noop_ops of torch/_inductor/fx_passes of 2.11 and 2.13.
+(Scheduler.fusable_weak_dep, SchedulerNode.recompute_size_and_body), torch/_inductor/lowering.py
+(copy_, mutate_to, index_put_impl_) and remove_no_ops and remove_noop_ops of
+torch/_inductor/fx_passes of 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ import torch
 import torch._inductor.config as inductor_config
 from torch._inductor import lowering
 from torch._inductor.dependencies import MemoryDep
-from torch._inductor.scheduler import Scheduler
+from torch._inductor.scheduler import Scheduler, SchedulerNode
 from torch.fx.experimental.symbolic_shapes import statically_known_true as surely
 from torch.fx.passes.reinplace import _is_view_op
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
@@ -128,6 +132,16 @@ def _fusable(original: Any) -> Any:
         )
 
     return fusable_weak_dep
+
+
+def _read_as_written(original: Any) -> Any:
+    """Keep in mind after which write a loop reads an array, when its indices are written anew."""
+
+    def recompute_size_and_body(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self.set_read_writes(self.read_writes.rename(self.mutation_renames))
+
+    return recompute_size_and_body
 
 
 def _is_pair(writes: list[Any]) -> bool:
@@ -338,6 +352,11 @@ PATCHES = (
     Patch(
         Scheduler, "fusable_weak_dep", _fusable,
         "Inductor fuses what reads an array with what writes it, whatever the elements are", _TEST,
+    ),
+    Patch(
+        SchedulerNode, "recompute_size_and_body", _read_as_written,
+        "Inductor forgets after which of an array's writes a loop reads it, and fuses it with one",
+        _TEST, read="2.11, 2.13, 2.15",
     ),
     Patch(
         lowering, "index_put_impl_", _reading_first,

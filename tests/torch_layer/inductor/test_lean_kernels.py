@@ -137,7 +137,9 @@ found = {}
 for f, dtype in ((lean.rounded, "d"), (lean.transcendental, "f"), (lean.compared, "d"),
                  (lean.reduced, "f"), (lean.converted, "d"), (lean.arithmetic, "i")):
     one, other, told = lean.both(f, lean.values(dtype, 0), lean.values(dtype, 1))
-    found[f.__name__] = lean.bits(one) == lean.bits(other) and told == [(), ("a test",)]
+    if f is not lean.transcendental:  # Some of these need headers with newer releases.
+        assert told == [(), ("a test",)], told
+    found[f.__name__] = lean.bits(one) == lean.bits(other)
 answer(found=found, instructions=str(pick_vec_isa()))
 """
 

@@ -145,3 +145,67 @@ def test_indices_of_a_computed_array_are_read_before_it_is_written(statements):
     space["f"](wanted, 3)
     npaccel.jit(space["f"], default_float="float64", cache=False)(got, 3)
     np.testing.assert_array_equal(got, wanted)
+
+
+# -- An array that is written in several steps, and read after them --------------------------------
+
+
+def neighbours_by_rolls(a):
+    r = a + np.roll(a, 1, axis=0) + np.roll(a, -1, axis=0)
+    return r + np.roll(r, 1, axis=1) + np.roll(r, -1, axis=1)
+
+
+def neighbours_by_padding(a):
+    tall = np.empty((a.shape[0] + 2, a.shape[1]), a.dtype)
+    tall[1:-1], tall[0], tall[-1] = a, a[-1], a[0]
+    r = tall[:-2] + tall[2:]
+    wide = np.empty((a.shape[0], a.shape[1] + 2), a.dtype)
+    wide[:, 1:-1], wide[:, 0], wide[:, -1] = r, r[:, -1], r[:, 0]
+    return wide[:, :-2] + wide[:, 2:], r
+
+
+def smoothed_in_place(a):
+    b = a.copy()
+    b[1:-1] = a[1:-1] * 2
+    b[0] = b[1]
+    b[-1] = b[-2]
+    c = np.zeros((a.shape[0], a.shape[1] + 1), a.dtype)
+    c[:, 1:] = b + b[::-1]
+    c[:, 0] = c[:, -1]
+    return c[:, :-1] + b, c
+
+
+def by_blocks(a):
+    flat = np.zeros(a.size + 4, a.dtype)
+    flat[2:-2] = a.reshape(-1)
+    flat[:2] = flat[-4:-2]
+    flat[-2:] = flat[2:4]
+    r = (flat[:-4] + flat[4:]).reshape(a.shape)
+    tall = np.zeros((a.shape[0] + 1, a.shape[1]), a.dtype)
+    tall[1:] = r
+    tall[0] = tall[-1]
+    return tall[:-1] - tall[1:], flat
+
+
+def rolled_thrice(a):
+    for axis, shift in ((0, 2), (1, -1), (0, -3)):
+        a = a + np.roll(a, shift, axis=axis)
+    return a
+
+
+@pytest.mark.parametrize("dtype", ["d", "f", "B", "h"])
+@pytest.mark.parametrize(
+    "function",
+    [neighbours_by_rolls, neighbours_by_padding, smoothed_in_place, by_blocks, rolled_thrice],
+    ids=lambda function: function.__name__,
+)
+def test_what_is_written_in_steps_is_read_after_all_of_them(function, dtype):
+    jitted = npaccel.jit(function, default_float="float64", cache=False)
+    for shape in ((30, 40), (5, 7), (37, 16)):
+        a = (np.random.default_rng(1).random(shape) * 9).astype(dtype)
+        for got, wanted in zip(as_tuple(jitted(a)), as_tuple(function(a)), strict=True):
+            np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+def as_tuple(result):
+    return result if isinstance(result, tuple) else (result,)

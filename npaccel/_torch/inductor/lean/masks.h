@@ -163,3 +163,19 @@ LEAN_OF_MASKS(!=, a.mask ^ b.mask)
 LEAN_OF_MASKS(>=, a.mask | ~b.mask)
 LEAN_OF_MASKS(<=, ~a.mask | b.mask)
 } }
+
+template <typename U, int L, typename T, int N>
+inline at::vec::VecMask<U, L> inductor_vec_mask_cast(const at::vec::VecMask<T, N>& mask)
+{
+    return mask.template cast<U, L>();
+}
+template <typename U, int L, int N>
+inline at::vec::VecMask<U, L> inductor_vec_mask_cast(const at::vec::VectorizedN<bool, N>& values)
+{
+    return at::vec::VecMask<U, L>::from(values);
+}
+template <typename U, int L>
+inline at::vec::VecMask<U, L> inductor_vec_mask_cast(const at::vec::Vectorized<bool>& values)
+{
+    return at::vec::VecMask<U, L>::from(values);
+}

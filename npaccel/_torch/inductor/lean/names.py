@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from torch._inductor import cpp_builder
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512, pick_vec_isa
 
+from npaccel._torch.patching import is_release
+
 #: Sleef's functions by the methods that call them, and how precise: for double, and for float.
 SLEEF_OF_ONE = {
     **dict.fromkeys(("acos", "acosh", "asin", "asinh", "atan", "atanh"), ("_u10", "_u10")),
@@ -61,6 +63,10 @@ _REDUCED_IN_VECTORS = {
     "any_masked_reduce", "max_masked_reduce", "min_masked_reduce", "prod_masked_reduce",
     "sum_masked_reduce", "xor_sum_masked_reduce",
 }  # fmt: skip
+#: What torch has computed lane by lane since 2.14, or 2.15, where there is AVX2 alone.
+_OTHERS_IN_AVX2 = {"acosh", "cosh", "expm1", "sinh"}
+#: A mask for lanes of another size, from torch 2.15 on.
+MASK_CAST = "inductor_vec_mask_cast"
 _IN_MASKS = _EXTREMES_IN_VECTORS | _REDUCED_IN_VECTORS | HALVED
 _HELPERS = {
     "absolute", "floating", "lanes_reduced", "loaded_mask", "mask_cast", "max_with",
@@ -77,8 +83,8 @@ SCALAR_PARTS = {
     "transposes.h": {"transpose_mxn"},
 }
 VECTOR_PARTS = {
-    "lanes.h": {"VecMask", "convert", "npaccel"} | _IN_MASKS,
-    "masks.h": {"VecMask", "npaccel"} | _IN_MASKS,
+    "lanes.h": {"VecMask", "convert", "npaccel", MASK_CAST} | _IN_MASKS,
+    "masks.h": {"VecMask", "npaccel", MASK_CAST} | _IN_MASKS,
     "vector_division.h": {"floor_divide_integral", "remainder_integral"},
     "vector_quotients.h": {"div_floor_floating_vec"},
     "vector_reductions.h": HALVED | _REDUCED_IN_VECTORS,
@@ -115,7 +121,7 @@ _MEMBERS = {
 _FUNCTIONS = {
     *set().union(*SCALAR_PARTS.values()), *_EXTREMES_IN_VECTORS, *_REDUCED_IN_VECTORS,
     "C10_LIKELY", "C10_UNLIKELY", "TORCH_CHECK", "_Pragma", "__attribute__",
-    "div_floor_floating_vec",
+    "div_floor_floating_vec", MASK_CAST,
     "omp_get_max_threads", "omp_get_num_threads", "omp_get_thread_num",
 }  # fmt: skip
 #: What C++ itself has of such a form.
@@ -177,6 +183,9 @@ def _uncovered_name(source: str) -> str:
     instructions = pick_vec_isa()
     if "at::vec" in text and not isinstance(instructions, (VecAVX2, VecAVX512)):
         return f"vectors of {instructions}"
+    if isinstance(instructions, VecAVX2) and is_release("2.14-"):
+        for name in {*_MEMBER_NAME.findall(text)} & _OTHERS_IN_AVX2:
+            return f".{name}"
     other = _OTHER_NAME.search(text) or _OTHER_WAY.search(text)
     return other.group() if other is not None else min(_unknown_names(text), default="")
 
