@@ -47,6 +47,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "plot_gallery": os.environ.get("NPACCEL_DOCS_GALLERY", "1") != "0",
+    "capture_repr": (),
+    "within_subsection_order": "FileNameSortKey",
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
     "remove_config_comments": True,

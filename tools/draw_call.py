@@ -16,10 +16,13 @@ import click
 STEPS = (
     ("Is the signature known?", "its runner: guards, kernels, results", "2 µs"),
     ("Is its code on disk?", "kernels are loaded, a runner is made", "milliseconds"),
-    ("Doesn't compiling pay yet?", "NumPy makes the call", "NumPy's time"),
+    ("Too few calls to pay?", "NumPy makes the call", "NumPy's time"),
     ("Can it be captured?", "graph, kernels, runner; kept on disk", "seconds, once"),
 )
-LAST = "NumPy makes the call, around compiled subgraphs where it can; the report says why"
+LAST = (
+    "NumPy runs what can't be compiled, between compiled subgraphs;",
+    "the report says which line, why, and what to write instead",
+)
 WIDTH, STEP, TOP, BOX = 480, 62, 46, 40
 STYLE = """
 .npaccel-call text { font-family: inherit; font-size: 12px; fill: var(--pst-color-text-base, #333) }
@@ -41,7 +44,7 @@ def drawing() -> str:
     end = TOP + len(STEPS) * STEP
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="npaccel-call" role="img" '
-        f'viewBox="0 0 {WIDTH} {end + 44}" aria-label="What becomes of a call">',
+        f'viewBox="0 0 {WIDTH} {end + BOX + 4}" aria-label="What becomes of a call">',
         f"<style>{STYLE}</style>",
         '<text x="12" y="18">f(x, y)</text>',
         arrow(30, 24, 30, TOP - 2),
@@ -61,8 +64,9 @@ def drawing() -> str:
             f'<text class="small" x="38" y="{y + BOX + 15}">no</text>',
         ]
     lines += [
-        f'<rect class="answer" x="4" y="{end}" width="472" height="{BOX - 8}" rx="6"/>',
-        f'<text x="12" y="{end + 20}">{escape(LAST)}</text>',
+        f'<rect class="answer" x="4" y="{end}" width="472" height="{BOX}" rx="6"/>',
+        f'<text x="12" y="{end + 17}">{escape(LAST[0])}</text>',
+        f'<text x="12" y="{end + 33}">{escape(LAST[1])}</text>',
     ]
     return "\n".join([*lines, "</svg>", ""])
 

@@ -37,7 +37,7 @@ def kmeans(points, means, iterations):
 rng = np.random.default_rng(1)
 centres = rng.uniform(-5, 5, (5, 2))
 points = centres[rng.integers(0, 5, 100_000)] + 0.7 * rng.normal(size=(100_000, 2))
-labels, means = kmeans(points, points[:5].copy(), 15)
+labels, means = kmeans(points, centres + rng.normal(size=(5, 2)), 15)
 assert np.array_equal(labels[:1000], nearest.__wrapped__(points[:1000], means))
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")

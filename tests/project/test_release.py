@@ -33,14 +33,31 @@ def test_templates_ask_for_info(path):
     assert text.count("required: true") >= 3
 
 
+@pytest.fixture
+def draw(monkeypatch):
+    def load(name):
+        spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/draw_{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)  # as dataclasses want it
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
 @pytest.mark.parametrize("name", ["speeds", "call"])
-def test_drawings_are_what_their_scripts_draw(name, monkeypatch):
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/draw_{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, module)  # as dataclasses want it
-    spec.loader.exec_module(module)
+def test_drawings_are_what_their_scripts_draw(name, draw):
+    module = draw(name)
     kept = (ROOT / f"docs/_static/{name}.svg").read_text(encoding="utf-8")
     assert kept == module.drawing(), f"run python tools/draw_{name}.py docs/_static/{name}.svg"
+
+
+def test_drawings_of_results_are_what_the_files_say(draw):
+    drawings = draw("results").drawings()
+    assert drawings
+    for name, text in drawings.items():
+        kept = (ROOT / "docs/_static" / name).read_text(encoding="utf-8")
+        assert kept == text, "run python tools/draw_results.py docs/_static"
 
 
 def test_the_workflow_runs_the_scripts():
