@@ -28,7 +28,8 @@ KINDS = {
 }
 WIDTH, LEFT, ROOM, BAR, LINE, LONGEST = 400, 4, 340, 8, 14, 100_000
 STYLE = """
-.npaccel-results text { font: 11px inherit; fill: var(--pst-color-text-base, #333) }
+.npaccel-results text { font-family: inherit; font-size: 11px }
+.npaccel-results text { fill: var(--pst-color-text-base, #333) }
 .npaccel-results .small { font-size: 9.5px; fill: var(--pst-color-text-muted, #666) }
 """
 
@@ -42,7 +43,7 @@ def times(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     for row in rows:
         for key, seconds in row["figures"].items():
             kernel, _, kind = key.rpartition(": ")
-            found.setdefault(kernel or row["what"].removesuffix(", vs NumPy"), {})[kind] = seconds
+            found.setdefault(kernel or row["what"].partition(", on a GPU")[0], {})[kind] = seconds
     return {kernel: kinds for kernel, kinds in found.items() if {"numpy", "npaccel"} <= set(kinds)}
 
 

@@ -72,6 +72,7 @@ def causes_of_breaks():
 
 SOURCES = dict(causes_in_sources())
 CONSTANTS = [
+    "which can't be compiled",  # arguments that NumPy alone computes with
     errstate.CAUSE,
     errstate.ADVICE,
     error_translation.SHARED,
