@@ -60,6 +60,8 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
 }
 
+_examples = (Path(__file__).parent.parent / "examples/gallery").glob("plot_*.py")
+
 html_theme = "pydata_sphinx_theme"
 html_title = "npaccel"
 html_static_path = ["_static"]
@@ -72,6 +74,11 @@ html_theme_options = {
     "show_nav_level": 2,
     "show_toc_level": 2,
     "show_prev_next": True,
+    # Examples are short, and their lines long.
+    "secondary_sidebar_items": {
+        "**": ["page-toc", "sourcelink"],
+        **{f"gallery/{path.stem}": [] for path in _examples},
+    },
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }
