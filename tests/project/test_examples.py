@@ -157,3 +157,21 @@ def test_kmeans_pixels_reports_other_regions(monkeypatch, tmp_path, capsys):
     options = ["--every", "8", "--regions", "6", "--device", "cpu", "--out", str(tmp_path)]
     assert example.main(options) == 1
     assert "the regions differ" in capsys.readouterr().out
+
+
+GALLERY = sorted((EXAMPLES / "gallery").glob("plot_*.py"))
+
+
+def test_the_gallery_is_complete():
+    assert len(GALLERY) >= 14
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_gallery_programs_draw_compare_and_tell_their_time(path):
+    """The documentation's build runs them; here is looked at what they are made of."""
+    text = path.read_text(encoding="utf-8")
+    title, line = text.splitlines()[1:3]
+    assert line == "=" * len(title)
+    assert "plt.subplots" in text
+    assert re.search(r"^assert |of the \w+ are NumPy's", text, re.MULTILINE)
+    assert re.search(r"print\(f\"[^\"]* ms, npaccel ", text)
