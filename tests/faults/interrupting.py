@@ -59,7 +59,8 @@ def in_forks(work, tries):
                     os._exit(0)
             _, status = os.waitpid(pid, 0)
             errors.seek(0)
-            said = errors.read()
+            # Builds of torch for CUDA say so where there is no GPU.
+            said = "".join(line for line in errors if "No CUDA runtime is found" not in line)
         if status or said:
             answer(given=given, status=status, said=said[-2000:])
 """
