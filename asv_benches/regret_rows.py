@@ -64,8 +64,8 @@ class Regret:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether an answer is another one than NumPy's, or there's none."""
-        return bool(self.why or self.found.get("wrong"))
+        """Whether an answer is another one than NumPy's, or not all could be measured."""
+        return bool(self.found.get("wrong")) or "steady" not in self.found
 
     def measured(self) -> str:
         """Return the columns of a row as text."""
@@ -79,6 +79,8 @@ class Regret:
         for who, suffix in (("npaccel", ""), ("numba", " Numba")):
             speed = self.speed(who)
             parts += [f"{speed:.2f}x{suffix}"] if speed else []
+        longest = self.found.get("longest", 0.0)
+        parts += [f"longest call {longest:.1f} s"] if longest > _LONGER else []
         parts += [text for text in (self.found.get("who"), self.why) if text]
         return ", ".join(parts)
 
@@ -94,7 +96,7 @@ class Regret:
     def row(self, name: str) -> Row:
         """Return the program's line of the table."""
         met = self.longer is not None and self.longer <= _LONGER
-        met = met and self.is_slower is False and not self.is_wrong
+        met = met and self.is_slower is False and not self.is_wrong and not self.why
         return Row(name, _ASKED, self.measured(), met, self.figures())
 
 

@@ -172,6 +172,10 @@ def test_regrets_are_summed_up():
     assert [one.row(name).met for name, one in programs.items()] == [True, False, True, False]
     assert programs["fast"].measured() == "1 ms, +0.00 s, 1.00 of it, 10.00x, NumPy's so far"
     wrong, first, after, steady = regret_rows.summary(programs)
+    late = regret_rows.Regret(found(1e-3, 1e-3) | {"longest": 9.0}, "it was ended after 45 s")
+    assert "longest call 9.0 s" in late.measured()
+    assert not late.is_wrong  # all is measured, though it came to no end
+    assert not late.row("late").met
     assert wrong.measured == "1, ended"
     assert first.measured == "most: slow 19.99 s; 1 take longer, slow"
     assert after.measured == "2, slow, ended"

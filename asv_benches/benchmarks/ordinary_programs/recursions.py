@@ -29,6 +29,11 @@ def hofstadter(n: int) -> int:
     return n - hofstadter(hofstadter(n - 1))
 
 
+def hofstadter_numbers(first: int, last: int) -> list[int]:
+    """Return members of the sequence, each from the beginning."""
+    return [hofstadter(n) for n in range(first, last)]
+
+
 def _build_tree(points: Array, depth: int = 0) -> Any:
     if len(points) == 0:
         return None
@@ -94,10 +99,15 @@ def adaptive_simpson(f: Call, a: float, b: float, tolerance: float) -> float:
     )
 
 
+def areas(edges: list[float]) -> list[float]:
+    """Return the area below a curve between neighbouring edges."""
+    return [adaptive_simpson(_peak, a, b, 1e-9) for a, b in zip(edges, edges[1:])]
+
+
 PROGRAMS = (
     Program(recursive_fft, lambda: (np.random.default_rng(6).random(256) + 0j,)),
-    Program(hofstadter, lambda: (40,), numba=True),
+    Program(hofstadter_numbers, lambda: (24, 32), numba=True),
     Program(tree_search, _tree_search),
     Program(quicksort, lambda: (np.random.default_rng(7).integers(0, 5000, 4000),)),
-    Program(adaptive_simpson, lambda: (_peak, 0.0, 1.0, 1e-9)),
+    Program(areas, lambda: (np.linspace(0.0, 1.0, 7).tolist(),)),
 )
