@@ -31,6 +31,7 @@ from estimator_rows import estimator_rows
 from gpu_rows import gpu_rows
 from loop_rows import loops
 from mask_rows import masks
+from regret_rows import regret_rows
 from rows import Row, in_turn
 from scipy_rows import scipy_rows
 from sklearn_rows import sklearn_rows
@@ -210,6 +211,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "scipy": scipy_rows,
     "sklearn": sklearn_rows,
     "estimators": estimator_rows,
+    "regret": regret_rows,
     "gpu": gpu_rows,
 }
 
@@ -270,7 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
     of = ", ".join(_IN_PIECES)
     parser.add_argument("--kept", type=Path, metavar="FILE", help=f"{of}: where results are kept")
     parser.add_argument(
-        "--match", nargs="+", default=(), metavar="NAME", help=f"loops, {of}: only these"
+        "--match", nargs="+", default=(), metavar="NAME", help=f"loops, regret, {of}: only these"
     )
     parser.add_argument("--minutes", type=float, default=float("inf"), help=f"{of}: stop after")
     parser.add_argument(
@@ -287,7 +289,7 @@ def main(arguments: list[str] | None = None) -> int:
         given: tuple[Any, ...] = ()
         if name in _IN_PIECES:
             given = (Pieces(options.kept, tuple(options.match), options.minutes),)
-        if name == "loops":
+        if name in {"loops", "regret"}:
             given = (tuple(options.match),)
         if name == "estimators":
             given += (options.device, of_estimators(around, options.device))

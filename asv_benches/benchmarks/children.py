@@ -7,6 +7,8 @@
     python children.py estimator_memory CASE IMPLEMENTATION
     python children.py compile_loop STEPS
     python children.py first_nest PROGRAM
+    python children.py first_ten PROGRAM
+    python children.py regret PROGRAM
 
 The clock starts before anything heavy is imported, and this file imports
 nothing else first: keep it so.
@@ -165,6 +167,27 @@ def first_nest(program: str) -> dict[str, Any]:
     return {"seconds": imported + called, "import": imported, "call": called}
 
 
+def first_ten(program: str) -> dict[str, Any]:
+    """Return the seconds of an ordinary program's first ten calls, and of NumPy's."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from benchmarks.first_calls import measured
+
+    return next(measured(program))
+
+
+def regret(program: str) -> dict[str, Any]:
+    """Return all figures of an ordinary program; print a line after each step too."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    import json
+
+    from benchmarks.first_calls import measured
+
+    found: dict[str, Any] = {}
+    for found in measured(program):
+        print(json.dumps(found), flush=True)
+    return found
+
+
 def main(task: str, *arguments: str) -> None:
     """Do one task and print its answer."""
     tasks: dict[str, Callable[..., dict[str, Any]]] = {
@@ -175,6 +198,8 @@ def main(task: str, *arguments: str) -> None:
         "estimator_memory": estimator_memory,
         "compile_loop": compile_loop,
         "first_nest": first_nest,
+        "first_ten": first_ten,
+        "regret": regret,
     }
     answer = tasks[task](*arguments)
     import json
