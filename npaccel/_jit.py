@@ -116,7 +116,7 @@ class Jitted(Generic[P, R]):
         self._npaccel_engines: dict[Scope, Engine | None] = {}
         #: Those that take a call's arguments as they are. A call reads no other attribute here:
         #: `__getattr__` makes that slow.
-        self._npaccel_direct: dict[Scope, Engine] = {}
+        self._npaccel_direct: dict[Scope, Engine | tiers.Brief] = {}
         if "static_argnames" in explicit:
             FunctionSpec(
                 self._npaccel_target,
@@ -147,7 +147,7 @@ class Jitted(Generic[P, R]):
             return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})
         return engine(args, kwargs)
 
-    def _npaccel_under_errstate(self, engine: Engine, args: Any, kwargs: Any) -> Any:
+    def _npaccel_under_errstate(self, engine: Engine | tiers.Brief, args: Any, kwargs: Any) -> Any:
         """Run a call in NumPy, which raises where floats overflow, or calls something."""
         values = engine.spec.binding.bind(
             self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}

@@ -36,6 +36,7 @@ from npaccel._report import Log
 from npaccel._report.log import Tier
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import options as runtime_options
+from npaccel._runtime.kinds import as_kinds, kinds_of
 from npaccel._runtime.options import Options, Scope
 from npaccel._syntax import wide_data
 
@@ -54,6 +55,12 @@ _LONGEST = 30.0
 #: Number of calls of each way that are timed before one is chosen, and if both are about as fast.
 _FEWEST = 3
 _CLOSE_SAMPLES = 9
+#: Calls that take less, in seconds, are shorter than those of compiled code.
+_BRIEF, _BRIEF_OF_NUMBERS = 3e-6, 6e-6
+#: Number of calls after which that is said, and of elements of arrays that it's said of.
+_BRIEF_CALLS, _BRIEF_SIZE = 100, 64
+#: After how many seconds it's looked for the first time what calls take.
+_FIRST_LOOK = 1e-3
 #: A way that takes less than this of the other's time is faster without a doubt.
 _CLEARLY = 0.7
 #: The share of the time that goes into timing both again.
@@ -226,6 +233,11 @@ class Tiered:
             if ways == {"compiled"} and len(self._engines) == 1:
                 self._settle(self, *self._engines.values())
 
+    def note_brief(self) -> None:
+        """Have calls of small arguments go straight to the function: a clock takes as long."""
+        if not self._engines and not wide_data.reaches_jitted(self.function):
+            self._settle(self, Brief(self))
+
     def _ask_again(self) -> None:
         """Have calls come here again: there is one of another signature."""
         self._settle(self, self)
@@ -256,6 +268,31 @@ class Plain:
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the function with bound values."""
         return self.spec.binding.call(values)
+
+
+class Brief:
+    """A function whose calls are shorter than those of compiled code, for small arguments.
+
+    Parameters
+    ----------
+    owner : Tiered
+        Makes calls with other arguments.
+    """
+
+    __slots__ = ("function", "owner", "spec")
+
+    def __init__(self, owner: Tiered) -> None:
+        self.owner = owner
+        self.spec = owner.spec
+        self.function = owner.python
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function."""
+        for value in args:
+            of = type(value)
+            if of not in _NUMBERS and (of is not np.ndarray or value.size > _BRIEF_SIZE):
+                return self.owner(args, kwargs)
+        return self.function(*args) if not kwargs else self.owner(args, kwargs)
 
 
 class Bucket:
@@ -289,9 +326,14 @@ class Bucket:
         #: Seconds of all calls of NumPy's until compiling paid.
         self._seconds = 0.0
         self._is_slower = False
+        #: Types and dtypes that compiled code gives, where NumPy's are others.
+        self._kinds: Any = None
+        #: Seconds that calls may wait for compiling yet.
+        self._credit = 0.0
         self._failures = 0
         self._graphs = 0
         self._engine: Any = None
+        self._has_arrays = any(isinstance(value, np.ndarray) for value in values)
         owner.spec.log.add_tier(self.tier)
         if is_warm or _has_to_compile(owner.spec.options, values):
             self.be_compiled("compiled")
@@ -328,17 +370,32 @@ class Bucket:
 
     # -- NumPy's calls, until compiling pays ---------------------------------------
 
+    def _is_brief(self) -> bool:
+        """Whether calls are shorter than those of compiled code."""
+        calls, seconds = self.tier.calls, self._seconds + self.spent
+        limit = _BRIEF if self._has_arrays else _BRIEF_OF_NUMBERS
+        return self.is_exact and calls >= _BRIEF_CALLS and seconds < limit * calls
+
     def _rent(self) -> None:
-        self.limit = _LOOK_SHARE * price()
+        self.limit = _FIRST_LOOK
         self.tier.state = "NumPy's so far"
         self._is_slower = False
         self._go_on("numpy", self._renting)
 
     def _renting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = self.in_numpy(args, kwargs)
+        result = self._answer(args, kwargs)
         if self.spent >= self.limit:
             self.pay()
-        if not self.is_exact and makes_wide(result):  # The calls before this one did without.
+        return result
+
+    def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call in NumPy, whose result has the dtypes of compiled code."""
+        result = self.in_numpy(args, kwargs)
+        if self.is_exact:
+            return result
+        if self._kinds is not None:
+            return as_kinds(result, self._kinds)
+        if makes_wide(result):  # The calls before this one did without.
             self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
         return result
 
@@ -348,6 +405,9 @@ class Bucket:
             self._compare()
             return
         owner = self.owner
+        self.limit = min(2 * self.limit, _LOOK_SHARE * price())
+        if self._is_brief():
+            owner.note_brief()
         owner.rent += self.spent
         self._seconds += self.spent
         self.spent = 0.0
@@ -361,19 +421,28 @@ class Bucket:
         self._graphs = len(self.owner.spec.log.graphs)
         self.compileds.clear()
         self.tier.state = "being compiled"
+        self._credit = price()
         self._go_on("building", self._building)
 
     # -- Compiled calls, until they are compiled -----------------------------------
 
     def _building(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        is_alone = background.is_idle()
+        if not background.is_idle() or self._credit < 0:
+            before = self.spent
+            try:
+                return self._answer(args, kwargs)
+            finally:
+                self._credit += self.spent - before
+                self._seconds += self.spent - before
+                self.spent = before
         start = time.perf_counter()
         try:
             return self._engine(args, kwargs)
         finally:
             seconds = time.perf_counter() - start
-            if is_alone and background.is_idle():
+            if background.is_idle():
                 self.spent += seconds
+                self._credit -= seconds
                 self.compileds.append(seconds)
                 self._look_at_build()
 
@@ -401,9 +470,10 @@ class Bucket:
         """Make a call the way that was timed less."""
         if len(self.numpys) < len(self.compileds):
             try:
-                return self.in_numpy(args, kwargs)
+                return self._answer(args, kwargs)
             finally:
-                self._decide()
+                if self.way == "trial":
+                    self._decide()
         start = time.perf_counter()
         try:
             return self._engine(args, kwargs)
@@ -450,9 +520,14 @@ class Bucket:
         if not makes_wide(result) and not owner.reaches_wide(values):
             self._rent()
             return result
+        can_be_cast = not owner.reaches_wide(values) and is_separate(result)
         snapshot.restore()
         self.be_compiled("compiled, as NumPy's floats are other than compiled code's")
-        return self.call(args, kwargs)
+        compiled = self.call(args, kwargs)
+        if can_be_cast:
+            self._kinds = kinds_of(compiled)
+            self._rent()
+        return compiled
 
 
 # -- Arguments -----------------------------------------------------------------
@@ -525,6 +600,21 @@ def makes_wide(result: Any) -> bool:
     if isinstance(result, dict):
         return any(map(makes_wide, result.values()))
     return wide_data.is_wide(result) or wide_data.holds_wide(result)
+
+
+def is_separate(result: Any) -> bool:
+    """Whether a result is arrays and numbers, of which none shares memory with another."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    todo = [result]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+        elif runtime_arguments.is_container(value):
+            todo += value.values() if isinstance(value, dict) else value
+        elif type(value) not in _NUMBERS and not isinstance(value, np.generic):
+            return False
+    return not any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
 
 
 def compiler_of(engine: Any, values: Sequence[Any]) -> Any:

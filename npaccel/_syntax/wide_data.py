@@ -276,6 +276,24 @@ def _passes_builtin(code: types.CodeType) -> bool:
     return found or any(map(_passes_builtin, inner))
 
 
+def reaches_jitted(function: types.FunctionType) -> bool:
+    """Whether a function may call a jitted one, by what its names lead to."""
+    found = [loop_detection.cell_contents(cell) for cell in function.__closure__ or ()]
+    found += [function.__globals__.get(name) for name in names_of(function.__code__)]
+    found += function.__defaults__ or ()
+    return not all(_is_plain_or_library(value) for value in found)
+
+
+def _is_plain_or_library(value: Any) -> bool:
+    if type(value) in _PLAIN or isinstance(value, np.ndarray | np.generic | np.ufunc):
+        return True
+    owner = "__name__" if isinstance(value, types.ModuleType) else "__module__"
+    is_users = (getattr(value, owner, "") or "").partition(".")[
+        0
+    ] not in loop_detection.LIBRARIES - {"__main__"}
+    return not is_users and not is_jitted(value)
+
+
 # -- Functions of numbers --------------------------------------------------------
 
 #: Builtins that make numbers of numbers.

@@ -396,3 +396,49 @@ def test_a_call_in_numpy_costs_little():
         sys.setprofile(None)
     names = [frame.f_code.co_name for frame in frames]
     assert names == ["__call__", "have_effect", "__call__", "kind", "<lambda>"]
+
+
+def objective(x):
+    return np.cos(x) - x * np.exp(-x)
+
+
+def calling_a_jitted_one(x):
+    return jitted_helper(x) + 1
+
+
+jitted_helper = npaccel.jit(lambda x: x / 3, compile="auto")
+
+
+def test_brief_calls_go_straight_to_the_function(monkeypatch):
+    monkeypatch.setattr(tiers, "_BRIEF_OF_NUMBERS", 1.0)
+    jitted = npaccel.jit(objective, compile="auto")
+    for k in range(5000):
+        assert_same(jitted(k / 7), objective(k / 7))
+    (tier,) = jitted.report().tiers
+    calls = tier.calls
+    assert calls < 5000
+    assert_same(jitted(1.5), objective(1.5))
+    assert_same(jitted(x=2.5), objective(2.5))
+    large = np.linspace(0, 1, 1000)
+    assert_same(jitted(large), objective(large))
+    assert [tier.calls for tier in jitted.report().tiers] == [calls, 1, 1]
+
+
+def test_calls_of_jitted_functions_stay_under_their_scope(monkeypatch):
+    """Whose floats would else be narrowed."""
+    monkeypatch.setattr(tiers, "_BRIEF", 1.0)
+    jitted = npaccel.jit(calling_a_jitted_one, compile="auto", default_float="float64")
+    x = np.arange(3)
+    for _ in range(5000):
+        assert jitted(x).dtype == np.float64
+    assert jitted.report().tiers[0].calls == 5000
+
+
+@pytest.mark.inductor
+def test_numpys_answers_are_cast_where_compiled_code_narrows(monkeypatch):
+    jitted = npaccel.jit(inventing, compile="auto")
+    results = [jitted(n) for n in (5, 6, 7)]
+    (tier,) = jitted.report().tiers
+    assert tier.calls >= 3
+    for n, result in zip((5, 6, 7), results, strict=True):
+        assert_same(result, np.linspace(0, 1, n).astype(np.float32))

@@ -19,7 +19,8 @@ import numpy as np
 from npaccel._compiler.dispatcher import NO_KEYWORDS
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.driver.tensor_calls import ObservedCall, observe
-from npaccel._runtime.arguments import device_of, is_container
+from npaccel._runtime.arguments import device_of
+from npaccel._runtime.kinds import as_kinds, kinds_of
 
 #: Number of calls of each that are timed; the shortest counts.
 _ROUNDS = 3
@@ -217,26 +218,3 @@ def _multiplies(code: CodeType) -> bool:
         "MATRIX_MULTIPLY" in i.opname or (i.opname == "BINARY_OP" and i.argrepr.startswith("@"))
         for i in dis.get_instructions(code)
     )
-
-
-def kinds_of(value: Any) -> Any:
-    """Return types and dtypes of a result, without its values."""
-    if isinstance(value, np.ndarray | np.generic):
-        return (type(value) is np.ndarray, value.dtype)
-    if is_container(value):
-        items = value.values() if type(value) is dict else value
-        return (type(value), *map(kinds_of, items))
-    return type(value)
-
-
-def as_kinds(value: Any, kinds: Any) -> Any:
-    """Return a result of NumPy with the dtypes that compiled code gives it."""
-    if isinstance(value, np.ndarray | np.generic) and type(kinds) is tuple:
-        same = len(kinds) == 2 and isinstance(kinds[1], np.dtype)
-        return value.astype(kinds[1], copy=False) if same else value
-    if is_container(value) and type(kinds) is tuple and len(kinds) == len(value) + 1:
-        if type(value) is dict:
-            return {n: as_kinds(v, k) for (n, v), k in zip(value.items(), kinds[1:], strict=True)}
-        new = [as_kinds(v, k) for v, k in zip(value, kinds[1:], strict=True)]
-        return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
-    return value
