@@ -75,8 +75,9 @@ _MAX_BUCKETS = 512
 _LOOKED_AT = 4
 #: Names that stand for what can't be undone.
 _IRREVERSIBLE = frozenset({"print", "open", "input", "exec", "eval", "write", "send", "next"})
-#: Types of arguments that hold no array.
+#: Types of arguments that hold no array, and those that brief calls may have besides.
 _NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_BRIEF_TYPES = _NUMBERS | {np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 _set_scope, _reset_scope = runtime_options._scope.set, runtime_options._scope.reset
 #: What the last compilations have taken, in seconds.
@@ -290,7 +291,7 @@ class Brief:
         """Call the function."""
         for value in args:
             of = type(value)
-            if of not in _NUMBERS and (of is not np.ndarray or value.size > _BRIEF_SIZE):
+            if of not in _BRIEF_TYPES and (of is not np.ndarray or value.size > _BRIEF_SIZE):
                 return self.owner(args, kwargs)
         return self.function(*args) if not kwargs else self.owner(args, kwargs)
 
