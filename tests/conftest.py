@@ -13,7 +13,7 @@ import pytest
 
 #: Of so many tests that carry the marker `sampled` one runs, without NPACCEL_TEST_SWEEP: of those
 #: of one function, or of a module's where a function has fewer.
-SAMPLED = 5
+SAMPLED = 7
 # Set before anything imports npaccel, which reads it once. The workers of
 # pytest-xdist inherit the controller's folder: the cache is made to be shared.
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ

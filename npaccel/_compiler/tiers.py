@@ -155,13 +155,14 @@ class Tiered:
         token = _set_scope(bucket.scope)
         start = time.perf_counter()
         try:
-            return self.python(*args, **kwargs)
+            result = self.python(*args, **kwargs)
         finally:
             bucket.spent += time.perf_counter() - start
             _reset_scope(token)
             bucket.tier.calls += 1
             if bucket.spent >= bucket.limit:
                 bucket.pay()
+        return result if bucket.is_exact else bucket.as_compiled(result)
 
     def engine(self, is_exact: bool) -> Any:
         """Return what compiles the function: with NumPy's dtypes, or as the options say."""
@@ -329,6 +330,7 @@ class Bucket:
         self._is_slower = False
         #: Types and dtypes that compiled code gives, where NumPy's are others.
         self._kinds: Any = None
+        self._count = 0
         #: Seconds that calls may wait for compiling yet.
         self._credit = 0.0
         self._failures = 0
@@ -354,7 +356,8 @@ class Bucket:
     def _go_on(self, way: str, call: Call) -> None:
         self.way, self.call = way, call
         self.spent = 0.0
-        self.is_numpys = way == "numpy" and self.is_exact
+        self._count = 0
+        self.is_numpys = call == self._renting
 
     def in_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call in NumPy, and time it."""
@@ -392,8 +395,10 @@ class Bucket:
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call in NumPy, whose result has the dtypes of compiled code."""
         result = self.in_numpy(args, kwargs)
-        if self.is_exact:
-            return result
+        return result if self.is_exact else self.as_compiled(result)
+
+    def as_compiled(self, result: Any) -> Any:
+        """Return what NumPy has computed with the dtypes of compiled code."""
         if self._kinds is not None:
             return as_kinds(result, self._kinds)
         if makes_wide(result):  # The calls before this one did without.
@@ -504,11 +509,22 @@ class Bucket:
     # -- What was chosen -------------------------------------------------------------
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.spent += 1
-        if self.spent >= _NOTED_CALLS:
-            self.spent = 0.0
+        start = time.perf_counter()
+        result = self._engine(args, kwargs)
+        self.spent += time.perf_counter() - start
+        self._count += 1
+        if self._count >= _NOTED_CALLS:
+            self._look_back()
+        return result
+
+    def _look_back(self) -> None:
+        """Look whether compiled calls are as fast as when they were chosen."""
+        mean, self.spent, self._count = self.spent / self._count, 0.0, 0
+        if self.tier.numpy and mean > self.tier.numpy / _CLEARLY:  # As each compiles another one.
+            self._failures += 1
+            self._rent()
+        else:
             self.owner.note_settled()
-        return self._engine(args, kwargs)
 
     # -- Calls in which floats may be narrowed ---------------------------------------
 

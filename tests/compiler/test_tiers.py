@@ -442,3 +442,17 @@ def test_numpys_answers_are_cast_where_compiled_code_narrows(monkeypatch):
     assert tier.calls >= 3
     for n, result in zip((5, 6, 7), results, strict=True):
         assert_same(result, np.linspace(0, 1, n).astype(np.float32))
+
+
+def test_compiled_calls_that_become_slower_are_left(tiered):
+    """Such as those that compile each another one, once numbers change."""
+    clock = Clock(numpy=0.01, compiled=0.001)
+    call, settled, made = tiered(clock)
+    while not settled:
+        call(X)
+    made._ask_again()
+    clock.seconds["compiled"] = 0.1
+    clock.called()
+    for _ in range(500):
+        call(X)
+    assert clock.called().count("compiled") < 100
