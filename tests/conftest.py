@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-#: Of so many tests that carry the marker `sampled` one runs, without NPACCEL_TEST_SWEEP: of those
-#: of one function, or of a module's where a function has fewer.
-SAMPLED = 7
+#: Of so many tests that carry the marker `sampled` one is taken, without NPACCEL_TEST_SWEEP: of
+#: those of one function, or of a module's where a function has fewer. Every other one of what is
+#: taken runs.
+SAMPLED = 5
 # Set before anything imports npaccel, which reads it once. The workers of
 # pytest-xdist inherit the controller's folder: the cache is made to be shared.
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
@@ -63,7 +64,7 @@ def pytest_collection_modifyitems(config, items):
         return
     sampled = [item for item in items if item.get_closest_marker("sampled")]
     of_function = collections.Counter(function_of(item) for item in sampled)
-    seen = collections.Counter()
+    seen, taken = collections.Counter(), collections.Counter()
     left_out = []
     for item in sampled:
         function = function_of(item)
@@ -71,6 +72,10 @@ def pytest_collection_modifyitems(config, items):
         # The place in each group of so many moves on: parameters come again at regular intervals.
         if (seen[group] + seen[group] // SAMPLED) % SAMPLED:
             left_out.append(item)
+        else:
+            taken[group] += 1
+            if taken[group] % 2 == 0:
+                left_out.append(item)
         seen[group] += 1
     if len(items) > SAMPLED:  # What is asked for by its name runs.
         config.hook.pytest_deselected(items=left_out)
