@@ -11,7 +11,7 @@ import importlib.util
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import click
+import svg
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -97,12 +97,7 @@ def drawing() -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-@click.command()
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
-def main(path: Path) -> None:
-    """Write the picture to PATH."""
-    path.write_text(drawing(), encoding="utf-8")
-
+main = svg.command(drawing)
 
 if __name__ == "__main__":
     main()

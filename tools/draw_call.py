@@ -7,10 +7,9 @@ The drawing is put into a page as it is, so that its colours are those of the th
 
 from __future__ import annotations
 
-from pathlib import Path
 from xml.sax.saxutils import escape
 
-import click
+import svg
 
 #: What is asked, what happens if it is so, and how long that takes.
 STEPS = (
@@ -71,12 +70,7 @@ def drawing() -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-@click.command()
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
-def main(path: Path) -> None:
-    """Write the picture to PATH."""
-    path.write_text(drawing(), encoding="utf-8")
-
+main = svg.command(drawing)
 
 if __name__ == "__main__":
     main()

@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import click
+import svg
 
 ROOT = Path(__file__).resolve().parent.parent
 FINDINGS = "docs/design/findings"
@@ -144,12 +144,7 @@ def drawing() -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-@click.command()
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
-def main(path: Path) -> None:
-    """Write the picture to PATH."""
-    path.write_text(drawing(), encoding="utf-8")
-
+main = svg.command(drawing)
 
 if __name__ == "__main__":
     main()

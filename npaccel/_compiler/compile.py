@@ -296,12 +296,12 @@ def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Unco
         error.advice,
         error=_error_for(kind),
         is_sure=kind is not None,
+        serves_kind=error.category == OVER_BUDGET,
         file=frame.filename,
         line=frame.lineno or 0,
         text=frame.line or "",
     )
     spec.log.calls.clear()  # An array that is remembered can't be resized.
-    found.serves_kind = error.category == OVER_BUDGET
     return found
 
 

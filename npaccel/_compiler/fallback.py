@@ -50,16 +50,22 @@ class Uncompiled:
         was no failure to compile.
     is_kept : bool
         Whether `runner` makes later calls of the signature too.
+    serves_kind : bool
+        Whether it makes calls of other sizes and numbers as well.
     """
 
     def __init__(
-        self, runner: Runner, note: Callable[[], None] | None = None, *, is_kept: bool = True
+        self,
+        runner: Runner,
+        note: Callable[[], None] | None = None,
+        *,
+        is_kept: bool = True,
+        serves_kind: bool = False,
     ) -> None:
         self.runner = runner
         self.note = note
         self.is_kept = is_kept
-        #: Whether `runner` makes calls of other sizes and numbers too.
-        self.serves_kind = False
+        self.serves_kind = serves_kind
 
     def settled(self, forget: Callable[[Runner], None]) -> Runner:
         """Return the runner of the signature.
@@ -283,6 +289,7 @@ def uncompiled(
     *,
     error: type[NotCompiledError] = NotCompiledError,
     is_sure: bool = True,
+    serves_kind: bool = False,
     **place: Any,
 ) -> Uncompiled:
     """Run the calls of a signature in NumPy that can't be compiled.
@@ -295,6 +302,8 @@ def uncompiled(
         Is raised with ``strict=True``.
     is_sure : bool
         Whether that's the reason whatever NumPy does; else NumPy's own error comes before `error`.
+    serves_kind : bool
+        Whether that's so for calls of other sizes and numbers as well.
     **place
         `file`, `line` and `text` of the line that can't be, as `note` takes them.
     """
@@ -304,4 +313,4 @@ def uncompiled(
 
     if is_sure and spec.options.strict:
         noted()
-    return Uncompiled(runner_in_numpy(spec), noted)
+    return Uncompiled(runner_in_numpy(spec), noted, serves_kind=serves_kind)

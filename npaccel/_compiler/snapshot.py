@@ -14,7 +14,8 @@ import torch
 
 from npaccel._runtime import host_rng
 from npaccel._runtime.arguments import distinct, resolved
-from npaccel._syntax.loop_detection import LIBRARIES, is_users
+from npaccel._syntax.loop_detection import is_library, is_users
+from npaccel._syntax.wide_data import names_of
 
 _MISSING = object()
 #: What can't change and leads to nothing that can, by far the most of what a container holds.
@@ -136,11 +137,11 @@ class Snapshot:
         self._todo += [function.__defaults__, function.__kwdefaults__, function.__dict__]
         for cell in function.__closure__ or ():
             self._keep_attribute(cell, "cell_contents")
-        names = _names(function.__code__)
+        names = names_of(function.__code__)
         for name in names:
             found = function.__globals__.get(name, _MISSING)
             self._keep_name(function.__globals__, name)
-            if isinstance(found, types.ModuleType) and not _is_library(found.__name__):
+            if isinstance(found, types.ModuleType) and not is_library(found.__name__):
                 for attribute in names:
                     self._keep_name(vars(found), attribute)
 
@@ -171,7 +172,7 @@ class Snapshot:
         self._note(lambda: _attribute(owner, name) is not old, restore)
 
     def _keep_class(self, kind: type) -> None:
-        if _is_library(kind.__module__):
+        if is_library(kind.__module__):
             return
         self._todo += kind.__mro__
         for name, value in vars(kind).items():
@@ -186,7 +187,7 @@ class Snapshot:
 
     def _keep_object(self, value: Any) -> None:
         kind = type(value)
-        if _is_library(kind.__module__) and kind is not types.SimpleNamespace:
+        if is_library(kind.__module__) and kind is not types.SimpleNamespace:
             self._todo.append(getattr(value, "__wrapped__", None))  # A jitted function.
             return
         self._todo.append(kind)
@@ -222,17 +223,6 @@ def _attribute(owner: Any, name: str) -> Any:
         return getattr(owner, name)
     except (AttributeError, ValueError):
         return _MISSING
-
-
-def _is_library(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in LIBRARIES - {"__main__"}
-
-
-@functools.lru_cache(maxsize=4096)
-def _names(code: types.CodeType) -> tuple[str, ...]:
-    """Return the names of globals and attributes in a function's code, and in code within it."""
-    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return tuple(dict.fromkeys([*code.co_names, *(name for c in inner for name in _names(c))]))
 
 
 def _are_identical(some: list[Any], others: list[Any]) -> bool:

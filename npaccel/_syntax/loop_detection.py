@@ -48,11 +48,14 @@ def _writes_loops(code: types.CodeType) -> bool:
     return any(isinstance(n, ast.For | ast.AsyncFor | ast.While) for n in ast.walk(node))
 
 
+def is_library(module: str | None) -> bool:
+    """Whether a module is part of a known library, not of the user's program."""
+    return (module or "").partition(".")[0] in LIBRARIES - {"__main__"}
+
+
 def is_users(function: Any) -> bool:
     """Whether something is a Python function that isn't part of a known library."""
-    if not isinstance(function, types.FunctionType):
-        return False
-    return (function.__module__ or "").partition(".")[0] not in LIBRARIES - {"__main__"}
+    return isinstance(function, types.FunctionType) and not is_library(function.__module__)
 
 
 def loops(function: types.FunctionType, seen: frozenset[types.CodeType] = frozenset()) -> bool:

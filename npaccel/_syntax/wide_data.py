@@ -200,7 +200,7 @@ def _function_of(value: Any) -> types.FunctionType | None:
 
 @functools.lru_cache(maxsize=4096)
 def _is_users_class(kind: type) -> bool:
-    return (kind.__module__ or "").partition(".")[0] not in loop_detection.LIBRARIES - {"__main__"}
+    return not loop_detection.is_library(kind.__module__)
 
 
 def _is_users_object(value: Any) -> bool:
@@ -212,7 +212,7 @@ def _is_users_object(value: Any) -> bool:
 def names_of(code: types.CodeType) -> tuple[str, ...]:
     """Return the names of globals and attributes in a function's code, and in code within it."""
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return (*code.co_names, *(name for c in inner for name in names_of(c)))
+    return tuple(dict.fromkeys((*code.co_names, *(name for c in inner for name in names_of(c)))))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -288,10 +288,7 @@ def _is_plain_or_library(value: Any) -> bool:
     if type(value) in _PLAIN or isinstance(value, np.ndarray | np.generic | np.ufunc):
         return True
     owner = "__name__" if isinstance(value, types.ModuleType) else "__module__"
-    is_users = (getattr(value, owner, "") or "").partition(".")[
-        0
-    ] not in loop_detection.LIBRARIES - {"__main__"}
-    return not is_users and not is_jitted(value)
+    return loop_detection.is_library(getattr(value, owner, None)) and not is_jitted(value)
 
 
 # -- Functions of numbers --------------------------------------------------------

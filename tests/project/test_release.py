@@ -35,6 +35,8 @@ def test_templates_ask_for_info(path):
 
 @pytest.fixture
 def draw(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+
     def load(name):
         spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/draw_{name}.py")
         module = importlib.util.module_from_spec(spec)

@@ -16,34 +16,28 @@ _LEAST, _FACTOR = 64, 2
 _GROWTH = 8
 
 
-def item_type(values: list[Any]) -> Py | Np | None:
-    """Return the type that all items of a list have; None if there are none.
+#: Stands for the type of items that aren't numbers of one type.
+MIXED = "items of several types"
 
-    Raises
-    ------
-    TypeError
-        If they aren't numbers of one type.
-    """
+
+def item_type(values: list[Any]) -> Py | Np | str | None:
+    """Return the type that all items of a list have; None if there are none, or `MIXED`."""
     kinds = set(map(type, values))
-    if not kinds:
-        return None
-    if len(kinds) == 1:
-        (kind,) = kinds
-        if kind in (bool, float, complex):
-            return Py(kind)
-        if kind is int and min(values) >= MIN and max(values) <= MAX:
-            return Py(int)
-        if issubclass(kind, np.generic) and values[0].dtype in DTYPES:
-            return Np(values[0].dtype)
-    raise TypeError("items of a list that aren't numbers of one type")
+    if len(kinds) != 1:
+        return MIXED if kinds else None
+    (kind,) = kinds
+    if kind in (bool, float, complex):
+        return Py(kind)
+    if kind is int and min(values) >= MIN and max(values) <= MAX:
+        return Py(int)
+    if issubclass(kind, np.generic) and values[0].dtype in DTYPES:
+        return Np(values[0].dtype)
+    return MIXED
 
 
 def kind_of(values: list[Any]) -> Any:
     """Return what the code for a list depends on."""
-    try:
-        return list, item_type(values)
-    except TypeError:
-        return list, "other"
+    return list, item_type(values)
 
 
 def text_array(text: str) -> np.ndarray[Any, Any]:
@@ -79,15 +73,10 @@ class Memory:
         is_changed : bool
             Whether more than its end may be another.
         """
-        size, before = int(self.length[0]), len(self.owner)
-        first = 0 if is_changed else before
-        found: list[Any] = self.items[first:size].tolist()
-        if isinstance(self.item, Np):
-            found = list(self.items[first:size])
-        if is_changed:
-            self.owner[:] = found
-        else:
-            self.owner.extend(found)
+        size = int(self.length[0])
+        first = 0 if is_changed else len(self.owner)
+        items = self.items[first:size]
+        self.owner[first:] = list(items) if isinstance(self.item, Np) else items.tolist()
 
 
 class Room:
@@ -127,4 +116,4 @@ class Room:
         self._factors[name] = self._factors.get(name, 1) * _GROWTH
 
 
-__all__ = ["Memory", "Room", "item_type", "kind_of", "text_array"]
+__all__ = ["MIXED", "Memory", "Room", "item_type", "kind_of", "text_array"]

@@ -186,7 +186,7 @@ class NestRunner:
 
 def _is_of_elements(value: Any) -> bool:
     if type(value) is list:
-        return bool(list_memory.kind_of(value)[1] != "other")
+        return list_memory.item_type(value) != list_memory.MIXED
     return type(value) is str or is_generator(value)
 
 

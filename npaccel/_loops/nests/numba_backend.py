@@ -206,7 +206,7 @@ class CompiledNest:
         for name, path in paths.items():
             values[name] = path.fetch(given, self.namespace)
         limit = lower_nest.limit_of(list(values.values()))
-        return values, (limit, *map(_kind, values.values()))
+        return values, (limit, *own, *(_kind(values[name]) for name in paths))
 
     def _prepared(
         self, values: Mapping[str, Any], given: Mapping[str, Any], key: tuple[Any, ...]

@@ -23,7 +23,7 @@ from npaccel._process import fork
 from npaccel._scipy.dispatch import listing
 from npaccel._scipy.dispatch.class_stand_in import ClassStandIn
 from npaccel._scipy.dispatch.refcounted_patch import WhileUsed
-from npaccel._syntax.loop_detection import LIBRARIES
+from npaccel._syntax.loop_detection import is_library
 
 _depth: ContextVar[int] = ContextVar("npaccel_array_api", default=0)
 _lock = threading.RLock()
@@ -219,7 +219,7 @@ _libraries: set[str] = set()
 
 
 def _is_users(name: str, module: Any) -> bool:
-    if name.partition(".")[0] in LIBRARIES - {"__main__"} or not isinstance(module, ModuleType):
+    if is_library(name) or not isinstance(module, ModuleType):
         return False
     file = getattr(module, "__file__", None)
     return not (isinstance(file, str) and ("site-packages" in file or "dist-packages" in file))

@@ -54,8 +54,7 @@ class Budget:
         """
         self.lines -= 1
         if self.lines < 0 or operations > self.operations:
-            many = "operations" if operations > self.operations else "lines"
-            break_graph(OVER_BUDGET, f"what it does goes on to {many} without end")
+            break_graph(OVER_BUDGET, "What the function does has no end.")
 
 
 def of(loops: str) -> Budget:

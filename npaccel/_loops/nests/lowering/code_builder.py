@@ -426,14 +426,14 @@ class Code:
     def mark(self) -> tuple[Any, ...]:
         """Return what `reset` needs to forget what is written from here on."""
         program = self.program
-        noted = program.grown, program.changed
-        return self.count, program.bails, program.written, program.opaque, noted
+        lists = program.grown, program.changed
+        return self.count, program.bails, program.written, program.opaque, *lists
 
     def reset(self, mark: tuple[Any, ...]) -> None:
         """Forget what was noted since a mark."""
         program = self.program
-        self.count, program.bails, program.written, program.opaque, noted = mark
-        program.grown, program.changed = noted
+        self.count, program.bails, program.written, program.opaque, *lists = mark
+        program.grown, program.changed = lists
 
 
 def rendered(block: Block, indent: str = "    ") -> Iterator[str]:

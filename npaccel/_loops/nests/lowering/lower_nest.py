@@ -149,7 +149,7 @@ def type_of(name: str, value: Any, limit: int) -> Type:
         return Draws(name)
     if type(value) is str:
         return Text(name, limit)
-    if type(value) is list and list_memory.kind_of(value)[1] != "other":
+    if type(value) is list and list_memory.item_type(value) != list_memory.MIXED:
         return List(name)
     return Other(name, is_none=value is None)
 
@@ -226,7 +226,7 @@ def _lowered(
     """Write the code, again where it turns out what is put into lists that are empty yet."""
     items: dict[str, Py | Np] = {}
     for name, value in values.items():
-        kind = list_memory.kind_of(value)[1] if type(value) is list else None
+        kind = list_memory.item_type(value) if type(value) is list else None
         if isinstance(kind, Py | Np):
             items[name] = kind
     while True:
