@@ -39,6 +39,8 @@ R = TypeVar("R")
 Engine: TypeAlias = "Dispatcher | Driver | tiers.Tiered | tiers.Plain"
 
 
+#: Maximum number of scopes in which a function is known.
+_MAX_SCOPES = 64
 #: What a class can't have another of for its objects.
 _NAMES = ("__name__", "__qualname__", "__type_params__")
 
@@ -164,6 +166,8 @@ class Jitted(Generic[P, R]):
         for engine in list(self._npaccel_engines.values()):
             is_plain = isinstance(engine, tiers.Plain)
             if engine is not None and not is_plain and engine.spec.options == options:
+                if len(self._npaccel_engines) >= _MAX_SCOPES:
+                    self._npaccel_forget_scopes()
                 self._npaccel_engines[scope] = engine
                 return engine
         function, log = self._npaccel_target, self._npaccel_log
@@ -175,6 +179,17 @@ class Jitted(Generic[P, R]):
             for own in (made.narrow_scope, made.exact_scope):
                 self._npaccel_engines[own] = made.plain
         return engine
+
+    def _npaccel_forget_scopes(self) -> None:
+        """Forget scopes that functions have made which call this one: they may be gone."""
+        kept: list[Engine | None] = []
+        for scope, engine in list(self._npaccel_engines.items()):
+            is_first = all(engine is not other for other in kept)
+            if is_first or isinstance(engine, tiers.Plain) or runtime_options.is_lasting(scope):
+                kept.append(engine)
+            else:
+                self._npaccel_engines.pop(scope, None)
+                self._npaccel_direct.pop(scope, None)
 
     def _npaccel_settle(self, tiered: tiers.Tiered, engine: Any) -> None:
         """Have calls made by an engine without asking its tiers, or by the tiers again."""

@@ -17,30 +17,36 @@ shows whether NumPy invents any.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import threading
 import time
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from npaccel._compiler import recursion
+from npaccel._compiler.call_kinds import (
+    NUMBERS,
+    Key,
+    has_to_compile,
+    is_irreversible,
+    is_separate,
+    kind,
+    makes_wide,
+    without_defaults,
+)
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, fork, logs
 from npaccel._process.imports import load
 from npaccel._report import Log
 from npaccel._report.log import Tier
-from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.kinds import as_kinds, kinds_of
 from npaccel._runtime.options import Options, Scope
 from npaccel._syntax import wide_data
 
-Key = tuple[Any, ...]
 #: Makes a call: takes its arguments by position and by keyword.
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -71,13 +77,8 @@ _PATIENCE = 3
 _NOTED_CALLS = 64
 #: Maximum number of buckets of one function.
 _MAX_BUCKETS = 512
-#: Maximum number of elements of a container that a kind depends on.
-_LOOKED_AT = 4
-#: Names that stand for what can't be undone.
-_IRREVERSIBLE = frozenset({"print", "open", "input", "exec", "eval", "write", "send", "next"})
-#: Types of arguments that hold no array, and those that brief calls may have besides.
-_NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
-_BRIEF_TYPES = _NUMBERS | {np.float64, np.float32, np.int64, np.int32, np.bool_}
+#: Types of arguments of brief calls, but for small arrays.
+_BRIEF_TYPES = NUMBERS | {np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 _set_scope, _reset_scope = runtime_options._scope.set, runtime_options._scope.reset
 #: What the last compilations have taken, in seconds.
@@ -136,12 +137,13 @@ class Tiered:
         self.python = recursion.without_detours(function)
         #: Makes this function's calls of itself.
         self.plain = Plain(self.spec)
-        self._lock = threading.RLock()
+        #: Is held by who changes what makes calls.
+        self.deciding = threading.RLock()
         fork.renew(self)
 
     def renew_locks(self) -> None:
         """Free what another thread held when this process was forked."""
-        self._lock = threading.RLock()
+        self.deciding = threading.RLock()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function."""
@@ -166,7 +168,7 @@ class Tiered:
 
     def engine(self, is_exact: bool) -> Any:
         """Return what compiles the function: with NumPy's dtypes, or as the options say."""
-        with self._lock:
+        with self.deciding:
             if is_exact not in self._engines:
                 options = dataclasses.replace(self.spec.options, compile="behind")
                 if is_exact:
@@ -185,7 +187,7 @@ class Tiered:
         if self.spec.options.narrow_inputs:
             return False
         return self.reaches_wide(values) or (
-            all(type(value) in _NUMBERS for value in values)
+            all(type(value) in NUMBERS for value in values)
             and wide_data.is_of_numbers(self.function)
         )
 
@@ -210,7 +212,7 @@ class Tiered:
         """Call the compiled function with bound values, which then makes such calls."""
         result = self.engine_for(values).run_unverified(values)
         args = tuple(values)
-        for some in (args, _without_defaults(self.function, args)):
+        for some in (args, without_defaults(self.function, args)):
             bucket = self.buckets.get(kind(some))
             if bucket is None:
                 self._new(kind(some), values, is_warm=True)
@@ -220,17 +222,20 @@ class Tiered:
         return result
 
     def _new(self, key: Key, values: Sequence[Any], *, is_warm: bool = False) -> Bucket:
-        with self._lock:
+        with self.deciding:
             found = self.buckets.get(key)
+            if found is None:  # By keyword, perhaps, what was compiled for arguments by position.
+                same = self.buckets.get(kind(values))
+                found = same if same is not None and same.way == "compiled" else None
             if found is None:
                 found = Bucket(self, values, is_warm=is_warm)
-                if len(self.buckets) < _MAX_BUCKETS:
-                    self.buckets[key] = found
+            if len(self.buckets) < _MAX_BUCKETS:
+                self.buckets[key] = found
             return found
 
     def note_settled(self) -> None:
         """Have calls go straight to the compiled function, if that makes all of them."""
-        with self._lock:
+        with self.deciding:
             ways = {bucket.way for bucket in self.buckets.values()}
             if ways == {"compiled"} and len(self._engines) == 1:
                 self._settle(self, *self._engines.values())
@@ -243,10 +248,6 @@ class Tiered:
     def _ask_again(self) -> None:
         """Have calls come here again: there is one of another signature."""
         self._settle(self, self)
-
-    def is_pending(self) -> bool:
-        """Whether something is going to be compiled."""
-        return any(bucket.way != "compiled" for bucket in list(self.buckets.values()))
 
 
 class Plain:
@@ -338,11 +339,11 @@ class Bucket:
         self._engine: Any = None
         self._has_arrays = any(isinstance(value, np.ndarray) for value in values)
         owner.spec.log.add_tier(self.tier)
-        if is_warm or _has_to_compile(owner.spec.options, values):
+        if is_warm or has_to_compile(owner.spec.options, values):
             self.be_compiled("compiled")
         elif self.is_exact:
             self._rent()
-        elif _is_irreversible(owner.function):
+        elif is_irreversible(owner.function):
             self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
         else:
             self._go_on("numpy", self._first_call)
@@ -357,7 +358,7 @@ class Bucket:
         self.way, self.call = way, call
         self.spent = 0.0
         self._count = 0
-        self.is_numpys = call == self._renting
+        self.is_numpys = call == self._answer
 
     def in_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call in NumPy, and time it."""
@@ -384,13 +385,7 @@ class Bucket:
         self.limit = _FIRST_LOOK
         self.tier.state = "NumPy's so far"
         self._is_slower = False
-        self._go_on("numpy", self._renting)
-
-    def _renting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = self._answer(args, kwargs)
-        if self.spent >= self.limit:
-            self.pay()
-        return result
+        self._go_on("numpy", self._answer)
 
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call in NumPy, whose result has the dtypes of compiled code."""
@@ -407,6 +402,11 @@ class Bucket:
 
     def pay(self) -> None:
         """Look whether calls have taken so much that compiling pays by now."""
+        with self.owner.deciding:
+            if self.is_numpys and self.spent >= self.limit:  # As another thread has left it.
+                self._pay()
+
+    def _pay(self) -> None:
         if self._is_slower:  # What calls take may have changed.
             self._compare()
             return
@@ -447,6 +447,11 @@ class Bucket:
         finally:
             seconds = time.perf_counter() - start
             if background.is_idle():
+                self._note_build(seconds)
+
+    def _note_build(self, seconds: float) -> None:
+        with self.owner.deciding:
+            if self.way == "building":
                 self.spent += seconds
                 self._credit -= seconds
                 self.compileds.append(seconds)
@@ -478,8 +483,9 @@ class Bucket:
             try:
                 return self._answer(args, kwargs)
             finally:
-                if self.way == "trial":
-                    self._decide()
+                with self.owner.deciding:
+                    if self.way == "trial" and self.numpys and self.compileds:
+                        self._decide()
         start = time.perf_counter()
         try:
             return self._engine(args, kwargs)
@@ -504,7 +510,7 @@ class Bucket:
         self.limit = max(samples * compiled / _RETRY_SHARE, price())
         self.tier.state = "NumPy's, which is faster"
         self._is_slower = True
-        self._go_on("numpy", self._renting)
+        self._go_on("numpy", self._answer)
 
     # -- What was chosen -------------------------------------------------------------
 
@@ -519,12 +525,16 @@ class Bucket:
 
     def _look_back(self) -> None:
         """Look whether compiled calls are as fast as when they were chosen."""
-        mean, self.spent, self._count = self.spent / self._count, 0.0, 0
-        if self.tier.numpy and mean > self.tier.numpy / _CLEARLY:  # As each compiles another one.
-            self._failures += 1
-            self._rent()
-        else:
-            self.owner.note_settled()
+        with self.owner.deciding:
+            if self.way != "compiled" or not self._count:
+                return
+            mean, self.spent, self._count = self.spent / self._count, 0.0, 0
+            # Each call may compile another one.
+            if self.tier.numpy and mean > self.tier.numpy / _CLEARLY:
+                self._failures += 1
+                self._rent()
+            else:
+                self.owner.note_settled()
 
     # -- Calls in which floats may be narrowed ---------------------------------------
 
@@ -534,10 +544,11 @@ class Bucket:
         values = owner.spec.binding.bind(args, kwargs)
         snapshot = load("npaccel._compiler.snapshot").Snapshot(owner.function, values)
         result = self.in_numpy(args, kwargs)
-        if not makes_wide(result) and not owner.reaches_wide(values):
+        reaches_wide = owner.reaches_wide(values)
+        if not reaches_wide and not makes_wide(result):
             self._rent()
             return result
-        can_be_cast = not owner.reaches_wide(values) and is_separate(result)
+        can_be_cast = not reaches_wide and is_separate(result)
         snapshot.restore()
         self.be_compiled("compiled, as NumPy's floats are other than compiled code's")
         compiled = self.call(args, kwargs)
@@ -545,93 +556,6 @@ class Bucket:
             self._kinds = kinds_of(compiled)
             self._rent()
         return compiled
-
-
-# -- Arguments -----------------------------------------------------------------
-
-
-def kind(values: Iterable[Any]) -> Key:
-    """Return what calls of one bucket have in common: types, dtypes, ranks, sizes by a factor of 2.
-
-    Parameters
-    ----------
-    values : iterable
-    """
-    key: list[Any] = []
-    for value in values:
-        of = type(value)
-        if of is np.ndarray:
-            key.append((value.dtype, value.ndim, value.size.bit_length()))
-        elif of is int:
-            key.append(value.bit_length())
-        elif of is float:
-            key.append(float)
-        else:
-            key.append(_kind_of_other(value))
-    return tuple(key)
-
-
-def _kind_of_other(value: Any) -> Any:
-    of = type(value)
-    if isinstance(value, np.ndarray):
-        return of, value.dtype, value.ndim, value.size.bit_length()
-    if isinstance(value, np.generic):
-        return value.dtype
-    if of in (list, tuple):
-        return of, len(value).bit_length(), kind(value[:_LOOKED_AT])
-    if of is dict:
-        return of, len(value).bit_length(), kind(itertools.islice(value.values(), _LOOKED_AT))
-    if of in (str, bytes, set, frozenset, bytearray):
-        return of, len(value).bit_length()
-    return of
-
-
-def _without_defaults(function: types.FunctionType, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments of a call that leaves defaults out."""
-    defaults = function.__defaults__ or ()
-    end = len(values)
-    for value, default in zip(reversed(values), reversed(defaults), strict=False):
-        if value is not default:
-            break
-        end -= 1
-    return values[:end]
-
-
-def _has_to_compile(options: Options, values: Sequence[Any]) -> bool:
-    """Whether NumPy can't make a call as the compiled function would."""
-    if options.narrow_inputs or torch.is_inference_mode_enabled():
-        return True
-    parts = (part for value in values for _, part in runtime_arguments.parts(value, ""))
-    return any(isinstance(part, torch.Tensor) for part in parts)
-
-
-def _is_irreversible(function: types.FunctionType) -> bool:
-    """Whether a call may do what can't be undone, such as printing."""
-    return bool(_IRREVERSIBLE & set(wide_data.names_of(function.__code__)))
-
-
-def makes_wide(result: Any) -> bool:
-    """Whether there are 64-bit floats in a result."""
-    if isinstance(result, list | tuple | set | frozenset):
-        return any(map(makes_wide, result))
-    if isinstance(result, dict):
-        return any(map(makes_wide, result.values()))
-    return wide_data.is_wide(result) or wide_data.holds_wide(result)
-
-
-def is_separate(result: Any) -> bool:
-    """Whether a result is arrays and numbers, of which none shares memory with another."""
-    arrays: list[np.ndarray[Any, Any]] = []
-    todo = [result]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, np.ndarray):
-            arrays.append(value)
-        elif runtime_arguments.is_container(value):
-            todo += value.values() if isinstance(value, dict) else value
-        elif type(value) not in _NUMBERS and not isinstance(value, np.generic):
-            return False
-    return not any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
 
 
 def compiler_of(engine: Any, values: Sequence[Any]) -> Any:

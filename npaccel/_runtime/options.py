@@ -211,8 +211,16 @@ _is_off = environment.is_on("NPACCEL_DISABLE")
 
 
 def _scope_of(options: dict[str, Any], disabled: bool) -> Scope:
-    key = (tuple(sorted(options.items())), disabled)
-    return _scopes.setdefault(key, Scope(options, disabled))
+    return _scopes.setdefault(_key_of(options, disabled), Scope(options, disabled))
+
+
+def _key_of(options: dict[str, Any], disabled: bool) -> Any:
+    return (tuple(sorted(options.items())), disabled)
+
+
+def is_lasting(scope: Scope) -> bool:
+    """Whether a scope is the one of its content, not one that a function has made for its calls."""
+    return _scopes.get(_key_of(scope.options, scope.disabled)) is scope
 
 
 class Config:

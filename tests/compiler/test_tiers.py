@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from comparing import assert_same
 from test_behind import KINDS, agree
 
 import npaccel
-from npaccel._compiler import recursion, tiers
+from npaccel._compiler import call_kinds, recursion, tiers
 from npaccel._process import background
 from npaccel._report import Log
 from npaccel._runtime import options as runtime_options
@@ -178,11 +179,11 @@ def test_kinds_of_arguments():
         [np.float32(1), np.float32(2)],
         [None, None],
     ]
-    kinds = [tiers.kind([value]) for pair in same for value in pair]
+    kinds = [call_kinds.kind([value]) for pair in same for value in pair]
     assert kinds[::2] == kinds[1::2]
     others = [np.ones(5, "f"), np.ones((5, 1)), np.float64(1), np.ones(5).view(np.memmap), True]
     others += [(1, 2), {"a": 1}, {1}, [np.ones(5)], [np.ones(5, "f")], 10**30, 1 + 0j, b"abc"]
-    kinds = [*kinds[::2], *(tiers.kind([value]) for value in others)]
+    kinds = [*kinds[::2], *(call_kinds.kind([value]) for value in others)]
     assert len(set(kinds)) == len(kinds)
 
 
@@ -456,3 +457,69 @@ def test_compiled_calls_that_become_slower_are_left(tiered):
     for _ in range(500):
         call(X)
     assert clock.called().count("compiled") < 100
+
+
+@pytest.mark.inductor
+def test_what_is_warmed_up_by_keyword_is_called_by_keyword():
+    jitted = npaccel.jit(lambda x, s=2.0: x * s, compile="auto", cache=False)
+    jitted.warmup(np.ones(3), s=3.0)
+    graphs = jitted.report().graphs
+    for _ in range(3):
+        assert_same(jitted(np.ones(3), s=3.0), np.full(3, 3.0))
+        assert_same(jitted(x=np.ones(3), s=3.0), np.full(3, 3.0))
+    assert jitted.report().graphs == graphs
+    assert not any(tier.calls for tier in jitted.report().tiers)
+
+
+@pytest.fixture
+def quick_switches():
+    """Have threads take turns all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
+def test_threads_that_decide_at_once(ratio, tiered, quick_switches, monkeypatch):
+    """Samples are cleared by one thread while another looks at them."""
+
+    class Seconds(Clock):
+        def perf_counter(self):
+            return threading.get_ident() % 97 + self.now
+
+        def pass_(self, way):
+            self.now += self.seconds[way]
+            time.sleep(0)
+
+    monkeypatch.setattr(tiers, "_PATIENCE", 0.001)
+    monkeypatch.setattr(tiers, "_NOTED_CALLS", 2)
+    monkeypatch.setattr(tiers, "_RETRY_SHARE", 0.5)
+    call, *_ = tiered(Seconds(numpy=0.1, compiled=0.1 * ratio))
+    failures = []
+
+    def work():
+        try:
+            for _ in range(3000):
+                call(X)
+        except Exception as error:  # noqa: BLE001 (told below)
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def test_a_function_forgets_those_that_have_called_it():
+    inner = npaccel.jit(lambda x: x + 1, compile="auto", default_float="float64")
+    x = np.ones(3)
+    for _ in range(300):
+        outer = npaccel.jit(lambda x: inner(x) * 2, compile="auto", default_float="float64")
+        assert_same(outer(x), np.full(3, 4.0))
+    assert_same(inner(x), np.full(3, 2.0))
+    assert len(inner._npaccel_engines) <= 70
+    assert len(inner._npaccel_direct) <= 70
+    assert inner.report().tiers[0].calls == 301
