@@ -19,6 +19,7 @@ from npaccel._process import signals
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import device_transfer
 from npaccel._runtime import outputs as runtime_outputs
+from npaccel._runtime.callables import with_code
 from npaccel._runtime.error_translation import FAILURES, CompiledCodeError
 from npaccel._runtime.guards import Guard, array_like
 from npaccel._runtime.host_rng import restore
@@ -127,15 +128,7 @@ class Frame:
         function = self.spec.function
         if self.capture.graph is not None:
             function.__globals__[self.capture.backend_name] = _weakly(self._graph)
-        made = types.FunctionType(
-            self.capture.bytecode,
-            function.__globals__,
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
-        )
-        made.__kwdefaults__ = function.__kwdefaults__
-        return made
+        return with_code(function, self.capture.bytecode, function.__closure__)
 
     def _plan_inputs(self, call: Call) -> tuple[InputPlan, ...]:
         plans = []

@@ -7,7 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from npaccel._runtime.callables import is_jitted
+from npaccel._runtime.callables import is_jitted, with_code
+from npaccel._syntax.loop_detection import cell_contents
 
 
 def without_detours(function: types.FunctionType) -> Callable[..., Any]:
@@ -37,7 +38,7 @@ def without_detours(function: types.FunctionType) -> Callable[..., Any]:
     namespace = function.__globals__
     if hidden in code.co_names:
         return function
-    own = _copy(function, code.replace(co_names=names), function.__closure__)
+    own = _past_jit(function, code.replace(co_names=names), function.__closure__)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -56,28 +57,21 @@ def _from_closure(function: types.FunctionType, name: str) -> Callable[..., Any]
     cell = function.__closure__[place]
     inner = types.CellType()
     closure = (*function.__closure__[:place], inner, *function.__closure__[place + 1 :])
-    own = _copy(function, function.__code__, closure)
+    own = _past_jit(function, function.__code__, closure)
     inner.cell_contents = own
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            found = cell.cell_contents
-        except ValueError:  # It's empty.
-            found = None
-        return (own if _is_own(found, function) else function)(*args, **kwargs)
+        is_own = _is_own(cell_contents(cell), function)
+        return (own if is_own else function)(*args, **kwargs)
 
     return call
 
 
-def _copy(
-    function: types.FunctionType, code: types.CodeType, closure: tuple[Any, ...] | None
+def _past_jit(
+    function: types.FunctionType, code: types.CodeType, closure: tuple[types.CellType, ...] | None
 ) -> types.FunctionType:
-    made = types.FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, closure
-    )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__ = function.__qualname__
+    made = with_code(function, code, closure)
     made.__dict__ = function.__dict__  # The same one: a function may count its calls in it.
     return made
 

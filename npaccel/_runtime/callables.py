@@ -18,6 +18,18 @@ def is_jitted(value: Any) -> bool:
     return getattr(type(value), "_npaccel_jitted", False) is True
 
 
+def with_code(
+    function: types.FunctionType, code: types.CodeType, closure: tuple[types.CellType, ...] | None
+) -> types.FunctionType:
+    """Return a function with other code: its name, globals and defaults are a function's."""
+    made = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
 def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Return what a callable calls in the end, and what it is called with first.
 

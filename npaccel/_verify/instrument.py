@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from npaccel._runtime.callables import with_code
+
 #: The free variable by which rewritten code finds its observer.
 OBSERVER = "_npaccel_observer"
 
@@ -114,16 +116,7 @@ def instrument(function: types.FunctionType, observer: Any) -> types.FunctionTyp
         raise found
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     cells[OBSERVER] = types.CellType(observer)
-    made = types.FunctionType(
-        found,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        tuple(cells[name] for name in found.co_freevars),
-    )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__ = function.__qualname__
-    return made
+    return with_code(function, found, tuple(cells[name] for name in found.co_freevars))
 
 
 @functools.cache

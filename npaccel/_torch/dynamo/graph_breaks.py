@@ -31,6 +31,7 @@ from torch._guards import TracingContext
 from npaccel._numpy.core.context import settings
 from npaccel._process.imports import uncut
 from npaccel._report.details import Narrowed
+from npaccel._runtime.callables import with_code
 from npaccel._runtime.host_rng import Draws
 from npaccel._torch.dynamo.budget import limited, of
 from npaccel._torch.dynamo.capture import Capture, check_views, rewritten
@@ -125,11 +126,7 @@ def _with_own_code(function: FunctionType) -> FunctionType:
     Dynamo keeps what it compiles with the code, counts it, and stops at a limit; functions that are
     made in the same place share theirs.
     """
-    code = function.__code__.replace()
-    own = FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
-    own.__kwdefaults__ = function.__kwdefaults__
+    own = with_code(function, function.__code__.replace(), function.__closure__)
     functools.update_wrapper(own, function)
     return own
 
