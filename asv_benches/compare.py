@@ -27,6 +27,7 @@ from typing import Any
 from benchmarks import overhead, steady
 from benchmarks.common import Benchmark, build, same_results, side_by_side
 from benchmarks.processes import empty_caches, run_child
+from busy_rows import busy
 from estimator_rows import estimator_rows
 from gpu_rows import gpu_rows
 from loop_rows import loops
@@ -212,6 +213,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "sklearn": sklearn_rows,
     "estimators": estimator_rows,
     "regret": regret_rows,
+    "busy": busy,
     "gpu": gpu_rows,
 }
 

@@ -26,10 +26,13 @@ import torch
 
 from npaccel._process import fork
 
-#: The function of a library that makes its kernels. It takes what is to own them, and the address
-#: of what finds the memory of a tensor.
+#: The function of a library that makes its kernels. It takes what is to own them, the address of
+#: what finds the memory of a tensor, and that of `_alone`.
 MAKER = "npaccel_kernels"
-_Maker = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+_Maker = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
+#: What kernels know of how busy the machine is: until when the thread that calls them does without
+#: others, and for how long it was to (`Alone` in npaccel/_torch/inductor/cpp/teams.h).
+_alone = (ctypes.c_double * 2)()
 _lock = threading.Lock()
 fork.hold(_lock)
 
@@ -103,7 +106,9 @@ def load_kernels(path: Path) -> tuple[Callable[..., None], ...]:
         except OSError as error:
             raise ImportError(f"{path.name} isn't a library of kernels") from error
         data_of_tensor = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
-        kernels: tuple[Callable[..., None], ...] = _Maker(address)(owner, data_of_tensor)
+        kernels: tuple[Callable[..., None], ...] = _Maker(address)(
+            owner, data_of_tensor, ctypes.addressof(_alone)
+        )
         return kernels
 
 

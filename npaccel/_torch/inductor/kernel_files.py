@@ -26,10 +26,12 @@ from torch._inductor.async_compile import AsyncCompile, get_compile_threads
 from torch._inductor.codecache import CppPythonBindingsCodeCache
 from torch._inductor.codegen.common import KernelArgs
 from torch._inductor.exc import CppCompileError
+from torch._inductor.utils import parallel_num_threads
 
 from npaccel._process import logs
 from npaccel._runtime.torch.libraries import MAKER, load_kernels
 from npaccel._torch.inductor.cpp.bounds_checks import CAUGHT, throwing_outside_of_threads
+from npaccel._torch.inductor.cpp.teams import shared_by_teams, team_helpers
 from npaccel._torch.inductor.cpp.vector_helpers import vector_helpers
 from npaccel._torch.inductor.lean import names, preamble
 from npaccel._torch.inductor.linking import NO_STANDARD_LIBRARIES
@@ -96,8 +98,9 @@ METHODS
 }
 
 extern "C" __attribute__((visibility("default")))
-PyObject* MAKER(PyObject* owner, void* address)
+PyObject* MAKER(PyObject* owner, void* address, void* alone)
 {
+    SHARE_ALONE
     data_of_tensor = reinterpret_cast<void* (*)(PyObject*)>(address);
     PyObject* numpy = PyImport_ImportModule("numpy");
     if (numpy == nullptr) return nullptr;
@@ -233,11 +236,13 @@ def _file_of(kernels: Sequence[_Kernel]) -> str:
     text = [including(included, "".join(kernel.source for kernel in kernels))]
     calls, methods = [], []
     caught = [throwing_outside_of_threads(kernel.source) for kernel in kernels]
+    sources, helpers = _by_teams(caught)
+    text.append(helpers)
     if any("npaccel::" in kernel.source for kernel in kernels):
         text.append(vector_helpers())
     if any(one != kernel.source for one, kernel in zip(caught, kernels, strict=True)):
         text.append(CAUGHT)
-    for i, (kernel, source) in enumerate(zip(kernels, caught, strict=True)):
+    for i, (kernel, source) in enumerate(zip(kernels, sources, strict=True)):
         body = _INCLUDE.sub("", source).replace(_DECLARED, "static")
         text.append(f"namespace kernel_{i} {{\n{body}\n}}")
         count = len(kernel.types)
@@ -249,7 +254,15 @@ def _file_of(kernels: Sequence[_Kernel]) -> str:
         function = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_{i}))"
         methods.append(f'    {{"kernel_{i}", {function}, METH_FASTCALL, ""}},')
     table = "\n".join([*calls, "PyMethodDef methods[] = {", *methods, "};"])
-    return "\n".join([*text, _BINDING.replace("MAKER", MAKER).replace("METHODS", table)])
+    binding = _BINDING.replace("SHARE_ALONE", preamble.sharing(helpers))
+    return "\n".join([*text, binding.replace("MAKER", MAKER).replace("METHODS", table)])
+
+
+def _by_teams(sources: Sequence[str]) -> tuple[list[str], str]:
+    """Return kernels' code for threads that take parts of loops, and what it calls."""
+    threads = parallel_num_threads()  # type: ignore[no-untyped-call]
+    shared = [shared_by_teams(source, threads) for source in sources]
+    return shared, team_helpers() if shared != list(sources) else ""
 
 
 def _lean_file_of(kernels: Sequence[_Kernel]) -> str:
@@ -259,12 +272,13 @@ def _lean_file_of(kernels: Sequence[_Kernel]) -> str:
     text = ["namespace lean {", preamble.preamble(sources)]
     if sources != given:
         text.append(preamble.caught())
+    sources, helpers = _by_teams(sources)
+    text.append(helpers)
     for i, source in enumerate(sources):
         body = _INCLUDE.sub("", source).replace(_DECLARED, "static")
         text.append(f"namespace kernel_{i} {{\n{body}\n}}")
-    return "\n".join(
-        [*text, preamble.binding([kernel.types for kernel in kernels], MAKER), "}", ""]
-    )
+    types = [kernel.types for kernel in kernels]
+    return "\n".join([*text, preamble.binding(types, MAKER, preamble.sharing(helpers)), "}", ""])
 
 
 def _in_full(original: Any) -> Any:

@@ -12,6 +12,7 @@ extern "C" {
 int omp_get_thread_num();
 int omp_get_num_threads();
 int omp_get_max_threads();
+double omp_get_wtime();
 }
 #define C10_LIKELY(x) (__builtin_expect(static_cast<bool>(x), 1))
 #define C10_UNLIKELY(x) (__builtin_expect(static_cast<bool>(x), 0))

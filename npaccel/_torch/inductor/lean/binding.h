@@ -76,8 +76,9 @@ METHODS
 }
 
 extern "C" __attribute__((visibility("default"), cold))
-PyObject* MAKER(PyObject* owner, void* address)
+PyObject* MAKER(PyObject* owner, void* address, void* alone)
 {
+    SHARE_ALONE
     data_of_tensor = reinterpret_cast<void* (*)(PyObject*)>(address);
     PyObject* numpy = PyImport_ImportModule("numpy");
     if (numpy == nullptr) return nullptr;

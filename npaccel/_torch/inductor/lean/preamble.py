@@ -227,7 +227,18 @@ def caught() -> str:
     return _part("caught.h")
 
 
-def binding(kernels: Iterable[Iterable[str]], maker: str) -> str:
+def sharing(helpers: str) -> str:
+    """Return the statement by which kernels learn whether the calling thread is alone.
+
+    Parameters
+    ----------
+    helpers : str
+        What kernels call whose loops threads share, empty where none do.
+    """
+    return "npaccel::alone = static_cast<npaccel::Alone*>(alone);" if helpers else "(void)alone;"
+
+
+def binding(kernels: Iterable[Iterable[str]], maker: str, first: str) -> str:
     """Return what makes Python functions of kernels.
 
     Parameters
@@ -236,6 +247,8 @@ def binding(kernels: Iterable[Iterable[str]], maker: str) -> str:
         The types of each kernel's parameters.
     maker : str
         The function that makes them.
+    first : str
+        What that does first.
     """
     calls, methods = [], []
     for i, types in enumerate(kernels):
@@ -247,7 +260,8 @@ def binding(kernels: Iterable[Iterable[str]], maker: str) -> str:
         )
         methods.append(f'    {{"kernel_{i}", call_{i}, METH_FASTCALL, ""}},')
     table = "\n".join([*calls, "PyMethodDef methods[] = {", *methods, "};"])
-    return _part("binding.h").replace("MAKER", maker).replace("METHODS", table)
+    text = _part("binding.h").replace("SHARE_ALONE", first)
+    return text.replace("MAKER", maker).replace("METHODS", table)
 
 
 def _argument(n: int, kind: str) -> str:
@@ -257,4 +271,4 @@ def _argument(n: int, kind: str) -> str:
     return f"static_cast<{kind}>({function}(given[{n}]))"
 
 
-__all__ = ["binding", "caught", "preamble", "without_unused_checks"]
+__all__ = ["binding", "caught", "preamble", "sharing", "without_unused_checks"]
