@@ -233,7 +233,7 @@ def _changes_copies_alone(call: Call, frame: Frame) -> bool:
 
 def _details(call: Call, frame: Frame, result: Any) -> Details:
     """Details for the report: the graph's lines, and what a call copies."""
-    lines = frame.compiled.lines if frame.compiled else ()
+    lines = (*(frame.compiled.lines if frame.compiled else ()), *frame.capture.drawn)
     if device_transfer.is_host(call.device):
         headers = frame.compiled.headers if frame.compiled else ()
         return Details(lines, frame.capture.narrowed, headers=headers)

@@ -240,10 +240,15 @@ class Tiered:
             if ways == {"compiled"} and len(self._engines) == 1:
                 self._settle(self, *self._engines.values())
 
-    def note_brief(self) -> None:
-        """Have calls of small arguments go straight to the function: a clock takes as long."""
-        if not self._engines and not wide_data.reaches_jitted(self.function):
-            self._settle(self, Brief(self))
+    def note_brief(self) -> bool:
+        """Have calls of small arguments go straight to the function: a clock takes as long.
+
+        Returns whether they do.
+        """
+        if self._engines or wide_data.reaches_jitted(self.function):
+            return False
+        self._settle(self, Brief(self))
+        return True
 
     def _ask_again(self) -> None:
         """Have calls come here again: there is one of another signature."""
@@ -412,8 +417,8 @@ class Bucket:
             return
         owner = self.owner
         self.limit = min(2 * self.limit, _LOOK_SHARE * price())
-        if self._is_brief():
-            owner.note_brief()
+        if self._is_brief() and owner.note_brief():
+            self.tier.state = "NumPy's, as calls are shorter than those of compiled code"
         owner.rent += self.spent
         self._seconds += self.spent
         self.spent = 0.0

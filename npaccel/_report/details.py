@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+#: What the code of a line is called at which NumPy draws random numbers.
+DRAWS = "NumPy draws"
+
 
 @dataclasses.dataclass(frozen=True)
 class LineCode:
@@ -15,7 +18,7 @@ class LineCode:
     line : int
     code : tuple of str
         Names of the kernels that were generated for it, and calls of library
-        functions as they are written in the generated code.
+        functions as they are written in the generated code, or `DRAWS` and the function.
     """
 
     file: str

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from npaccel._report.source_lines import Block, SourceLine, blocks
-from npaccel._report.text import duration, facts, summary
+from npaccel._report.text import duration, facts, summary, verdict
 
 if TYPE_CHECKING:
     from npaccel._report.report_data import ReportData
@@ -21,6 +21,7 @@ _CLASSES = {
     "compiled": "fast",
     "interpreted": "middle",
     "Python": "middle",
+    "draws": "middle",
     "NumPy": "slow",
 }
 _LIGHT = (
@@ -80,7 +81,7 @@ def html(report: ReportData) -> str:
     """Return a report as an HTML fragment, with a style of its own for light and dark pages."""
     head, _, rest = summary(report).partition(":")
     parts = [f"<p><b>{escape(head)}</b>{escape(':' + rest)}</p>"]
-    parts += [f"<p>{escape(fact)}</p>" for fact in facts(report)]
+    parts += [f"<p>{escape(fact)}</p>" for fact in (verdict(report), *facts(report))]
     shown = [block for block in blocks(report) if block.lines]
     if shown:
         parts.append(_KEY)

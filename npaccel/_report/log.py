@@ -165,6 +165,11 @@ class Tier:
     numpy: float = 0.0
     compiled: float = 0.0
 
+    @property
+    def is_numpys(self) -> bool:
+        """Whether NumPy makes such calls, for now or for good."""
+        return not self.state.startswith("compiled")
+
 
 @dataclasses.dataclass
 class Log:

@@ -23,6 +23,7 @@ class ReportData:
             self.graphs = tuple(log.graphs)
             self.fallbacks = tuple(log.fallbacks.values())
             self.loops = tuple(log.loops[place] for place in sorted(log.loops))
+            self._choices = dict(log.choices)
             self._narrowed_in_loops = tuple(log.narrowed)
             self.native = tuple(log.native[place] for place in sorted(log.native))
             chosen = [f"{place} runs {choice}" for place, choice in log.choices.items()]
@@ -61,6 +62,11 @@ class ReportData:
         graphs = [one for graph in self.graphs for one in graph.details.narrowed]
         found = dict.fromkeys([*graphs, *self._narrowed_in_loops])
         return tuple(sorted(found, key=lambda one: (one.file, one.line)))
+
+    @property
+    def is_numpys(self) -> bool:
+        """Whether NumPy makes all calls, though some of them may have been compiled."""
+        return bool(self.tiers) and all(tier.is_numpys for tier in self.tiers)
 
     @property
     def artifacts(self) -> tuple[str, ...]:

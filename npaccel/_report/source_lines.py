@@ -6,9 +6,11 @@ import ast
 import dataclasses
 import functools
 import linecache
+import re
 import types
 from typing import TYPE_CHECKING
 
+from npaccel._report.details import DRAWS
 from npaccel._report.generated_code import behind
 from npaccel._report.log import Graph, Place
 
@@ -16,7 +18,11 @@ if TYPE_CHECKING:
     from npaccel._report.report_data import ReportData
 
 #: Of several engines of one line, the first of these is named.
-_ORDER = ("NumPy", "Python", "Numba", "Triton", "C++", "library", "interpreted", "compiled")
+_ORDER = (
+    "NumPy", "Python", "draws", "Numba", "Triton", "C++", "library", "interpreted", "compiled",
+)  # fmt: skip
+#: How the lines are called that a choice between compiled code and NumPy is about.
+_CHOSEN = re.compile(r"(?P<file>.*): lines? (?P<first>\d+)(?:-(?P<last>\d+))?(?:, .*)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +36,9 @@ class SourceLine:
     engine : str
         "C++", "Triton" or "Numba": compiled by it. "library": a call of a
         compiled library. "compiled": part of other lines' code. "interpreted":
-        by a backend that doesn't compile. "Python", "NumPy": uncompiled. "":
-        nothing is computed there.
+        by a backend that doesn't compile. "draws": NumPy draws random numbers
+        for compiled code. "Python", "NumPy": uncompiled. "": nothing is computed
+        there.
     notes : tuple of str
         Causes, remedies, narrowed dtypes.
     code : tuple of str
@@ -131,6 +138,8 @@ class _Found:
             last = loop.end if engine == "Numba" or loop.engine == "Python" else loop.line
             for line in range(loop.line, max(loop.line, last) + 1):
                 self._add((loop.file, line), engine)
+            if loop.engine == "NumPy":  # Its body is compiled, and was found slower.
+                self._are_numpys(loop.file, loop.line + 1, loop.end)
             told = f"{loop.engine}: {loop.detail}" if loop.detail else loop.engine
             self._note((loop.file, loop.line), f"loop: {told}")
         for native in report.native:
@@ -139,6 +148,14 @@ class _Found:
         for one in report.fallbacks:
             self._add((one.file, one.line), "NumPy")
             self._note((one.file, one.line), f"{one.cause}: {one.remedy}")
+        for place, choice in report._choices.items():
+            lines = _CHOSEN.fullmatch(place)
+            if lines is not None and choice.startswith("in NumPy"):
+                first = int(lines["first"])
+                self._are_numpys(lines["file"], first, int(lines["last"] or first))
+        if report.is_numpys:
+            for engines in self.engines.values():
+                engines.add("NumPy")
         for narrowed in report.narrowed:
             note = f"{narrowed.narrow} where NumPy has {narrowed.wide} (default_float)"
             self._note((narrowed.file, narrowed.line), note)
@@ -148,6 +165,12 @@ class _Found:
 
     def _note(self, place: Place, text: str) -> None:
         self.notes.setdefault(place, {})[text] = None
+
+    def _are_numpys(self, file: str, first: int, last: int) -> None:
+        """Say that lines run in NumPy which are compiled too."""
+        for (name, line), engines in self.engines.items():
+            if name == file and first <= line <= last and "Python" not in engines:
+                engines.add("NumPy")
 
     def _add_graph(self, graph: Graph) -> None:
         for line in graph.details.lines:
@@ -174,6 +197,8 @@ class _Found:
 
 
 def _engine(graph: Graph, code: tuple[str, ...]) -> str:
+    if any(name.startswith(DRAWS) for name in code):
+        return "draws"
     if graph.backend != "inductor":
         return "interpreted"
     for prefix, engine in (("triton_", "Triton"), ("cpp_", "C++")):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import shutil
+import textwrap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from npaccel._report.source_lines import blocks
@@ -20,27 +24,95 @@ STAGES = {
     "rest": "first run and cache",
 }
 
+#: Why NumPy makes calls that weren't compared, by the state of their tier.
+_WHY_NUMPY = {
+    "being compiled": "they're compiled beside the program, or wait for it",
+    "NumPy's for now, as compiled calls went on compiling": "compiled calls went on compiling",
+    "NumPy's, as calls are shorter than those of compiled code": (
+        "they are shorter than those of compiled code; the decorator can go"
+    ),
+}
+_SO_FAR = "compiling would take longer than they have so far"
+#: The fewest columns that a report is written for, and those of a table's cell.
+_NARROWEST, _NARROWEST_CELL = 40, 12
+#: How many times as fast as NumPy a call is that is faster.
+_AS_FAST = 1.05
 
-def text(report: ReportData) -> str:
-    """Return a report as text."""
-    lines = [summary(report)]
+
+def text(report: ReportData, width: int = 0) -> str:
+    """Return a report as text.
+
+    Parameters
+    ----------
+    report : ReportData
+    width : int
+        Columns; 0 for as many as the terminal has, or 80.
+    """
+    width = max(width or shutil.get_terminal_size((80, 24)).columns, _NARROWEST)
+    lines = [*wrapped([summary(report), verdict(report)], width)]
     if report.graphs:
-        lines += ["", *table(_graph_rows(report))]
-    lines += facts(report)
-    lines += [f"graph {i} lies in {g.artifact}" for i, g in enumerate(report.graphs) if g.artifact]
+        lines += ["", *table(_graph_rows(report), width)]
+    told = [*facts(report)]
+    told += [f"graph {i} lies in {g.artifact}" for i, g in enumerate(report.graphs) if g.artifact]
+    lines += wrapped(told, width)
     if report.loops:
         rows: list[tuple[str, ...]] = [("line", "loop", "run by")]
         rows += [
             (str(o.line), o.text, f"{o.engine}: {o.detail}" if o.detail else o.engine)
             for o in report.loops
         ]
-        lines += ["", *table(rows)]
-    lines += _source(report)
+        lines += ["", *table(rows, width)]
+    lines += _source(report, width)
     if report.fallbacks:
-        lines += ["", "uncompiled:", *map(str, report.fallbacks)]
+        lines += ["", "uncompiled:", *wrapped(map(str, report.fallbacks), width)]
     if report.notes:
-        lines += ["", *report.notes]
+        lines += ["", *wrapped(report.notes, width)]
     return "\n".join(lines)
+
+
+def wrapped(texts: Iterable[str], width: int) -> list[str]:
+    """Return lines that are no longer than they may be, broken between words.
+
+    The rest of a line is indented by two more. A word that is longer, a path, stays whole.
+    """
+    found = []
+    for line in "\n".join(texts).splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        rest = f"{indent}  "
+        found += textwrap.wrap(
+            line, width, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return found
+
+
+def verdict(report: ReportData) -> str:
+    """Return in a line whether npaccel makes calls faster."""
+    measured = report.timing
+    if measured is not None:
+        return _compared(measured.compiled, measured.plain, measured.signature, by_numpy=False)
+    compared = [tier for tier in report.tiers if tier.compiled]
+    if compared:
+        best = max(compared, key=lambda tier: (not tier.is_numpys, tier.numpy / tier.compiled))
+        return _compared(best.compiled, best.numpy, best.signature, by_numpy=best.is_numpys)
+    if report.tiers and report.is_numpys:
+        states = {tier.state for tier in report.tiers}
+        why = next((why for state, why in _WHY_NUMPY.items() if state in states), _SO_FAR)
+        return f"NumPy makes the calls: {why}"
+    ran = report.graphs or report.loops or report.native or report.builds or report.tiers
+    if ran:
+        return "compiled, and not compared with NumPy: report(measure=True) times a call of both"
+    if report.fallbacks:
+        return "NumPy makes the calls: nothing could be compiled, as said below"
+    return "no call so far, or only while npaccel was switched off"
+
+
+def _compared(compiled: float, numpy: float, signature: str, *, by_numpy: bool) -> str:
+    both = f"({signature}: {duration(compiled)} compiled, {duration(numpy)} in NumPy)"
+    if by_numpy:
+        return f"NumPy is as fast, and makes the calls: the decorator can go {both}"
+    if compiled > numpy / _AS_FAST:
+        return f"NumPy is as fast: the decorator can go {both}"
+    return f"npaccel makes this {numpy / compiled:.1f} times as fast {both}"
 
 
 def summary(report: ReportData) -> str:
@@ -50,7 +122,7 @@ def summary(report: ReportData) -> str:
         f"{count(len(report.recompilations), 'recompilation')}, "
         f"{count(len(report.fallbacks), 'fallback')}, "
         f"{narrowed(report)}"
-        f"{report.compile_seconds:.2f} s compiling"
+        f"{duration(report.compile_seconds)} compiling"
     )
 
 
@@ -61,7 +133,7 @@ def narrowed(report: ReportData) -> str:
 
 
 def _graph_rows(report: ReportData) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("graph", "signature", "shapes", "from", "seconds", "kept")]
+    rows: list[tuple[str, ...]] = [("graph", "signature", "shapes", "from", "time", "kept")]
     for i, graph in enumerate(report.graphs):
         rows.append(
             (
@@ -69,7 +141,7 @@ def _graph_rows(report: ReportData) -> list[tuple[str, ...]]:
                 graph.signature,
                 "generic" if graph.generic else "fixed",
                 "disk" if graph.loaded else graph.backend,
-                f"{graph.seconds:.3f}",
+                duration(graph.seconds),
                 "yes" if graph.artifact else "no",
             )
         )
@@ -99,10 +171,9 @@ def facts(report: ReportData) -> list[str]:
     lines += map(_build, report.builds)
     lines += [_tier(tier) for tier in report.tiers if tier.calls or tier.state != "compiled"]
     if report.stages:
-        told = [f"{STAGES[name]} {seconds:.2f} s" for name, seconds in report.stages.items()]
+        told = [f"{STAGES[name]} {duration(seconds)}" for name, seconds in report.stages.items()]
         lines.append(f"time by stage: {', '.join(told)}")
-    lines += timing(report)
-    return lines
+    return lines + timing(report)
 
 
 def _build(build: Build) -> str:
@@ -120,32 +191,29 @@ def _tier(tier: Tier) -> str:
 
 
 def timing(report: ReportData) -> list[str]:
-    """Return what was measured, if it was."""
+    """Return after how many calls compiling has paid off, if that was measured."""
     measured, even = report.timing, report.break_even
     if measured is None or even is None:
         return []
-    told = f"measured: {duration(measured.compiled)} a call, {duration(measured.plain)} in NumPy"
     if math.isinf(even):
-        return [f"{told}: compiling doesn't pay off for this call"]
-    return [
-        f"{told}: {measured.speed_up:.1f} times as fast, paid off after {even:,.0f} "
-        f"call{'s' * (even != 1)}"
-    ]
+        return ["compiling doesn't pay off for this call"]
+    return [f"compiling has paid off after {even:,.0f} call{'s' * (even != 1)}"]
 
 
-def _source(report: ReportData) -> list[str]:
+def _source(report: ReportData, width: int) -> list[str]:
     lines: list[str] = []
     for block in blocks(report):
         rows: list[tuple[str, ...]] = [("line", "runs in", block.name or "source")]
         rows += [(str(line.number), line.engine, line.text) for line in block.lines]
         if any(engine for _, engine, _ in rows[1:]):
-            lines += ["", block.file, *table(rows)]
-        lines += [
+            lines += ["", block.file, *table(rows, width)]
+        told = (
             f"line {line.number}: {note}"
             for line in block.lines
             for note in line.notes
             if "default_float" in note
-        ]
+        )
+        lines += wrapped(told, width)
     return lines
 
 
@@ -154,7 +222,7 @@ def duration(seconds: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.0f} ns"
+    return f"{seconds * 1e9:.0f} ns" if seconds else "0 s"
 
 
 def count(n: int, what: str, several: str = "") -> str:
@@ -162,12 +230,38 @@ def count(n: int, what: str, several: str = "") -> str:
     return f"{n} {what}" if n == 1 else f"{n} {several or what + 's'}"
 
 
-def table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Return rows in columns; the first row is their heading."""
+def table(rows: list[tuple[str, ...]], width: int = 0) -> list[str]:
+    """Return rows in columns; the first row is their heading.
+
+    Parameters
+    ----------
+    rows : list of tuple of str
+    width : int
+        Columns of characters, into which the widest cells are broken; 0 for as many as needed.
+    """
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    excess = sum(widths) + 2 * (len(widths) - 1) - width if width else 0
+    if excess > 0:
+        widest = widths.index(max(widths))
+        widths[widest] = max(widths[widest] - excess, _NARROWEST_CELL)
+    lines: list[str] = []
+    for row in rows:
+        cells = [_cell(text, size) for text, size in zip(row, widths, strict=True)]
+        lines += [
+            "  ".join(part.ljust(size) for part, size in zip(parts, widths, strict=True)).rstrip()
+            for parts in itertools.zip_longest(*cells, fillvalue="")
+        ]
+        if len(lines) and row is rows[0]:
+            lines.append("  ".join("-" * size for size in widths))
     return lines
+
+
+def _cell(text: str, width: int) -> list[str]:
+    """Return a cell's lines; the later ones of code stand below its first word, and two more."""
+    if len(text) <= width:
+        return [text]
+    indent = min(len(text) - len(text.lstrip()), width // 2)
+    return textwrap.wrap(
+        text.lstrip(), width, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
+        break_on_hyphens=False,
+    )  # fmt: skip

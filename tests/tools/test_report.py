@@ -5,13 +5,15 @@ import html.parser
 import inspect
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 
 import npaccel
 from npaccel._report import Graph, Log, Report
-from npaccel._report.details import Details, Timing
+from npaccel._report.details import Details, LineCode, Timing
+from npaccel._report.log import Fallback, Loop, Tier
 
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 
@@ -132,7 +134,8 @@ def test_measuring_is_asked_for(eager):
     report = eager.report(measure=True)
     assert report.timing.signature == "x: float64[4, 4]"
     assert 0 < report.timing.compiled < 1
-    assert "measured:" in str(report)
+    assert "paid off" in str(report) or "pay off" in str(report)
+    assert "compiled, " in str(report).splitlines()[1]
     wide = eager.report(measure=(np.ones((9, 9)),))
     assert wide.timing.signature == "x: float64[9, 9]"
 
@@ -249,3 +252,113 @@ def test_loops_say_which_lines_they_drive():
     found = engines(jitted.report())
     assert found[line_of(turns, "for _")] == "Python"
     assert found[line_of(turns, "np.sin")] == "interpreted"
+
+
+# -- What NumPy runs is never called compiled, and what it says fits a terminal ----------
+
+
+def draws(rng, n):
+    steps = rng.normal(size=n)
+    noise = rng.random(n)
+    return np.cumsum(steps) + noise
+
+
+def test_draws_are_named():
+    jitted = npaccel.jit(draws, backend="eager", cache=False)
+    jitted(np.random.default_rng(0), 5)
+    found = engines(jitted.report())
+    assert found[line_of(draws, "rng.normal")] == "draws"
+    assert found[line_of(draws, "rng.random")] == "draws"
+    assert found[line_of(draws, "cumsum")] == "interpreted"
+
+
+def in_two_steps(x):
+    y = np.sort(x)
+    return y + 1
+
+
+def _log_of(function, **tier):
+    """Return the log of a function that was compiled, and of who makes its calls."""
+    lines = tuple(
+        LineCode(__file__, line_of(function, text), ("cpp_fused_0",)) for text in ("sort", "+ 1")
+    )
+    log = Log()
+    log.add_graph(Graph("x: float64[50]", False, "inductor", 0.5, details=Details(lines)))
+    log.add_tier(Tier("x: float64[50]", **tier))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("tier", "engine", "told"),
+    [
+        (
+            {"state": "NumPy's, which is faster", "numpy": 3e-6, "compiled": 5e-6},
+            "NumPy",
+            "NumPy is as fast, and makes the calls: the decorator can go (x: float64[50]: 5 µs "
+            "compiled, 3 µs in NumPy)",
+        ),
+        ({"state": "NumPy's so far"}, "NumPy", "NumPy makes the calls: compiling would take"),
+        ({"state": "being compiled"}, "NumPy", "NumPy makes the calls: they're compiled beside"),
+        (
+            {"state": "compiled", "numpy": 6e-6, "compiled": 2e-6},
+            "C++",
+            "npaccel makes this 3.0 times as fast (x: float64[50]: 2 µs compiled, 6 µs in NumPy)",
+        ),
+        ({"state": "compiled"}, "C++", "compiled, and not compared with NumPy"),
+    ],
+)
+def test_the_verdict_and_the_lines_agree(tier, engine, told):
+    report = Report("f", _log_of(in_two_steps, **tier), in_two_steps.__code__)
+    assert set(engines(report).values()) == {engine}
+    assert " ".join(str(report).split()).startswith(f"f: 1 graph, 0 recompilations, 0 fallbacks, "
+                                                    f"500 ms compiling {told}")  # fmt: skip
+    assert told.partition("(")[0] in html_of(report)
+
+
+def test_a_loop_that_numpy_runs_isnt_compiled():
+    def f(x):
+        for i in range(3):
+            x = x + i
+        return x
+
+    first = line_of(f, "for i")
+    log = Log()
+    lines = tuple(LineCode(__file__, first + i, ("cpp_fused_0",)) for i in (1, 2))
+    log.add_graph(Graph("x: float64[50]", False, "inductor", 0.5, details=Details(lines)))
+    log.add_loop(Loop(__file__, first, "for i in range(3):", "NumPy", "faster", first + 1))
+    report = Report("f", log, f.__code__)
+    assert engines(report) == {first: "Python", first + 1: "NumPy", first + 2: "C++"}
+    log.add_loop(Loop(__file__, first, "for i in range(3):", "compiled body", "", first + 1))
+    log.set_choice(f"{__file__}: lines {first + 2}-{first + 2}", "in NumPy: 2 µs per call")
+    report = Report("f", log, f.__code__)
+    assert engines(report) == {first: "Python", first + 1: "C++", first + 2: "NumPy"}
+
+
+def test_nothing_was_called():
+    def f(x):
+        return x + 1
+
+    told = str(Report("f", Log(), f.__code__))
+    assert "no call so far, or only while npaccel was switched off" in told
+
+
+def test_a_report_fits_the_terminal(monkeypatch):
+    long = ", ".join(f"argument_{i}: float64[100, 200]" for i in range(9))
+    log = Log()
+    log.add_graph(
+        Graph(long, False, "inductor", 0.5, cause="x has another shape than before", guard=long)
+    )
+    log.add_loop(Loop(__file__, line_of(smooth, "zeros"), "for i in range(n):", "NumPy", long))
+    log.add_note(f"a note {long}")
+    log.add_fallback(Fallback(__file__, 1, "x = 1", f"a cause {long}", "a remedy", "break"))
+    report = Report("f", log, smooth.__code__)
+    for columns in (60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        wide = [line for line in str(report).splitlines() if len(line) > columns]
+        assert all(line.strip().startswith("/") for line in wide)  # A path stays whole.
+    words = set(re.findall(r"[\w\[\]:,]+", long))
+    assert words <= set(re.findall(r"[\w\[\]:,]+", str(report)))
+
+
+def html_of(report):
+    return html.unescape(report._repr_html_())

@@ -229,7 +229,8 @@ class Program:
 
     def _note_loop(self, loop: ast.For | ast.While, engine: str, detail: str) -> None:
         text = source.line(self.filename, loop.lineno)
-        self.spec.log.add_loop(Loop(self.filename, loop.lineno, text, engine, detail))
+        end = loop.end_lineno or loop.lineno
+        self.spec.log.add_loop(Loop(self.filename, loop.lineno, text, engine, detail, end))
 
     def _note_choice(self, lines: str, choice: str) -> None:
         self.spec.log.set_choice(f"{self.filename}: {lines}", choice)

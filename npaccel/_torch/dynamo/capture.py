@@ -40,7 +40,7 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from npaccel._numpy.core.context import settings
 from npaccel._process import fork
-from npaccel._report.details import Narrowed
+from npaccel._report.details import LineCode, Narrowed
 from npaccel._runtime.arguments import Sizes, is_lazy, resolved
 from npaccel._runtime.host_rng import Draws
 from npaccel._runtime.outputs import IsScalar
@@ -49,7 +49,7 @@ from npaccel._torch.dynamo.device_guard import keep_device_guard
 from npaccel._torch.dynamo.install import numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
 from npaccel._torch.dynamo.numpy.operations import scalar_results
-from npaccel._torch.dynamo.numpy.rng_hoisting import UnknownValueError, extract
+from npaccel._torch.dynamo.numpy.rng_hoisting import UnknownValueError, draw_lines, extract
 from npaccel._torch.dynamo.reads import MovedError, Reads, noted
 from npaccel._torch.dynamo.source_lines import narrowings_noted
 from npaccel._torch.dynamo.state import active, as_traced
@@ -173,6 +173,8 @@ class Capture:
         Which outputs are arrays that NumPy doesn't let be written.
     narrowed : tuple of Narrowed
         The lines at which floats become 32 bit.
+    drawn : tuple of LineCode
+        The lines at which NumPy draws random numbers.
     has_wide_data : bool
         Whether it meets 64-bit floats that nothing invented, so that none may be narrowed.
     reads : Reads or None
@@ -201,6 +203,7 @@ class Capture:
     read_only_outputs: list[bool] = dataclasses.field(default_factory=list)
     viewed_inputs: list[int | None] = dataclasses.field(default_factory=list)
     narrowed: tuple[Narrowed, ...] = ()
+    drawn: tuple[LineCode, ...] = ()
     has_wide_data: bool = False
     reads: Reads | None = None
 
@@ -422,10 +425,12 @@ class _Found:
     inputs: list[GraphInput]
     fakes: list[Any]
     draws: Draws = dataclasses.field(default_factory=Draws)
+    drawn: tuple[LineCode, ...] = ()
 
 
 def _take_draws_out(found: _Found, function: types.FunctionType) -> None:
     """Make inputs of the numbers that NumPy draws on the host."""
+    found.drawn = draw_lines(found.graph)
     try:
         found.draws, examples = extract(found.graph, found.fakes)
     except UnknownValueError as error:
@@ -562,6 +567,7 @@ def _describe(
         tensor_to_context=found.context.tensor_to_context,
         inputs=found.inputs,
         draws=found.draws,
+        drawn=found.drawn,
         shape_guard=functools.partial(_shape_guard, shape_env, found.fakes)
         if is_generic or decided
         else None,

@@ -19,7 +19,9 @@ from torch.utils._sympy.printers import PythonPrinter
 
 from npaccel._numpy.core.context import settings
 from npaccel._numpy.random.results import PYTHON_TYPES, Drawn
+from npaccel._report.details import DRAWS, LineCode
 from npaccel._runtime.host_rng import Draws, Line
+from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.fx_passes.alias_checks import written
 
 
@@ -109,6 +111,17 @@ def extract(graph: torch.fx.GraphModule, fakes: Sequence[Any]) -> tuple[Draws, l
     graph.recompile()
     owners = [c.target.owner for c in calls if isinstance(c.target.owner, str)]
     return Draws(tuple(lines), tuple(dict.fromkeys(owners))), examples
+
+
+def draw_lines(graph: torch.fx.GraphModule) -> tuple[LineCode, ...]:
+    """Return the user's lines at which NumPy draws, before `extract` takes the calls out."""
+    found: dict[LineCode, None] = {}
+    for node in graph.graph.nodes:
+        frames = frames_of(node.meta.get("stack_trace"))
+        if isinstance(node.target, HostCall) and node.target.result is not None and frames:
+            file, line, _ = frames[-1]
+            found[LineCode(file, line, (f"{DRAWS}: {node.target.function}",))] = None
+    return tuple(found)
 
 
 def _make_input(graph: torch.fx.Graph, node: torch.fx.Node, name: str) -> None:
