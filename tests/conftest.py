@@ -136,10 +136,14 @@ def own_cache(tmp_path, header_folder):
 
 
 @pytest.fixture
-def two_threads():
-    """Let torch have two threads, however many cores there are."""
+def two_threads(monkeypatch):
+    """Let torch have two threads, however many cores there are and however busy they are."""
     import torch
 
+    from npaccel._process import thread_pool
+
+    monkeypatch.setattr(thread_pool, "_LATE", float("inf"))
+    thread_pool.alone[0] = 0.0
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     yield

@@ -8,6 +8,7 @@ import functools
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -15,6 +16,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+
+#: Until when the calling thread does without OpenMP's other threads, since they were late, and for
+#: how long it was to, in seconds of OpenMP's clock. Kernels read and write it too: `Alone` in
+#: npaccel/_torch/inductor/cpp/teams.h, which says what late means.
+alone = (ctypes.c_double * 2)()
+_LATE, _TIMES_WAITED, _AGAIN, _MOST = 30e-6, 20, 10, 8
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -34,7 +41,8 @@ def in_threads(work: Callable[[P], T], parts: Iterable[P], *, helps: bool = Fals
     """
     parts = list(parts)
     threads = torch.get_num_threads()
-    if threads == 1 or len(parts) < 2:
+    is_alone = helps and time.perf_counter() < alone[0]
+    if threads == 1 or len(parts) < 2 or is_alone:
         return [work(part) for part in parts]
     contexts = [contextvars.copy_context() for _ in parts]
     calls = [
@@ -73,6 +81,7 @@ def _openmp() -> Any:
 def _in_team(team: Any, threads: int, tasks: Sequence[Callable[[], T]]) -> list[T]:
     """Run tasks in threads of OpenMP's, the calling one among them."""
     left = deque(enumerate(tasks))
+    begun, own, caller = time.perf_counter(), -time.thread_time(), threading.get_ident()
     done: dict[int, T] = {}
     errors: list[BaseException] = []
 
@@ -82,11 +91,28 @@ def _in_team(team: Any, threads: int, tasks: Sequence[Callable[[], T]]) -> list[
                 done[i] = task()
         except BaseException as error:  # noqa: BLE001 (C can't pass it on; raised below)
             errors.append(error)
+        if threading.get_ident() == caller:
+            nonlocal own
+            own += time.thread_time()
 
     team(_FUNCTION(take), None, threads, 0)
+    # Another thread may have waited for its core with Python's lock in its hands.
+    now = time.perf_counter()
+    if now - begun - own > _LATE + own * (threads - 1):
+        _be_alone_from(now, now - begun - own)
     if errors:
         raise errors[0]
     return [done[i] for i in range(len(tasks))]
+
+
+def _be_alone_from(now: float, waited: float) -> None:
+    """Do without other threads for a while, and for longer if that was so just before."""
+    until, before = alone
+    length = _TIMES_WAITED * waited
+    if now - until < _AGAIN * before and before > length / 2:
+        length = min(2 * before, _MOST * length)
+    alone[1] = length
+    alone[0] = now + length
 
 
 def _taken(left: deque[T]) -> Iterator[T]:

@@ -245,6 +245,7 @@ def test_the_faster_way_is_chosen(faster, monkeypatch):
     assert ways.count(not faster) == 3 * 3
 
 
+@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("wrong", [0, 3, 7])
 def test_the_calling_thread_takes_parts(wrong):
     """It waits for the others, also where one has failed."""

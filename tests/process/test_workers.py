@@ -2,6 +2,7 @@
 
 import contextvars
 import threading
+import time
 
 import pytest
 import torch
@@ -52,6 +53,22 @@ def test_threads_that_wait_for_compiled_code_take_parts():
 
     found = thread_pool.in_threads(work, range(2), helps=True)
     assert not any(name.startswith("npaccel") for name in found), found
+
+
+@pytest.mark.skipif(thread_pool._openmp() is None, reason="torch's threads aren't GNU OpenMP's")
+def test_late_threads_are_left_out_for_a_while(monkeypatch):
+    monkeypatch.setattr(thread_pool, "_LATE", 30e-6)
+    monkeypatch.setattr(thread_pool, "alone", [0.0, 0.0])
+    thread_pool.in_threads(lambda _: time.sleep(0.01), range(4), helps=True)  # Nobody computes.
+    until, length = thread_pool.alone
+    assert 0.2 < length < 20
+    assert until > time.perf_counter()
+    own = threading.get_ident()
+    found = thread_pool.in_threads(lambda _: threading.get_ident(), range(4), helps=True)
+    assert found == [own] * 4
+    thread_pool.alone[0] = now = time.perf_counter()
+    thread_pool._be_alone_from(now + length, length / 20)  # Late again, soon after.
+    assert thread_pool.alone[1] == 2 * length
 
 
 def test_one_thread_needs_no_other():

@@ -24,15 +24,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._process import fork
+from npaccel._process import fork, thread_pool
 
 #: The function of a library that makes its kernels. It takes what is to own them, the address of
-#: what finds the memory of a tensor, and that of `_alone`.
+#: what finds the memory of a tensor, and that of `thread_pool.alone`.
 MAKER = "npaccel_kernels"
 _Maker = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
-#: What kernels know of how busy the machine is: until when the thread that calls them does without
-#: others, and for how long it was to (`Alone` in npaccel/_torch/inductor/cpp/teams.h).
-_alone = (ctypes.c_double * 2)()
 _lock = threading.Lock()
 fork.hold(_lock)
 
@@ -107,7 +104,7 @@ def load_kernels(path: Path) -> tuple[Callable[..., None], ...]:
             raise ImportError(f"{path.name} isn't a library of kernels") from error
         data_of_tensor = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
         kernels: tuple[Callable[..., None], ...] = _Maker(address)(
-            owner, data_of_tensor, ctypes.addressof(_alone)
+            owner, data_of_tensor, ctypes.addressof(thread_pool.alone)
         )
         return kernels
 

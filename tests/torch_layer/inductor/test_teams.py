@@ -10,8 +10,7 @@ import torch
 from torch._inductor.utils import parallel_num_threads
 
 import npaccel
-from npaccel._process import logs
-from npaccel._runtime.torch import libraries
+from npaccel._process import logs, thread_pool
 from npaccel._torch.inductor.cpp.teams import shared_by_teams, team_helpers
 
 pytestmark = pytest.mark.usefixtures("two_threads")
@@ -61,14 +60,14 @@ SHAPES = ((7, 5000), (5000, 7), (301, 257))
 @pytest.fixture
 def alone():
     """Say whether the calling thread takes all parts itself."""
-    kept = list(libraries._alone)
+    kept = list(thread_pool.alone)
 
     def say(is_alone: bool) -> None:
-        libraries._alone[0] = np.inf if is_alone else 0.0
-        libraries._alone[1] = 0.0
+        thread_pool.alone[0] = np.inf if is_alone else 0.0
+        thread_pool.alone[1] = 0.0
 
     yield say
-    libraries._alone[:] = kept
+    thread_pool.alone[:] = kept
 
 
 @pytest.fixture
@@ -113,7 +112,7 @@ LATE = """
 import os, time
 import numpy as np, npaccel
 from npaccel._process import logs
-from npaccel._runtime.torch import libraries
+from npaccel._process import thread_pool
 
 f = npaccel.jit(lambda x: (x * 3 + 1) * x - x / 7, compile="now", cache=False)
 x = np.random.default_rng(0).random(65_536)
@@ -123,10 +122,10 @@ core = {min(os.sched_getaffinity(0))}
 for thread in os.listdir("/proc/self/task"):
     os.sched_setaffinity(int(thread), core)
 end = time.perf_counter() + 30
-while not libraries._alone[0] and time.perf_counter() < end:
+while not thread_pool.alone[0] and time.perf_counter() < end:
     f(x)
-assert libraries._alone[0] > 0  # A thread that shares the one core was late.
-assert libraries._alone[1] > 20 * 30e-6
+assert thread_pool.alone[0] > 0  # A thread that shares the one core was late.
+assert thread_pool.alone[1] > 20 * 30e-6
 """
 
 
