@@ -174,8 +174,11 @@ class LoopScheduler:
             self.failures = _MAX_FAILURES
             return self._can_use_numpy
         found = {name: region for name, (region, _) in self.variants.regions.items()}
-        self.factories = {name: {} for name in found}
-        if not all(r.observed and self._learn(n, r.observed) for n, r in found.items()):
+        # Others see it once it's whole: a loop may run in several threads.
+        factories: dict[str, dict[ObservedCall, Factory]] = {name: {} for name in found}
+        if all(r.observed and self._add(factories[n], n, r.observed) for n, r in found.items()):
+            self.factories = factories
+        else:
             self.failures, self.factories = _MAX_FAILURES, None
         for region in regions:
             region.observes, region.observed = False, None
@@ -183,10 +186,12 @@ class LoopScheduler:
 
     def _learn(self, name: str, call: ObservedCall) -> bool:
         """Have calls of a region made on tensors that are like one of it."""
+        factories = self.factories
+        return factories is not None and self._add(factories[name], name, call)
+
+    def _add(self, kinds: dict[ObservedCall, Factory], name: str, call: ObservedCall) -> bool:
+        """Add what makes calls of a region on tensors that are like one of it."""
         region, outputs = self.variants.regions[name]
-        if self.factories is None:
-            return False
-        kinds = self.factories[name]
         if call in kinds or len(kinds) >= _MAX_KINDS:
             return False
         try:
@@ -307,12 +312,13 @@ class LoopScheduler:
             isinstance(value, np.ndarray) and name in host_reads for name, value in given.items()
         )
         unfit = unfit or not all(type(given.get(name)) is list for name in lists)
-        if unfit or residency.is_unfit or self.factories is None:
+        factories = self.factories
+        if unfit or residency.is_unfit or factories is None:
             self.failures = _MAX_FAILURES
             execution.broke = False
             return values, math.inf
         execution.residency = residency
-        calls = [self._call(residency, name, kinds) for name, kinds in self.factories.items()]
+        calls = [self._call(residency, name, kinds) for name, kinds in factories.items()]
         assert self.variants.on_tensors is not None
         start = time.perf_counter()
         found = self.variants.on_tensors(
@@ -347,7 +353,7 @@ class LoopScheduler:
 
             runs.append(kind(residency.exits, otherwise, failed))
 
-        for kind in kinds.values():
+        for kind in list(kinds.values()):
             add(kind)
         return runs[0]
 

@@ -16,6 +16,7 @@ from npaccel._loops.nests.lowering.rng import is_generator
 from npaccel._loops.nests.scalarize import result as scalarize_result
 from npaccel._loops.nests.scalarize import scalarize
 from npaccel._loops.partition.nodes import Nest
+from npaccel._process import logs
 from npaccel._report import Loop
 from npaccel._report.details import Narrowed
 from npaccel._runtime import arguments, errstate, opaque
@@ -98,6 +99,7 @@ class NestRunner:
             on_wide()
         reason, lowered = eligibility.examine(self.definition, values, self.outer, narrow=narrow)
         if (reason or (others and lowered is None)) and options.loops != "numba":
+            logs.loops.debug("%s:%d: not Numba's: %s", self.filename, self.nest.lineno, reason)
             return None
         try:
             made = numba_backend.compile_nest(

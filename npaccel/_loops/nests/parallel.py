@@ -141,8 +141,10 @@ class Runner:
             self._note(size, ran)
             return ran
         first = self._run(inputs, _FIRST, kept=kept)
+        if first.has_failed:  # Before the loop, perhaps, so that it isn't known what is left.
+            return [first]
         left = range(*first.ints[4:7].tolist())
-        if first.has_failed or not left:
+        if not left:
             return [first]
         expected = first.seconds * len(left) / int(first.ints[7])
         may_be = self._is_worth(expected * self._factor, values) and self._are_apart(values, left)

@@ -98,6 +98,14 @@ class Bounds(Writing, abc.ABC):
             self._expected |= {(one, other), (other, one)}
             self.begin.append(ast.Expr(called(Intrinsic.EXPECT, test)))
 
+    def require_length(self, length: str, wanted: int) -> None:
+        """Leave what follows to Python where a length is another one than is wanted."""
+        test = ast.Compare(name_of(length), [ast.Eq()], [ast.Constant(wanted)])
+        if length in self.sizes:
+            self.begin.append(ast.Expr(called(Intrinsic.EXPECT, test)))
+        else:
+            self.require(test)
+
     def require_shape(self, lengths: Sequence[str], others: Sequence[str]) -> None:
         """Leave what follows to Python where an array isn't of the shape of another."""
         for one, other in zip(lengths[len(lengths) - len(others) :], others, strict=True):

@@ -64,13 +64,13 @@ class _Loops(ast.NodeTransformer):
     ) -> None:
         self.arrays = arrays
         self.names = names
-        self.counts = counts
+        self.counts = dict(counts)
         self.places = 0
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
-        if not _reduced(node):
-            return node
+        node.target, unpacked = self._with_rows(node.target, node.iter)
+        node.body = [*(ast.copy_location(one, node) for one in unpacked), *node.body]
         pairs, number = self._pairs(node.target, node.iter)
         tables = [self.arrays.get(table) for _, table in pairs]
         rows = {
@@ -102,6 +102,31 @@ class _Loops(ast.NodeTransformer):
         node.target = name_of(place, ast.Store())
         node.iter = called(range, least)
         return node
+
+    def _with_rows(self, target: ast.expr, items: ast.expr) -> tuple[ast.expr, list[ast.stmt]]:
+        """Return a target with a name for each row that is unpacked, and what unpacks them."""
+        match target, items:
+            case ast.Tuple(), ast.Name(id=table):
+                array = self.arrays.get(table)
+                if array is None or array.ndim != 2:
+                    return target, []
+                self.places += 1
+                row = f"0r{self.places}"
+                self.counts[row] = 2
+                return name_of(row, ast.Store()), [ast.Assign([target], name_of(row))]
+            case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                own = builtin(name, self.names)
+            case _:
+                return target, []
+        parts: list[tuple[ast.expr, list[ast.stmt]]]
+        if len(targets) == 2 and len(args) == 1 and own is enumerate:
+            parts = [(targets[0], []), self._with_rows(targets[1], args[0])]
+        elif len(targets) == len(args) and own is zip:
+            parts = [self._with_rows(one, item) for one, item in zip(targets, args, strict=True)]
+        else:
+            return target, []
+        made = ast.Tuple([one for one, _ in parts], ast.Store())
+        return made, [statement for _, some in parts for statement in some]
 
     def _pairs(self, target: ast.expr, items: ast.expr) -> tuple[list[tuple[str, str]], str]:
         """Return names with the arrays that they go over, and the name of their number."""

@@ -55,16 +55,25 @@ def is_array_code(node: ast.AST, values: Mapping[str, Any] | None = None) -> boo
 
 
 def whole_arrays(node: ast.AST, values: Mapping[str, Any]) -> Iterator[ast.Name]:
-    """Yield the names of arrays that some code computes with as a whole."""
-    arrays = {n for n, v in values.items() if isinstance(v, np.ndarray) and v.ndim}
+    """Yield the names of arrays that some code computes with as a whole, or by rows."""
+    arrays = {n: v.ndim for n, v in values.items() if isinstance(v, np.ndarray) and v.ndim}
     operations = ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.Compare | ast.Call
     for part in ast.walk(node):
+        if isinstance(part, ast.For):  # What it goes over are rows.
+            over = ast.walk(part.iter)
+            yield from (n for n in over if isinstance(n, ast.Name) and arrays.get(n.id, 0) > 1)
         if not isinstance(part, operations) or not _computes(part):
             continue
         operands = [*ast.iter_child_nodes(part)]
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             operands.append(part.func.value)
-        yield from (n for n in operands if isinstance(n, ast.Name) and n.id in arrays)
+        for operand in operands:
+            name, indices = operand, 0
+            if isinstance(operand, ast.Subscript):
+                index = operand.slice
+                name, indices = operand.value, len(getattr(index, "elts", (index,)))
+            if isinstance(name, ast.Name) and arrays.get(name.id, 0) > indices:
+                yield name
 
 
 def _computes(node: ast.AST) -> bool:
@@ -316,6 +325,10 @@ class Rewriting(Bounds):
                 op = node.op if isinstance(node, ast.AugAssign) else None
                 self._write(target, op, node.value)
                 return []
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value) if self.ranks.of(
+                value
+            ) == 1 and all(isinstance(one, ast.Name) for one in targets):
+                return self._unpack(targets, value)
             case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.Expr(value=value):
                 if isinstance(node, ast.Assign):
                     node.targets = [self._element_target(target) for target in node.targets]
@@ -328,6 +341,20 @@ class Rewriting(Bounds):
         if has_slices(node):
             raise self.unfit("a slice")
         return [node]
+
+    def _unpack(self, targets: Sequence[ast.expr], value: ast.expr) -> list[ast.stmt]:
+        """Assign the elements of an array to names, all of them computed before."""
+        made = self.expression(value)
+        if len(made.lengths) != 1 or not made.lengths[0]:
+            raise self.unfit("what is unpacked")
+        self.require_length(made.lengths[0], len(targets))
+        elements = [self.new() for _ in targets]
+        for place, element in enumerate(elements):
+            self.let(element, called(Intrinsic.FLOAT, made.at([ast.Constant(place)])))
+        return [
+            ast.Assign([self._element_target(target)], name_of(element))
+            for target, element in zip(targets, elements, strict=True)
+        ]
 
     def _element_target(self, node: ast.expr) -> ast.expr:
         """Rewrite what a number is written to."""
