@@ -189,6 +189,8 @@ def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
 @click.command("doctor", context_settings=_SETTINGS)
 @click.option("--json", "json_path", type=click.Path(dir_okay=False),
               help="Write what was found as JSON, too.")  # fmt: skip
+@click.option("--write", "write_path", type=click.Path(dir_okay=False),
+              help="Write the script with functions made of its statements there.")  # fmt: skip
 @click.option("--expect", type=float, metavar="FACTOR",
               help="Exit with 4 if the whole run can't be made so many times as fast.")  # fmt: skip
 @_jit_options
@@ -198,6 +200,7 @@ def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
 def doctor(
     context: click.Context,
     json_path: str | None,
+    write_path: str | None,
     expect: float | None,
     device: str | None,
     default_float: str | None,
@@ -206,8 +209,10 @@ def doctor(
 ) -> None:
     """Say which functions of SCRIPT to compile, and what keeps others from it.
 
-    Runs the script in plain NumPy and takes the time of its functions. Those that take most
-    of it are compiled, compared with NumPy and timed on the arguments of one of their calls.
+    Runs the script, or the cells of a notebook, in plain NumPy and takes the time of its functions.
+    Those that take most of it are compiled, compared with NumPy and timed on the arguments of one
+    of their calls. Where statements outside of functions take long, functions are made of them
+    first, the script runs once more, and what changes is shown.
 
     Exit codes: 0; 1 if the script itself fails; 2 for wrong usage; 3 if a compiled function
     differs from NumPy; 4 if --expect isn't met.
@@ -219,6 +224,11 @@ def doctor(
     found = diagnose(script, _own(args), options, progress=lambda some: bar(some, "trying"))
     if json_path is not None:
         Path(json_path).write_text(found.to_json(), encoding="utf-8")
+    if write_path is not None:
+        if not found.text:
+            click.echo("npaccel doctor: --write: no functions are made of statements", err=True)
+        else:
+            Path(write_path).write_text(found.text, encoding="utf-8")
     click.echo(f"\n{found}")
     if found.exit_code:
         click.echo(f"the script exited with {found.exit_code}", err=True)

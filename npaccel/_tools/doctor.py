@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
+import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+import linecache
+import tempfile
+import tokenize
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from npaccel._report.text import duration, table
 from npaccel._runtime.options import disabled
+from npaccel._tools import flat_scripts
 from npaccel._tools.profile_calls import Profile, Watched
 from npaccel._tools.trial import MOVE, Trial, tried
 
 #: A function is hot from this share of the run's time on, by itself.
 HOT = 0.03
+#: Statements outside of functions become functions where they take this share of the run's time.
+FLAT = 0.2
+#: Seconds that a run takes longer at its start, about.
+_START = 2.0
 #: So many functions are tried.
 MOST = 12
 #: Less than this isn't worth a change.
@@ -41,6 +52,8 @@ class Finding:
         What to change.
     jit : bool
         Whether the advice is to compile it.
+    decorator : str
+        Which decorator it takes for that.
     """
 
     target: str
@@ -52,6 +65,7 @@ class Finding:
     speed_up: float | None
     advice: str
     jit: bool
+    decorator: str = "@npaccel.jit"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +82,11 @@ class Diagnosis:
     findings : tuple of Finding
     speed_up : float
         Of the whole run, as estimated, if all advice to compile is followed.
+    text : str
+        The script with functions made of statements that take long, decorated where that is
+        the advice; empty where none were made.
+    diff : str
+        What changes with that.
     """
 
     script: str
@@ -75,6 +94,8 @@ class Diagnosis:
     exit_code: int
     findings: tuple[Finding, ...]
     speed_up: float
+    text: str = ""
+    diff: str = ""
 
     @property
     def targets(self) -> list[str]:
@@ -102,12 +123,21 @@ class Diagnosis:
         lines += ["", *table(rows), "", "what to change:"]
         lines += [f"  {one.target.partition(':')[2]}: {one.advice}" for one in self.findings]
         if self.targets:
-            lines += [
-                "",
-                f"with that, the run is estimated to be {self.speed_up:.1f} times as fast once "
-                "all is compiled; to try it without changing a file:",
-                f"  npaccel run {' '.join(f'--jit {t}' for t in self.targets)} {self.script}",
-            ]
+            told = f"with that, the run is estimated to be {self.speed_up:.1f} times as fast"
+            if self.diff:
+                lines += ["", f"{told}:", "", self.diff, ""]
+                lines.append("--write FILE writes the script so changed")
+            else:
+                lines += [
+                    "",
+                    f"{told} once all is compiled; to try it without changing a file:",
+                    f"  npaccel run {' '.join(f'--jit {t}' for t in self.targets)} {self.script}",
+                ]
+            if self.seconds * (1 - 1 / self.speed_up) < _START:
+                lines.append(
+                    "importing npaccel and loading what is compiled takes a second or two of each "
+                    "run: it pays for longer runs than this one"
+                )
         return "\n".join(lines)
 
 
@@ -128,9 +158,76 @@ def diagnose(
     progress : callable
         Passes on what is tried, one after the other.
     """
-    profile = Profile()
-    with disabled():
-        profile.run(script, args)
+    text, shown_script = _text_of(script), script
+    with tempfile.TemporaryDirectory() as folder:
+        if script.endswith(".ipynb"):
+            script = _written(folder, script, text)
+        profile = Profile()
+        with disabled():
+            profile.run(script, args, named=shown_script)
+        made = _made_functions(profile, text)
+        again = functools.partial(_made_functions, profile, text)
+        if made is not None:
+            profile = Profile()
+            with disabled(), contextlib.redirect_stdout(io.StringIO()):  # It has been shown.
+                profile.run(_written(folder, script, made.text), args, named=shown_script)
+        found = _diagnosed(profile, shown_script, made, options, progress)
+    kept = (
+        {one.first for one in made.extracted if f"__main__:{one.name}" in found.targets}
+        if made
+        else ()
+    )
+    changed = again(kept) if kept else None
+    if changed is None:
+        return found
+    decorators = {one.target.partition(":")[2]: one.decorator for one in found.findings if one.jit}
+    decorated = changed.compiled(decorators)
+    difference = flat_scripts.diff(text, decorated, shown_script)
+    return dataclasses.replace(found, text=decorated, diff=difference)
+
+
+def _text_of(script: str) -> str:
+    """Return a script's text, that of a notebook's cells one after the other."""
+    with tokenize.open(script) as file:
+        text = file.read()
+    if not script.endswith(".ipynb"):
+        return text
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    parts = []
+    for i, cell in enumerate(cells, 1):
+        lines = "".join(cell["source"]).splitlines()
+        if lines and lines[0].startswith("%%"):  # Another language, or timed.
+            lines = [f"# {line}" for line in lines]
+        kept = [f"# {line}" if line.lstrip()[:1] in ("%", "!", "?") else line for line in lines]
+        parts.append("\n".join([f"# In [{i}]", *kept]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _written(folder: str, script: str, text: str) -> str:
+    path = Path(folder) / f"{Path(script).stem}.py"
+    path.write_text(text, encoding="utf-8")
+    linecache.checkcache(str(path))
+    return str(path)
+
+
+def _made_functions(
+    profile: Profile, text: str, only: Container[int] | None = None
+) -> flat_scripts.Rewritten | None:
+    """Make functions of statements, where the script's own take a good part of the time."""
+    if profile.exit_code or sum(profile.statements.values()) < FLAT * profile.seconds:
+        return None
+    least = HOT * profile.seconds
+    return flat_scripts.rewritten(text, profile.statements, profile.space, least, only)
+
+
+def _diagnosed(
+    profile: Profile,
+    script: str,
+    made: flat_scripts.Rewritten | None,
+    options: dict[str, Any],
+    progress: Callable[[Sequence[Watched]], Iterable[Watched]],
+) -> Diagnosis:
+    """Try the hot functions of a run, and choose those to compile."""
     trials = [tried(watched, options) for watched in progress(_candidates(profile))]
     chosen = _chosen(trials)
     shown = [t for t in trials if t in chosen or t.watched.own >= HOT * profile.seconds]
@@ -140,7 +237,7 @@ def diagnose(
         script,
         profile.seconds,
         profile.exit_code,
-        tuple(_finding(trial, chosen, profile) for trial in shown),
+        tuple(_finding(trial, chosen, profile, made) for trial in shown),
         profile.seconds / max(profile.seconds - saved, 1e-9),
     )
 
@@ -176,19 +273,34 @@ def _related(one: Trial, other: Trial) -> bool:
     return one.watched in other.watched.outer() or other.watched in one.watched.outer()
 
 
-def _finding(trial: Trial, chosen: Sequence[Trial], profile: Profile) -> Finding:
+def _finding(
+    trial: Trial,
+    chosen: Sequence[Trial],
+    profile: Profile,
+    made: flat_scripts.Rewritten | None,
+) -> Finding:
     watched = trial.watched
     code = watched.function.__code__
+    extracted = {one.name: one for one in made.extracted} if made else {}
+    of_lines = extracted.get(watched.name)
+    advice = _advice(trial, chosen)
+    if of_lines is not None:
+        lines = f"lines {of_lines.first}-{of_lines.last}"
+        if trial in chosen:
+            advice = f"make a function of {lines}, and {advice}"
+        else:
+            advice = f"{lines}, tried as a function: {advice}"
     return Finding(
         target=watched.target,
         file=code.co_filename,
-        line=code.co_firstlineno,
+        line=of_lines.first if of_lines else code.co_firstlineno,
         calls=watched.calls,
         share=watched.own / profile.seconds,
         state=_state(trial),
         speed_up=trial.timing.speed_up if trial.timing else None,
-        advice=_advice(trial, chosen),
+        advice=advice,
         jit=trial in chosen,
+        decorator=_decorator(trial),
     )
 
 
@@ -213,7 +325,7 @@ def _advice(trial: Trial, chosen: Sequence[Trial]) -> str:
         return f"leave it: it isn't as in NumPy at line {first.line}, {first.why or first.kind}"
     causes = _causes(trial)
     if trial in chosen:
-        advice = "put @npaccel.jit on it"
+        advice = f"put {_decorator(trial)} on it"
         if trial.check.narrowed:
             advice += (
                 '; its results become 32-bit floats, @npaccel.jit(default_float="float64") keeps '
@@ -228,6 +340,11 @@ def _advice(trial: Trial, chosen: Sequence[Trial]) -> str:
     if causes:
         return "; ".join(causes)
     return f"leave it: compiled it's {trial.speed_up:.1f} times as fast as NumPy"
+
+
+def _decorator(trial: Trial) -> str:
+    """Return the decorator for a function: one that is called once has no call to wait for."""
+    return "@npaccel.jit" if trial.watched.calls > 1 else '@npaccel.jit(compile="now")'
 
 
 def _causes(trial: Trial) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._tools import flat_scripts
 from npaccel._tools.decorate import Source
 from npaccel._tools.run_script import run_script
 from npaccel._verify.copies import copied, reachable
@@ -81,9 +83,17 @@ class Profile:
     seconds : float
         The whole run's, without what watching took.
     exit_code : int
+    statements : dict
+        Seconds of each statement of the script outside of its functions, without what watched
+        functions took, by its line.
+    space : dict
+        The script's names, as they were at its end.
     """
 
     def __init__(self) -> None:
+        self.statements: dict[int, float] = {}
+        self.space: dict[str, Any] = {}
+        self._line, self._since = 0, 0.0
         self.watched: dict[tuple[str, str], Watched] = {}
         self.seconds = 0.0
         self.exit_code = 0
@@ -93,14 +103,30 @@ class Profile:
         self._overhead = 0.0
         self._is_over = False
 
-    def run(self, script: str, args: Sequence[str]) -> None:
-        """Run a script and watch its functions, and those of its own modules."""
-        source = Source(_is_users, lambda module, name: True, self.watch, leave_compiled=True)
+    def run(self, script: str, args: Sequence[str], *, named: str | None = None) -> None:
+        """Run a script and watch its functions, and those of its own modules.
+
+        Parameters
+        ----------
+        script : str
+        args : sequence of str
+        named : str, optional
+            What the script thinks its file is.
+        """
+        source = _Watching(self)
         begin = time.perf_counter()
-        self.exit_code = run_script(script, args, source)
+        self.exit_code = run_script(script, args, source, named=named, space=self.space)
         self.seconds = time.perf_counter() - begin - self._overhead
         self._is_over = True
         self._unwrap()
+
+    def clock(self, line: int) -> None:
+        """Note that a statement of the script begins; 0 at the end of the last one."""
+        now = time.perf_counter() - self._overhead - self._inner[0]
+        if self._line and threading.get_ident() == self._thread:
+            passed = self.statements.get(self._line, 0.0) + now - self._since
+            self.statements[self._line] = passed
+        self._line, self._since = line, now
 
     def watch(self, module: str, name: str, function: Any) -> Any:
         """Return a function that is watched."""
@@ -165,6 +191,23 @@ class Profile:
                 namespace[name] = watched.function
             elif owner is not None and vars(owner).get(name) is watched.wrapper:
                 setattr(owner, name, watched.function)
+
+
+class _Watching(Source):
+    """Watch the functions of a script and of its modules, and time the script's statements."""
+
+    def __init__(self, profile: Profile) -> None:
+        super().__init__(_is_users, lambda module, name: True, profile.watch, leave_compiled=True)
+        self._profile = profile
+
+    def tree(self, tree: ast.Module, module: str) -> ast.Module:
+        """Decorate the functions of a syntax tree, and time its statements."""
+        tree = super().tree(tree, module)
+        return flat_scripts.clocked(tree) if module == "__main__" else tree
+
+    def names(self, module: str) -> dict[str, Any]:
+        """Return what changed code of a module refers to."""
+        return super().names(module) | {flat_scripts.CLOCK: self._profile.clock}
 
 
 def _is_users(module: str, file: str) -> bool:

@@ -8,11 +8,19 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from npaccel._tools.decorate import Source
 
 
-def run_script(script: str, args: Sequence[str], source: Source) -> int:
+def run_script(
+    script: str,
+    args: Sequence[str],
+    source: Source,
+    *,
+    named: str | None = None,
+    space: dict[str, Any] | None = None,
+) -> int:
     """Run a script, and say what it would have exited with.
 
     ``sys.argv``, ``sys.path[0]`` and ``__main__`` are as under ``python``. An exception
@@ -23,6 +31,10 @@ def run_script(script: str, args: Sequence[str], source: Source) -> int:
     script : str
     args : sequence of str
     source : Source
+    named : str, optional
+        What the script thinks its file is, `script` by default.
+    space : dict, optional
+        Is given the script's names, as they are at its end.
 
     Returns
     -------
@@ -32,10 +44,11 @@ def run_script(script: str, args: Sequence[str], source: Source) -> int:
     path = os.path.abspath(script)
     module = types.ModuleType("__main__")
     module.__dict__.update(
-        __file__=script, __cached__=None, __spec__=None, __builtins__=__builtins__
+        __file__=named or script, __cached__=None, __spec__=None, __builtins__=__builtins__
     )
     module.__dict__.update(source.names("__main__"))
-    with _as_main(module, script, args, os.path.dirname(path)), source.importing():
+    folder = os.path.dirname(os.path.abspath(named or script))
+    with _as_main(module, named or script, args, folder), source.importing():
         try:
             code = source.code(Path(path).read_bytes(), script, "__main__")
             exec(code, module.__dict__)
@@ -44,6 +57,9 @@ def run_script(script: str, args: Sequence[str], source: Source) -> int:
         except BaseException as error:  # noqa: BLE001 (shown as Python shows it)
             _show(error, path)
             return 130 if isinstance(error, KeyboardInterrupt) else 1
+        finally:
+            if space is not None:
+                space.update(module.__dict__)
     return 0
 
 

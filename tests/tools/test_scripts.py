@@ -1,5 +1,6 @@
 """`npaccel run` and `npaccel doctor`: scripts that don't know of npaccel."""
 
+import ast
 import json
 import os
 import subprocess
@@ -11,11 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 import npaccel
-from npaccel._tools import cli
+from npaccel._tools import cli, flat_scripts
 from npaccel._tools.decorate import Source
 from npaccel._tools.doctor import diagnose
 from npaccel._tools.profile_calls import Profile
 from npaccel._tools.run_script import run_script
+from npaccel._tools.trial import Trial
 
 SCRIPT = """
 import sys
@@ -272,6 +274,125 @@ def test_main_programs_are_told_to_be_divided(tmp_path, monkeypatch):
     )
     result = invoke("doctor", path)
     assert "main: move what it does with arrays into a function" in result.output
+
+
+FLAT = """
+'''Heat in a plate.'''
+from __future__ import annotations
+import numpy as np
+
+n = 80
+u = np.zeros((n, n))
+u[0] = 100.0
+alpha = 0.1
+name = "heat"
+
+for step in range(200):
+    lap = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+    # Stable for a quarter and less.
+    u[1:-1, 1:-1] += alpha * lap
+
+    last = step
+
+if __name__ == "__main__":
+    mean = 0.0
+    for k in range(200):
+        mean = 0.5 * mean + np.sin(u).mean()
+    print(name, round(u.mean(), 9), round(mean, 9), last)
+"""
+
+
+def _plain(text, folder):
+    path = folder / "plain.py"
+    path.write_text(text)
+    return python(path).stdout
+
+
+@pytest.fixture
+def all_pays(monkeypatch):
+    """Have every function found faster compiled, whatever the machine says."""
+    monkeypatch.setattr(Trial, "speed_up", property(lambda self: 2.0))
+
+
+@pytest.mark.usefixtures("all_pays")
+def test_the_doctor_makes_functions_of_a_flat_script(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    path, changed = tmp_path / "flat.py", tmp_path / "changed.py"
+    path.write_text(FLAT)
+    result = invoke("doctor", "--write", changed, path)
+    assert result.exit_code == 0, result.output
+    assert "make a function of lines 12-17" in result.output
+    assert "make a function of lines 21-22" in result.output
+    assert '+@npaccel.jit(compile="now")\n+def loop(alpha, u):' in result.output
+    assert result.output.count("heat ") == 1  # The script's own output, once.
+    text = changed.read_text()
+    assert "    # Stable for a quarter and less.\n" in text
+    assert text.index("import numpy") < text.index("import npaccel") < text.index("n = 80")
+    assert "last = loop(alpha, u)" in text
+    assert "    mean = loop_2(mean, u)" in text
+    with npaccel.options(backend="eager"):
+        eager = text.replace('compile="now"', 'backend="eager", default_float="float64"')
+    assert _plain(eager, tmp_path) == _plain(FLAT, tmp_path)
+
+
+@pytest.mark.usefixtures("all_pays")
+def test_the_doctor_takes_the_cells_of_a_notebook(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    cells = [
+        ("code", ["%matplotlib inline\n", "import numpy as np\n"]),
+        ("markdown", ["for x in 3\n"]),
+        ("code", ["x = np.linspace(0, 1, 50_000)"]),
+        ("code", ["for k in range(60):\n", "    x = np.sin(x) * 1.1 + np.cos(x * k)\n"]),
+        ("code", ["%%timeit\n", "x.mean()"]),
+        ("code", ["y = x.mean()"]),
+    ]
+    path = tmp_path / "notes.ipynb"
+    made = [{"cell_type": kind, "source": source} for kind, source in cells]
+    path.write_text(json.dumps({"cells": made, "nbformat": 4}))
+    result = invoke("doctor", path)
+    assert result.exit_code == 0, result.output
+    assert "+def loop(x):" in result.output
+    assert "+x = loop(x)" in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        # A function of the script would read what the name stood for before.
+        ("def f():\n    return x\nx = 1\nfor i in range(3):\n    x = f() + 1\n", None),
+        # What writes or asks stays where it is.
+        ("x = 1\nfor i in range(3):\n    x += 1\n    print(x)\n", None),
+        ("import os\n", None),
+        # What isn't read elsewhere isn't returned; what isn't set before isn't given.
+        (
+            "x = 1\nfor i in range(3):\n    y = x + i\n    z = y\nprint(z)\n",
+            "x = 1\n\n\ndef loop(x):\n    for i in range(3):\n        y = x + i\n        z = y\n"
+            "    return z\n\n\nz = loop(x)\nprint(z)\n",
+        ),
+        # A name that is taken.
+        (
+            "loop = 2\nwhile loop < 9:\n    loop += 1",
+            "loop = 2\n\n\ndef loop_2(loop):\n    while loop < 9:\n        loop += 1\n\n\n"
+            "loop_2(loop)\n",
+        ),
+        # Statements in a row are one function.
+        (
+            "x = 1\ny = x + 1\nz = y * y\nprint(z)\n",
+            "\n\ndef step():\n    x = 1\n    y = x + 1\n    z = y * y\n    return z\n\n\n"
+            "z = step()\nprint(z)\n",
+        ),
+    ],
+)
+def test_which_statements_become_functions(text, wanted):
+    space = {}
+    exec(text.replace("print(x)", "pass"), space)
+    seconds = {
+        node.lineno: 1.0 for node in ast.parse(text).body if "print" not in ast.unparse(node)
+    }
+    if wanted is None or not wanted.startswith("\n"):
+        seconds[1] = 0.0
+    made = flat_scripts.rewritten(text, seconds, space, 0.5)
+    assert (made and made.text) == wanted
 
 
 def test_auto_asks_the_doctor(heavy, monkeypatch):
