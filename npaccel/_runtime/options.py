@@ -121,7 +121,7 @@ _NAMES = tuple(field.name for field in dataclasses.fields(Options))
 
 
 @functools.cache
-def _choices() -> dict[str, tuple[Any, ...]]:
+def choices() -> dict[str, tuple[Any, ...]]:
     """Return the values of each option that has finitely many, from its type."""
     found = {name: _values(kind) for name, kind in get_type_hints(Options).items()}
     return {name: values for name, values in found.items() if values}
@@ -175,9 +175,9 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         if name not in _NAMES:
             raise TypeError(f"jit: {_unknown(name)}")
-        choices = _choices().get(name)
-        if choices is not None and not any(value is c or value == c for c in choices):
-            allowed = ", ".join(map(repr, choices))
+        values = choices().get(name)
+        if values is not None and not any(value is c or value == c for c in values):
+            allowed = ", ".join(map(repr, values))
             raise OptionError(f"jit: `{name}={value!r}` was given; it can be {allowed}")
     if "static_argnames" in result:
         names = result["static_argnames"]

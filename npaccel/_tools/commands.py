@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import click
 
 from npaccel._jit import Jitted, jit
 from npaccel._tools.decorate import Source
+from npaccel._tools.jit_options import flags, given, jit_options
 from npaccel._tools.run_script import run_script
 
 #: What `npaccel doctor` exits with, besides 0 and click's 2 for wrong usage.
@@ -25,20 +27,6 @@ SCRIPT_FAILED, DIFFERS, TOO_SLOW = 1, 3, 4
 _SETTINGS = {"allow_interspersed_args": False}
 _script = click.argument("script", type=click.Path(exists=True, dir_okay=False))
 _args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
-
-
-def _jit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    device = click.option("--device", help="Where ndarrays are computed: cpu, cuda, auto.")
-    width = click.option(
-        "--default-float",
-        type=click.Choice(["float32", "float64"]),
-        help="The dtype of floats that NumPy would invent.",
-    )
-    return device(width(command))
-
-
-def _given(**options: str | None) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _own(args: Sequence[str]) -> Sequence[str]:
@@ -53,21 +41,21 @@ def _own(args: Sequence[str]) -> Sequence[str]:
 @click.option("--sklearn", is_flag=True, help="Let scikit-learn's estimators compute on it.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no report.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Write the report as a page.")
-@_jit_options
+@jit_options
 @_script
 @_args
 @click.pass_context
 def run(
     context: click.Context,
+    /,
     targets: Sequence[str],
     auto: bool,
     sklearn: bool,
     quiet: bool,
     html: str | None,
-    device: str | None,
-    default_float: str | None,
     script: str,
     args: Sequence[str],
+    **found: Any,
 ) -> None:
     """Run SCRIPT with some of its functions compiled, and print their reports.
 
@@ -75,7 +63,7 @@ def run(
     to standard error, and the exit code is the script's; 2 says that a function wasn't found.
     --auto runs the script twice: first in plain NumPy, its output thrown away.
     """
-    options, args = _given(device=device, default_float=default_float), _own(args)
+    options, args = given(found), _own(args)
     wanted = {_parsed(target) for target in targets}
     if auto:
         wanted |= {_parsed(target) for target in _advised(script, args, options)}
@@ -92,7 +80,7 @@ def run(
         lambda module, name: (module, name) in wanted,
         decorate,
     )
-    with _sklearn_accelerated(device) if sklearn else contextlib.nullcontext():
+    with _sklearn_accelerated(options.get("device")) if sklearn else contextlib.nullcontext():
         code = run_script(script, args, source)
     if not quiet:
         _print_reports(jitted)
@@ -134,9 +122,12 @@ def _check_script(script: str, wanted: set[tuple[str, str]]) -> None:
         source.tree(ast.parse(Path(script).read_bytes(), script), "__main__")
         missing = sorted(names - {name for _, name in source.found})
         if missing:
-            known = ", ".join(sorted(name for _, name in source.found)) or "none"
+            names_there = sorted(name for _, name in source.found)
+            known = ", ".join(names_there) or "none"
+            close = difflib.get_close_matches(missing[0], names_there, n=1)
+            hint = f"; did you mean {close[0]!r}? Its" if close else "; its"
             raise click.UsageError(
-                f"{script} defines no function {missing[0]!r}; its functions are: {known}. One of "
+                f"{script} defines no function {missing[0]!r}{hint} functions are: {known}. One of "
                 "another module is named MODULE:FUNCTION"
             )
 
@@ -153,8 +144,7 @@ def _advised(script: str, args: Sequence[str], options: dict[str, Any]) -> list[
     """Ask the doctor, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "diagnosis.json")
-        flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-        command = [sys.executable, "-m", "npaccel", "doctor", "--json", path, *flags]
+        command = [sys.executable, "-m", "npaccel", "doctor", "--json", path, *flags(options)]
         done = subprocess.run(  # noqa: S603 (this interpreter)
             [*command, script, "--", *args],
             stdin=subprocess.DEVNULL,
@@ -193,19 +183,19 @@ def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
               help="Write the script with functions made of its statements there.")  # fmt: skip
 @click.option("--expect", type=float, metavar="FACTOR",
               help="Exit with 4 if the whole run can't be made so many times as fast.")  # fmt: skip
-@_jit_options
+@jit_options
 @_script
 @_args
 @click.pass_context
 def doctor(
     context: click.Context,
+    /,
     json_path: str | None,
     write_path: str | None,
     expect: float | None,
-    device: str | None,
-    default_float: str | None,
     script: str,
     args: Sequence[str],
+    **given_options: Any,
 ) -> None:
     """Say which functions of SCRIPT to compile, and what keeps others from it.
 
@@ -220,7 +210,7 @@ def doctor(
     from npaccel._process.progress import bar
     from npaccel._tools.doctor import diagnose
 
-    options = _given(device=device, default_float=default_float)
+    options = given(given_options)
     found = diagnose(script, _own(args), options, progress=lambda some: bar(some, "trying"))
     if json_path is not None:
         Path(json_path).write_text(found.to_json(), encoding="utf-8")

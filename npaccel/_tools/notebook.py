@@ -5,12 +5,11 @@ Only imported by IPython.
 
 from __future__ import annotations
 
-import argparse
 import ast
-import shlex
 import types
 from typing import Any
 
+import click
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
@@ -18,29 +17,18 @@ from IPython.display import display
 from npaccel._jit import Jitted, jit
 from npaccel._syntax.dataflow import of_statements
 from npaccel._tools.decorate import Source
+from npaccel._tools.jit_options import parsed
 
 #: The name of the function that a cell without functions becomes.
 _CELL = "cell"
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are IPython's."""
-
-    def error(self, message: str) -> Any:
-        raise UsageError(f"%%npaccel: {message}; {self.format_usage().strip()}")
-
-
 def _options(line: str) -> dict[str, Any]:
     """Read the options of a cell."""
-    parser = _Parser(prog="%%npaccel", add_help=False)
-    parser.add_argument("--device")
-    parser.add_argument("--default-float", choices=["float32", "float64"])
-    parser.add_argument("--loops")
-    parser.add_argument("--backend")
-    parser.add_argument("--strict", action="store_const", const=True)
-    parser.add_argument("--verify", action="store_const", const=True)
-    found = vars(parser.parse_args(shlex.split(line)))
-    return {name: value for name, value in found.items() if value is not None}
+    try:
+        return parsed(line, "%%npaccel")
+    except click.UsageError as error:
+        raise UsageError(f"%%npaccel: {error.format_message()}") from None
 
 
 @magics_class
@@ -55,7 +43,7 @@ class NpaccelMagics(Magics):
     def npaccel(self, line: str, cell: str | None = None) -> None:
         """Compile a cell, or show reports.
 
-        ``%%npaccel [--device D] [--default-float F] [--loops L] [--strict] [--verify]`` over a cell
+        ``%%npaccel``, with options of `jit` such as ``--default-float=float64``, over a cell
         compiles the functions that it defines, as `npaccel.jit` would; its other
         statements run as ever. A cell without functions is compiled as a whole: the names
         that it reads are its arguments, those that it assigns are there afterwards.

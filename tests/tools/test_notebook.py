@@ -94,7 +94,7 @@ def test_reports(shell):
     [
         ("%npaccel reports", "write %npaccel report"),
         ("%npaccel report nothing", "nothing isn't a compiled function"),
-        ("%%npaccel --wrong\nx = 1", "unrecognized arguments: --wrong"),
+        ("%%npaccel --wrong\nx = 1", "No such option '--wrong'"),
     ],
 )
 def test_wrong_usage(shell, text, told):

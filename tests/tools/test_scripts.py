@@ -1,6 +1,7 @@
 """`npaccel run` and `npaccel doctor`: scripts that don't know of npaccel."""
 
 import ast
+import dataclasses
 import json
 import os
 import subprocess
@@ -8,11 +9,13 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import npaccel
-from npaccel._tools import cli, flat_scripts
+from npaccel._runtime.options import Options
+from npaccel._tools import cli, flat_scripts, jit_options
 from npaccel._tools.decorate import Source
 from npaccel._tools.doctor import diagnose
 from npaccel._tools.profile_calls import Profile
@@ -93,6 +96,30 @@ def test_output_is_that_of_python(script):
     assert wanted[1] == "function function 1"
     assert "hot: 1 graph" in result.stderr
     assert "tools:shift: not called, or only by other compiled functions" in result.stderr
+
+
+def test_every_option_of_jit_is_one_of_the_command_line():
+    assert set(jit_options._HELP) == {field.name for field in dataclasses.fields(Options)}
+    line = (
+        "--device cpu --default-float float64 --narrow-inputs --strict --no-dynamic --loops numba "
+        "--rng device --verify warn --no-cache --backend eager --compile now --static-argname n "
+        "--static-argname m"
+    )
+    found = jit_options.parsed(line, "run")
+    assert found == {
+        "device": "cpu", "default_float": "float64", "narrow_inputs": True, "strict": True,
+        "dynamic": False, "loops": "numba", "rng": "device", "verify": "warn", "cache": False,
+        "backend": "eager", "compile": "now", "static_argnames": ("n", "m"),
+    }  # fmt: skip
+    npaccel.jit(lambda n, m: n + m, **found)
+    assert jit_options.parsed(" ".join(jit_options.flags(found)), "run") == found
+    assert jit_options.parsed("--verify", "run") == {"verify": True}
+    assert jit_options.parsed("", "run") == {}
+
+
+def test_close_names_are_suggested(script):
+    assert "did you mean 'hot'?" in invoke("run", "--jit", "hott", script).stderr
+    assert "--strict" in invoke("run", "--stict", script).stderr
 
 
 def test_methods_and_what_is_not_called(script):
@@ -244,8 +271,6 @@ def test_exit_codes_of_the_doctor(tmp_path, text, flags, code, monkeypatch):
 
 def test_a_difference_exits_with_3(heavy, monkeypatch):
     import dataclasses
-
-    import numpy as np
 
     from npaccel import _numpy
     from npaccel._numpy.core import table
