@@ -22,7 +22,7 @@ from npaccel.errors import CacheWarning, PerformanceWarning
 
 pytestmark = pytest.mark.inductor
 
-KILLS = int(os.environ.get("NPACCEL_TEST_KILLS", "5"))
+KILLS = int(os.environ.get("NPACCEL_TEST_KILLS", "3"))
 X = np.linspace(0.0, 6.0, 1000)
 
 
