@@ -38,6 +38,7 @@ LAYERS = (
     "_loops",
     "_verify",
     "_jit",
+    "_transforms",
     "_check",
     "_scipy",
     "scipy",

@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from npaccel._check.promotion_report import PromotionReport, check_promotion
     from npaccel._check.transfers import Transfers, transfers
     from npaccel._scipy.dispatch.patching import array_api
+    from npaccel._transforms.batches import vmap
+    from npaccel._transforms.derivatives import (
+        grad,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        value_and_grad,
+        vjp,
+    )
     from npaccel._verify.verification import CheckResult
 
 #: Modules that are imported when they're used.
@@ -41,7 +51,11 @@ _LATER = {
     "check_promotion": "npaccel._check.promotion_report",
     "load_ipython_extension": "npaccel._tools.notebook",
     "transfers": "npaccel._check.transfers",
-}
+    "vmap": "npaccel._transforms.batches",
+} | dict.fromkeys(
+    ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
+    "npaccel._transforms.derivatives",
+)
 
 __all__ = [
     "CheckResult",
@@ -60,10 +74,18 @@ __all__ = [
     "disabled",
     "errors",
     "fori_loop",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
     "jit",
+    "jvp",
     "options",
     "scan",
     "transfers",
+    "value_and_grad",
+    "vjp",
+    "vmap",
     "wait",
     "while_loop",
 ]

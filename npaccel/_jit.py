@@ -17,7 +17,7 @@ from npaccel._process.imports import load
 from npaccel._report import Log, Report
 from npaccel._runtime import call_samples, errstate
 from npaccel._runtime import options as runtime_options
-from npaccel._runtime.callables import LEFT_ALONE, underlying
+from npaccel._runtime.callables import LEFT_ALONE, is_jitted, underlying
 from npaccel._runtime.options import (
     NOT_GIVEN,
     RNG,
@@ -561,8 +561,13 @@ def jit(
     """
     explicit = runtime_options.given(locals(), unknown)
     if function is None:
-        return functools.partial(Jitted, explicit=explicit)
-    return Jitted(function, explicit)
+        return functools.partial(_jitted, explicit=explicit)
+    return _jitted(function, explicit)
+
+
+def _jitted(function: Any, explicit: dict[str, Any]) -> Jitted[..., Any]:
+    """Return a callable compiled; what a transform returns stays of its own class."""
+    return (type(function) if is_jitted(function) else Jitted)(function, explicit)
 
 
 __all__ = ["Jitted", "Options", "jit"]

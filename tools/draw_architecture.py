@@ -20,6 +20,7 @@ PACKAGES = {
     "_tools": ("command line, notebook, support page", ""),
     "_sklearn": ("estimators on tensors", ""),
     "_scipy": ("SciPy's functions on tensors", ""),
+    "_transforms": ("derivatives and batches", ""),
     "_jit": ("jit and what it returns", "kdc"),
     "_check": ("comparison with NumPy", ""),
     "_verify": ("one call in NumPy and compiled", ""),

@@ -284,7 +284,8 @@ def _captured_and_compiled(
 
 def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Uncompiled:
     # An array that a subgraph hands on doesn't own its memory, so that it can't be resized.
-    if error.is_break and "resize" not in spec.function.__code__.co_names:
+    is_whole = spec.is_transformed  # What is transformed doesn't go on beside uncompiled code.
+    if error.is_break and not is_whole and "resize" not in spec.function.__code__.co_names:
         return Uncompiled(around_breaks(spec, error, has_wide))
     frame = error.stack[-1]
     kind = opaque_objects.kind_of(error.category)

@@ -7,6 +7,8 @@ errors come first, and with ``strict=True`` the reason is raised instead.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +23,9 @@ from npaccel._report import Fallback
 from npaccel._report.suggestions import remedy
 from npaccel._runtime import arguments, error_translation, errstate
 from npaccel._runtime.error_translation import CompiledCodeError, Patience
+from npaccel._runtime.options import disabled
 from npaccel._runtime.runner import OVERLAP, Declined, Runner
+from npaccel._runtime.transform_marks import UntracedError
 from npaccel.errors import NotCompiledError, PerformanceWarning
 
 
@@ -141,7 +145,29 @@ def note(
 
 
 def run_in_numpy(spec: FunctionSpec, values: Sequence[Any]) -> Any:
-    """Run the function itself, in NumPy; tensors go through the host."""
+    """Run the function itself, in NumPy; tensors go through the host.
+
+    Raises
+    ------
+    NotCompiledError
+        If it's a derivative or a batch of a function.
+    """
+    if spec.is_transformed:
+        _raise_own_error(spec, values)
+        raise NotCompiledError(
+            f"{spec.name}: compiled code can't make this call, and NumPy has no derivatives and "
+            "batches; call the function itself under `npaccel.jit`, whose report says why"
+        )
+    return _in_numpy(spec, values)
+
+
+def _raise_own_error(spec: FunctionSpec, values: Sequence[Any]) -> None:
+    """Raise what the user's function raises in NumPy, or what the transform says of it."""
+    with contextlib.suppress(UntracedError), disabled():
+        _in_numpy(spec, values)
+
+
+def _in_numpy(spec: FunctionSpec, values: Sequence[Any]) -> Any:
     if arguments.device_of(values) is None:
         return spec.binding.call(values)
     host_fallback = load("npaccel._runtime.host_fallback")
@@ -210,12 +236,12 @@ def after_error(spec: FunctionSpec, failure: CompiledCodeError, values: Sequence
     if has_gradients:
         values = [arguments.map_arrays(value, _detached) for value in values]
     try:
-        result = run_in_numpy(spec, values)
+        result = (_raise_own_error if spec.is_transformed else run_in_numpy)(spec, values)
     except NotImplementedError:
         if translated is None:
             raise
         raise translated from error
-    if has_gradients:  # NumPy computes none.
+    if has_gradients or spec.is_transformed:  # NumPy computes none.
         raise translated or error
     note_error(spec, error)
     return result
@@ -313,4 +339,6 @@ def uncompiled(
 
     if is_sure and spec.options.strict:
         noted()
+    if spec.is_transformed:
+        return Uncompiled(functools.partial(_raise_own_error, spec), noted)
     return Uncompiled(runner_in_numpy(spec), noted, serves_kind=serves_kind)

@@ -35,6 +35,8 @@ class FunctionSpec:
     on_wide : callable, optional
         Of a part of a function that narrows floats: is called where the part meets 64-bit ones.
         NumPy scalars don't count, which other parts have computed of Python numbers.
+    is_transformed : bool
+        Whether it's a derivative or a batch of a function, which NumPy can't compute.
 
     Raises
     ------
@@ -51,6 +53,7 @@ class FunctionSpec:
         varying: frozenset[int] = frozenset(),
         label: str = "",
         on_wide: Callable[[], None] | None = None,
+        is_transformed: bool = False,
     ) -> None:
         self.function = function
         self.options = options
@@ -58,6 +61,7 @@ class FunctionSpec:
         self.varying = varying if options.dynamic is not False else frozenset()
         self.label = label
         self.on_wide = on_wide
+        self.is_transformed = is_transformed
         self.binding = Binding(function)
         self.scope = Scope(function, self.binding.names)
         self.static = self._static_positions()

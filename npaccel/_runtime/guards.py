@@ -173,6 +173,28 @@ def array_like(value: Any, expected: tuple[Any, ...]) -> bool:
         return False
 
 
+#: What a cache entry's key names, by versions or by files' times, and nothing rebinds.
+_OWN_MODULE = re.compile(r"M\['(npaccel\.[\w.]+|torch\._dynamo\.polyfills[\w.]*)'\]")
+
+
+def _beyond_own_modules(expression: str) -> str:
+    """Begin an expression at the module that has the object, not at one of npaccel's own.
+
+    NumPy as `numpy` is what users may change; by which of npaccel's modules it was found is not.
+    """
+    found = _OWN_MODULE.match(expression)
+    while found is not None:
+        attribute = re.compile(r"\.(\w+)").match(expression, found.end())
+        if attribute is None:
+            return expression
+        value = getattr(sys.modules[found[1]], attribute[1], None)
+        if not isinstance(value, types.ModuleType):
+            return expression
+        expression = f"M['{value.__name__}']{expression[attribute.end() :]}"
+        found = _OWN_MODULE.match(expression)
+    return expression
+
+
 def make_guards(
     records: Iterable[Any],
     scope: Scope,
@@ -209,7 +231,12 @@ def make_guards(
             raise UnknownGuardError(f"{record.kind} on {record.expression}: {error}") from error
         if in_key(expression, record.kind):
             continue
+        expression = _beyond_own_modules(expression)
+        if _OWN_MODULE.match(expression):
+            continue
         guard = _guard(record, expression, value, scope, imports)
+        if guard.kind == "alias" and guard.expected == expression:
+            continue
         guards.setdefault((expression, guard.kind + repr(record.arguments)), guard)
     return list(guards.values())
 
@@ -301,7 +328,9 @@ def _guard(
     if kind == "NOT_PRESENT_IN_GENERIC_DICT" and len(arguments) == 1:
         return Guard(expression, "not_in_dict", arguments[0])
     if kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING") and arguments:
-        return Guard(expression, "alias", scope.expression(arguments[0], imports))
+        return Guard(
+            expression, "alias", _beyond_own_modules(scope.expression(arguments[0], imports))
+        )
     raise UnknownGuardError(f"{kind} on {record.expression}")
 
 

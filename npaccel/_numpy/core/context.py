@@ -27,11 +27,15 @@ class TraceSettings:
         Where creation functions (``np.zeros``, ``np.arange``) put their result.
     rng : {"numpy", "device"}
         Whether NumPy draws random numbers on the host, or the graph computes them.
+    is_transformed : bool
+        Whether the trace is going to be differentiated or batched, so that each call needs
+        a derivative and a form for batches.
     """
 
     default_float: str = "float64"
     device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
     rng: str = "numpy"
+    is_transformed: bool = False
 
     @property
     def narrow(self) -> bool:
@@ -50,6 +54,13 @@ _settings: contextvars.ContextVar[TraceSettings] = contextvars.ContextVar(
 def settings() -> TraceSettings:
     """Return the settings of the function being traced in this context."""
     return _settings.get()
+
+
+def wants_gradients(*tensors: torch.Tensor) -> bool:
+    """Whether calls on tensors need a derivative: one of torch's, or of a transform's."""
+    if settings().is_transformed:
+        return True
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
 @contextlib.contextmanager

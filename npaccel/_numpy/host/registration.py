@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
+
 Array = np.ndarray[Any, Any]
 #: A result's shape and dtype.
 Form = tuple[Sequence[Any], torch.dtype]
@@ -34,10 +36,7 @@ _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 
 def usable(*tensors: torch.Tensor) -> bool:
     """Whether NumPy's kernels may be called on tensors: on a CPU, no gradients asked for."""
-    return all(
-        tensor.device.type == "cpu" and not (tensor.requires_grad and torch.is_grad_enabled())
-        for tensor in tensors
-    )
+    return all(tensor.device.type == "cpu" for tensor in tensors) and not wants_gradients(*tensors)
 
 
 def as_array(value: Any) -> Any:

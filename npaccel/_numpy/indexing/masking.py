@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.axes import NO_VALUE
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.core.dtypes import cast, to_numpy
 from npaccel._numpy.indexing.index_keys import Selection, expanded_key, numpy_place, places, select
 from npaccel._numpy.indexing.indexing import fitted, flipped, value_for
@@ -48,7 +49,29 @@ def rest_after(ndim: int, key: Any) -> int | None:
 def masked_item(a: torch.Tensor, key: Any) -> torch.Tensor:
     """Return a copy of what a mask in a key chooses from, with the mask's axes in its place."""
     selection = select(a, key)
-    return flipped(_masked_axes_in_place(selection), _flips_in_place(selection)).clone()
+    view = _masked_axes_in_place(selection)
+    if view.dtype.is_floating_point and wants_gradients(view):
+        mask = _mask(selection)
+        view = _filled(view, mask, view.ndim - mask.ndim - places(selection)[1])
+    return flipped(view, _flips_in_place(selection)).clone()
+
+
+#: What stands for the elements that a mask leaves out where it leaves out all.
+_NOTHING_CHOSEN = 0.5
+
+
+def _filled(view: torch.Tensor, mask: torch.Tensor, after: int) -> torch.Tensor:
+    """Put a chosen element in the place of those that a mask leaves out.
+
+    What is computed of them isn't used, but may have no finite derivative, and 0 times that is NaN.
+    """
+    wide = wide_mask(mask, after)
+    first = view.ndim - after - mask.ndim
+    place = torch.argmax(mask.reshape(-1).to(torch.uint8)).reshape(1)
+    chosen = view.flatten(first, first + mask.ndim - 1).index_select(first, place)
+    chosen = torch.where(torch.any(mask), chosen, _NOTHING_CHOSEN)
+    shape = chosen.shape[:first] + (1,) * mask.ndim + chosen.shape[first + 1 :]
+    return torch.where(wide, view, chosen.reshape(shape))
 
 
 def masked_store(a: torch.Tensor, key: Any, value: torch.Tensor) -> None:

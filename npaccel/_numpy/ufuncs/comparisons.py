@@ -9,6 +9,7 @@ import operator
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.ufuncs import integers
 from npaccel._numpy.ufuncs.integers import Compute, Operand, dtype_of_first
 from npaccel._numpy.ufuncs.kernel_selection import as_tensors, complex_or
@@ -108,7 +109,7 @@ def _extreme(ufunc: np.ufunc, native: Compute, better: Compute, as_good: Compute
     """
 
     def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        if not a.dtype.is_floating_point or a.requires_grad or b.requires_grad:
+        if not a.dtype.is_floating_point or wants_gradients(a, b):
             return native(a, b)  # type: ignore[no-any-return]
         compiled = type(a) is not torch.Tensor and a.device.type == "cpu"
         first = _first_of_equals(ufunc, a.dtype)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host.registration import as_array
 from npaccel._numpy.ufuncs import integers
@@ -45,7 +46,7 @@ def divide(a: torch.Tensor, b: Operand) -> torch.Tensor:
         b = torch.full((), b, dtype=a.dtype, device=a.device)
     tensors = [x for x in (a, b) if isinstance(x, torch.Tensor)]
     is_complex = any(x.is_complex() for x in tensors)
-    if is_complex and a.device.type != "cpu" and not any(x.requires_grad for x in tensors):
+    if is_complex and a.device.type != "cpu" and not wants_gradients(*tensors):
         return _complex_quotient(*tensors)
     if is_complex and all(type(x) is torch.Tensor for x in tensors) and host.usable(*tensors):
         with np.errstate(all="ignore"):
@@ -251,7 +252,7 @@ square = integers.by_bits(_plain_square)
 def hypot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the hypotenuse; CUDA's is infinite already beside the largest number."""
     found = torch.hypot(a, b)
-    if a.device.type == "cpu" or a.requires_grad or b.requires_grad:
+    if a.device.type == "cpu" or wants_gradients(a, b):
         return found
     a, b = torch.abs(a), torch.abs(b)
     large, small = torch.maximum(a, b), torch.minimum(a, b)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.axes import reduced_axes
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.core.dtypes import (
     BOOL,
     INT64,
@@ -301,7 +302,7 @@ def _begun_without_zero(
     x: torch.Tensor, total: torch.Tensor, axes: tuple[int, ...], keepdims: bool
 ) -> torch.Tensor:
     """Return sums that are -0.0 where all of their elements are: torch's begin with 0.0."""
-    if is_integral(x.dtype) or (x.requires_grad and torch.is_grad_enabled()):
+    if is_integral(x.dtype) or wants_gradients(x):
         return total
     if x.is_complex():
         parts = ((x.real, total.real), (x.imag, total.imag))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.ufuncs import comparisons as ordering
 from npaccel._numpy.ufuncs import kernels
@@ -150,7 +151,7 @@ def _cumulative_sum(x: torch.Tensor, axis: int) -> torch.Tensor:
         return FOLDS[np.logical_or].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
     found = as_bits(_scan(_running_sum, bits, axis), x.dtype)
-    if is_integral(x.dtype) or (x.requires_grad and torch.is_grad_enabled()):
+    if is_integral(x.dtype) or wants_gradients(x):
         return found
     if surely(x.shape[axis] == 0):
         return found

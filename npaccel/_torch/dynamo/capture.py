@@ -68,6 +68,7 @@ from npaccel._torch.fx_passes.passes import AFTER_CAPTURE, run_passes
 from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed_inputs
 from npaccel._torch.leftovers import in_copied_context
 from npaccel._torch.patching import Patch, is_release, patched
+from npaccel._torch.transforms.regions import check_regions, cut_regions
 
 #: Guards on settings of torch itself. Calls with tensors that require
 #: gradients have the grad mode in their key; nothing else here changes what
@@ -379,6 +380,7 @@ def capture(
         has_wide_data = active.has_wide_data
     if found:
         check_views(found[0].graph, is_part)
+        check_regions(found[0].graph.graph)
         _take_draws_out(found[0], function)
         has_wide_data |= settings().narrow and wide_nodes(found[0].graph.graph)
     described = _describe(function.__code__, output, found[0] if found else None)
@@ -629,6 +631,7 @@ def rewritten(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> tor
     """Take out of a graph what costs time and changes nothing."""
     have_grad = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
     needs_grad = have_grad and torch.is_grad_enabled()
+    cut_regions(graph.graph)
     run_passes(AFTER_CAPTURE, graph.graph, needs_grad=needs_grad)
     graph.recompile()
     return graph

@@ -53,6 +53,7 @@ from npaccel._torch.dynamo.python import (
 from npaccel._torch.dynamo.state import active, as_traced, release_shape_envs
 from npaccel._torch.inductor.complex import literals
 from npaccel._torch.patching import Patch, apply
+from npaccel._torch.transforms import marks as transform_marks
 
 #: All that is replaced in Dynamo, in order: what comes later is asked first.
 PATCHES: tuple[Patch, ...] = (
@@ -74,6 +75,7 @@ PATCHES: tuple[Patch, ...] = (
     *caught_errors.PATCHES,
     *scipy_calls.PATCHES,
     *nested_jit.PATCHES,
+    *transform_marks.PATCHES,
     *class_attributes.PATCHES,
     *absent_attributes.PATCHES,
     *list_append.PATCHES,
