@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.core.dtypes import DType, as_tensor, cast, to_numpy
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.indexing.indexing import getitem
@@ -235,6 +236,9 @@ def _scattered(
     if dtype == torch.bool:
         small = flat.to(torch.uint8).scatter_reduce(0, places, values.to(torch.uint8), how)
         return small != 0
+    if how == "prod" and wants_gradients(flat, values):
+        # torch's derivative by an element that is 0 is 0.
+        return flat * torch.ones_like(flat).scatter_reduce(0, places, values, how)
     if how == "prod":
         bits = as_signed(flat).scatter_reduce(0, places, as_signed(values), how)
         return bits.view(dtype)

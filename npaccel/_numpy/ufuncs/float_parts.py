@@ -7,6 +7,7 @@ import math
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.ufuncs.kernel_selection import in_float32
 
 # Parts of floats
@@ -45,6 +46,8 @@ def frexp(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     exponent = torch.where(small, exponent - (digits + 2), exponent)
     mantissa = ((bits & ~(places << digits)) | ((bias - 1) << digits)).view(x.dtype)
     ordinary = torch.isfinite(x) & (x != 0)
+    if wants_gradients(x):
+        mantissa = _scaled(x, -exponent)
     exponent = torch.where(ordinary, exponent, torch.zeros_like(exponent))
     return torch.where(ordinary, mantissa, x), exponent.to(torch.int32)
 
@@ -55,8 +58,17 @@ def _two_to_the(exponent: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return ((exponent.to(whole) + bias) << digits).view(dtype)
 
 
+def _scaled(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
+    """Return ``x * 2**exponent`` by operations that have a derivative."""
+    first = torch.div(exponent, 2, rounding_mode="floor")
+    powers = [torch.exp2(one.to(x.dtype)) for one in (first, exponent - first)]
+    return x * powers[0] * powers[1]
+
+
 def ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
     """Return ``x * 2**exponent``, rounded once, even where the power overflows."""
+    if wants_gradients(x):
+        return _scaled(x, exponent)
     if x.dtype == torch.float16:
         return ldexp(x.to(torch.float32), exponent).to(torch.float16)
     last = _LAYOUT[x.dtype][2]

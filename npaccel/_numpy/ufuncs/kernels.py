@@ -376,7 +376,8 @@ tanh = or_by_numpy("tanh", torch.tanh)
 def logaddexp2(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return ``log2(2**a + 2**b)``."""
     size = torch.log1p(torch.exp2(-torch.abs(a - b))) * math.log2(math.e)
-    return torch.where(a == b, a + 1, torch.maximum(a, b) + size)
+    equal = 0.5 * a + 0.5 * b + 1 if wants_gradients(a, b) else a + 1
+    return torch.where(a == b, equal, torch.maximum(a, b) + size)
 
 
 @in_float32

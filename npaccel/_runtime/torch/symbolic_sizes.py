@@ -104,7 +104,9 @@ def raise_refusal(error: Exception) -> None:
 
 def is_traced(x: torch.Tensor) -> bool:
     """Whether a tensor only stands for values that come later."""
-    return torch.compiler.is_compiling() or type(x) is not torch.Tensor
+    if torch.compiler.is_compiling() or type(x) is not torch.Tensor:
+        return True
+    return bool(torch._is_functional_tensor(x))  # In a region of a transform.
 
 
 def depends_on_data(x: Any) -> bool:

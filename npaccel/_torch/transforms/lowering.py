@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,13 +35,89 @@ def _fill(self: torch.Tensor, value: Any) -> torch.Tensor:
     return torch.full_like(self, value)
 
 
+_is_written_out = threading.local()
+
+
+def _detach(self: torch.Tensor) -> Any:
+    """Return a view: torch has such nodes for `x.view(x.dtype)`, and NumPy detaches nothing."""
+    return NotImplemented if getattr(_is_written_out, "now", False) else self.view(self.shape)
+
+
+def _index_put(
+    self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False
+) -> Any:
+    """Store items; of those that are stored at one place only the one that stays has a derivative.
+
+    torch gives all of them one.
+    """
+    chosen = [index for index in indices if index is not None]
+    by_masks = all(index.dtype == torch.bool for index in chosen)
+    in_here = getattr(_is_written_out, "now", False)
+    if accumulate or by_masks or in_here or not self.dtype.is_floating_point:
+        return NotImplemented
+    _is_written_out.now = True
+    try:
+        count = _aten.index.Tensor(torch.zeros_like(self, dtype=torch.int64), indices)
+        order = torch.arange(count.numel(), device=self.device).reshape(count.shape)
+        owners = _aten.index_put.default(torch.zeros_like(self, dtype=torch.int64), indices, order)
+        stays = _aten.index.Tensor(owners, indices) == order
+        each = values.expand(count.shape)
+        each = torch.where(stays, each, each.detach())
+        found: torch.Tensor = _aten.index_put.default(self, indices, each)
+        return found
+    finally:
+        _is_written_out.now = False
+
+
+def _scatter(self: torch.Tensor, axis: int, places: torch.Tensor, source: torch.Tensor) -> Any:
+    """Store items along an axis, as `_index_put` does."""
+    if getattr(_is_written_out, "now", False) or not self.dtype.is_floating_point:
+        return NotImplemented
+    _is_written_out.now = True
+    try:
+        order = torch.arange(places.numel(), device=self.device).reshape(places.shape)
+        owners = torch.zeros_like(self, dtype=torch.int64).scatter(axis, places, order)
+        stays = torch.gather(owners, axis, places) == order
+        source = source[tuple(slice(size) for size in places.shape)]
+        each = torch.where(stays, source, source.detach())
+        found: torch.Tensor = _aten.scatter.src(self, axis, places, each)
+        return found
+    finally:
+        _is_written_out.now = False
+
+
 #: What functionalization writes that has no derivative, as what has one.
 _DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.copy.default: _copy,
+    _aten.detach.default: _detach,
     _aten.fill.Scalar: _fill,
     _aten.fill.Tensor: _fill,
+    _aten.index_put.default: _index_put,
     _aten.lift_fresh_copy.default: torch.clone,
+    _aten.scatter.src: _scatter,
 }
+
+
+class LoweringError(Exception):
+    """A call in a region can't be written without NumPy's own kernels, or has no derivative.
+
+    Parameters
+    ----------
+    node : torch.fx.Node
+        The call.
+    """
+
+    def __init__(self, node: torch.fx.Node, error: NotImplementedError) -> None:
+        super().__init__(" ".join(str(error).split()))
+        self.node = node
+
+
+class _Interpreter(torch.fx.Interpreter):
+    def run_node(self, n: torch.fx.Node) -> Any:
+        try:
+            return super().run_node(n)
+        except NotImplementedError as error:
+            raise LoweringError(n, error) from error
 
 
 def fake_mode_of(examples: Sequence[Any]) -> FakeTensorMode:
@@ -59,11 +136,15 @@ def lowered(region: torch.fx.GraphModule, examples: Sequence[Any]) -> torch.fx.G
         Of NumPy's calls.
     examples : sequence
         Fake tensors and sizes, as it takes them.
+
+    Raises
+    ------
+    LoweringError
     """
 
     def run(*inputs: Any) -> Any:
         own = [torch.clone(x) if isinstance(x, torch.Tensor) else x for x in inputs]
-        return torch.fx.Interpreter(region).run(*own)
+        return _Interpreter(region).run(*own)
 
     transformed = dataclasses.replace(settings(), is_transformed=True)
     with (
@@ -81,8 +162,56 @@ def lowered(region: torch.fx.GraphModule, examples: Sequence[Any]) -> torch.fx.G
         op="call_function", target=torch.ops.aten.slice_scatter.default
     ):
         _end_within(node)
+    found.graph.eliminate_dead_code()
     found.recompile()
     return found
+
+
+def lost_derivative(region: torch.fx.GraphModule, count: int) -> tuple[torch.fx.Node, str] | None:
+    """Return where a lowered region goes on with floats that torch computes no derivative of.
+
+    Its derivative would be zero without a word: where bits become floats, or a number of Python's.
+
+    Parameters
+    ----------
+    region : torch.fx.GraphModule
+    count : int
+        How many of its inputs are differentiated.
+
+    Returns
+    -------
+    node, reason : torch.fx.Node, str
+        None where there is no such place.
+    """
+    depends = set(list(region.graph.find_nodes(op="placeholder"))[:count])
+    bits: set[torch.fx.Node] = set()
+    for node in region.graph.nodes:
+        given = [n for n in node.all_input_nodes if n in depends]
+        if not given:
+            continue
+        depends.add(node)
+        dtype = _dtype(node)
+        if node.target is _aten._local_scalar_dense.default:
+            if _is_float(_dtype(given[0])):
+                return node, "a number of Python's is made of a float"
+        elif node.target is _aten.view.dtype:
+            is_lost = _is_float(_dtype(given[0])) and _dtype(given[0]) != dtype
+            if _is_float(dtype) and (is_lost or given[0] in bits):
+                return node, "floats are made of the bits of other ones"
+            if is_lost:
+                bits.add(node)
+        elif bits.intersection(given) and dtype is not torch.bool:
+            bits.add(node)
+    return None
+
+
+def _dtype(node: torch.fx.Node) -> torch.dtype | None:
+    value = node.meta.get("val")
+    return value.dtype if isinstance(value, torch.Tensor) else None
+
+
+def _is_float(dtype: torch.dtype | None) -> bool:
+    return dtype is not None and (dtype.is_floating_point or dtype.is_complex)
 
 
 def _end_within(node: torch.fx.Node) -> None:

@@ -16,6 +16,7 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 from npaccel._runtime import transform_marks
 from npaccel._torch.dynamo.numpy.calls import emit, is_scalar_variable
 from npaccel._torch.dynamo.numpy.operations import SCALAR, Operation
+from npaccel._torch.dynamo.python import scalars
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -117,8 +118,8 @@ def _never(node: torch.fx.Node, flags: Sequence[bool]) -> bool:
 
 #: What stands in a graph for each mark, and says which results are scalars.
 _OPERATIONS: dict[Any, tuple[Operation, Callable[[Sequence[Any]], list[bool]]]] = {
-    transform_marks.enter: (Operation("npaccel.enter", _entered, _never), _scalars_entered),
-    transform_marks.leave: (Operation("npaccel.leave", _left, _never), _scalars_left),
+    transform_marks.enter: (Operation(scalars.ENTER, _entered, _never), _scalars_entered),
+    transform_marks.leave: (Operation(scalars.LEAVE, _left, _never), _scalars_left),
 }
 ENTER, LEAVE = (operation for operation, _ in _OPERATIONS.values())
 
@@ -130,9 +131,9 @@ def _call_function(original: Any) -> Any:
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if not active.depth or self.fn not in transform_marks.MARKS:
             return original(self, tx, args, kwargs)
-        operation, scalars = _OPERATIONS[self.fn]
+        operation, flags_of = _OPERATIONS[self.fn]
         args = [arg.realize() for arg in args]
-        flags = scalars(args)
+        flags = flags_of(args)
         if self.fn is transform_marks.enter and args[0].as_python_constant() == "vmap":
             axes = args[1].as_python_constant()
             flags = [flag or axis is not None for flag, axis in zip(flags, axes, strict=True)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias, cast
 
 import torch
 
@@ -19,9 +19,13 @@ from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.fx_passes.alias_checks import memory_of, written
 from npaccel._torch.fx_passes.passes import AFTER_CAPTURE, run_passes
 from npaccel._torch.transforms.application import Application, RegionError
-from npaccel._torch.transforms.lowering import fake_mode_of, lowered
+from npaccel._torch.transforms.lowering import LoweringError, fake_mode_of, lost_derivative, lowered
 from npaccel._torch.transforms.marks import LEAVE
 
+#: Kind, settings, what has entered, what leaves, and what the transform takes besides.
+_EndArguments: TypeAlias = (
+    "tuple[str, Any, tuple[torch.fx.Node, ...], tuple[torch.fx.Node, ...], tuple[Any, ...]]"
+)
 #: Dynamo's place for why a function isn't captured.
 CATEGORY = "npaccel: a transform"
 _WRITES = (
@@ -64,6 +68,8 @@ def check_regions(graph: torch.fx.Graph) -> None:
                 _refuse(node, _DRAWS.format(kind=kind), _DRAW_BEFORE)
 
 
+_LOST = "something in this line has no derivative for `{kind}`: {}"
+_NO_BITS = "write it with other NumPy calls, or pass its result as an argument"
 #: What users call the transforms.
 _KINDS: dict[Any, str] = {
     "grad": "grad",
@@ -123,45 +129,53 @@ def _outer_memory(graph: torch.fx.Graph, inside: dict[torch.fx.Node, None]) -> s
 
 
 def _cut(graph: torch.fx.Graph, end: torch.fx.Node) -> None:
-    kind, settings, entered, outputs, extra = end.args
+    kind, settings, entered, outputs, extra = cast("_EndArguments", end.args)
     begin, inside = _begin(end), _inside(end)
-    body = torch.fx.Graph()
-    known: dict[torch.fx.Node, torch.fx.Node] = {}
-    outer: list[torch.fx.Node] = []
-    for node in entered:  # type: ignore[union-attr]
-        known[node] = _placeholder(body, node)  # type: ignore[index, arg-type]
-
-    def of(node: torch.fx.Node) -> torch.fx.Node:
-        if node not in known:
-            outer.append(node)
-            known[node] = _placeholder(body, node)
-        return known[node]
-
-    for node in inside:
-        for one in node.all_input_nodes:
-            if node not in known and one not in inside:
-                of(one)
-    for out in outputs:  # type: ignore[union-attr]
-        if out not in inside:
-            of(out)  # type: ignore[arg-type]
-    for node in inside:
-        if node not in known:
-            known[node] = body.node_copy(node, of)
-    body.output(tuple(known[out] for out in outputs))  # type: ignore[union-attr, index]
-    examples = [node.meta["example_value"] for node in (*entered, *outer)]  # type: ignore[misc]
+    body, outer = _body(inside, entered, outputs)
     run_passes(AFTER_CAPTURE, body, needs_grad=False)
-    region = lowered(torch.fx.GraphModule(torch.nn.Module(), body), examples)
-    axes = begin.args[1]
-    target = Application(kind, (axes, settings), len(begin.args[2]), len(outer), region)  # type: ignore[arg-type]
-    _try(target, end, (*begin.args[2], *outer, *extra))
+    examples = [node.meta["example_value"] for node in (*entered, *outer)]
+    region = _lowered(kind, body, examples, 0 if kind == "vmap" else settings[0])
+    axes, leaves = cast("tuple[Any, tuple[Any, ...]]", begin.args[1:])
+    target = Application(kind, (axes, settings), len(leaves), len(outer), region)
+    _try(target, end, (*leaves, *outer, *extra))
     with graph.inserting_before(end):
-        new = graph.call_function(target, (*begin.args[2], *outer, *extra))  # type: ignore[misc, arg-type]
+        new = graph.call_function(target, (*leaves, *outer, *extra))
     new.meta = dict(end.meta)
     end.replace_all_uses_with(new)
-    graph.erase_node(end)
-    for node in reversed(inside):
+    for node in (end, *reversed(inside), begin):
         graph.erase_node(node)
-    graph.erase_node(begin)
+
+
+def _body(
+    inside: dict[torch.fx.Node, None],
+    entered: Sequence[torch.fx.Node],
+    outputs: Sequence[torch.fx.Node],
+) -> tuple[torch.fx.Graph, list[torch.fx.Node]]:
+    """Return a graph of a region, and what it takes besides what has entered."""
+    body = torch.fx.Graph()
+    known = {node: _placeholder(body, node) for node in entered}
+    own = [node for node in inside if node not in known]
+    used = [*(one for node in own for one in node.all_input_nodes), *outputs]
+    outer = list(dict.fromkeys(node for node in used if node not in inside))
+    known |= {node: _placeholder(body, node) for node in outer}
+    for node in own:
+        known[node] = body.node_copy(node, known.__getitem__)
+    body.output(tuple(known[out] for out in outputs))
+    return body, outer
+
+
+def _lowered(
+    kind: str, body: torch.fx.Graph, examples: Sequence[Any], count: int
+) -> torch.fx.GraphModule:
+    """Return a region without writes in place, of which so many inputs are differentiated."""
+    try:
+        region = lowered(torch.fx.GraphModule(torch.nn.Module(), body), examples)
+    except LoweringError as error:
+        _refuse(error.node, _LOST.format(error, kind=_KINDS[kind]), _NO_BITS, error)
+    lost = lost_derivative(region, count) if kind != "value" else None
+    if lost is not None:
+        _refuse(lost[0], _LOST.format(lost[1], kind=_KINDS[kind]), _NO_BITS)
+    return region
 
 
 def _try(target: Application, end: torch.fx.Node, args: Sequence[Any]) -> None:

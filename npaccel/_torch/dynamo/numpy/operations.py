@@ -37,7 +37,7 @@ INPLACE = frozenset(f"operator.{op.__name__}" for op in operators.INPLACE)
 #: The end of the name of the operation by which an array is shuffled.
 IN_PLACE = "in_place"
 #: In a node's meta: whether NumPy has a scalar there, not an array.
-SCALAR = "numpy_scalar"
+SCALAR = python_numbers.SCALAR
 #: In the meta of ``a.flat``: the variable of a.
 FLAT_OF = "npaccel_flat_of"
 #: In an input's meta: whether it's a copy of the caller's array, with other strides.

@@ -45,7 +45,7 @@ from npaccel._torch.dynamo.numpy.calls import (
     refuse,
 )
 from npaccel._torch.dynamo.numpy.operations import VALUE, Operation
-from npaccel._torch.dynamo.python.scalars import number
+from npaccel._torch.dynamo.python.scalars import is_in_region, number
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -351,7 +351,11 @@ def _call_converter(function: Any, original: Any) -> Any:
     """Trace ``float(a)``, ``operator.index(a)``."""
 
     def call(self: Any, tx: Any, arg: Any) -> Any:
-        _check_dimensions(tx, function, arg.realize())
+        x = arg.realize()
+        _check_dimensions(tx, function, x)
+        is_array = function is float and active.depth and isinstance(x, NumpyNdarrayVariable)
+        if is_array and is_in_region(tx) and example_of(x).is_floating_point():
+            return number(tx, x, VALUE, refuse)
         return original(self, tx, arg)
 
     return call

@@ -23,7 +23,7 @@ from torch._dynamo.source import is_from_defaults
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserMethodVariable
-from torch._dynamo.variables.tensor import SymNodeVariable
+from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch._guards import GuardSource
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
@@ -31,6 +31,8 @@ from npaccel._numpy.core.dtypes import to_numpy
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
+#: In a node's meta: whether NumPy has a scalar there, not an array.
+SCALAR = "numpy_scalar"
 #: In a node's meta: whether it is a number of Python's, as a tensor.
 NUMBER = "npaccel_number"
 
@@ -62,8 +64,28 @@ def number(tx: Any, element: Any, operation: Any, refuse: Callable[..., Any]) ->
     dtype = to_numpy(element.as_proxy().node.meta["example_value"].dtype)
     if dtype.kind not in "iuf" or dtype.name == "uint64":
         refuse(f"a Python scalar of an array of {dtype.name}", "")
+    if dtype.kind == "f" and is_in_region(tx):
+        # A symbol has no derivative. NumPy's float64 is one of Python's floats.
+        return _as_scalar(tx, element)
     proxy = tx.output.create_proxy("call_function", operation, (element.as_proxy(),), {})
     return dynamo_builder.wrap_fx_proxy(tx, proxy)
+
+
+#: Names of what begins and ends the region of a transform in a graph.
+ENTER, LEAVE = "npaccel.enter", "npaccel.leave"
+
+
+def is_in_region(tx: Any) -> bool:
+    """Whether what is traced is going to be differentiated or batched."""
+    names = [getattr(node.target, "name", "") for node in tx.output.graph.nodes]
+    return names.count(ENTER) > names.count(LEAVE)
+
+
+def _as_scalar(tx: Any, element: Any) -> Any:
+    """Return the variable for an array without dimensions as a NumPy scalar."""
+    copied = tx.output.create_proxy("call_function", torch.clone, (element.as_proxy(),), {})
+    copied.node.meta[SCALAR] = True
+    return NumpyNdarrayVariable.create(tx, copied)
 
 
 def _call(original: Any) -> Any:
@@ -234,4 +256,4 @@ PATCHES = (
     Patch(SymNodeVariable, "evaluate_expr", _evaluate_expr, _OF_SIZES, _SIZES),
 )  # fmt: skip
 
-__all__ = ["NUMBER", "PATCHES", "number", "value_of"]
+__all__ = ["ENTER", "LEAVE", "NUMBER", "PATCHES", "SCALAR", "is_in_region", "number", "value_of"]
