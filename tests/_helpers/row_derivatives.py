@@ -40,14 +40,16 @@ def summed(found):
     for part in parts_of(found):
         if isinstance(part, int | float | complex) and not isinstance(part, np.generic):
             if isinstance(part, float):
-                total = total + part
+                total = total + part * np.cos(0.3)
             continue
         kind = part.dtype.kind
         weights = np.cos(np.arange(np.size(part)) * 1.7 + 0.3).reshape(np.shape(part))
         if kind == "f":
             total = total + np.sum(part * weights)
         elif kind == "c":
-            total = total + np.sum(np.real(part) * weights) + np.sum(np.imag(part) * weights[::-1])
+            total = (
+                total + np.sum(np.real(part) * weights) + np.sum(np.imag(part) * np.flip(weights))
+            )
     return total
 
 

@@ -16,6 +16,7 @@ from npaccel._torch.transforms.marks import as_tensor, with_axis
 #: What torch says of operations that can't be transformed.
 _NO_DERIVATIVE = re.compile(
     r"derivative for (?:aten::)?(\w+) is not implemented|forward AD with (?:aten::)?(\w+)"
+    r"|not differentiable"
 )
 _NOT_BATCHED = re.compile(r"\bvmap\b|[Bb]atching rule")
 
@@ -40,7 +41,8 @@ class RegionError(NotImplementedError):
         found = _NO_DERIVATIVE.search(str(self))
         if found is not None:
             name = found[1] or found[2]
-            return f"something in this line has no derivative for `{kind}`: torch's `{name}`"
+            what = f"torch's `{name}`" if name else str(self)
+            return f"something in this line has no derivative for `{kind}`: {what}"
         return f"something in this line can't be batched, as `{kind}` does it: {self}"
 
     def advice(self, kind: str) -> str:

@@ -35,6 +35,11 @@ def _fill(self: torch.Tensor, value: Any) -> torch.Tensor:
     return torch.full_like(self, value)
 
 
+def _view_as(self: torch.Tensor, dtype: torch.dtype) -> Any:
+    """Return an array of the same dtype itself, which torch has no derivative for."""
+    return self.view(self.shape) if self.dtype == dtype else NotImplemented
+
+
 _is_written_out = threading.local()
 
 
@@ -95,6 +100,7 @@ _DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.index_put.default: _index_put,
     _aten.lift_fresh_copy.default: torch.clone,
     _aten.scatter.src: _scatter,
+    _aten.view.dtype: _view_as,
 }
 
 
@@ -200,9 +206,19 @@ def lost_derivative(region: torch.fx.GraphModule, count: int) -> tuple[torch.fx.
                 return node, "floats are made of the bits of other ones"
             if is_lost:
                 bits.add(node)
+        elif node.target is _aten._linalg_svd.default and _is_undetermined(node):
+            return node, "which vectors full_matrices=True adds isn't determined"
         elif bits.intersection(given) and dtype is not torch.bool:
             bits.add(node)
     return None
+
+
+def _is_undetermined(node: torch.fx.Node) -> bool:
+    """Whether a singular value decomposition has more vectors than values."""
+    first = node.args[0]
+    assert isinstance(first, torch.fx.Node)
+    rows, columns = first.meta["val"].shape[-2:]
+    return bool((*node.args, False)[1]) and rows != columns
 
 
 def _dtype(node: torch.fx.Node) -> torch.dtype | None:

@@ -1,0 +1,105 @@
+"""Each row of the table has a right derivative, or a reason in the table why it has none."""
+
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from row_derivatives import compared_in_a_domain
+from sweep import FULL
+
+from npaccel import _numpy
+from npaccel._numpy.core.derivatives import NO_DERIVATIVES, without_derivative
+from npaccel._numpy.core.table import rows
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "numpy_layer"))
+from diff_cases import function, plans, rendered
+
+_numpy.load()
+COMPILED = {name: row for name, row in rows().items() if row.status == "compiled"}
+FORMS = ("random", "strided", "plain", "negative", "fortran", "stretched", "number", "scalar")
+#: Rows whose derivative was wrong once.
+ONCE_WRONG = (
+    *("convolve", "frexp", "linalg.cond", "logaddexp2", "ndarray.item", "ndarray.view", "polymul"),
+    *("put", "digitize"),
+)
+EVERY = [name for name in COMPILED if name.removeprefix("numpy.") in ONCE_WRONG]
+CHOSEN = list(COMPILED) if FULL else sorted({*EVERY, *list(COMPILED)[::120]})
+#: Rows whose derivative can't be found by differences of each element, and why.
+NOT_COMPARED = {
+    "numpy.float16": "differences of float16 numbers are lost in rounding",
+    "numpy.half": "differences of float16 numbers are lost in rounding",
+    "numpy.linalg.cholesky": "both triangles count, as in JAX: NumPy reads one",
+    "numpy.linalg.eigh": "both triangles count, and signs of vectors are torch's",
+    "numpy.linalg.eigvalsh": "both triangles count, as in JAX: NumPy reads one",
+    "numpy.linalg.svd": "signs of vectors are torch's",
+}
+
+
+def outcomes(name, count):
+    """Compare calls of a row; return their outcomes, and the calls' text."""
+    row = COMPILED[name]
+    every = [p for p in plans(row) if p.dtype == np.dtype("d") and p.form in FORMS]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    order = [every[i] for i in rng.permutation(len(every))]
+    order.sort(key=lambda plan: (len(plan.keywords) > 0, plan.form != "random"))
+    found = []
+    for plan in order[:30]:
+        args, kwargs = plan.draw()
+        text, values = rendered(row, args, kwargs)
+        if sum(np.size(value) for value in values.values()) > 80:
+            continue
+        outcome = compared_in_a_domain(function(text, values), list(values.values()))
+        found.append((outcome, text))
+        if len([one for one, _ in found if one.kind in ("equal", "wrong", "refused")]) == count:
+            break
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CHOSEN)
+def test_derivatives_are_those_of_differences(name):
+    if name in NOT_COMPARED:
+        pytest.skip(NOT_COMPARED[name])
+    found = outcomes(name, 3 if FULL else 1)
+    wrong = [f"{one.text}: {text}" for one, text in found if one.kind == "wrong"]
+    assert not wrong
+    why = without_derivative(name)
+    refused = [f"{one.text}: {text}" for one, text in found if one.kind == "refused"]
+    equal = [one for one, _ in found if one.kind == "equal"]
+    assert not refused or equal or (why is not None and why.kind == "refused"), refused
+    if FULL:
+        assert equal or why is not None or name in BY_HAND, "neither a derivative nor a reason"
+
+
+#: Calls of rows whose drawn calls have no differences: other shapes, or integers beside floats.
+BY_HAND = {
+    "numpy.concatenate": lambda x: np.concatenate([x, x[::-1] ** 2]),
+    "numpy.ldexp": lambda x: np.ldexp(x, np.array([1, -2, 0])),
+    "numpy.ndarray.__imatmul__": lambda x: np.outer(x, x).__imatmul__(np.eye(3) * 2),
+    "numpy.ndarray.imag.__set__": lambda x: _with_imaginary(x),
+    "numpy.tensordot": lambda x: np.tensordot(np.outer(x, x), x, 1),
+    "numpy.vecmat": lambda x: np.vecmat(x, np.outer(x, x)),
+    "numpy.complex128": lambda x: np.complex128(x[0]) * 2,
+}
+
+
+def _with_imaginary(x):
+    z = x * (1 + 0j)
+    z.imag = x**2
+    return z
+
+
+@pytest.mark.parametrize("name", [one for one in BY_HAND if one in COMPILED])
+def test_calls_by_hand(name):
+    found = compared_in_a_domain(BY_HAND[name], [np.array([0.3, 1.2, -0.7])])
+    assert found.kind == "equal", found
+
+
+def test_reasons():
+    for one in NO_DERIVATIVES:
+        assert not one.reason.endswith(".")
+        for pattern in one.rows.split():
+            alone = type(one)(one.kind, one.reason, pattern)
+            assert any(alone.holds(name) for name in COMPILED), pattern
