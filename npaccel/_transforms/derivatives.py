@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from npaccel._runtime.transform_leaves import copied
 from npaccel._transforms import traced
-from npaccel._transforms.leaves import copied
 from npaccel._transforms.transformed import transformed
 
 Argnums = int | Sequence[int]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from npaccel._runtime.transform_leaves import build, flatten, is_array, is_real_float, spread, text
 from npaccel._runtime.transform_marks import enter, leave
-from npaccel._transforms.leaves import build, flatten, is_array, is_real_float, spread, text
 
 Function = Callable[..., Any]
 Settings = tuple[Any, ...]

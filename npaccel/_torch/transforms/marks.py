@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._dynamo.variables.functions import UserFunctionVariable
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.functions import SkipFunctionVariable, UserFunctionVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._runtime import transform_marks
@@ -19,6 +20,7 @@ from npaccel._torch.dynamo.numpy.operations import SCALAR, Operation
 from npaccel._torch.dynamo.python import scalars
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
+from npaccel._torch.transforms import unrolled
 
 
 def as_tensor(leaf: Any) -> torch.Tensor:
@@ -146,7 +148,27 @@ def _call_function(original: Any) -> Any:
     return call_function
 
 
+def _call_skipped(original: Any) -> Any:
+    """Unroll `npaccel.fori_loop` and the like in a region, where nothing is split at loops."""
+
+    @functools.wraps(original)
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if not active.depth or getattr(self.value, "__module__", "") != unrolled.MODULE:
+            return original(self, tx, args, kwargs)
+        function = unrolled.UNROLLED.get(getattr(self.value, "__name__", ""))
+        if function is None or not scalars.is_in_region(tx):
+            return original(self, tx, args, kwargs)
+        return VariableTracker.build(tx, function).call_function(tx, args, kwargs)
+
+    return call_function
+
+
 PATCHES = (
+    Patch(
+        SkipFunctionVariable, "call_function", _call_skipped,
+        "Dynamo ends a graph at npaccel's loops, which transforms unroll",
+        "tests/transforms/test_loops.py",
+    ),
     Patch(
         UserFunctionVariable, "call_function", _call_function,
         "Dynamo would trace the marks of transforms as functions",
