@@ -175,3 +175,15 @@ def test_gallery_programs_draw_compare_and_tell_their_time(path):
     assert "plt.subplots" in text
     assert re.search(r"^assert |of the \w+ are NumPy's", text, re.MULTILINE)
     assert re.search(r"print\(f\"[^\"]* ms, npaccel ", text)
+
+
+def test_an_equation_is_fitted_through_its_loop(tmp_path, capsys):
+    path = tmp_path / "fit.png"
+    assert load("fit_ode").main(["--backend", "eager", "--picture", str(path)]) == 0
+    assert "true parameters are found" in capsys.readouterr().out
+    assert np.asarray(Image.open(path)).std() > 10
+
+
+def test_draws_are_those_of_their_density(capsys):
+    assert load("hmc").main(["--backend", "eager", "--draws", "500"]) == 0
+    assert "the draws are those of the density" in capsys.readouterr().out
