@@ -339,7 +339,7 @@ class Jitted(Generic[P, R]):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted[P, R]:
         """Return a new object around the same function, with nothing compiled."""
-        return Jitted(self.__wrapped__, self._npaccel_explicit)
+        return type(self)(self.__wrapped__, self._npaccel_explicit)
 
     __copy__ = functools.partialmethod(__deepcopy__, {})
 

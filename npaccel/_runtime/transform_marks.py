@@ -66,7 +66,7 @@ def leave(
     del settings, entered, outputs, extra  # For what is traced.
     raise UntracedError(
         f"{kind}: derivatives and batches are computed by compiled code alone; call what "
-        "`npaccel` returned, outside of `npaccel.disabled()` and with NPACCEL_DISABLE unset"
+        "`npaccel` returned, not the function in its `__wrapped__`"
     )
 
 

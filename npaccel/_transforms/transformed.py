@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
@@ -32,25 +31,39 @@ _known: dict[Any, tuple[Any, Any]] = {}
 class Transformed(Jitted[..., Any]):
     """A transformed function: compiled at its first call, whatever `compile` says.
 
-    There is nothing else that could make its calls, so what can't be compiled is an error.
+    There is nothing else that could make its calls, so what can't be compiled is an error, and it's
+    compiled where jitted functions run in NumPy too: under `npaccel.disabled`, and while NumPy
+    makes the calls of a jitted function that calls it.
     """
 
     __slots__ = ()
 
     def _npaccel_engine(self, scope: Scope) -> Any:
-        engine = self._npaccel_engines.get(scope)
-        if engine is not None or scope.disabled:
-            return engine
         options = runtime_options.resolve(self._npaccel_explicit, scope)
         options = dataclasses.replace(options, compile="now", strict=True, verify=False)
+        for engine in list(self._npaccel_engines.values()):
+            if engine is not None and engine.spec.options == options:
+                return self._npaccel_engines.setdefault(scope, engine)
         malloc.prepare()
         spec = FunctionSpec(self._npaccel_target, options, self._npaccel_log, is_transformed=True)
         return self._npaccel_engines.setdefault(scope, Dispatcher(spec))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Transformed:
-        return Transformed(self.__wrapped__, self._npaccel_explicit)
+    def __reduce__(self) -> Any:
+        """Pickle by value: no name leads back here."""
+        import cloudpickle
 
-    __copy__ = functools.partialmethod(__deepcopy__, {})
+        return _by_value, (cloudpickle.dumps((self.__wrapped__, self._npaccel_explicit)),)
+
+
+for _name in ("__module__", "__doc__"):  # As of `Jitted`: an object's are its function's.
+    setattr(Transformed, _name, type(vars(Jitted)[_name])(vars(Transformed)[_name]))
+
+
+def _by_value(data: bytes) -> Transformed:
+    import cloudpickle
+
+    function, explicit = cloudpickle.loads(data)
+    return Transformed(function, explicit)
 
 
 def transformed(

@@ -1,8 +1,11 @@
 """Gradients of functions as they stand: with writes in place, masks, containers."""
 
+import copy
 import dataclasses
+import pickle
 import typing
 
+import cloudpickle
 import numpy as np
 import pytest
 import torch
@@ -189,6 +192,12 @@ def test_that_what_a_function_reads_may_change():
     assert gradient(X) == pytest.approx(np.full(5, 2.0))
     scale = 3.0
     assert gradient(X) == pytest.approx(np.full(5, 3.0))
+
+
+def test_that_copies_are_gradients_too():
+    gradient = npaccel.grad(lambda x: np.sum(x**2))
+    for one in (copy.copy(gradient), pickle.loads(cloudpickle.dumps(gradient))):
+        assert one(X) == pytest.approx(2 * X)
 
 
 def test_names():
