@@ -13,6 +13,9 @@ import torch
 
 _LEAF = "leaf"
 _NONE = "none"
+_SEQUENCE = "sequence"
+_DICT = "dict"
+_FIELDS = "fields"
 
 
 def flatten(tree: Any, leaves: list[Any]) -> Any:
@@ -27,15 +30,16 @@ def flatten(tree: Any, leaves: list[Any]) -> Any:
     if tree is None:
         return (_NONE,)
     if isinstance(tree, (tuple, list)):
-        return (type(tree), [flatten(part, leaves) for part in tree])
+        return (_SEQUENCE, type(tree), [flatten(part, leaves) for part in tree])
     if isinstance(tree, dict):
-        return (dict, list(tree), [flatten(tree[key], leaves) for key in tree])
+        return (_DICT, list(tree), [flatten(tree[key], leaves) for key in tree])
     if is_array(tree) or isinstance(tree, (bool, int, float, complex, str)):
         leaves.append(tree)  # Before dataclasses, of which Dynamo can't ask arrays.
         return (_LEAF,)
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         names = [field.name for field in dataclasses.fields(tree) if field.init]
-        return (type(tree), names, [flatten(getattr(tree, name), leaves) for name in names])
+        parts = [flatten(getattr(tree, name), leaves) for name in names]
+        return (_FIELDS, type(tree), names, parts)
     leaves.append(tree)
     return (_LEAF,)
 
@@ -47,14 +51,15 @@ def build(structure: Any, leaves: list[Any]) -> Any:
         return leaves.pop(0)
     if kind == _NONE:
         return None
-    if len(structure) == 2:
-        parts = [build(part, leaves) for part in structure[1]]
-        if kind is list:
-            return parts
-        return tuple(parts) if kind is tuple else kind(*parts)
-    parts = [build(part, leaves) for part in structure[2]]
-    named = dict(zip(structure[1], parts, strict=True))
-    return named if kind is dict else kind(**named)
+    parts = [build(part, leaves) for part in structure[-1]]
+    if kind == _DICT:
+        return dict(zip(structure[1], parts, strict=True))
+    made = structure[1]
+    if kind == _FIELDS:
+        return made(**dict(zip(structure[2], parts, strict=True)))
+    if made is list:
+        return parts
+    return tuple(parts) if made is tuple else made(*parts)
 
 
 def copied(tree: Any) -> Any:
@@ -98,7 +103,7 @@ def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
         return [prefix] * count(structure)
     is_dict = isinstance(prefix, dict)
     has_parts = structure[0] not in (_LEAF, _NONE)
-    if not has_parts or is_dict != (len(structure) == 3) or len(prefix) != len(structure[-1]):
+    if not has_parts or is_dict != (structure[0] == _DICT) or len(prefix) != len(structure[-1]):
         raise ValueError(
             f"{what} is {prefix!r}, which doesn't have the structure of what it's for; pass one "
             "integer or None for each argument, or a single one for all"

@@ -130,8 +130,8 @@ def batched(function: Function, settings: Settings, args: Any, kwargs: Any) -> A
     name, in_axes, out_axes, axis_size = settings
     leaves: list[Any] = []
     structure = flatten((args, kwargs), leaves)
-    axes = spread(in_axes, structure[1][0], f"{name}: in_axes")
-    axes += spread(0, structure[1][1], "")  # Keyword arguments, as in JAX.
+    axes = spread(in_axes, structure[-1][0], f"{name}: in_axes")
+    axes += spread(0, structure[-1][1], "")  # Keyword arguments, as in JAX.
     size = _batch_size(name, leaves, axes, axis_size)
     places = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
     entered = enter("vmap", tuple([axes[i] for i in places]), tuple([leaves[i] for i in places]))
