@@ -65,6 +65,7 @@ SAME_AS_JAX = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("function", "x"), SAME_AS_JAX, ids=range(len(SAME_AS_JAX)))
 def test_that_the_choice_is_jaxs(function, x):
