@@ -44,6 +44,8 @@ LAYERS = (
     "scipy",
     "_sklearn",
     "sklearn",
+    "_dask",
+    "dask",
     "testing",
     "_tools",
     "__main__",

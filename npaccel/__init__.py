@@ -10,7 +10,7 @@ from npaccel._jit import Jitted, jit
 from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_loop
 from npaccel._process.background import wait
 from npaccel._report import Report
-from npaccel._runtime import foreign_table
+from npaccel._runtime import foreign_table, lazy_arrays
 from npaccel._runtime.options import config, disabled, options
 from npaccel._torch import check_supported
 from npaccel._version import __version__
@@ -19,6 +19,7 @@ from npaccel.errors import TransferError as TransferError
 from npaccel.errors import VerificationError as VerificationError
 
 if TYPE_CHECKING:
+    from npaccel import dask as dask
     from npaccel import testing as testing
     from npaccel._check.check import check
     from npaccel._check.precision_audit import PrecisionAudit, audit_precision
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from npaccel._verify.verification import CheckResult
 
 #: Modules that are imported when they're used.
-_MODULES = ("scipy", "sklearn", "testing")
+_MODULES = ("dask", "scipy", "sklearn", "testing")
 #: Where the names are that are imported when they're used.
 _LATER = {
     "CheckResult": "npaccel._verify.verification",
@@ -112,5 +113,12 @@ def _scipy_table() -> foreign_table.ForeignTable:
     return TracedScipy()
 
 
+def _call_on_dask_arrays() -> Any:
+    from npaccel._dask import calls
+
+    return calls.call
+
+
 foreign_table.hand_in(_scipy_table)
+lazy_arrays.hand_in(_call_on_dask_arrays)
 check_supported()

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: By package: what it does, and which calls go through it: known ones, from disk, compiled.
 PACKAGES = {
     "_tools": ("command line, notebook, support page", ""),
+    "_dask": ("calls with Dask arrays, by block", ""),
     "_sklearn": ("estimators on tensors", ""),
     "_scipy": ("SciPy's functions on tensors", ""),
     "_transforms": ("derivatives and batches", ""),
@@ -35,7 +36,7 @@ PACKAGES = {
     "_process": ("forks, threads, interrupts", "dc"),
 }
 #: Public modules, and what has no packages below it.
-_NOT_DRAWN = ("errors", "_version", "scipy", "sklearn", "testing", "__main__")
+_NOT_DRAWN = ("errors", "_version", "dask", "scipy", "sklearn", "testing", "__main__")
 CALLS = {"k": "known signature", "d": "from disk", "c": "compiled"}
 COLOURS = {"k": "#2a7f62", "d": "#2f6db5", "c": "#b5592f"}
 WIDTH, HEIGHT, GAP, LEFT, TOP = 430, 30, 6, 20, 44

@@ -42,6 +42,7 @@ from npaccel._process import background, fork, logs
 from npaccel._process.imports import load
 from npaccel._report import Log
 from npaccel._report.log import Tier
+from npaccel._runtime import lazy_arrays
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.kinds import as_kinds, kinds_of
 from npaccel._runtime.options import Options, Scope
@@ -227,6 +228,8 @@ class Tiered:
             if found is None:  # By keyword, perhaps, what was compiled for arguments by position.
                 same = self.buckets.get(kind(values))
                 found = same if same is not None and same.way == "compiled" else None
+            if found is None and lazy_arrays.are_among(values):
+                found = LazyBucket(self)
             if found is None:
                 found = Bucket(self, values, is_warm=is_warm)
             if len(self.buckets) < _MAX_BUCKETS:
@@ -561,6 +564,28 @@ class Bucket:
             self._kinds = kinds_of(compiled)
             self._rent()
         return compiled
+
+
+class LazyBucket(Bucket):
+    """Calls with Dask arrays, of which blocks alone are computed, later.
+
+    Parameters
+    ----------
+    owner : Tiered
+    """
+
+    def __init__(self, owner: Tiered) -> None:
+        # As of a bucket that is settled.
+        self.is_numpys, self.way = False, "compiled"
+        self.spec = owner.spec
+        self._run = lazy_arrays.runner(owner.spec)
+        self.call = self._lazily
+
+    def be_compiled(self, state: str) -> None:
+        """Do nothing: what is compiled is the function of a block."""
+
+    def _lazily(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._run(self.spec.binding.bind(args, kwargs))
 
 
 def compiler_of(engine: Any, values: Sequence[Any]) -> Any:

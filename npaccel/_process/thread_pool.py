@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import ctypes
 import functools
@@ -72,10 +73,39 @@ def _openmp() -> Any:
 
     LLVM's and Intel's libraries have it too where they stand in for GNU's.
     """
+    return _in_torchs_library("GOMP_parallel")
+
+
+@functools.cache
+def _in_torchs_library(name: str) -> Any:
+    """Return a function of torch's library, or of what it is linked to; None without it."""
     path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     if sys.platform != "linux" or not path.exists():
         return None
-    return getattr(ctypes.CDLL(str(path)), "GOMP_parallel", None)  # also in what it is linked to
+    return getattr(ctypes.CDLL(str(path)), name, None)
+
+
+@contextlib.contextmanager
+def limited(threads: int) -> Iterator[None]:
+    """Have loops of compiled code that this thread starts use so many threads at most.
+
+    `torch.set_num_threads` would say it to threads that start meanwhile, too. Without OpenMP's own
+    functions nothing is limited.
+    """
+    before = torch.get_num_threads()
+    set_openmp = _in_torchs_library("omp_set_num_threads")
+    if set_openmp is None or before <= threads:
+        yield
+        return
+    set_mkl = _in_torchs_library("MKL_Set_Num_Threads_Local")
+    before_mkl = set_mkl(threads) if set_mkl is not None else 0
+    set_openmp(threads)
+    try:
+        yield
+    finally:
+        set_openmp(before)
+        if set_mkl is not None:
+            set_mkl(before_mkl)
 
 
 def _in_team(team: Any, threads: int, tasks: Sequence[Callable[[], T]]) -> list[T]:

@@ -187,6 +187,8 @@ class Log:
     timing: Timing | None = None
     calls: deque[tuple[Any, ...]] = dataclasses.field(default_factory=lambda: deque(maxlen=8))
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    #: Compiled functions of the blocks of Dask arrays, by identity, whose log this is too.
+    of_blocks: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def add_loop(self, loop: Loop) -> None:
         """Note who runs a loop; the last word counts."""

@@ -252,7 +252,7 @@ def _names_dtype(node: ast.expr) -> bool:
 def _is_dtype_text(text: str) -> bool:
     try:
         return np.dtype(text).newbyteorder("=") in DTYPES
-    except (TypeError, ValueError):
+    except (SyntaxError, TypeError, ValueError):
         return False
 
 

@@ -159,6 +159,25 @@ def test_kmeans_pixels_reports_other_regions(monkeypatch, tmp_path, capsys):
     assert "the regions differ" in capsys.readouterr().out
 
 
+@pytest.mark.inductor
+def test_dask_climate_draws_two_maps(tmp_path, capsys):
+    pytest.importorskip("dask.array", reason="Dask isn't installed")
+    assert load("dask_climate").main(["--gigabytes", "0.02", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "2 years" in printed
+    assert "answers agree" in printed
+    warm = np.asarray(Image.open(tmp_path / "climate-anomaly.png")).astype(int)
+    assert warm[:60, :, 0].mean() > warm[150:210, :, 0].mean()  # most so at the poles
+
+
+def test_dask_climate_reports_another_answer(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("dask.array", reason="Dask isn't installed")
+    example = load("dask_climate")
+    monkeypatch.setattr(example.npaccel, "jit", lambda f: lambda x: example.anomalies(x) * 1.1)
+    assert example.main(["--gigabytes", "0.02", "--out", str(tmp_path)]) == 1
+    assert "answers differ" in capsys.readouterr().out
+
+
 GALLERY = sorted((EXAMPLES / "gallery").glob("plot_*.py"))
 
 
