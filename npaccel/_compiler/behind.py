@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from npaccel._cache import claims
 from npaccel._compiler import fallback
 from npaccel._process import background, logs
 from npaccel._process.imports import load
@@ -138,6 +139,7 @@ class Pending:
         self._is_begun = False
         self._is_over = False
         self._prepared: Prepared | None = None
+        self._claim: claims.Claim | None = None
         #: Makes calls of other signatures of the kind.
         self.other_runner: Runner = self._other
 
@@ -212,8 +214,13 @@ class Pending:
             self._fail(is_certain=False)
 
     def _compile(self, copies: Copies, has_grad: bool) -> None:
-        self.build.state = "being compiled"
         dispatcher = self.dispatcher
+        self._claim, has_waited = claims.waited_for(dispatcher.claim_name(self.key, self.coarse))
+        if has_waited:  # The next call finds it on disk, or begins anew.
+            with dispatcher._lock:
+                self._drop("compiled by another process")
+            return
+        self.build.state = "being compiled"
         try:
             outcome = self._outcome(copies, has_grad)
         except Exception as error:  # noqa: BLE001 (it comes again where it can be raised)
@@ -251,7 +258,12 @@ class Pending:
                 self._fail(is_certain=False)
                 return None
         runner: Runner = self.dispatcher.settle(self.attempt, outcome)
+        self._give_claim_up()
         return runner
+
+    def _give_claim_up(self) -> None:
+        if self._claim is not None:
+            self._claim.release()
 
     def _fail(self, is_certain: bool) -> None:
         """Have another call try again, or wait for it."""
@@ -263,6 +275,7 @@ class Pending:
     def _drop(self, state: str) -> None:
         """Have another call begin anew."""
         self.dispatcher.take_back(self.attempt)
+        self._give_claim_up()
         self._end(state)
         if not self.build.calls:
             self.spec.log.drop_build(self.build)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
+from npaccel._cache import claims
 from npaccel._compiler import fallback
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, fork, logs, signals
@@ -406,6 +407,11 @@ class Dispatcher:
             self._made_stored = module.StoredSignatures(self.spec)
         return self._made_stored
 
+    def claim_name(self, key: Key, coarse: Key) -> str | None:
+        """Return under which name a signature is claimed; None where it isn't kept on disk."""
+        stored = self._stored()
+        return None if stored is None else stored.claim_name(key, coarse)
+
     def _from_disk(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
         start = time.perf_counter()
         stored = self._stored()
@@ -461,15 +467,20 @@ class Dispatcher:
             return result
         from npaccel._compiler import compile as compiler_compile
 
-        attempt = self.begin(values, key, coarse)
-        try:
-            outcome = compiler_compile.compile_call(self.spec, values, self.history(coarse), device)
-        except BaseException as error:
-            is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
-            if is_no_failure or not isinstance(error, Exception) or signals.from_handler(error):
-                self.take_back(attempt)
-            raise
-        runner = self.settle(attempt, outcome)
+        with claims.claimed(self.claim_name(key, coarse)) as has_waited:
+            kept = self._from_disk(values, key, coarse) if has_waited else MISS
+            if kept is not MISS:
+                return kept
+            attempt = self.begin(values, key, coarse)
+            try:
+                history = self.history(coarse)
+                outcome = compiler_compile.compile_call(self.spec, values, history, device)
+            except BaseException as error:
+                is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
+                if is_no_failure or not isinstance(error, Exception) or signals.from_handler(error):
+                    self.take_back(attempt)
+                raise
+            runner = self.settle(attempt, outcome)
         return runner(values) if isinstance(outcome, fallback.Uncompiled) else outcome.result
 
     def begin(self, values: Sequence[Any], key: Key, coarse: Key) -> Attempt:

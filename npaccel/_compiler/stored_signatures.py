@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from npaccel._cache.store import default_cache
+from npaccel._cache.store import cache_key, default_cache
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import signals
 from npaccel._process.imports import load
@@ -49,6 +49,13 @@ class StoredSignatures:
             artifacts.key_text(("fixed", key, grad)),
             artifacts.key_text(("generic", coarse, grad)),
         ]
+
+    def claim_name(self, key: Key, coarse: Key) -> str | None:
+        """Return under which name a process claims to compile a signature; None if none can."""
+        try:
+            return cache_key(self.group(), *self._texts(key, coarse))
+        except NotKeepableError:
+            return None
 
     def find(self, values: Sequence[Any], key: Key, coarse: Key) -> Iterator[Kept]:
         """Load the signatures whose guards hold for a call, one after the other.
