@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from npaccel._dask import graphs, mapping
 from npaccel._runtime import options as runtime_options
+
+try:
+    from npaccel._dask import graphs, mapping
+except ModuleNotFoundError as error:
+    if not str(error.name).startswith("dask"):
+        raise
+    raise ModuleNotFoundError(
+        f"npaccel.dask: {error.name!r} isn't installed; run pip install 'npaccel[dask]'",
+        name=error.name,
+    ) from error
 
 __all__ = ["apply_gufunc", "graph_pass", "map_blocks", "map_overlap", "optimize"]
 

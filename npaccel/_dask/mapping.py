@@ -49,7 +49,16 @@ def of_blocks(function: Callable[..., Any], who: str) -> BlockFunction:
     options = runtime_options.resolve(jitted._npaccel_explicit, runtime_options.current())
     name = getattr(function, "__name__", "function")
     threads = int(config.get(THREADS, 1))
-    return BlockFunction("", ((name, jitted),), options_of(options), threads, name)
+    made = BlockFunction("", ((name, jitted),), options_of(options), threads, name)
+    if is_jitted(function):
+        made.report_to(jitted._npaccel_log)
+    return made
+
+
+def _called(function: BlockFunction) -> Callable[..., Any]:
+    """Return what Dask calls: the plain function where compilation is off."""
+    plain: Callable[..., Any] = function.jitted.__wrapped__
+    return plain if runtime_options.current().disabled else function
 
 
 # -- Shapes -----------------------------------------------------------------------
@@ -99,7 +108,7 @@ def map_blocks(
     given = {word: value for word, value in given.items() if value is not None}
     if meta is not None:
         given |= {"meta": meta, "dtype": meta.dtype}
-    return da.map_blocks(own, *args, **given, **words)
+    return da.map_blocks(_called(own), *args, **given, **words)
 
 
 def _trial_of_chunks(
@@ -163,7 +172,7 @@ def map_overlap(
     """See `npaccel.dask.map_overlap`."""
     own_words = {k: words.pop(k) for k in ("trim", "align_arrays", "allow_rechunk") if k in words}
     own = of_blocks(function, "map_overlap")
-    return da.map_overlap(own, *args, depth=depth, boundary=boundary, **own_words, **words)
+    return da.map_overlap(_called(own), *args, depth=depth, boundary=boundary, **own_words, **words)
 
 
 def apply_gufunc(
@@ -182,7 +191,7 @@ def apply_gufunc(
     arrays = [da.asarray(arg) for arg in args]
     dtypes, sizes = _gufuncs_types(own, inputs, outputs, arrays, axes, axis, words)
     return da.apply_gufunc(
-        own,
+        _called(own),
         signature,
         *args,
         axes=axes,
