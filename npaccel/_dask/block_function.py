@@ -15,6 +15,7 @@ import numpy as np
 from npaccel._dask import reductions
 from npaccel._jit import Jitted
 from npaccel._process import fork, thread_pool
+from npaccel._process.imports import load
 from npaccel._report import Log
 from npaccel._runtime.callables import is_jitted
 from npaccel._runtime.opaque import PLAIN, TORCH_DTYPES
@@ -50,7 +51,7 @@ class BlockFunction:
     same artifact on disk for all processes.
     """
 
-    __slots__ = ("_jitted", "does", "identity", "names", "options", "source", "threads")
+    __slots__ = ("_jitted", "_plain", "does", "identity", "names", "options", "source", "threads")
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class BlockFunction:
         self.does = does
         self.identity = identity or _identity(source, names, options)
         self._jitted: Any = None
+        self._plain: Callable[..., Any] | None = None
 
     def __reduce__(self) -> Any:
         parts = (self.source, self.names, self.options, self.threads, self.does, self.identity)
@@ -92,6 +94,13 @@ class BlockFunction:
             self._jitted = _jitted(self)
         return self._jitted
 
+    @property
+    def plain(self) -> Callable[..., Any]:
+        """The function that calls what Dask calls, whatever class of arrays blocks have."""
+        if self._plain is None:
+            self._plain = _python(self, daskwise=True)
+        return self._plain
+
     def report_to(self, log: Log) -> None:
         """Have a function's report tell what becomes of this one, where its process computes."""
         found = log.of_blocks.get(self.identity)
@@ -103,11 +112,10 @@ class BlockFunction:
 
     def __call__(self, *blocks: Any, **words: Any) -> Any:
         """Compute a block."""
-        jitted = self.jitted
         if not all(map(_is_computed, blocks)):
-            return jitted.__wrapped__(*blocks, **words)
+            return self.plain(*blocks, **words)
         with thread_pool.limited(self.threads):
-            return jitted(*blocks, **words)
+            return self.jitted(*blocks, **words)
 
 
 def _is_computed(block: Any) -> bool:
@@ -163,8 +171,15 @@ def _jitted(function: BlockFunction) -> Jitted[..., Any]:
         return found
 
 
-def _python(function: BlockFunction) -> Callable[..., Any]:
-    """Return the Python function of a source, whose lines tracebacks show."""
+def _python(function: BlockFunction, *, daskwise: bool = False) -> Callable[..., Any]:
+    """Return the Python function of a source, whose lines tracebacks show.
+
+    Parameters
+    ----------
+    function : BlockFunction
+    daskwise : bool, default False
+        Whether reductions are Dask's own, which know other classes of arrays than NumPy's.
+    """
     if not function.source:
         called = function.names[0][1]
         own: Callable[..., Any] = called.__wrapped__ if is_jitted(called) else called
@@ -173,9 +188,13 @@ def _python(function: BlockFunction) -> Callable[..., Any]:
     lines = function.source.splitlines(keepends=True)
     linecache.cache[file] = len(function.source), None, lines, file
     namespace: dict[str, Any] = {**NAMESPACE, "__name__": __name__}
+    if daskwise:
+        namespace["reductions"] = load("npaccel._dask.dasks_reductions")
     for name, called in function.names:
-        jitted: Any = called.jitted if isinstance(called, BlockFunction) else called
-        namespace[name] = jitted.__wrapped__ if is_jitted(jitted) else jitted
+        if isinstance(called, BlockFunction):
+            namespace[name] = called.plain if daskwise else called.jitted.__wrapped__
+        else:
+            namespace[name] = called.__wrapped__ if is_jitted(called) else called
     exec(compile(function.source, file, "exec"), namespace)
     made: types.FunctionType = namespace[NAME]
     return made

@@ -101,7 +101,7 @@ def map_blocks(
     meta = None
     if not any(np.isnan(n) for array in arrays for sizes in array.chunks for n in sizes):
         found = _trial_of_chunks(own, args, words)
-        meta = np.asanyarray(found[()])[(slice(0, 0),) * np.ndim(found[()])]
+        meta = _without_elements(found[()])
         if chunks is None and drop_axis is None and new_axis is None:
             chunks = _chunks(arrays, found)
     given = {"chunks": chunks, "new_axis": new_axis, "drop_axis": drop_axis, "name": name}
@@ -172,7 +172,21 @@ def map_overlap(
     """See `npaccel.dask.map_overlap`."""
     own_words = {k: words.pop(k) for k in ("trim", "align_arrays", "allow_rechunk") if k in words}
     own = of_blocks(function, "map_overlap")
-    return da.map_overlap(_called(own), *args, depth=depth, boundary=boundary, **own_words, **words)
+    found = trial(own, *(_corner(arg) if isinstance(arg, Array) else arg for arg in args), **words)
+    types = {"dtype": found.dtype, "meta": _without_elements(found)}
+    return da.map_overlap(
+        _called(own), *args, depth=depth, boundary=boundary, **types, **own_words, **words
+    )
+
+
+def _corner(array: Any) -> _Block:
+    """Return the first block, without its overlap; of unknown size one of one element."""
+    shape = [1 if np.isnan(sizes[0]) else int(sizes[0]) for sizes in array.chunks]
+    return _Block(tuple(shape), array.dtype)
+
+
+def _without_elements(array: Any) -> Any:
+    return np.asanyarray(array)[(slice(0, 0),) * np.ndim(array)]
 
 
 def apply_gufunc(

@@ -108,6 +108,9 @@ def nanmax_chunk(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return np.nanmax(x, axis=axis, keepdims=keepdims)
 
 
+#: Of variances, whose blocks may be masked arrays of no dimensions.
+sqrt = np.sqrt
+
 __all__ = [
     "chunk_max",
     "chunk_min",
@@ -119,4 +122,5 @@ __all__ = [
     "nanmoment_chunk",
     "nannumel",
     "numel",
+    "sqrt",
 ]

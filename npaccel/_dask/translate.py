@@ -73,7 +73,7 @@ _SIGNS = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 _BLOCKS = {
     dask_reductions.chunk_min: "reductions.chunk_min",
     dask_reductions.chunk_max: "reductions.chunk_max",
-    dask_reductions._sqrt: "np.sqrt",
+    dask_reductions._sqrt: "reductions.sqrt",
     dask_reductions._nanmin_skip: "reductions.nanmin_chunk",
     dask_reductions._nanmax_skip: "reductions.nanmax_chunk",
     abs: "abs",

@@ -18,6 +18,8 @@ _FEATURES = functools.reduce(
     (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
 )
 _FACTORY = "_npaccel_factory"
+#: The file that functions have which cloudpickle 3.1 and later has sent by value.
+_SENT = "<dynamic-code>"
 #: What depends on how calls are made and on how far jumps go.
 _NO_MEANING = frozenset({"PUSH_NULL", "PRECALL", "NOP", "CACHE", "RESUME", "EXTENDED_ARG"})
 _WITH_TARGET = frozenset({"FOR_ITER", "SEND", "SETUP_FINALLY", "SETUP_WITH", "SETUP_CLEANUP"})
@@ -38,8 +40,9 @@ def definition(function: types.FunctionType) -> ast.FunctionDef:
     """
     code = function.__code__
     # `inspect.getsourcelines` would look for the file in all modules: 10 ms for one that is none's.
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    file = _file_name(function)
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)[code.co_firstlineno - 1 :]
     if not lines:
         raise NoSourceError("its source can't be found")
     node = _parsed(inspect.getblock(lines), code.co_firstlineno, code)
@@ -60,13 +63,19 @@ def node_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     code = function.__code__
     if code.co_name != "<lambda>":
         return definition(function)
-    for node in ast.walk(_file(code.co_filename)):
+    for node in ast.walk(_file(_file_name(function))):
         if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
             found = copy.deepcopy(node)
             # What several lambdas of a line do is the same where their code is.
             if _same_code(_code_of_lambda(found, function), code):
                 return found
     raise NoSourceError("its source can't be found")
+
+
+def _file_name(function: types.FunctionType) -> str:
+    """Return the file of a function, also in a process that it was sent to by value."""
+    name = function.__code__.co_filename
+    return str(function.__globals__.get("__file__", name)) if name == _SENT else name
 
 
 def _file(filename: str) -> ast.Module:

@@ -169,13 +169,25 @@ def test_disabled():
     np.testing.assert_allclose(result.compute(scheduler="sync"), chain(X))
 
 
-def test_masked_blocks_are_numpys():
-    masked = da.ma.masked_greater(da.from_array(X, chunks=(10, 6)), 1.0)
-    result = npaccel.jit(lambda x: x * 2 + 1, backend="eager")(masked).compute(scheduler="sync")
-    wanted = np.ma.masked_greater(X, 1.0) * 2 + 1
-    assert isinstance(result, np.ma.MaskedArray)
-    np.testing.assert_array_equal(result.mask, wanted.mask)
-    np.testing.assert_allclose(result.compressed(), wanted.compressed())
+@pytest.mark.parametrize("name", ["mean", "std", "var", "sum", "min", "max", "any"])
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_masked_blocks_are_dasks(name, axis):
+    masked = da.ma.masked_greater(da.from_array(X, chunks=(10, 3)), 0.5)
+
+    def reduced(x):
+        return getattr(x * 2 + 1, name)(axis=axis)
+
+    plain = reduced(masked).compute(scheduler="sync")
+    ours = npaccel.jit(reduced, backend="eager")(masked).compute(scheduler="sync")
+    assert type(ours) is type(plain)
+    np.testing.assert_array_equal(np.ma.getmaskarray(ours), np.ma.getmaskarray(plain))
+    np.testing.assert_array_equal(ours, plain)
+
+
+def test_functions_of_blocks_have_dasks_reductions_under_the_same_names():
+    from npaccel._dask import dasks_reductions, reductions
+
+    assert set(reductions.__all__) - {"numel", "nannumel"} == set(dasks_reductions.__all__)
 
 
 def test_compiled_code_takes_the_threads_that_dask_is_told():

@@ -91,6 +91,16 @@ def test_stencil():
     np.testing.assert_allclose(got[3:-3, 3:-3], whole[6:-6, 6:-6])
 
 
+def test_functions_are_not_compiled_to_find_types():
+    jitted = npaccel.jit(smooth)
+    lazy_result = npaccel.dask.map_overlap(jitted, lazy(), depth=1, boundary="nearest")
+    npaccel.dask.map_blocks(jitted, lazy())
+    npaccel.dask.apply_gufunc(jitted, "(i,j)->(i,j)", lazy(chunks=(23, 17)))
+    assert len(jitted.report().graphs) == 0
+    lazy_result.compute(scheduler="sync")
+    assert len(jitted.report().graphs) > 0
+
+
 def test_generalised_ufuncs():
     x = lazy(chunks=(7, 17))
     spread = npaccel.dask.apply_gufunc(lambda b: b.max(-1) - b.min(-1), "(i)->()", x)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import npaccel
+from npaccel._syntax import source
 
 X = np.linspace(0.0, 1.0, 7)
 
@@ -149,6 +150,17 @@ def test_recursion_and_functions_that_call_each_other():
 
     for how in ("pickle", "cloudpickle", "deepcopy"):
         np.testing.assert_array_equal(COPIES[how](outer)(X), X * 2.0 + (X * 2 + 1))
+
+
+@pytest.mark.parametrize("is_lambda", [False, True])
+def test_the_source_of_a_function_that_was_sent_by_value(is_lambda):
+    def named(x):
+        return x + 1
+
+    own = (lambda x: x + 1) if is_lambda else named
+    sent = cloudpickle.loads(cloudpickle.dumps(own))
+    assert sent is not own
+    assert source.node_of(sent).lineno == own.__code__.co_firstlineno
 
 
 def test_a_jitted_function_inside_other_objects():
