@@ -1,4 +1,4 @@
-"""Measure compiled blocks against plain Dask, in turns, with two workers of one thread each.
+"""Measure compiled blocks against plain Dask, alternating, with two workers of one thread each.
 
     python asv_benches/dask_cluster.py chain --gigabytes 4
     python asv_benches/dask_cluster.py stencil

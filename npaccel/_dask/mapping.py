@@ -11,6 +11,7 @@ import numpy as np
 from dask import config
 from dask.array.core import Array
 from dask.array.gufunc import _parse_gufunc_signature
+from dask.base import tokenize
 
 from npaccel._dask.block_function import BlockFunction, options_of
 from npaccel._dask.fusion import THREADS
@@ -64,15 +65,36 @@ def _called(function: BlockFunction) -> Callable[..., Any]:
 # -- Shapes -----------------------------------------------------------------------
 
 
+#: Results of trials, by what was tried. Loops map one function again and again.
+_trials: dict[Any, Any] = {}
+_MAX_TRIALS = 256
+#: Number of elements along an axis that shows which dtype a function gives.
+_SMALL = 64
+
+
 def trial(function: BlockFunction, *args: Any, **words: Any) -> Any:
-    """Return what NumPy gives for arrays of ones, which take no memory."""
-    blocks = [
-        np.broadcast_to(np.ones((), arg.dtype), arg.shape) if isinstance(arg, _Block) else arg
-        for arg in args
-    ]
-    python = function.jitted.__wrapped__
-    with np.errstate(all="ignore"):
-        return python(*blocks, **words)
+    """Return arrays like those that NumPy gives for arrays of ones, which take no memory."""
+    key = tokenize(function, [arg.key if isinstance(arg, _Block) else arg for arg in args], words)
+    if key not in _trials:
+        if len(_trials) >= _MAX_TRIALS:
+            _trials.clear()
+        blocks = [
+            np.broadcast_to(np.ones((), arg.dtype), arg.shape) if isinstance(arg, _Block) else arg
+            for arg in args
+        ]
+        with np.errstate(all="ignore"):
+            result = function.plain(*blocks, **words)
+        is_many = isinstance(result, tuple | list)
+        _trials[key] = tuple(map(_like, result)) if is_many else _like(result)
+    return _trials[key]
+
+
+def _like(result: Any) -> Any:
+    """Return an array of the same shape, dtype and class as a result, without its memory."""
+    if isinstance(result, np.ndarray) and type(result) is not np.ndarray:
+        return result
+    array = np.asarray(result)
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
 
 
 class _Block:
@@ -80,6 +102,7 @@ class _Block:
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = shape, dtype
+        self.key = shape, dtype.str
 
 
 def map_blocks(
@@ -172,16 +195,31 @@ def map_overlap(
     """See `npaccel.dask.map_overlap`."""
     own_words = {k: words.pop(k) for k in ("trim", "align_arrays", "allow_rechunk") if k in words}
     own = of_blocks(function, "map_overlap")
-    found = trial(own, *(_corner(arg) if isinstance(arg, Array) else arg for arg in args), **words)
+    found = _tried_on_corners(own, args, words)
     types = {"dtype": found.dtype, "meta": _without_elements(found)}
     return da.map_overlap(
         _called(own), *args, depth=depth, boundary=boundary, **types, **own_words, **words
     )
 
 
-def _corner(array: Any) -> _Block:
-    """Return the first block, without its overlap; of unknown size one of one element."""
-    shape = [1 if np.isnan(sizes[0]) else int(sizes[0]) for sizes in array.chunks]
+def _tried_on_corners(
+    function: BlockFunction, args: Sequence[Any], words: Mapping[str, Any]
+) -> Any:
+    """Return a trial's result for a part of the first block: dtypes don't depend on sizes."""
+
+    def tried(size: float) -> Any:
+        blocks = (_corner(arg, size) if isinstance(arg, Array) else arg for arg in args)
+        return trial(function, *blocks, **words)
+
+    try:
+        return tried(_SMALL)
+    except (IndexError, ValueError):  # The function needs more; or else it raises again.
+        return tried(np.inf)
+
+
+def _corner(array: Any, size: float) -> _Block:
+    """Return the first block, or so many elements of it; one where it isn't known how many."""
+    shape = [1 if np.isnan(sizes[0]) else int(min(sizes[0], size)) for sizes in array.chunks]
     return _Block(tuple(shape), array.dtype)
 
 
