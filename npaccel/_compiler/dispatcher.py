@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
-from npaccel._cache import claims
 from npaccel._compiler import fallback
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, fork, logs, signals
@@ -465,6 +464,7 @@ class Dispatcher:
             result = fallback.without_compiler(self.spec, values, failure)
             self._remember(key, fallback.runner_in_numpy(self.spec))
             return result
+        from npaccel._cache import claims
         from npaccel._compiler import compile as compiler_compile
 
         with claims.claimed(self.claim_name(key, coarse)) as has_waited:
