@@ -42,8 +42,6 @@ _BINARY = (
     *("add", "subtract", "multiply", "divide", "maximum", "minimum", "hypot", "arctan2", "fmod"),
     *("copysign", "power", "greater", "less_equal", "logical_and", "floor_divide"),
 )
-#: The cases that are one ufunc each.
-UFUNCS = frozenset(_UNARY + _BINARY)
 _REDUCTIONS = (
     *("sum", "mean", "std", "var", "min", "max", "prod", "any", "all", "argmin", "argmax", "ptp"),
 )
@@ -121,3 +119,6 @@ CASES = {
     "several results": (lambda x: (x.sum(), {"a": x * 2, "b": [x.T, 3]}), "x"),
     "the argument": (lambda x: x, "x"),
 }
+
+#: Cases that differ in one ufunc, or in the axes of a reduction.
+OFTEN = frozenset((*_UNARY, *_BINARY, *(name for name in CASES if name.endswith(" of all"))))

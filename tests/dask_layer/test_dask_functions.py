@@ -51,7 +51,7 @@ def assert_same_values(ours, plain):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.sampled) if name in dask_cases.UFUNCS else name
+        pytest.param(name, marks=pytest.mark.sampled) if name in dask_cases.OFTEN else name
         for name in dask_cases.CASES
     ],
 )
