@@ -47,7 +47,12 @@ KINDS = ("gone", "exists now", "other signature", "other source", "new methods")
 _PRIVATE = ("torch._", "torch.fx.", "torch.utils._")
 #: Names that torch makes when it's imported.
 MADE_AT_IMPORT = frozenset(
-    {"torch._assert_async", "torch._dynamo.config.patch", "torch._inductor.config.patch"}
+    {
+        "torch._assert_async",
+        "torch._dynamo.config.patch",
+        "torch._inductor.config.patch",
+        "torch._is_functional_tensor",
+    }
 )
 #: Functions and classes, attributes and variables that are set.
 _DEFINITION = re.compile(

@@ -136,11 +136,11 @@ def waited_for(name: str | None) -> tuple[Claim | None, bool]:
 
 
 @contextlib.contextmanager
-def claimed(name: str | None) -> Iterator[bool]:
-    """Claim a name meanwhile; says whether another process had it before."""
-    own, has_waited = waited_for(name)
+def claimed(name: str | None) -> Iterator[None]:
+    """Claim a name meanwhile, after another process that has it."""
+    own, _ = waited_for(name)
     try:
-        yield has_waited
+        yield
     finally:
         if own is not None:
             own.release()

@@ -467,8 +467,10 @@ class Dispatcher:
         from npaccel._cache import claims
         from npaccel._compiler import compile as compiler_compile
 
-        with claims.claimed(self.claim_name(key, coarse)) as has_waited:
-            kept = self._from_disk(values, key, coarse) if has_waited else MISS
+        name = self.claim_name(key, coarse)
+        with claims.claimed(name):
+            # Another process may have compiled it while this one waited, or imported the compiler.
+            kept = MISS if name is None else self._from_disk(values, key, coarse)
             if kept is not MISS:
                 return kept
             attempt = self.begin(values, key, coarse)

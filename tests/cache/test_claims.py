@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 import children
 import pytest
@@ -40,7 +41,7 @@ def test_one_has_it_until_it_is_released():
     again = claims.claim(NAME)
     assert again is not None
     again.release()
-    assert not list(scratch_dir("claims").iterdir())
+    assert not (Path(scratch_dir("claims")) / NAME).exists()
 
 
 def test_another_process_has_it(holder):
@@ -49,11 +50,13 @@ def test_another_process_has_it(holder):
     timer = threading.Timer(0.3, holder.kill)
     timer.start()
     start = time.monotonic()
-    with claims.claimed(NAME) as has_waited:
-        assert has_waited
-        assert time.monotonic() - start < 20
-    with claims.claimed(NAME) as has_waited:
-        assert not has_waited
+    own, has_waited = claims.waited_for(NAME)
+    assert has_waited
+    assert time.monotonic() - start < 20
+    own.release()
+    own, has_waited = claims.waited_for(NAME)
+    assert not has_waited
+    own.release()
 
 
 def test_patience_ends(holder, monkeypatch):
@@ -63,10 +66,10 @@ def test_patience_ends(holder, monkeypatch):
 
 def test_without_a_folder(monkeypatch):
     monkeypatch.setattr(claims, "scratch_dir", lambda name: None)
-    with claims.claimed(NAME) as has_waited:
-        assert not has_waited
-    with claims.claimed(None) as has_waited:
-        assert not has_waited
+    assert claims.waited_for(NAME) == (None, False)
+    assert claims.waited_for(None) == (None, False)
+    with claims.claimed(NAME), claims.claimed(NAME):
+        pass
 
 
 COMPILES = """
