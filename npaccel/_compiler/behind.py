@@ -235,6 +235,7 @@ class Pending:
                 self.build.state = "compiled for the next call"
                 self._prepared = outcome
                 self.owner.pending.pop(self.coarse, None)
+                self._give_claim_up()  # There may be no next call.
             else:
                 self._settle(outcome)
 

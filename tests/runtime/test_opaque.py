@@ -25,10 +25,16 @@ class Box:
     x: np.ndarray
 
 
+def _matrix():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.matrix(np.arange(4.0))
+
+
 #: Each with what is said of it, and the error of ``strict=True``.
 OF_NUMPY = {
     "masked": (np.ma.masked_array(np.arange(4.0), [0, 1, 0, 0]), "numpy.ma.MaskedArray", "array"),
-    "matrix": (np.matrix(np.arange(4.0)), "numpy.matrix", "array"),
+    "matrix": (_matrix(), "numpy.matrix", "array"),
     "record": (np.zeros(4, "f8,i4").view(np.recarray), "numpy.recarray", "array"),
     "own": (np.arange(4.0).view(Meters), "Meters", "array"),
     "objects": (np.array([1, "a", None, 2.0], object), "dtype object", "dtype"),
