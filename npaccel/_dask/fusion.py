@@ -59,7 +59,7 @@ def fused(
     options : tuple
         Of the compiled functions.
     """
-    threads = int(config.get(THREADS, 1))
+    threads = threads_of_a_task()
     result = Fused({}, {}, [], [])
     dependents = reverse_dict(graph.dependencies)
     todo = [name for name in names if name in kept or not dependents.get(name)]
@@ -80,6 +80,11 @@ def fused(
         result.dependencies[name] = needs
         todo += needs
     return result
+
+
+def threads_of_a_task() -> int:
+    """Return how many threads of compiled code a task may have, by Dask's configuration."""
+    return int(config.get(THREADS, 1))
 
 
 def _kind_of(name: str) -> str:
@@ -187,4 +192,4 @@ def _compiled(
     )
 
 
-__all__ = ["THREADS", "Fused", "fused"]
+__all__ = ["THREADS", "Fused", "fused", "threads_of_a_task"]

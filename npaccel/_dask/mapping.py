@@ -8,13 +8,12 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask import config
 from dask.array.core import Array
 from dask.array.gufunc import _parse_gufunc_signature
 from dask.base import tokenize
 
 from npaccel._dask.block_function import BlockFunction, options_of
-from npaccel._dask.fusion import THREADS
+from npaccel._dask.fusion import threads_of_a_task
 from npaccel._jit import Jitted
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.callables import is_jitted
@@ -49,8 +48,7 @@ def of_blocks(function: Callable[..., Any], who: str) -> BlockFunction:
         )
     options = runtime_options.resolve(jitted._npaccel_explicit, runtime_options.current())
     name = getattr(function, "__name__", "function")
-    threads = int(config.get(THREADS, 1))
-    made = BlockFunction("", ((name, jitted),), options_of(options), threads, name)
+    made = BlockFunction("", ((name, jitted),), options_of(options), threads_of_a_task(), name)
     if is_jitted(function):
         made.report_to(jitted._npaccel_log)
     return made

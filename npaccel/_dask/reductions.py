@@ -51,13 +51,8 @@ def moment_chunk(
 ) -> Any:
     """Return a block's part of a variance, or of a higher moment."""
     n = numel(x, axis, keepdims).astype(np.int64)
-    total = np.sum(x, axis=axis, keepdims=keepdims, dtype=None if implicit_complex_dtype else dtype)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        d = x - total / n
-    if np.iscomplexobj(x):
-        d = np.abs(d)
-    xs = [np.sum(d**i, axis=axis, keepdims=keepdims, dtype=dtype) for i in range(2, order + 1)]
-    return {"total": total, "n": n, "M": np.stack(xs, axis=-1)}
+    of = None if implicit_complex_dtype else dtype
+    return _moments(x, n, np.sum, order, dtype, of, axis, keepdims)
 
 
 def nanmoment_chunk(
@@ -71,12 +66,19 @@ def nanmoment_chunk(
     """Return a block's part of a variance, or of a higher moment, without NaNs."""
     n = nannumel(x, axis, keepdims).astype(np.int64)
     of = None if implicit_complex_dtype else dtype
-    total = np.nansum(x, axis=axis, keepdims=keepdims, dtype=of)
+    return _moments(x, n, np.nansum, order, dtype, of, axis, keepdims)
+
+
+def _moments(
+    x: Any, n: Any, add: Any, order: int, dtype: Any, of: Any, axis: Any, keepdims: bool
+) -> Any:
+    """Return sums of powers of differences from the mean; `of` is the dtype of the mean's sum."""
+    total = add(x, axis=axis, keepdims=keepdims, dtype=of)
     with np.errstate(divide="ignore", invalid="ignore"):
         d = x - total / n
     if np.iscomplexobj(x):
         d = np.abs(d)
-    xs = [np.nansum(d**i, axis=axis, keepdims=keepdims, dtype=dtype) for i in range(2, order + 1)]
+    xs = [add(d**i, axis=axis, keepdims=keepdims, dtype=dtype) for i in range(2, order + 1)]
     return {"total": total, "n": n, "M": np.stack(xs, axis=-1)}
 
 

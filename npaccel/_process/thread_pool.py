@@ -67,7 +67,6 @@ def in_threads(work: Callable[[P], T], parts: Iterable[P], *, helps: bool = Fals
 # -- Threads of OpenMP ----------------------------------------------------------------
 
 
-@functools.cache
 def _openmp() -> Any:
     """Return GNU's function that has another run in each thread of torch's, or None without it.
 

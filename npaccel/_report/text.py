@@ -107,7 +107,7 @@ def verdict(report: ReportData) -> str:
 
 
 def _compared(compiled: float, numpy: float, signature: str, *, by_numpy: bool) -> str:
-    both = f"({signature}: {duration(compiled)} compiled, {duration(numpy)} in NumPy)"
+    both = f"({signature}: {_both(compiled, numpy)})"
     if by_numpy:
         return f"NumPy is as fast, and makes the calls: the decorator can go {both}"
     if compiled > numpy / _AS_FAST:
@@ -181,13 +181,17 @@ def _build(build: Build) -> str:
     return f"{build.signature} is {build.state}: {calls if build.calls else 'no call yet'}"
 
 
+def _both(compiled: float, numpy: float) -> str:
+    return f"{duration(compiled)} compiled, {duration(numpy)} in NumPy"
+
+
 def _tier(tier: Tier) -> str:
     calls = f", {count(tier.calls, 'call')} by NumPy" if tier.calls else ""
     told = f"{tier.signature} is {tier.state}{calls}"
     if not tier.compiled:
         return told
-    both = f"{duration(tier.compiled)} compiled, {duration(tier.numpy)} in NumPy"
-    return f"{told}: {both}, {tier.numpy / tier.compiled:.2g} times as fast"
+    times = f"{tier.numpy / tier.compiled:.2g} times as fast"
+    return f"{told}: {_both(tier.compiled, tier.numpy)}, {times}"
 
 
 def timing(report: ReportData) -> list[str]:

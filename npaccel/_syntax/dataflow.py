@@ -32,6 +32,11 @@ class Flow:
     writes: Names = _NONE
     sure: Names = _NONE
 
+    @property
+    def needs(self) -> Names:
+        """Names that have to be handed in: read, or left as they were where they aren't written."""
+        return self.reads | (self.writes - self.sure)
+
     def then(self, later: Flow) -> Flow:
         """Return the flow of this code, then some other."""
         return Flow(

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from npaccel._syntax.dataflow import of_statements
+from npaccel._syntax.dataflow import Flow, of_statements
 
 #: The name by which a script finds the clock.
 CLOCK = "__npaccel_clock__"
@@ -113,7 +113,7 @@ def rewritten(
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    found: list[tuple[Extracted, list[str], int, str]] = []
+    found: list[tuple[Extracted, list[str], str]] = []
     taken = {*space}
     in_functions = _names_in_functions(tree)
     for body in _bodies(tree):
@@ -123,15 +123,16 @@ def rewritten(
                 continue
             if only is not None and first not in only:
                 continue
-            if of_statements(some).writes & in_functions:  # They would read what was before.
+            flow = of_statements(some)
+            if flow.writes & in_functions:  # They would read what was before.
                 continue
             name = _free_name(
                 "loop" if isinstance(some[-1], ast.For | ast.While) else "step", taken
             )
             taken.add(name)
-            function, call = _function_and_call(name, some, tree, lines, space)
+            function, call = _function_and_call(name, some, flow, tree, lines, space)
             indent = lines[first - 1][: some[0].col_offset]
-            found.append((Extracted(name, first, last), function, body[0].lineno, indent + call))
+            found.append((Extracted(name, first, last), function, indent + call))
     if not found:
         return None
     return Rewritten(_assembled(lines, tree, found), tuple(one for one, *_ in found))
@@ -230,13 +231,12 @@ def _has_long_strings(statements: Sequence[ast.stmt]) -> bool:
 def _function_and_call(
     name: str,
     some: Sequence[ast.stmt],
+    flow: Flow,
     tree: ast.Module,
     lines: Sequence[str],
     space: Mapping[str, Any],
 ) -> tuple[list[str], str]:
     """Return the lines of a function, and the statement that stands in its place."""
-    flow = of_statements(some)
-    needed = flow.reads | (flow.writes - flow.sure)
     before = {
         node.id
         for node in ast.walk(tree)
@@ -244,7 +244,7 @@ def _function_and_call(
         and isinstance(node.ctx, ast.Store)
         and node.lineno < some[0].lineno
     }
-    parameters = sorted(n for n in needed & before if n in space and _is_value(space[n]))
+    parameters = sorted(n for n in flow.needs & before if n in space and is_value(space[n]))
     here = {id(node) for statement in some for node in ast.walk(statement)}
     elsewhere = {
         node.id
@@ -267,8 +267,8 @@ def _function_and_call(
     return [f"def {name}({', '.join(parameters)}):\n", *body], call
 
 
-def _is_value(value: Any) -> bool:
-    """Whether a name of the script stands for data, rather than for a module or function."""
+def is_value(value: Any) -> bool:
+    """Whether a script's or notebook's name stands for data, not for a module or function."""
     return not isinstance(value, types.ModuleType | type) and not callable(value)
 
 
@@ -279,13 +279,13 @@ def _free_name(wanted: str, taken: set[str]) -> str:
 
 
 def _assembled(
-    lines: Sequence[str], tree: ast.Module, found: Sequence[tuple[Extracted, list[str], int, str]]
+    lines: Sequence[str], tree: ast.Module, found: Sequence[tuple[Extracted, list[str], str]]
 ) -> str:
     """Put calls in the place of statements, and functions in front of the statement around."""
     replaced: dict[int, str] = {}
     gone: set[int] = set()
     inserted: dict[int, list[str]] = {}
-    for one, function, _, call in found:
+    for one, function, call in found:
         around = next(s for s in tree.body if s.lineno <= one.first <= (s.end_lineno or s.lineno))
         inserted.setdefault(around.lineno, []).extend(["\n", "\n", *function, "\n", "\n"])
         replaced[one.first] = call
@@ -327,4 +327,4 @@ def _with_import(text: str) -> str:
     return "".join([*lines[:last], "import npaccel\n", *lines[last:]])
 
 
-__all__ = ["CLOCK", "Extracted", "Rewritten", "clocked", "diff", "rewritten"]
+__all__ = ["CLOCK", "Extracted", "Rewritten", "clocked", "diff", "is_value", "rewritten"]

@@ -17,6 +17,7 @@ from IPython.display import display
 from npaccel._jit import Jitted, jit
 from npaccel._syntax.dataflow import of_statements
 from npaccel._tools.decorate import Source
+from npaccel._tools.flat_scripts import is_value
 from npaccel._tools.jit_options import parsed
 
 #: The name of the function that a cell without functions becomes.
@@ -104,8 +105,7 @@ class NpaccelMagics(Magics):
         """Compile a cell's body as a function of the names that it reads."""
         space = self._shell.user_ns
         flow = of_statements(tree.body)
-        needed = flow.reads | (flow.writes - flow.sure)
-        arguments = sorted(name for name in needed if name in space and _is_value(space[name]))
+        arguments = sorted(name for name in flow.needs if name in space and is_value(space[name]))
         outputs = sorted(flow.writes)
         body = list(tree.body)
         shown = bool(body) and isinstance(body[-1], ast.Expr)
@@ -128,11 +128,6 @@ class NpaccelMagics(Magics):
 
 def _hidden(name: str) -> str:
     return f"__npaccel_{name}__"
-
-
-def _is_value(value: Any) -> bool:
-    """Whether a name of the notebook stands for data, rather than for a module or function."""
-    return not isinstance(value, types.ModuleType | type) and not callable(value)
 
 
 def _function(

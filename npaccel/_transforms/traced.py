@@ -26,7 +26,7 @@ def gradient(function: Function, settings: Settings, args: Any, kwargs: Any) -> 
     name, argnums, has_aux, has_value = settings
     leaves, structure = _differentiated(name, argnums, args)
     entered, result = _called(function, "grad", argnums, leaves, args, kwargs)
-    value, aux = _with_aux(name, result) if has_aux else (result, None)
+    value, aux = _with_aux(name, result, has_aux)
     value = _scalar(name, value)
     aux_leaves, aux_structure, arrays = _arrays(aux)
     found = leave("grad", (len(leaves), 1), entered, (value, *arrays), ())
@@ -42,7 +42,7 @@ def jacobian(function: Function, settings: Settings, args: Any, kwargs: Any) -> 
     name, argnums, has_aux, mode = settings
     leaves, structure = _differentiated(name, argnums, args)
     entered, result = _called(function, "jacobian", argnums, leaves, args, kwargs)
-    value, aux = _with_aux(name, result) if has_aux else (result, None)
+    value, aux = _with_aux(name, result, has_aux)
     outputs, out_structure = _outputs(name, value)
     aux_leaves, aux_structure, arrays = _arrays(aux)
     if mode is None:
@@ -85,8 +85,9 @@ def value(function: Function, settings: Settings, args: Any, kwargs: Any) -> Any
     argnums = tuple(range(len(primals)))
     leaves, _ = _differentiated(name, argnums, primals)
     entered, result = _called(function, "vjp", argnums, leaves, primals, kwargs)
-    outputs, structure = _outputs(name, _with_aux(name, result)[0] if has_aux else result)
-    aux_leaves, aux_structure, arrays = _arrays(result[1] if has_aux else None)
+    value, aux = _with_aux(name, result, has_aux)
+    outputs, structure = _outputs(name, value)
+    aux_leaves, aux_structure, arrays = _arrays(aux)
     found = leave("value", (len(leaves), len(outputs)), entered, (*outputs, *arrays), ())
     result = build(structure, list(found[: len(outputs)]))
     aux = build(aux_structure, _merged(aux_leaves, found[len(outputs) :]))
@@ -101,7 +102,7 @@ def push_forward(function: Function, settings: Settings, args: Any, kwargs: Any)
     leaves, structure = _differentiated(name, argnums, primals)
     given = _alike(name, "tangents", tangents, "primals", structure, leaves)
     entered, result = _called(function, "jvp", argnums, leaves, primals, kwargs)
-    value, aux = _with_aux(name, result) if has_aux else (result, None)
+    value, aux = _with_aux(name, result, has_aux)
     outputs, out_structure = _outputs(name, value)
     aux_leaves, aux_structure, arrays = _arrays(aux)
     found = leave("jvp", (len(leaves), len(outputs)), entered, (*outputs, *arrays), given)
@@ -118,7 +119,7 @@ def pull_back(function: Function, settings: Settings, args: Any, kwargs: Any) ->
     argnums = tuple(range(len(primals)))
     leaves, structure = _differentiated(name, argnums, primals)
     entered, result = _called(function, "vjp", argnums, leaves, primals, kwargs)
-    value = _with_aux(name, result)[0] if has_aux else result
+    value, _ = _with_aux(name, result, has_aux)
     outputs, out_structure = _outputs(name, value)
     given = _alike(name, "cotangents", cotangents, "the result", out_structure, outputs)
     found = leave("vjp", (len(leaves), len(outputs)), entered, tuple(outputs), given)
@@ -232,7 +233,10 @@ def _batch_size(name: str, leaves: Sequence[Any], axes: Sequence[Any], axis_size
 # -- Results ------------------------------------------------------------------
 
 
-def _with_aux(name: str, result: Any) -> tuple[Any, Any]:
+def _with_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """Return what a function computes, and what is passed on."""
+    if not has_aux:
+        return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError(f"{name}: with has_aux=True the function has to return a pair (value, aux)")
     return result
