@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from npaccel._torch.dynamo.source_lines import is_internal
 from npaccel._verify.compare import Mismatch, Slack, compare, pairs
+from npaccel._verify.instrument import library_folders
 from npaccel._verify.observers import Observer, Perturbing
 from npaccel._verify.trace_events import Event, Recording, Step, graph_run
 
@@ -227,19 +227,16 @@ def definition(function: Any, why: str = "") -> Line:
 
 def line_of_traceback(error: Exception) -> Line | None:
     """Return the innermost line of the user's code that an exception passed."""
+    others = ("<", *library_folders())
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not is_internal(frame.filename) and not _is_library(frame.filename)
+        if not frame.filename.startswith(others)
     ]
     if not frames:
         return None
     frame = frames[-1]
     return Line(frame.filename, frame.lineno or 0, frame.line or "", f"{type(error).__name__}")
-
-
-def _is_library(file: str) -> bool:
-    return "/numpy/" in file or "/torch/" in file or "/npaccel/" in file or file.startswith("<")
 
 
 __all__ = ["Line", "Locator", "definition", "line_of_traceback"]

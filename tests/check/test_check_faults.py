@@ -1,5 +1,6 @@
 """`npaccel.check` finds every planted fault, and names its line."""
 
+import importlib.util
 import os
 import warnings
 
@@ -91,3 +92,19 @@ def test_a_capture_that_is_out_of_date(monkeypatch):
     (difference,) = result.differences
     assert difference.text.endswith("y + offset")
     assert "out of date" in difference.why
+
+
+@pytest.mark.parametrize("folder", ["npaccel", "torch", "numpy", "npaccel/_own", "torch/_own"])
+def test_programs_in_folders_that_are_called_as_libraries(folder, tmp_path, monkeypatch):
+    """A checkout of npaccel lies in one, for one."""
+    path = tmp_path / folder / "program.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "import numpy as np\n\n\ndef f(x):\n    y = x * 2\n    return np.reshape(y, 5)\n"
+    )
+    spec = importlib.util.spec_from_file_location("program", path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    fault_cases.broken_row("numpy.reshape", lambda right, x, shape: x)(monkeypatch)
+    result = npaccel.check(npaccel.jit(program.f), np.ones(4))
+    assert [(one.file, one.line) for one in result.differences] == [(str(path), 6)]

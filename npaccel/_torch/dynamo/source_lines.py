@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import torch
 from torch._guards import TracingContext
 
 from npaccel._numpy.core import context
@@ -18,9 +20,15 @@ from npaccel._report.details import Narrowed
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)[^\n]*(?:\n([^\n]*))?')
 
 
+#: Where the private parts of torch and npaccel lie; a user's folder may be called so, too.
+_INTERNAL = tuple(
+    f"{folder}/_" for folder in (Path(torch.__file__).parent, Path(__file__).parents[2])
+)
+
+
 def is_internal(filename: str) -> bool:
     """Whether a file is torch's or npaccel's own."""
-    return "/torch/_" in filename or "/npaccel/_" in filename
+    return filename.startswith(_INTERNAL)
 
 
 def frames_of(stack_trace: str | None) -> list[tuple[str, int, str]]:
