@@ -153,6 +153,21 @@ class DiskCache:
         log("%s: %s", "hit" if found else "miss", key)
         return found
 
+    def remove(self, key: str, *, group: str) -> None:
+        """Remove an artifact, if it's there."""
+        check_key(group)
+        check_key(key)
+
+        def remove() -> None:
+            try:
+                folder = self._group_folder(group, create=False)
+            except FileNotFoundError:
+                return
+            base = base_folder(os.fspath(self.root), create=False)
+            discard(base, os.path.join(folder, key))
+
+        self._attempt(remove)
+
     def load_group(self, group: str) -> list[Entry]:
         """Find all variants of a function, newest first.
 

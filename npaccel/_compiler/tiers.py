@@ -9,6 +9,9 @@ buckets, of similar arguments, and each bucket goes through these tiers:
 3. The faster of both makes the calls from then on. The other one is tried again rarely, so that it
    takes at most a fiftieth of the time.
 
+Which one it was is kept on disk, beside the compiled code: for a later process the price is that of
+loading it, and what NumPy did faster isn't compiled again soon.
+
 NumPy's answers have the dtypes of compiled code, or it isn't asked: a call that may meet 64-bit
 floats narrows none (`npaccel._syntax.wide_data.reaches_wide`), and of another one the first answer
 shows whether NumPy invents any.
@@ -22,7 +25,7 @@ import time
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,6 +51,9 @@ from npaccel._runtime.kinds import as_kinds, kinds_of
 from npaccel._runtime.options import Options, Scope
 from npaccel._syntax import wide_data
 
+if TYPE_CHECKING:
+    from npaccel._compiler.verdicts import Verdict, Verdicts
+
 #: Makes a call: takes its arguments by position and by keyword.
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -55,6 +61,10 @@ Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 _USUAL_SECONDS = 3.0
 #: The share of it that another bucket of a compiled function may take, which may need none.
 _KNOWN_SHARE = 0.1
+#: Seconds that loading what is on disk is taken to last; such calls of NumPy's aren't even begun.
+_LOAD_SECONDS, _LONG_CALL = 0.03, 0.03
+#: How many times the price doubles for what NumPy did faster in an earlier process.
+_WAS_SLOWER = 3
 #: The share of it after which NumPy's calls are summed up.
 _LOOK_SHARE = 0.02
 #: Maximum of it, for a compilation that took longer.
@@ -127,6 +137,7 @@ class Tiered:
         self._make_engine = make_engine
         self._settle = settle
         self._engines: dict[bool, Any] = {}
+        self._verdicts: Verdicts | None = None
         self.buckets: dict[Key, Bucket] = {}
         #: Seconds that NumPy has taken for calls since something was compiled.
         self.rent = 0.0
@@ -205,6 +216,12 @@ class Tiered:
         is_known = any(bucket.way == "compiled" for bucket in list(self.buckets.values()))
         return price() * (_KNOWN_SHARE if is_known else 1)
 
+    def verdicts(self) -> Verdicts | None:
+        """Return the function's verdicts on disk; None where nothing is kept there."""
+        if self._verdicts is None and self.spec.options.cache:
+            self._verdicts = load("npaccel._compiler.verdicts").Verdicts(self.spec)
+        return self._verdicts
+
     def narrows(self, values: Sequence[Any]) -> bool:
         """Whether invented floats are 32 bit in calls like this one."""
         return bool(self.engine_for(values).narrows(values))
@@ -231,7 +248,7 @@ class Tiered:
             if found is None and lazy_arrays.are_among(values):
                 found = LazyBucket(self)
             if found is None:
-                found = Bucket(self, values, is_warm=is_warm)
+                found = Bucket(self, key, values, is_warm=is_warm)
             if len(self.buckets) < _MAX_BUCKETS:
                 self.buckets[key] = found
             return found
@@ -312,6 +329,8 @@ class Bucket:
     Parameters
     ----------
     owner : Tiered
+    key : tuple
+        What such calls have in common.
     values : sequence
         Of a call, of all parameters.
     is_warm : bool
@@ -321,8 +340,9 @@ class Bucket:
     #: Makes a call: takes its arguments by position and by keyword.
     call: Call
 
-    def __init__(self, owner: Tiered, values: Sequence[Any], *, is_warm: bool) -> None:
+    def __init__(self, owner: Tiered, key: Key, values: Sequence[Any], *, is_warm: bool) -> None:
         self.owner = owner
+        self.key = key
         self.is_exact = owner.is_as_numpy(values)
         self.scope = owner.exact_scope if self.is_exact else owner.narrow_scope
         self.tier = Tier(owner.spec.describe(values))
@@ -337,6 +357,8 @@ class Bucket:
         #: Seconds of all calls of NumPy's until compiling paid.
         self._seconds = 0.0
         self._is_slower = False
+        #: What an earlier process has found, as far as that is known.
+        self._verdict: Verdict | None = None
         #: Types and dtypes that compiled code gives, where NumPy's are others.
         self._kinds: Any = None
         self._count = 0
@@ -349,12 +371,42 @@ class Bucket:
         owner.spec.log.add_tier(self.tier)
         if is_warm or has_to_compile(owner.spec.options, values):
             self.be_compiled("compiled")
-        elif self.is_exact:
-            self._rent()
-        elif is_irreversible(owner.function):
+        elif not self.is_exact and is_irreversible(owner.function):
             self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
         else:
+            self._begin_as_known()
+
+    def _begin_as_known(self) -> None:
+        """Begin with what earlier processes have found."""
+        verdicts = self.owner.verdicts()
+        self._verdict = known = None if verdicts is None else verdicts.find(self.key)
+        if known is not None and not known.is_compiled:
+            self._failures = _WAS_SLOWER
+        if self.is_exact:
+            self._rent()
+            if known is not None and known.is_compiled and known.numpy > _LONG_CALL:
+                self._begin()
+        elif known is not None and known.is_compiled:
+            # NumPy's first call would only show which floats it invents.
+            self.tier.compiled, self.tier.numpy = known.compiled, known.numpy
+            self.be_compiled("compiled")
+        else:
             self._go_on("numpy", self._first_call)
+
+    def _note_verdict(self, compiled: float, numpy: float) -> None:
+        """Keep for later processes which way is the faster, where that isn't kept already."""
+        verdicts, known = self.owner.verdicts(), self._verdict
+        if verdicts is None or (known is not None and known.is_compiled == (compiled <= numpy)):
+            return
+        self._verdict = verdicts.store(self.key, compiled, numpy)
+
+    def _price(self) -> float:
+        """Return how many seconds NumPy may take before this is compiled, or loaded."""
+        price = self.owner.price()
+        if self._failures:
+            return float(price * 2**self._failures)
+        is_kept = self._verdict is not None and self._verdict.is_compiled
+        return min(price, _LOAD_SECONDS) if is_kept else price
 
     def be_compiled(self, state: str) -> None:
         """Have the compiled function make the calls."""
@@ -425,7 +477,7 @@ class Bucket:
         owner.rent += self.spent
         self._seconds += self.spent
         self.spent = 0.0
-        if owner.rent >= owner.price() * 2**self._failures:
+        if owner.rent >= self._price():
             self._begin()
 
     def _begin(self) -> None:
@@ -475,6 +527,7 @@ class Bucket:
             self._compare()
         elif self.spent > _PATIENCE * 2**self._failures * (price() + numpys):
             self._failures += 1
+            self._note_verdict(self.spent / len(self.compileds), numpys)
             self._rent()
             self.tier.state = "NumPy's for now, as compiled calls went on compiling"
 
@@ -511,6 +564,7 @@ class Bucket:
             "%s: %.3g s compiled, %.3g s in NumPy: %s",
             self.owner.spec.name, compiled, numpy, self.tier.signature,
         )  # fmt: skip
+        self._note_verdict(compiled, numpy)
         if compiled <= numpy:
             self.be_compiled("compiled")
             self.owner.note_settled()
