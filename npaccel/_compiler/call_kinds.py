@@ -51,6 +51,8 @@ def _kind_of_other(value: Any) -> Any:
         return of, value.dtype, value.ndim, value.size.bit_length()
     if isinstance(value, np.generic):
         return value.dtype
+    if isinstance(value, torch.Tensor):
+        return of, value.dtype, value.ndim, value.numel().bit_length()
     if of in (list, tuple):
         return of, len(value).bit_length(), kind(value[:_LOOKED_AT])
     if of is dict:

@@ -20,6 +20,7 @@ shows whether NumPy invents any.
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 import time
 import types
@@ -248,10 +249,18 @@ class Tiered:
             if found is None and lazy_arrays.are_among(values):
                 found = LazyBucket(self)
             if found is None:
-                found = Bucket(self, key, values, is_warm=is_warm)
+                found = self.make_bucket(key, values, is_warm=is_warm)
             if len(self.buckets) < _MAX_BUCKETS:
                 self.buckets[key] = found
             return found
+
+    def make_bucket(self, key: Key, values: Sequence[Any], *, is_warm: bool) -> Bucket:
+        """Return a bucket for another kind of calls."""
+        return Bucket(self, key, values, is_warm=is_warm)
+
+    def has_to_compile(self, values: Sequence[Any]) -> bool:
+        """Whether NumPy can't make a call as the compiled function would."""
+        return has_to_compile(self.spec.options, values)
 
     def note_settled(self) -> None:
         """Have calls go straight to the compiled function, if that makes all of them."""
@@ -369,7 +378,7 @@ class Bucket:
         self._engine: Any = None
         self._has_arrays = any(isinstance(value, np.ndarray) for value in values)
         owner.spec.log.add_tier(self.tier)
-        if is_warm or has_to_compile(owner.spec.options, values):
+        if is_warm or owner.has_to_compile(values):
             self.be_compiled("compiled")
         elif not self.is_exact and is_irreversible(owner.function):
             self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
@@ -407,6 +416,12 @@ class Bucket:
             return float(price * 2**self._failures)
         is_kept = self._verdict is not None and self._verdict.is_compiled
         return min(price, _LOAD_SECONDS) if is_kept else price
+
+    def leave(self, state: str) -> None:
+        """Have NumPy make the calls for good."""
+        self._rent()
+        self.limit = math.inf
+        self.tier.state = state
 
     def be_compiled(self, state: str) -> None:
         """Have the compiled function make the calls."""
@@ -477,8 +492,12 @@ class Bucket:
         owner.rent += self.spent
         self._seconds += self.spent
         self.spent = 0.0
-        if owner.rent >= self._price():
+        if self._paid() >= self._price():
             self._begin()
+
+    def _paid(self) -> float:
+        """Return how many seconds NumPy has taken that count for compiling these calls."""
+        return self.owner.rent
 
     def _begin(self) -> None:
         logs.compile.debug("%s: is worth compiling: %s", self.owner.spec.name, self.tier.signature)

@@ -1,19 +1,23 @@
 """Questions about sizes that may be symbolic, and about memory.
 
 Read from torch/fx/experimental/symbolic_shapes.py and torch/_subclasses/fake_tensor.py of 2.11
-and 2.13.
+and 2.13, torch/_dynamo/decorators.py of 2.11 to 2.15.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_or_false
 
 from npaccel._runtime.error_translation import refusal
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Sizes and the like that are known while code runs; torch's module for them imports SymPy.
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 #: An attribute of errors that NumPy raises for values.
 _MARK = "npaccel_refused"
 
@@ -27,8 +31,11 @@ def surely(condition: Any) -> bool:
         A comparison of sizes. Where it can be decided from the sizes of the
         traced call, later calls are guarded to agree.
     """
-    answer: bool = guard_or_false(condition)
-    return answer
+    if not isinstance(condition, torch.SymBool):
+        return bool(condition)
+    from torch.fx.experimental.symbolic_shapes import guard_or_false  # Has come with the size.
+
+    return bool(guard_or_false(condition))
 
 
 def assume(condition: Any, otherwise: str) -> None:
@@ -111,8 +118,20 @@ def is_traced(x: torch.Tensor) -> bool:
 
 def depends_on_data(x: Any) -> bool:
     """Whether a size or an index is known only while the code runs."""
-    symbolic = isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool)
-    return symbolic and bool(free_unbacked_symbols(x))
+    if not isinstance(x, _SYMBOLIC):
+        return False
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return bool(free_unbacked_symbols(x))
+
+
+def traced_as_constant(function: F) -> F:
+    """Have Dynamo call a function while it traces, and take the result as a constant.
+
+    `torch.compiler.assume_constant_result` does so, but imports Dynamo first.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 def leave_unbound(found: Any) -> None:
@@ -146,4 +165,5 @@ __all__ = [
     "refuse_where",
     "share_memory",
     "surely",
+    "traced_as_constant",
 ]

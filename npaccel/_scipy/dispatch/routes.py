@@ -13,7 +13,7 @@ import torch
 
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.torch import malloc
-from npaccel._scipy.dispatch import conversion, element_loops, log
+from npaccel._scipy.dispatch import conversion, element_loops, log, native_tiers
 from npaccel._scipy.dispatch.callbacks import callback
 from npaccel._scipy.dispatch.checks import OwnError
 from npaccel._scipy.dispatch.delegation import delegated
@@ -126,8 +126,15 @@ def _native(row: Row, args: Any, kwargs: Any, device: torch.device, width: conve
         bound.arguments[name] = _as_array(bound.arguments[name], device)
     target = _apart(bound, row.arrays)
     before = _random_states(row, args, kwargs)
+
+    asked = []
+
+    def in_scipy() -> Any:
+        asked.append(row)
+        return through_host(row, args, kwargs, device, width, native_tiers.REASON)
+
     try:
-        found = _computed(row, bound)
+        found = _computed(row, bound, in_scipy)
     except TransferError:
         raise
     except OwnError as known:
@@ -135,7 +142,8 @@ def _native(row: Row, args: Any, kwargs: Any, device: torch.device, width: conve
     except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
         before.restore()
         return _as_scipy_would(row, args, kwargs, device, width, reason_of(error), error)
-    log.note(row.name, "native")
+    if not asked:
+        log.note(row.name, "native")
     if target is not None and isinstance(found, torch.Tensor):
         return target.copy_(found)
     return conversion.restored(found, device, width)
@@ -161,23 +169,31 @@ def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(places[0]) and places[0] == places[1]
 
 
-def _computed(row: Row, bound: inspect.BoundArguments) -> Any:
-    """Call npaccel's own function, compiled where that is worth it."""
+def _computed(row: Row, bound: inspect.BoundArguments, in_scipy: Callable[[], Any]) -> Any:
+    """Call npaccel's own function, compiled where that is worth it; or else SciPy's."""
+    args, kwargs = bound.args, bound.kwargs
     if row.fused:
-        return _fused_call(row, bound)
-    implementation = _compiled(row.name) if row.written_in == "numpy" else row.implementation
-    assert implementation is not None
-    return implementation(*bound.args, **bound.kwargs)
+        jitted = _fused(row.name)
+        args, kwargs = _arguments_of_fused(row, bound)
+    elif row.written_in == "numpy":
+        jitted = _compiled(row.name)
+    else:
+        assert row.implementation is not None
+        return row.implementation(*args, **kwargs)
+    tiers = native_tiers.tiers_of(row.name, jitted, (*args, *kwargs.values()))
+    return jitted(*args, **kwargs) if tiers is None else tiers.call(args, kwargs, in_scipy)
 
 
-def _fused_call(row: Row, bound: inspect.BoundArguments) -> Any:
-    """Call a compiled function that does nothing but call SciPy's, which is traced."""
+def _arguments_of_fused(
+    row: Row, bound: inspect.BoundArguments
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a compiled function that does nothing but call SciPy's."""
     arrays, pattern = [], []
     for name, value in bound.arguments.items():
         is_array = name in row.arrays and value is not None
         pattern.append((is_array, None if is_array else value))
         arrays += [value] if is_array else []
-    return _fused(row.name)(*arrays, pattern=tuple(pattern), keywords=tuple(bound.kwargs))
+    return tuple(arrays), {"pattern": tuple(pattern), "keywords": tuple(bound.kwargs)}
 
 
 @functools.cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
+from npaccel._runtime.torch.symbolic_sizes import traced_as_constant
 from npaccel._scipy.dispatch.table import in_numpy
 from npaccel._scipy.ndimage import _common as parts
 from npaccel._scipy.ndimage import _linear as linear
@@ -177,7 +177,7 @@ def _filtered(x: Any, dtype: Any, cval: Any, steps: list[Any]) -> Any:
     return x
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@traced_as_constant
 def _weights(sigma: float, order: int, radius: int) -> str:
     """Return the weights of a derivative of a Gaussian, NumPy's to the last bit, as a text.
 
