@@ -2,9 +2,9 @@
 
 In: calls of SciPy with tensors. Out: tensors.
 
-`dispatch` holds the table, the routes, and what puts them under SciPy's own names. The other
-folders are the native functions of one submodule of SciPy each, as `MODULES` lists them. Read
-`dispatch/table.py` first.
+`dispatch` holds the table, the routes, and what puts them under SciPy's own names; `objects` its
+classes and the objects that its functions give. The other folders are the native functions of one
+submodule of SciPy each, as `MODULES` lists them. Read `dispatch/table.py` first.
 """
 
 #: The modules that declare rows, in the order in which they are imported.

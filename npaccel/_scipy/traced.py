@@ -25,7 +25,7 @@ class TracedScipy:
         if isinstance(obj, types.FunctionType) or type(obj).__name__ == "MultiUFunc":
             return module.startswith("scipy.")
         if type(obj).__module__.startswith("scipy.stats."):
-            from npaccel._scipy.dispatch import distributions
+            from npaccel._scipy.objects import distributions
 
             return distributions.is_distribution(obj)
         return False

@@ -11,7 +11,8 @@ from scipy_running import both, differences, off_a_cpu, tolerance
 
 import npaccel
 import npaccel.scipy as nsp
-from npaccel._scipy.dispatch import distributions, table
+from npaccel._scipy.dispatch import table
+from npaccel._scipy.objects import distributions
 from npaccel._scipy.special import _common
 
 X = np.linspace(-2, 2, 7)

@@ -34,7 +34,8 @@ def mirror(
 @functools.cache
 def _public(submodule: str, name: str) -> Any:
     """Return SciPy's function, class or object as one that takes tensors; the rest as it is."""
-    from npaccel._scipy.dispatch import distributions, objects, routes, table
+    from npaccel._scipy.dispatch import routes, table
+    from npaccel._scipy.objects import classes, distributions
 
     original = listing.find(f"{submodule}.{name}")
     if distributions.is_distribution(original):
@@ -42,6 +43,6 @@ def _public(submodule: str, name: str) -> Any:
     row = table.row(f"scipy.{submodule}.{name}")
     if row is not None:
         return routes.routed(row)
-    if objects.is_offered(original):
-        return objects.offered(original, f"scipy.{submodule}.{name}")
+    if classes.is_offered(original):
+        return classes.offered(original, f"scipy.{submodule}.{name}")
     return original

@@ -21,8 +21,8 @@ from typing import Any, Self
 
 from npaccel._process import fork
 from npaccel._scipy.dispatch import listing
-from npaccel._scipy.dispatch.class_stand_in import ClassStandIn
 from npaccel._scipy.dispatch.refcounted_patch import WhileUsed
+from npaccel._scipy.objects.class_stand_in import ClassStandIn
 from npaccel._syntax.loop_detection import is_library
 
 _depth: ContextVar[int] = ContextVar("npaccel_array_api", default=0)
@@ -124,7 +124,8 @@ def _replace() -> None:
 @functools.cache
 def _public_names() -> list[tuple[dict[str, Any], str, Any]]:
     """Return SciPy's namespaces, names and objects that are replaced; make what stands for them."""
-    from npaccel._scipy.dispatch import distributions, objects, table
+    from npaccel._scipy.dispatch import table
+    from npaccel._scipy.objects import classes, distributions
 
     table.load()
     found = []
@@ -133,7 +134,7 @@ def _public_names() -> list[tuple[dict[str, Any], str, Any]]:
         for name in public.__all__:
             original = getattr(public, name, None)
             wanted = listing.is_function(original) or distributions.is_distribution(original)
-            if wanted or objects.is_offered(original):
+            if wanted or classes.is_offered(original):
                 if id(original) not in _replaced:
                     kind = ReplacedClass if isinstance(original, type) else Replaced
                     _replaced[id(original)] = kind(original, module, name)

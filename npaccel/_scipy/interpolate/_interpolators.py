@@ -11,9 +11,9 @@ import torch
 from npaccel._scipy.dispatch import checks, conversion, log
 from npaccel._scipy.dispatch.arguments import as_float, free_for_scipy
 from npaccel._scipy.dispatch.checks import readable
-from npaccel._scipy.dispatch.computed import Computed, Tensor, narrowed, scipys
 from npaccel._scipy.interpolate import _bsplines as bsplines
 from npaccel._scipy.interpolate import _piecewise as pieces
+from npaccel._scipy.objects.computed import Computed, Tensor, narrowed, scipys
 
 # -- Piecewise polynomials --------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-import npaccel._scipy.dispatch.interpolators  # noqa: F401 (restores what SciPy gives)
+import npaccel._scipy.objects.interpolators  # noqa: F401 (restores what SciPy gives)
 from npaccel._scipy.dispatch import conversion, listing, routes
 from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.interpolate import _interpolators as interpolators

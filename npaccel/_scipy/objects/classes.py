@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.dispatch import conversion, delegation, held_objects, listing, log, routes
-from npaccel._scipy.dispatch.class_stand_in import ClassStandIn
+from npaccel._scipy.dispatch import conversion, delegation, listing, log, routes
 from npaccel._scipy.interpolate._interpolators import BUILT
+from npaccel._scipy.objects import held_objects
+from npaccel._scipy.objects.class_stand_in import ClassStandIn
 from npaccel.errors import TransferError
 
 #: Classes that are derived from, or hold parameters of functions.

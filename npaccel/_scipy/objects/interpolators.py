@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch import conversion
-from npaccel._scipy.dispatch.computed import Computed
 from npaccel._scipy.interpolate._interpolators import Piecewise, Spline
+from npaccel._scipy.objects.computed import Computed
 
 _FROM = "scipy.interpolate"
 

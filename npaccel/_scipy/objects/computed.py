@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.dispatch import conversion, held_objects, log
+from npaccel._scipy.dispatch import conversion, log
 from npaccel._scipy.dispatch.arguments import as_float
+from npaccel._scipy.objects import held_objects
 
 #: Tensors.
 Tensor = Any
