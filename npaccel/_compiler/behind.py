@@ -23,6 +23,7 @@ import torch
 
 from npaccel._cache import claims
 from npaccel._compiler import fallback
+from npaccel._compiler.compiler_import import import_compiler
 from npaccel._process import background, logs
 from npaccel._process.imports import load
 from npaccel._report.log import Build
@@ -240,7 +241,7 @@ class Pending:
                 self._settle(outcome)
 
     def _outcome(self, copies: Copies, has_grad: bool) -> Any:
-        failure = self.dispatcher._import_compiler(self.device)
+        failure = import_compiler(self.spec.options.backend, self.device.type)
         if failure:
             raise ImportError(failure)
         from npaccel._compiler.compile import compile_beside

@@ -18,9 +18,10 @@ import numpy as np
 import torch
 
 from npaccel._compiler import fallback
+from npaccel._compiler.compiler_import import import_compiler
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, fork, logs, signals
-from npaccel._process.imports import load, uncut
+from npaccel._process.imports import load
 from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import error_translation, lazy_arrays
@@ -29,7 +30,6 @@ from npaccel._runtime.error_translation import (
     CompiledCodeError,
     Patience,
     UncompiledForMemoryError,
-    before_a_call,
 )
 from npaccel._runtime.guards import Guard, failed, readable
 from npaccel._runtime.runner import (
@@ -233,6 +233,9 @@ class Dispatcher:
             waits = not (self._goes_behind and background.is_used())
             return self._find_or_compile(values, key, waits=waits)
         return Dispatcher.verifier(self, values, key)
+
+    def get_ready(self) -> None:
+        """Do nothing: what compiles calls beside the program imports the compiler there."""
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, whatever ``verify`` and ``compile`` say."""
@@ -459,7 +462,7 @@ class Dispatcher:
         count = self._captures.get(coarse, 0)
         if count >= MAX_CAPTURES:
             return fallback.beyond_limit(self.spec, values, count)
-        failure = self._import_compiler(device)
+        failure = import_compiler(self.spec.options.backend, device.type)
         if failure:
             result = fallback.without_compiler(self.spec, values, failure)
             self._remember(key, fallback.runner_in_numpy(self.spec))
@@ -558,22 +561,6 @@ class Dispatcher:
             )
         )
         return runner
-
-    def _import_compiler(self, device: torch.device) -> str:
-        """Import what captures and compiles; return why that can't be."""
-        try:
-            with before_a_call():
-                importing = load("npaccel._torch.importing")
-                if self.spec.options.backend == "inductor" and device.type == "cpu":
-                    uncut(importing.quietly_imported("npaccel._compiler.scratch").begin_header)
-                importing.quietly_imported("npaccel._compiler.compile")
-        except (MemoryError, UncompiledForMemoryError):  # The next call tries again.
-            raise
-        except Exception as error:
-            if signals.from_handler(error):
-                raise
-            return f"{type(error).__name__}: {error}"
-        return ""
 
     def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> tuple[str, str]:
         """Say why there is no runner yet, where there are others of this kind.

@@ -507,6 +507,8 @@ class Bucket:
         self.compileds.clear()
         self.tier.state = "being compiled"
         self._credit = price()
+        if self._verdict is None or not self._verdict.is_compiled:  # It isn't on disk.
+            self._engine.get_ready()
         self._go_on("building", self._building)
 
     # -- Compiled calls, until they are compiled -----------------------------------

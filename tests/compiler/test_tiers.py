@@ -60,6 +60,9 @@ def tiered(monkeypatch):
         class Engine:
             on_new = None
 
+            def get_ready(self):
+                pass
+
             def __call__(self, args, kwargs):
                 clock.pass_("compiled")
                 return args[0]

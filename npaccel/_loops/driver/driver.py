@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from npaccel._compiler import fallback
+from npaccel._compiler.compiler_import import begin_import
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.snapshot import Snapshot
@@ -96,6 +97,12 @@ class Driver:
         if variant is None:
             variant = self._variant(kind, values)
         return variant(values)
+
+    def get_ready(self) -> None:
+        """Have the helper thread import what compiles regions: the first call would wait for it."""
+        options = self.spec.options
+        packages = ["numba"] if options.loops in ("auto", "numba") else []
+        begin_import(options.backend, packages)
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the function with bound values; regions heed ``verify``, but wait to be compiled."""
