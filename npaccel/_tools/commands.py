@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import difflib
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,49 @@ import click
 from npaccel._jit import Jitted, jit
 from npaccel._tools.decorate import Source
 from npaccel._tools.jit_options import flags, given, jit_options
-from npaccel._tools.run_script import run_script
+from npaccel._tools.run_script import module_of, run_script
 
 #: What `npaccel doctor` exits with, besides 0 and click's 2 for wrong usage.
 SCRIPT_FAILED, DIFFERS, TOO_SLOW = 1, 3, 4
 
 _SETTINGS = {"allow_interspersed_args": False}
-_script = click.argument("script", type=click.Path(exists=True, dir_okay=False))
+_script = click.argument("script")
+_module = click.option(
+    "-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as for python -m."
+)
 _args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Program:
+    """What is run.
+
+    Parameters
+    ----------
+    script : str
+        Its file.
+    spec : ModuleSpec or None
+        Of a module.
+    shown : list of str
+        How a command names it.
+    """
+
+    script: str
+    spec: ModuleSpec | None
+    shown: list[str]
+
+
+def _program(context: click.Context, script: str, is_module: bool) -> _Program:
+    """Find what is run, or say that there is no such thing."""
+    if not is_module:
+        kind = click.Path(exists=True, dir_okay=False)
+        parameter = next(one for one in context.command.params if one.name == "script")
+        return _Program(str(kind.convert(script, parameter, context)), None, [script])
+    try:
+        spec = module_of(script)
+    except ImportError as error:
+        raise click.UsageError(str(error)) from error
+    return _Program(str(spec.origin), spec, ["-m", script])
 
 
 def _own(args: Sequence[str]) -> Sequence[str]:
@@ -41,6 +78,7 @@ def _own(args: Sequence[str]) -> Sequence[str]:
 @click.option("--sklearn", is_flag=True, help="Let scikit-learn's estimators compute on it.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no report.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Write the report as a page.")
+@_module
 @jit_options
 @_script
 @_args
@@ -53,6 +91,7 @@ def run(
     sklearn: bool,
     quiet: bool,
     html: str | None,
+    is_module: bool,
     script: str,
     args: Sequence[str],
     **found: Any,
@@ -64,10 +103,14 @@ def run(
     --auto runs the script twice: first in plain NumPy, its output thrown away.
     """
     options, args = given(found), _own(args)
+    program = _program(context, script, is_module)
     wanted = {_parsed(target) for target in targets}
     if auto:
-        wanted |= {_parsed(target) for target in _advised(script, args, options)}
-    _check_script(script, wanted)
+        targets, is_now = _advised(program, args, options)
+        wanted |= {_parsed(target) for target in targets}
+        if is_now:
+            options.setdefault("compile", "now")
+    _check_script(program.script, wanted)
     jitted: dict[str, Jitted[..., Any]] = {}
 
     def decorate(module: str, name: str, function: Any) -> Any:
@@ -81,7 +124,7 @@ def run(
         decorate,
     )
     with _sklearn_accelerated(options.get("device")) if sklearn else contextlib.nullcontext():
-        code = run_script(script, args, source)
+        code = run_script(program.script, args, source, spec=program.spec)
     if not quiet:
         _print_reports(jitted)
     if sklearn and not quiet:
@@ -140,13 +183,15 @@ def _why_missing(module: str) -> str:
     return f"the script imports no module {module}"
 
 
-def _advised(script: str, args: Sequence[str], options: dict[str, Any]) -> list[str]:
-    """Ask the doctor, in a process of its own."""
+def _advised(
+    program: _Program, args: Sequence[str], options: dict[str, Any]
+) -> tuple[list[str], bool]:
+    """Ask the doctor, in a process of its own, what to compile, and whether from the first call."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "diagnosis.json")
         command = [sys.executable, "-m", "npaccel", "doctor", "--json", path, *flags(options)]
         done = subprocess.run(  # noqa: S603 (this interpreter)
-            [*command, script, "--", *args],
+            [*command, *program.shown, "--", *args],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             check=False,
@@ -155,13 +200,15 @@ def _advised(script: str, args: Sequence[str], options: dict[str, Any]) -> list[
             raise click.ClickException(
                 f"npaccel doctor, which --auto asks, stopped with {done.returncode}"
             )
-        return list(json.loads(Path(path).read_text(encoding="utf-8"))["targets"])
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        return found["targets"], found["is_now"]
 
 
 def _print_reports(jitted: dict[str, Jitted[..., Any]]) -> None:
     for target, one in jitted.items():
         report = one.report()
-        was_called = report.graphs or report.loops or report.fallbacks or report.notes
+        made = report.graphs or report.loops or report.fallbacks or report.notes
+        was_called = made or report.tiers
         text = (
             str(report)
             if was_called
@@ -183,6 +230,7 @@ def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
               help="Write the script with functions made of its statements there.")  # fmt: skip
 @click.option("--expect", type=float, metavar="FACTOR",
               help="Exit with 4 if the whole run can't be made so many times as fast.")  # fmt: skip
+@_module
 @jit_options
 @_script
 @_args
@@ -193,6 +241,7 @@ def doctor(
     json_path: str | None,
     write_path: str | None,
     expect: float | None,
+    is_module: bool,
     script: str,
     args: Sequence[str],
     **given_options: Any,
@@ -210,8 +259,15 @@ def doctor(
     from npaccel._process.progress import bar
     from npaccel._tools.doctor import diagnose
 
-    options = given(given_options)
-    found = diagnose(script, _own(args), options, progress=lambda some: bar(some, "trying"))
+    program = _program(context, script, is_module)
+    found = diagnose(
+        program.script,
+        _own(args),
+        given(given_options),
+        progress=lambda some: bar(some, "trying"),
+        spec=program.spec,
+        shown=" ".join(program.shown),
+    )
     if json_path is not None:
         Path(json_path).write_text(found.to_json(), encoding="utf-8")
     if write_path is not None:

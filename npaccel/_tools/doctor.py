@@ -11,9 +11,11 @@ import linecache
 import tempfile
 import tokenize
 from collections.abc import Callable, Container, Iterable, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from npaccel._compiler import tiers
 from npaccel._report.text import duration, table
 from npaccel._runtime.options import disabled
 from npaccel._tools import flat_scripts
@@ -28,6 +30,8 @@ FLAT = 0.2
 _START = 2.0
 #: So many functions are tried.
 MOST = 12
+#: The decorator for what is compiled from the first call on.
+_NOW = '@npaccel.jit(compile="now")'
 #: Less than this isn't worth a change.
 WORTH = 1.2
 
@@ -103,13 +107,19 @@ class Diagnosis:
         return [finding.target for finding in self.findings if finding.jit]
 
     @property
+    def is_now(self) -> bool:
+        """Whether some of them have to be compiled from the first call on, or they never are."""
+        return any(one.decorator == _NOW for one in self.findings if one.jit)
+
+    @property
     def differs(self) -> bool:
         """Whether a compiled function doesn't give NumPy's answer."""
         return any(finding.state == "differs" for finding in self.findings)
 
     def to_json(self) -> str:
         """Return all of it as JSON."""
-        return json.dumps({**dataclasses.asdict(self), "targets": self.targets}, indent=1)
+        chosen = {"targets": self.targets, "is_now": self.is_now}
+        return json.dumps({**dataclasses.asdict(self), **chosen}, indent=1)
 
     def __str__(self) -> str:
         lines = [f"{self.script}: {duration(self.seconds)} in NumPy"]
@@ -131,7 +141,8 @@ class Diagnosis:
                 lines += [
                     "",
                     f"{told} once all is compiled; to try it without changing a file:",
-                    f"  npaccel run {' '.join(f'--jit {t}' for t in self.targets)} {self.script}",
+                    f"  npaccel run {'--compile now ' if self.is_now else ''}"
+                    f"{' '.join(f'--jit {t}' for t in self.targets)} {self.script}",
                 ]
             if self.seconds * (1 - 1 / self.speed_up) < _START:
                 lines.append(
@@ -146,6 +157,9 @@ def diagnose(
     args: Sequence[str],
     options: dict[str, Any],
     progress: Callable[[Sequence[Watched]], Iterable[Watched]] = iter,
+    *,
+    spec: ModuleSpec | None = None,
+    shown: str = "",
 ) -> Diagnosis:
     """Run a script, try its hot functions, and choose those to compile.
 
@@ -157,6 +171,10 @@ def diagnose(
         Of `npaccel.jit`.
     progress : callable
         Passes on what is tried, one after the other.
+    spec : ModuleSpec, optional
+        Of the module that the script is.
+    shown : str, optional
+        How a command names it.
     """
     text, shown_script = _text_of(script), script
     with tempfile.TemporaryDirectory() as folder:
@@ -164,14 +182,15 @@ def diagnose(
             script = _written(folder, script, text)
         profile = Profile()
         with disabled():
-            profile.run(script, args, named=shown_script)
+            profile.run(script, args, named=shown_script, spec=spec)
         made = _made_functions(profile, text)
         again = functools.partial(_made_functions, profile, text)
         if made is not None:
             profile = Profile()
             with disabled(), contextlib.redirect_stdout(io.StringIO()):  # It has been shown.
-                profile.run(_written(folder, script, made.text), args, named=shown_script)
-        found = _diagnosed(profile, shown_script, made, options, progress)
+                path = _written(folder, script, made.text)
+                profile.run(path, args, named=shown_script, spec=spec)
+        found = _diagnosed(profile, shown or shown_script, made, options, progress)
     kept = (
         {one.first for one in made.extracted if f"__main__:{one.name}" in found.targets}
         if made
@@ -343,8 +362,9 @@ def _advice(trial: Trial, chosen: Sequence[Trial]) -> str:
 
 
 def _decorator(trial: Trial) -> str:
-    """Return the decorator for a function: one that is called once has no call to wait for."""
-    return "@npaccel.jit" if trial.watched.calls > 1 else '@npaccel.jit(compile="now")'
+    """Return the decorator: by default NumPy would make all calls where they take no longer."""
+    is_short = trial.watched.calls == 1 or trial.watched.seconds < tiers.price()
+    return _NOW if is_short else "@npaccel.jit"
 
 
 def _causes(trial: Trial) -> list[str]:

@@ -9,6 +9,7 @@ import threading
 import time
 import types
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,14 @@ class Profile:
         self._overhead = 0.0
         self._is_over = False
 
-    def run(self, script: str, args: Sequence[str], *, named: str | None = None) -> None:
+    def run(
+        self,
+        script: str,
+        args: Sequence[str],
+        *,
+        named: str | None = None,
+        spec: ModuleSpec | None = None,
+    ) -> None:
         """Run a script and watch its functions, and those of its own modules.
 
         Parameters
@@ -112,10 +120,12 @@ class Profile:
         args : sequence of str
         named : str, optional
             What the script thinks its file is.
+        spec : ModuleSpec, optional
+            Of the module that it is.
         """
         source = _Watching(self)
         begin = time.perf_counter()
-        self.exit_code = run_script(script, args, source, named=named, space=self.space)
+        self.exit_code = run_script(script, args, source, named=named, space=self.space, spec=spec)
         self.seconds = time.perf_counter() - begin - self._overhead
         self._is_over = True
         self._unwrap()

@@ -1,12 +1,15 @@
-"""Run a script as ``python script.py`` does, with functions of its decorated."""
+"""Run a script as ``python script.py`` does, or a module as ``python -m``, functions decorated."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.util
 import os
 import sys
 import types
 from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ def run_script(
     *,
     named: str | None = None,
     space: dict[str, Any] | None = None,
+    spec: ModuleSpec | None = None,
 ) -> int:
     """Run a script, and say what it would have exited with.
 
@@ -35,6 +39,8 @@ def run_script(
         What the script thinks its file is, `script` by default.
     space : dict, optional
         Is given the script's names, as they are at its end.
+    spec : ModuleSpec, optional
+        Of the module that it is, as `module_of` has found it.
 
     Returns
     -------
@@ -44,12 +50,17 @@ def run_script(
     path = os.path.abspath(script)
     module = types.ModuleType("__main__")
     module.__dict__.update(
-        __file__=named or script, __cached__=None, __spec__=None, __builtins__=__builtins__
+        __file__=named or script, __cached__=None, __spec__=spec, __builtins__=__builtins__
     )
-    module.__dict__.update(source.names("__main__"))
     folder = os.path.dirname(os.path.abspath(named or script))
+    if spec is not None:
+        module.__dict__.update(__package__=spec.parent, __loader__=spec.loader)
+        folder = os.getcwd()
+    module.__dict__.update(source.names("__main__"))
     with _as_main(module, named or script, args, folder), source.importing():
         try:
+            if spec is not None and spec.parent:
+                importlib.import_module(spec.parent)
             code = source.code(Path(path).read_bytes(), script, "__main__")
             exec(code, module.__dict__)
         except SystemExit as stop:
@@ -61,6 +72,30 @@ def run_script(
             if space is not None:
                 space.update(module.__dict__)
     return 0
+
+
+def module_of(name: str) -> ModuleSpec:
+    """Find the module that ``python -m`` would run; import nothing.
+
+    Raises
+    ------
+    ImportError
+        If there is none, or none that is written in Python.
+    """
+    find = PathFinder.find_spec  # `importlib.util` would import the packages.
+    first, *others = name.split(".")
+    spec = find(first, [os.getcwd()]) or importlib.util.find_spec(first)
+    for part in others:
+        if spec is not None:
+            folders = list(spec.submodule_search_locations or ())
+            spec = find(f"{spec.name}.{part}", folders) if folders else None
+    if spec is None:
+        raise ImportError(f"there is no module {name!r} in this folder or on sys.path")
+    if spec.submodule_search_locations:
+        return module_of(f"{name}.__main__")
+    if not (spec.origin or "").endswith(".py"):
+        raise ImportError(f"the module {name!r} isn't a file of Python code")
+    return spec
 
 
 @contextlib.contextmanager

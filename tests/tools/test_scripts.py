@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import npaccel
 from npaccel._runtime.options import Options
-from npaccel._tools import cli, flat_scripts, jit_options
+from npaccel._tools import cli, doctor, flat_scripts, jit_options
 from npaccel._tools.decorate import Source
 from npaccel._tools.doctor import diagnose
 from npaccel._tools.profile_calls import Profile
@@ -423,7 +423,68 @@ def test_which_statements_become_functions(text, wanted):
 def test_auto_asks_the_doctor(heavy, monkeypatch):
     from npaccel._tools import commands
 
-    monkeypatch.setattr(commands, "_advised", lambda script, args, options: ["__main__:step"])
+    monkeypatch.setattr(commands, "_advised", lambda *_: (["__main__:step"], True))
     result = invoke("run", "--auto", heavy)
     assert result.exit_code == 0
     assert "step: " in result.stderr
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package that can be run, and imports its parts before that."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "waves_of_it"
+    folder.mkdir()
+    parts = {
+        "__init__": "from .steps import advance\n",
+        "steps": "def advance(x):\n    return x * 0.5 + 1\n",
+        "__main__": (
+            "import sys\nimport numpy as np\nfrom . import advance\n\n"
+            "def last(x):\n    return advance(x)[-1]\n\n"
+            "print(last(np.ones(4)), *sys.argv, __spec__.name, __package__, __name__)\n"
+        ),
+    }
+    for name, text in parts.items():
+        (folder / f"{name}.py").write_text(text)
+    yield folder
+    for name in [one for one in sys.modules if one.startswith("waves_of_it")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", ["waves_of_it", "waves_of_it.__main__"])
+def test_modules_run_as_under_python(package, name):
+    plain = python("-m", name, "a", "-b", cwd=package.parent)
+    result = invoke(
+        "run", "--jit", "last", "--jit", "waves_of_it.steps:advance", "-m", name, "a", "-b"
+    )
+    assert plain.returncode == result.exit_code == 0, result.output
+    assert result.stdout == plain.stdout
+    assert "last: 1 graph" in result.stderr
+    with npaccel.options(backend="eager"):
+        found = invoke("doctor", "-m", name)
+    assert found.exit_code == 0
+    assert found.stdout.splitlines()[2].startswith(f"-m {name}: ")
+
+
+@pytest.mark.parametrize("name", ["waves_of_it.nothing", "nothing_at_all", "itertools", "email"])
+def test_modules_that_cannot_be_run(package, name):
+    result = invoke("run", "-m", name)
+    assert result.exit_code == 2
+    assert name in result.output
+    assert "waves_of_it.steps" not in sys.modules
+
+
+@pytest.mark.parametrize(("seconds", "is_now"), [(0.5, True), (50.0, False)])
+def test_short_runs_are_compiled_from_the_first_call(heavy, seconds, is_now):
+    with npaccel.options(backend="eager"):
+        profile = Profile()
+        profile.run(str(heavy), [])
+    watched = profile.watched["__main__", "step"]
+    watched.seconds = seconds
+    trial = Trial(watched)
+    decorator = doctor._decorator(trial)
+    assert (decorator == '@npaccel.jit(compile="now")') == is_now
+    finding = doctor.Finding("a:f", "", 1, 2, 1.0, "compiled", 9.0, "", True, decorator)
+    told = str(doctor.Diagnosis("script.py", 9.0, 0, (finding,), 9.0))
+    assert ("npaccel run --compile now --jit a:f script.py" in told) == is_now
