@@ -46,6 +46,7 @@ LAYERS = (
     "sklearn",
     "_dask",
     "dask",
+    "_sharding",
     "testing",
     "_tools",
     "__main__",

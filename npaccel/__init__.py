@@ -10,7 +10,7 @@ from npaccel._jit import Jitted, jit
 from npaccel._loops.control_flow.primitives import cond, fori_loop, scan, while_loop
 from npaccel._process.background import wait
 from npaccel._report import Report
-from npaccel._runtime import foreign_table, lazy_arrays
+from npaccel._runtime import foreign_arrays, foreign_table
 from npaccel._runtime.options import config, disabled, options
 from npaccel._torch import check_supported
 from npaccel._version import __version__
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from npaccel._check.promotion_report import PromotionReport, check_promotion
     from npaccel._check.transfers import Transfers, transfers
     from npaccel._scipy.dispatch.patching import array_api
+    from npaccel._sharding.arrays import gather, shard
     from npaccel._transforms.batches import vmap
     from npaccel._transforms.derivatives import (
         grad,
@@ -50,7 +51,9 @@ _LATER = {
     "audit_precision": "npaccel._check.precision_audit",
     "check": "npaccel._check.check",
     "check_promotion": "npaccel._check.promotion_report",
+    "gather": "npaccel._sharding.arrays",
     "load_ipython_extension": "npaccel._tools.notebook",
+    "shard": "npaccel._sharding.arrays",
     "transfers": "npaccel._check.transfers",
     "vmap": "npaccel._transforms.batches",
 } | dict.fromkeys(
@@ -75,6 +78,7 @@ __all__ = [
     "disabled",
     "errors",
     "fori_loop",
+    "gather",
     "grad",
     "hessian",
     "hvp",
@@ -83,6 +87,7 @@ __all__ = [
     "jvp",
     "options",
     "scan",
+    "shard",
     "transfers",
     "value_and_grad",
     "vjp",
@@ -119,6 +124,13 @@ def _call_on_dask_arrays() -> Any:
     return calls.call
 
 
+def _call_on_dtensors() -> Any:
+    from npaccel._sharding import calls
+
+    return calls.call
+
+
 foreign_table.hand_in(_scipy_table)
-lazy_arrays.hand_in(_call_on_dask_arrays)
+foreign_arrays.hand_in("dask.array.core", "Array", _call_on_dask_arrays)
+foreign_arrays.hand_in("torch.distributed.tensor", "DTensor", _call_on_dtensors)
 check_supported()

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "CacheError",
     "CacheWarning",
+    "CollectiveError",
     "CompilerNotFoundError",
     "DeviceNotFoundError",
     "MixedDevicesError",
@@ -17,6 +18,7 @@ __all__ = [
     "NpaccelError",
     "OptionError",
     "PerformanceWarning",
+    "RankMismatchError",
     "StaticArgumentError",
     "TransferError",
     "UnsupportedArrayError",
@@ -34,6 +36,10 @@ class NpaccelError(Exception):
 
 class CacheError(NpaccelError):
     """A cache folder or a cache entry can't be trusted or used."""
+
+
+class CollectiveError(NpaccelError, RuntimeError):
+    """A rank of a mesh has waited for the others in vain, or a connection between them is lost."""
 
 
 class CompilerNotFoundError(NpaccelError, RuntimeError):
@@ -62,6 +68,10 @@ class NotOnDeviceError(NpaccelError, NotImplementedError):
 
 class OptionError(NpaccelError, ValueError):
     """An option of `npaccel.jit` has a value that it can't have."""
+
+
+class RankMismatchError(NpaccelError, RuntimeError):
+    """Ranks of a mesh are about to compute different things with DTensors."""
 
 
 class StaticArgumentError(NpaccelError, TypeError):

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: By package: what it does, and which calls go through it: known ones, from disk, compiled.
 PACKAGES = {
     "_tools": ("command line, notebook, support page", ""),
+    "_sharding": ("calls with DTensors, by rank", ""),
     "_dask": ("calls with Dask arrays, by block", ""),
     "_sklearn": ("estimators on tensors", ""),
     "_scipy": ("SciPy's functions on tensors", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -73,6 +73,9 @@ class Call:
     is_copy : bool
         Whether the arrays are copies of the caller's.
     """
+
+    #: Whether ranks have parts of the arrays.
+    is_sharded: ClassVar[bool] = False
 
     def __init__(
         self,

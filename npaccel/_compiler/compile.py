@@ -229,8 +229,10 @@ def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, T
     """
     spec = call.spec
     has_wide = spec.has_wide(call.values)
-    wide = trace_settings(spec, call.device, has_wide=True)
-    narrow = trace_settings(spec, call.device, has_wide=False)
+    wide, narrow = (
+        trace_settings(spec, call.device, has_wide=width, is_sharded=call.is_sharded)
+        for width in (True, False)
+    )
     settings = wide if has_wide or spec.captures_wide else narrow
     capture = _captured(call, history, dynamic, settings)
     if has_wide or spec.options.default_float == "float64":

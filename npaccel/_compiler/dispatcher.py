@@ -24,7 +24,7 @@ from npaccel._process import background, fork, logs, signals
 from npaccel._process.imports import load
 from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
-from npaccel._runtime import error_translation, lazy_arrays
+from npaccel._runtime import error_translation, foreign_arrays
 from npaccel._runtime.call_samples import sample
 from npaccel._runtime.error_translation import (
     CompiledCodeError,
@@ -209,17 +209,17 @@ class Dispatcher:
 
     # -- A new signature ------------------------------------------------------
 
-    def _lazily(self, values: Sequence[Any], key: Key) -> Any:
-        """Make a call whose arrays are computed later."""
+    def _elsewhere(self, values: Sequence[Any], key: Key) -> Any:
+        """Make a call with arrays that aren't in this process's memory."""
         if self.on_new is not None:
             self.on_new()
-        runner = lazy_arrays.runner(self.spec)
+        runner = foreign_arrays.runner(self.spec, values)
         self._remember(key, runner)
         return runner(values)
 
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
-        if lazy_arrays.are_among(values):
-            return self._lazily(values, key)
+        if foreign_arrays.are_among(values):
+            return self._elsewhere(values, key)
         if not self.spec.label:
             self.spec.log.note_call(sample(values))
         usual = runtime_arguments.usual_key(values, key)
@@ -242,8 +242,8 @@ class Dispatcher:
         with background.unused():
             key = runtime_arguments.usual_key(values, self._key(values))
             result = self._known(values, key)
-            if result is MISS and lazy_arrays.are_among(values):
-                return self._lazily(values, key)
+            if result is MISS and foreign_arrays.are_among(values):
+                return self._elsewhere(values, key)
             return self._find_or_compile(values, key) if result is MISS else result
 
     def _known(self, values: Sequence[Any], key: Key) -> Any:

@@ -43,11 +43,13 @@ from npaccel._torch.leftovers import forgotten
 _LIMIT_IN_LOOPS = 4
 
 
-def trace_settings(spec: FunctionSpec, device: torch.device, has_wide: bool) -> TraceSettings:
+def trace_settings(
+    spec: FunctionSpec, device: torch.device, has_wide: bool, *, is_sharded: bool = False
+) -> TraceSettings:
     """Return how calls are traced, in which there are 64-bit floats or aren't."""
     options = spec.options
     width = "float64" if has_wide else options.default_float
-    return TraceSettings(width, device, options.rng)
+    return TraceSettings(width, device, options.rng, is_sharded=is_sharded)
 
 
 def around_breaks(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Runner:

@@ -46,7 +46,7 @@ from npaccel._process import background, fork, logs
 from npaccel._process.imports import load
 from npaccel._report import Log
 from npaccel._report.log import Tier
-from npaccel._runtime import lazy_arrays
+from npaccel._runtime import foreign_arrays
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.kinds import as_kinds, kinds_of
 from npaccel._runtime.options import Options, Scope
@@ -246,8 +246,8 @@ class Tiered:
             if found is None:  # By keyword, perhaps, what was compiled for arguments by position.
                 same = self.buckets.get(kind(values))
                 found = same if same is not None and same.way == "compiled" else None
-            if found is None and lazy_arrays.are_among(values):
-                found = LazyBucket(self)
+            if found is None and foreign_arrays.are_among(values):
+                found = ForeignBucket(self, values)
             if found is None:
                 found = self.make_bucket(key, values, is_warm=is_warm)
             if len(self.buckets) < _MAX_BUCKETS:
@@ -641,25 +641,27 @@ class Bucket:
         return compiled
 
 
-class LazyBucket(Bucket):
-    """Calls with Dask arrays, of which blocks alone are computed, later.
+class ForeignBucket(Bucket):
+    """Calls with Dask arrays or DTensors, which NumPy doesn't compute.
 
     Parameters
     ----------
     owner : Tiered
+    values : sequence
+        The arguments of one call.
     """
 
-    def __init__(self, owner: Tiered) -> None:
+    def __init__(self, owner: Tiered, values: Sequence[Any]) -> None:
         # As of a bucket that is settled.
         self.is_numpys, self.way = False, "compiled"
         self.spec = owner.spec
-        self._run = lazy_arrays.runner(owner.spec)
-        self.call = self._lazily
+        self._run = foreign_arrays.runner(owner.spec, values)
+        self.call = self._elsewhere
 
     def be_compiled(self, state: str) -> None:
-        """Do nothing: what is compiled is the function of a block."""
+        """Do nothing: NumPy makes no such call."""
 
-    def _lazily(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _elsewhere(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._run(self.spec.binding.bind(args, kwargs))
 
 

@@ -44,6 +44,54 @@ class Narrowed:
     narrow: str
 
 
+_SHARD_OTHERWISE = "shard along another axis, or take the line out of the function"
+_PRODUCT = "shard both operands along the axis that is summed over, or replicate the smaller one"
+_VIEW = "keep sharded axes out of reshape and ravel, or choose a size that ranks divide evenly"
+#: What to do about a move, by the operation that asks for it.
+_REMEDIES = {
+    "_unsafe_view": _VIEW,
+    "bmm": _PRODUCT,
+    "dot": _PRODUCT,
+    "index": "index along other axes than the sharded one, or choose with numpy.where",
+    "mm": _PRODUCT,
+    "mv": _PRODUCT,
+    "nonzero": "choose with numpy.where instead of a mask or numpy.nonzero",
+    "view": _VIEW,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """A collective of a graph on sharded arrays.
+
+    Parameters
+    ----------
+    kind : str
+        "all-reduce", "all-gather" or "all-to-all".
+    nbytes : int
+        Bytes of its result, the whole of it.
+    operation : str
+        Name of the operation that needs it.
+    file, line, text
+        Where, and the line itself.
+    is_gather : bool
+        Whether an array moves, as the operation isn't computed as the array is sharded.
+    """
+
+    kind: str
+    nbytes: int
+    operation: str
+    file: str = ""
+    line: int = 0
+    text: str = ""
+    is_gather: bool = False
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, if it's a gather."""
+        return _REMEDIES.get(self.operation, _SHARD_OTHERWISE)
+
+
 @dataclasses.dataclass(frozen=True)
 class Details:
     """Details of a graph: what it computes, and what a call of it copies.
@@ -56,6 +104,8 @@ class Details:
         Bytes that a call copies from the host, and to it.
     headers : tuple of str
         Why its kernels were built with torch's headers.
+    collectives : tuple of Collective
+        What goes between ranks in a call, in order.
     """
 
     lines: tuple[LineCode, ...] = ()
@@ -63,6 +113,7 @@ class Details:
     to_device: int = 0
     to_host: int = 0
     headers: tuple[str, ...] = ()
+    collectives: tuple[Collective, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

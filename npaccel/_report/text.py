@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from npaccel._report.source_lines import blocks
 
 if TYPE_CHECKING:
-    from npaccel._report.log import Build, Tier
+    from npaccel._report.log import Build, Graph, Tier
     from npaccel._report.report_data import ReportData
 
 #: How the stages of compiling are called.
@@ -162,6 +162,7 @@ def facts(report: ReportData) -> list[str]:
                 f"graph {i} takes longer to compile: kernels need torch's headers for "
                 f"{', '.join(graph.details.headers)}"
             )
+        lines += _between_ranks(i, graph)
         to_device, to_host = graph.details.to_device, graph.details.to_host
         if to_device or to_host:
             lines.append(
@@ -174,6 +175,24 @@ def facts(report: ReportData) -> list[str]:
         told = [f"{STAGES[name]} {duration(seconds)}" for name, seconds in report.stages.items()]
         lines.append(f"time by stage: {', '.join(told)}")
     return lines + timing(report)
+
+
+def _between_ranks(i: int, graph: Graph) -> list[str]:
+    """Return what goes between ranks in a call of a graph on sharded arrays."""
+    collectives = graph.details.collectives
+    if not collectives:
+        return []
+    total = sum(one.nbytes for one in collectives)
+    lines = [f"graph {i} has {count(len(collectives), 'collective')} a call, of {total} bytes"]
+    for one in dict.fromkeys(collectives):
+        times = collectives.count(one)
+        often = f", {times} times" if times > 1 else ""
+        where = f" at {one.file}:{one.line}" if one.file else ""
+        said = f"  {one.kind} of {one.nbytes} bytes for {one.operation}{where}{often}"
+        if one.is_gather:
+            said += f": an array moves, as it isn't computed as it's sharded; {one.remedy}"
+        lines.append(said)
+    return lines
 
 
 def _build(build: Build) -> str:

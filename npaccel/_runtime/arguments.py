@@ -196,6 +196,8 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
     if issubclass(kind, torch.Tensor):
         if kind in (torch.Tensor, torch.nn.Parameter):
             return _tensor_token
+        if _is_dtensor(kind):  # Its calls have keys of their own.
+            return _type_token
         raise UnsupportedArrayError(
             f"jit: an argument is a {kind.__module__}.{kind.__qualname__}, a tensor subclass; "
             "pass a plain torch.Tensor"
@@ -220,6 +222,11 @@ _TOKENS: dict[type, Callable[[Any], Token]] = {
     slice: _slice_token,
     types.FunctionType: _function_token,
 }
+
+
+def _is_dtensor(kind: type) -> bool:
+    """Whether a class is that of torch's sharded tensors."""
+    return kind is getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
 
 
 def is_container(value: Any) -> bool:

@@ -24,7 +24,7 @@ from npaccel._loops.partition.partition import CannotSplitError
 from npaccel._process import background, fork, logs, signals
 from npaccel._report import Log
 from npaccel._runtime import arguments as runtime_arguments
-from npaccel._runtime import lazy_arrays
+from npaccel._runtime import foreign_arrays
 from npaccel._runtime.call_samples import sample
 from npaccel._runtime.options import Options
 from npaccel._syntax import wide_data
@@ -128,8 +128,8 @@ class Driver:
             return made
 
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-        if lazy_arrays.are_among(values):
-            return lazy_arrays.runner(self.spec)
+        if foreign_arrays.are_among(values):
+            return foreign_arrays.runner(self.spec, values)
         if self._narrows and self._has_wide(values):
             return self._exact().variant_for(values)
         if self.definition is None:

@@ -30,12 +30,16 @@ class TraceSettings:
     is_transformed : bool
         Whether the trace is going to be differentiated or batched, so that each call needs
         a derivative and a form for batches.
+    is_sharded : bool
+        Whether ranks are going to have parts of the arrays, so that NumPy's own kernels, which
+        take whole ones, don't suit.
     """
 
     default_float: str = "float64"
     device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
     rng: str = "numpy"
     is_transformed: bool = False
+    is_sharded: bool = False
 
     @property
     def narrow(self) -> bool:

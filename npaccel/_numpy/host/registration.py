@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.core.context import wants_gradients
+from npaccel._numpy.core.context import settings, wants_gradients
 
 Array = np.ndarray[Any, Any]
 #: A result's shape and dtype.
@@ -35,7 +35,9 @@ _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 
 
 def usable(*tensors: torch.Tensor) -> bool:
-    """Whether NumPy's kernels may be called on tensors: on a CPU, no gradients asked for."""
+    """Whether NumPy's kernels may be called on tensors: whole, on a CPU, without gradients."""
+    if settings().is_sharded:
+        return False
     return all(tensor.device.type == "cpu" for tensor in tensors) and not wants_gradients(*tensors)
 
 

@@ -1,0 +1,246 @@
+"""Compile a captured graph for the part of each array that a rank has.
+
+Read from torch/fx/experimental/proxy_tensor.py of 2.13.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.tensor import DTensor
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.traceback import preserve_node_meta
+
+from npaccel._report.details import Collective
+from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.inductor.compile import CompiledGraph, compile_graph
+from npaccel._torch.leftovers import in_copied_context
+from npaccel._torch.sharding import layout
+from npaccel._torch.sharding.decompositions import DECOMPOSITIONS
+from npaccel._torch.sharding.failures import Place, places_of
+from npaccel._torch.sharding.layout import Placements, Shape, Spread
+from npaccel._torch.sharding.partitioner import Partitioner
+
+aten = torch.ops.aten
+
+
+@dataclasses.dataclass
+class Part:
+    """A rank's part of a graph.
+
+    Parameters
+    ----------
+    capture : Capture
+        Of the rank's part, to be compiled.
+    mesh : DeviceMesh
+    inputs : list
+        Placements of inputs that are tensors, else None.
+    outputs : list
+        Shapes and placements of outputs that are tensors, else None; or the number of the input
+        that an output is.
+    collectives : tuple of Collective
+    places : dict
+        The user's lines of collectives, by the names of their nodes.
+    """
+
+    capture: Capture
+    mesh: Any
+    inputs: list[Placements | None]
+    outputs: list[tuple[Shape, Placements] | int | None]
+    collectives: tuple[Collective, ...]
+    places: dict[str, Place]
+
+    def digest(self) -> str:
+        """Return what ranks have to agree on, in few letters."""
+        told = [(one.kind, one.operation, one.nbytes) for one in self.collectives]
+        return hashlib.sha256(repr((told, self.outputs)).encode()).hexdigest()[:16]
+
+
+@in_copied_context
+def partition(capture: Capture, mesh: Any, inputs: Sequence[DTensor | None]) -> Part:
+    """Make of a captured graph the part that this rank computes.
+
+    Parameters
+    ----------
+    capture : Capture
+        Of whole arrays.
+    mesh : DeviceMesh
+    inputs : sequence of DTensor or None
+        Those among the graph's inputs.
+    """
+    whole = _in_aten(capture)
+    # Numbers among the inputs have symbols in the other one, which aren't in the new graph.
+    mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+    placements: list[Placements | None] = []
+    local: list[Any] = []
+    for value, given in zip(_values(whole), inputs, strict=True):
+        is_tensor = isinstance(value, torch.Tensor)
+        own = layout.replicated(mesh) if given is None else entering(given)
+        placements.append(own if is_tensor else None)
+        local.append(_local(value, given, mesh, own, mode) if is_tensor else value)
+    partitioner = Partitioner(whole, mesh)
+    outputs: list[tuple[Shape, Placements] | int | None] = []
+
+    def run(*locals_: Any) -> list[Any]:
+        given = [
+            one if own is None else Spread(one, tuple(value.shape), own)
+            for one, own, value in zip(locals_, placements, _values(whole), strict=True)
+        ]
+        results = partitioner.run(*given)
+        found = list(results) if isinstance(results, list | tuple) else [results]
+        outputs[:] = [
+            (one.shape, one.placements) if isinstance(one, Spread) else None for one in found
+        ]
+        return [one.local if isinstance(one, Spread) else one for one in found]
+
+    with mode, preserve_node_meta(), torch.no_grad():
+        made = make_fx(run, tracing_mode="real", _allow_non_fake_inputs=True)(*local)
+    for i, place in _written_outputs(whole).items():
+        outputs[i] = place
+    part = dataclasses.replace(capture, graph=made, example_inputs=local, fake_mode=mode)
+    found = tuple(partitioner.collectives)
+    return Part(part, mesh, placements, outputs, found, places_of(made))
+
+
+def entering(given: DTensor) -> Placements:
+    """Return the placements that an argument is computed with."""
+    if layout.is_plain(given.placements):
+        return tuple(given.placements)
+    return layout.replicated(given.device_mesh)
+
+
+def _in_aten(capture: Capture) -> torch.fx.GraphModule:
+    """Return the graph as ATen's operations on whole arrays, without writes but to inputs."""
+    graph = capture.graph
+    assert graph is not None
+    given = [_fake(one, capture.fake_mode) for one in capture.example_inputs]
+
+    def run(*inputs: Any) -> Any:
+        return torch.fx.Interpreter(graph).run(*inputs)
+
+    with capture.fake_mode, preserve_node_meta(), torch.no_grad():
+        functional = torch.func.functionalize(run, remove="mutations")
+        made = make_fx(
+            functional,
+            decomposition_table=DECOMPOSITIONS,
+            tracing_mode="real",
+            _allow_non_fake_inputs=True,
+        )(*given)
+    made.graph.eliminate_dead_code()
+    made.recompile()
+    return made
+
+
+def _fake(given: Any, fake_mode: Any) -> Any:
+    """Return a fake tensor for an input."""
+    if not isinstance(given, torch.Tensor):
+        return given
+    with fake_mode:
+        return torch.empty_strided(
+            given.shape, given.stride(), dtype=given.dtype, device=given.device
+        )
+
+
+def _values(module: torch.fx.GraphModule) -> list[Any]:
+    return [node.meta["val"] for node in module.graph.find_nodes(op="placeholder")]
+
+
+def _local(
+    value: torch.Tensor, given: DTensor | None, mesh: Any, own: Placements, fake_mode: Any
+) -> torch.Tensor:
+    """Return a fake tensor for a rank's part of an input."""
+    shape = layout.local_shape(value.shape, mesh, own)
+    strides = value.stride()
+    if given is not None:
+        is_same = own == tuple(given.placements)
+        strides = given.to_local().stride() if is_same else layout.contiguous_strides(shape)
+    with fake_mode:
+        return torch.empty_strided(shape, strides, dtype=value.dtype, device=value.device)
+
+
+def _written_outputs(module: torch.fx.GraphModule) -> dict[int, int]:
+    """Return the outputs that are inputs which are written to."""
+    nodes = list(module.graph.find_nodes(op="placeholder"))
+    copies = module.graph.find_nodes(op="call_function", target=aten.copy_.default)
+    written: dict[Any, int] = {}
+    for copy in copies:
+        if copy.args[0] in nodes:
+            place = nodes.index(copy.args[0])
+            written |= {copy: place, copy.args[1]: place}
+    (results,) = module.graph.output_node().args
+    found = results if isinstance(results, list | tuple) else [results]
+    return {i: written[one] for i, one in enumerate(found) if one in written}
+
+
+def compiled(part: Part, backend: str, scratch: Path) -> CompiledGraph:
+    """Compile a rank's part of a graph.
+
+    Parameters
+    ----------
+    part : Part
+        Its graph is used up.
+    backend, scratch
+        As of `compile_graph`.
+    """
+    made = compile_graph(part.capture, backend, scratch)
+    return dataclasses.replace(
+        made,
+        full=_on_dtensors(made.full, part),
+        inner=None,
+        on_arrays=None,
+        kernels=None,
+        not_portable="collectives are for these ranks",
+        views=(),
+        returned=(),
+        undoes=False,
+    )
+
+
+def _on_dtensors(full: Callable[..., Any], part: Part) -> Callable[..., Any]:
+    """Return a graph that takes and gives DTensors."""
+    mesh, places, made = part.mesh, part.inputs, part.outputs
+
+    def call(*inputs: Any) -> list[Any]:
+        given = [
+            _entered(one, own) if isinstance(one, DTensor) else one
+            for one, own in zip(inputs, places, strict=True)
+        ]
+        return [
+            _given_back(one, own, inputs, mesh) for one, own in zip(full(*given), made, strict=True)
+        ]
+
+    return call
+
+
+def _entered(given: DTensor, own: Placements | None) -> torch.Tensor:
+    assert own is not None
+    if tuple(given.placements) != own:
+        given = given.redistribute(given.device_mesh, own)
+    return given.to_local()
+
+
+def _given_back(one: Any, own: Any, inputs: Sequence[Any], mesh: Any) -> Any:
+    if own is None:
+        return one
+    if isinstance(own, int):
+        return inputs[own]
+    shape, placements = own
+    size = torch.Size(shape)
+    return DTensor.from_local(
+        one,
+        mesh,
+        placements,
+        run_check=False,
+        shape=size,
+        stride=layout.contiguous_strides(size),
+    )
+
+
+__all__ = ["Part", "compiled", "partition"]

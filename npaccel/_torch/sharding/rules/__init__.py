@@ -1,0 +1,27 @@
+"""How ATen's operations go along the axes of sharded arrays, a module for each kind.
+
+`plan` first. What has no rule here is computed on whole arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from npaccel._torch.sharding.rules import axes, elements, indices, products, reductions, views
+from npaccel._torch.sharding.rules.plan import RULES, Labels, Operation, Plan, Rule
+
+#: The modules that have rules.
+MODULES = (axes, elements, indices, products, reductions, views)
+
+
+def rule_of(target: Any) -> Rule | None:
+    """Return the rule of an operation, None if it has none."""
+    found = RULES.get(target)
+    if found is None and torch.Tag.pointwise in getattr(target, "tags", ()):
+        return elements.pointwise
+    return found
+
+
+__all__ = ["Labels", "Operation", "Plan", "rule_of"]

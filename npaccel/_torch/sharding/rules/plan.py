@@ -1,0 +1,177 @@
+"""What a rule says of an operation: which axes of its arrays go together.
+
+Axes that go together have one label, as in `numpy.einsum`. A label may be cut: each rank then
+computes its part of it. Axes without a label are needed whole. Labels that no result has are
+reduced among ranks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from npaccel._torch.sharding.layout import Shape, Spread
+
+#: Labels of an array's axes, None for axes that are needed whole.
+Labels = tuple[Any, ...]
+#: Returns from where to where a rank has a label.
+Bounds = Callable[[Any], tuple[int, int]]
+
+
+@dataclasses.dataclass
+class Plan:
+    """How an operation goes along axes.
+
+    Parameters
+    ----------
+    operands : sequence of (Spread, tuple)
+        In the order in which the operation takes them, with their labels.
+    outputs : sequence of tuple
+        Labels of results.
+    compute : callable
+        Takes what a rank has of the operands, the shapes of what it makes of the results, and the
+        bounds of labels.
+    reduces : mapping
+        By label that no result has: how it's reduced, a key of `REDUCERS`.
+    fits : mapping
+        By label: whether it may be cut into parts of given sizes, for labels for which that isn't
+        always so.
+    adds : callable, optional
+        Is called with the first operand and the reduced result, and makes the result of both.
+    """
+
+    operands: Sequence[tuple[Spread, Labels]]
+    outputs: Sequence[Labels]
+    compute: Callable[[list[torch.Tensor], list[Shape], Bounds], Any]
+    reduces: Mapping[Any, str] = dataclasses.field(default_factory=dict)
+    fits: Mapping[Any, Callable[[Sequence[int]], bool]] = dataclasses.field(default_factory=dict)
+    adds: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
+
+    def for_some(self) -> Plan:
+        """Return a plan by which each rank has something to compute: libraries refuse nothing."""
+        labels = {label for _, own in self.operands for label in own}
+        return dataclasses.replace(self, fits=dict.fromkeys(labels, has_no_empty))
+
+    def without(self, dims: Any) -> Plan:
+        """Return a plan in which some axes of the first operand are needed whole."""
+        x, labels = self.operands[0]
+        whole = {labels[axis] for axis in axes_of(dims, len(x.shape))} if x.shape else set()
+
+        def kept(own: Labels) -> Labels:
+            return tuple(None if label in whole else label for label in own)
+
+        return dataclasses.replace(
+            self,
+            operands=[(one, kept(own)) for one, own in self.operands],
+            outputs=[kept(own) for own in self.outputs],
+        )
+
+
+@dataclasses.dataclass
+class Operation:
+    """An operation of a graph, with its arguments.
+
+    Parameters
+    ----------
+    target : callable
+    args, kwargs
+        With `Spread` for tensors.
+    shapes : list of tuple
+        Of the whole results.
+    """
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    shapes: list[Shape]
+
+    def arg(self, place: int, name: str, default: Any = None) -> Any:
+        """Return an argument by place or name."""
+        return self.args[place] if len(self.args) > place else self.kwargs.get(name, default)
+
+    @property
+    def name(self) -> str:
+        """Name of the operation without its overload."""
+        packet = getattr(self.target, "overloadpacket", None)
+        return str(getattr(packet or self.target, "__name__", self.target))
+
+    @property
+    def spreads(self) -> list[Spread]:
+        """The tensors among the arguments."""
+        leaves = torch.utils._pytree.tree_leaves((self.args, self.kwargs))
+        return [leaf for leaf in leaves if isinstance(leaf, Spread)]
+
+    def call(self, locals_: Iterable[torch.Tensor]) -> Any:
+        """Compute with other tensors for those among the arguments."""
+        given = iter(locals_)
+        args, kwargs = torch.utils._pytree.tree_map(
+            lambda leaf: next(given) if isinstance(leaf, Spread) else leaf,
+            (self.args, self.kwargs),
+        )
+        return self.target(*args, **kwargs)
+
+    def as_it_is(self, locals_: list[torch.Tensor], shapes: list[Shape], bounds: Bounds) -> Any:
+        """Compute what a rank makes, where no argument depends on sizes."""
+        del shapes, bounds
+        return self.call(locals_)
+
+
+Rule = Callable[[Operation], Plan | None]
+#: By overload of an operation.
+RULES: dict[Any, Rule] = {}
+
+
+def rule(*targets: Any) -> Callable[[Rule], Rule]:
+    """Note a rule for operations, whatever their overloads."""
+
+    def note(made: Rule) -> Rule:
+        for target in targets:
+            overloads = [getattr(target, name) for name in target.overloads()]
+            RULES.update(dict.fromkeys(overloads, made))
+        return made
+
+    return note
+
+
+def has_no_empty(sizes: Sequence[int]) -> bool:
+    """Whether each rank has something of an axis."""
+    return min(sizes) > 0
+
+
+def axes_of(dims: Any, ndim: int) -> list[int]:
+    """Return axes as numbers from 0; all of them where none is given."""
+    if dims is None:
+        return list(range(ndim))
+    given = [dims] if isinstance(dims, int) else list(dims)
+    return [dim % ndim if ndim else 0 for dim in given] or list(range(ndim))
+
+
+def along(op: Operation, dims: Any) -> Plan | None:
+    """Plan what goes along some axes, and keeps all of them; other operands are aligned."""
+    spreads = op.spreads
+    x = spreads[0]
+    own = tuple(range(len(x.shape)))
+    axes = set() if dims == [] else set(axes_of(dims, len(x.shape)))
+    for shape in [*(one.shape for one in spreads), *op.shapes]:
+        if len(shape) != len(x.shape):
+            return None
+        axes |= {i for i in own if shape[i] != x.shape[i]}
+    plan = Plan([(one, own) for one in spreads], [own] * len(op.shapes), op.as_it_is)
+    return plan.without(sorted(axes)) if axes else plan
+
+
+__all__ = [
+    "RULES",
+    "Bounds",
+    "Labels",
+    "Operation",
+    "Plan",
+    "Rule",
+    "along",
+    "axes_of",
+    "has_no_empty",
+    "rule",
+]
