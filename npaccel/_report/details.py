@@ -50,6 +50,7 @@ _VIEW = "keep sharded axes out of reshape and ravel, or choose a size that ranks
 #: What to do about a move, by the operation that asks for it.
 _REMEDIES = {
     "_unsafe_view": _VIEW,
+    "argument": "reduce it before the call, with its method `redistribute`",
     "bmm": _PRODUCT,
     "dot": _PRODUCT,
     "index": "index along other axes than the sharded one, or choose with numpy.where",
@@ -67,7 +68,7 @@ class Collective:
     Parameters
     ----------
     kind : str
-        "all-reduce", "all-gather" or "all-to-all".
+        "all-reduce", "all-gather", "all-to-all" or "broadcast".
     nbytes : int
         Bytes of its result, the whole of it.
     operation : str

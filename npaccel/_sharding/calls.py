@@ -178,6 +178,7 @@ class ShardedCalls:
         self, frame: Frame, check: Callable[[Sequence[Any]], bool], places: dict[str, Place]
     ) -> Runner:
         spec = self._spec
+        source = frame.compiled.source if frame.compiled else ""
 
         def runner(values: Sequence[Any]) -> Any:
             if not check(values):
@@ -196,7 +197,7 @@ class ShardedCalls:
             except CompiledCodeError as failure:
                 own = spec()
                 assert own is not None
-                raise _translated(failure.error, own.name, places) from failure.error
+                raise _translated(failure.error, own.name, places, source) from failure.error
 
         return runner
 
@@ -387,9 +388,9 @@ def _in_words(value: Any) -> str:
     return type(value).__qualname__
 
 
-def _translated(error: Exception, name: str, places: dict[str, Place]) -> Exception:
+def _translated(error: Exception, name: str, places: dict[str, Place], source: str) -> Exception:
     """Return what a call raises for an error of compiled code."""
-    place = place_of(error, places)
+    place = place_of(error, places, source)
     if place is None:
         return error_translation.as_numpy_error(error) or error
     file, line, text = place

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.fx.traceback import preserve_node_meta
@@ -42,6 +42,8 @@ class Part:
     mesh : DeviceMesh
     inputs : list
         Placements of inputs that are tensors, else None.
+    drawn : int
+        How many of the last inputs NumPy draws.
     outputs : list
         Shapes and placements of outputs that are tensors, else None; or the number of the input
         that an output is.
@@ -53,6 +55,7 @@ class Part:
     capture: Capture
     mesh: Any
     inputs: list[Placements | None]
+    drawn: int
     outputs: list[tuple[Shape, Placements] | int | None]
     collectives: tuple[Collective, ...]
     places: dict[str, Place]
@@ -105,8 +108,22 @@ def partition(capture: Capture, mesh: Any, inputs: Sequence[DTensor | None]) -> 
     for i, place in _written_outputs(whole).items():
         outputs[i] = place
     part = dataclasses.replace(capture, graph=made, example_inputs=local, fake_mode=mode)
-    found = tuple(partitioner.collectives)
-    return Part(part, mesh, placements, outputs, found, places_of(made))
+    found = (*_before(capture, inputs), *partitioner.collectives)
+    drawn = len(capture.draws.inputs)
+    return Part(part, mesh, placements, drawn, outputs, found, places_of(made))
+
+
+def _before(capture: Capture, inputs: Sequence[DTensor | None]) -> Iterator[Collective]:
+    """Yield the collectives before a graph: of partial arguments, and of what NumPy draws."""
+    for one in inputs:
+        if one is not None and entering(one) != tuple(one.placements):
+            nbytes = one.numel() * one.element_size()
+            yield Collective("all-reduce", nbytes, "argument", is_gather=True)
+    file, line = (capture.drawn[0].file, capture.drawn[0].line) if capture.drawn else ("", 0)
+    count = len(capture.example_inputs)
+    for one in capture.example_inputs[count - len(capture.draws.inputs) :]:
+        if isinstance(one, torch.Tensor):
+            yield Collective("broadcast", one.nbytes, "random numbers", file, line)
 
 
 def entering(given: DTensor) -> Placements:
@@ -206,12 +223,15 @@ def compiled(part: Part, backend: str, scratch: Path) -> CompiledGraph:
 def _on_dtensors(full: Callable[..., Any], part: Part) -> Callable[..., Any]:
     """Return a graph that takes and gives DTensors."""
     mesh, places, made = part.mesh, part.inputs, part.outputs
+    known = len(places) - part.drawn
 
     def call(*inputs: Any) -> list[Any]:
         given = [
             _entered(one, own) if isinstance(one, DTensor) else one
-            for one, own in zip(inputs, places, strict=True)
+            for one, own in zip(inputs[:known], places, strict=False)
         ]
+        # Ranks have generators of their own: the first one's numbers are for all.
+        given += [_of_first(one, mesh) for one in inputs[known:]]
         return [
             _given_back(one, own, inputs, mesh) for one, own in zip(full(*given), made, strict=True)
         ]
@@ -224,6 +244,10 @@ def _entered(given: DTensor, own: Placements | None) -> torch.Tensor:
     if tuple(given.placements) != own:
         given = given.redistribute(given.device_mesh, own)
     return given.to_local()
+
+
+def _of_first(given: torch.Tensor, mesh: Any) -> torch.Tensor:
+    return distribute_tensor(given, mesh, layout.replicated(mesh)).to_local()
 
 
 def _given_back(one: Any, own: Any, inputs: Sequence[Any], mesh: Any) -> Any:

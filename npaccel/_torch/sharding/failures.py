@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import torch
 
-from npaccel._torch.dynamo.source_lines import frames_of
+from npaccel._torch.dynamo.source_lines import frames_of, is_internal
 
 #: A line of a file, and the line itself.
 Place = tuple[str, int, str]
@@ -32,7 +32,7 @@ def places_of(module: torch.fx.GraphModule) -> dict[str, Place]:
     return found
 
 
-def place_of(error: BaseException, places: Mapping[str, Place]) -> Place | None:
+def place_of(error: BaseException, places: Mapping[str, Place], source: str) -> Place | None:
     """Return the user's line at which a collective has failed; None if it's none that did.
 
     Parameters
@@ -41,16 +41,21 @@ def place_of(error: BaseException, places: Mapping[str, Place]) -> Place | None:
         What generated code, or an interpreted graph, raised.
     places : mapping
         As `places_of` returns it.
+    source : str
+        The code.
     """
     stack = []
-    frame = error.__traceback__
-    while frame is not None:
-        stack.append(frame)
-        frame = frame.tb_next
+    entry = error.__traceback__
+    while entry is not None:
+        stack.append(entry)
+        entry = entry.tb_next
     for one in reversed(stack):
-        lines = linecache.getlines(one.tb_frame.f_code.co_filename)
-        for number in range(one.tb_lineno, max(one.tb_lineno - _NEAR, 0), -1):
-            for name in _NAME.findall(lines[number - 1] if number <= len(lines) else ""):
+        file = one.tb_frame.f_code.co_filename
+        if is_internal(file):
+            continue
+        lines = linecache.getlines(file) or source.splitlines()
+        for line in reversed(lines[max(one.tb_lineno - _NEAR, 0) : one.tb_lineno]):
+            for name in _NAME.findall(line):
                 if name in places:
                     return places[name]
     return None

@@ -8,6 +8,7 @@ the mesh alone, so that all ranks decide the same.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -20,7 +21,7 @@ from torch.distributed.tensor import Replicate, Shard
 from npaccel._report.details import Collective
 from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.sharding import layout
-from npaccel._torch.sharding.layout import Placements, Spread
+from npaccel._torch.sharding.layout import Placements, Shape, Spread
 from npaccel._torch.sharding.reducers import REDUCERS, place_of_extreme
 from npaccel._torch.sharding.rules import Labels, Operation, Plan, rule_of
 from npaccel._torch.sharding.rules.plan import Bounds
@@ -106,7 +107,7 @@ class Partitioner(torch.fx.Interpreter):
         results = plan.compute(given, made, self._bounds(plan, chosen))
         several = isinstance(results, list | tuple)
         found = [
-            Spread(self._reduced(one, op, plan, chosen, given), shape, own)
+            Spread(self._reduced(one, shape, op, plan, chosen, given), shape, own)
             for one, shape, own in zip(
                 results if several else [results], op.shapes, placed, strict=True
             )
@@ -134,7 +135,7 @@ class Partitioner(torch.fx.Interpreter):
         kept = list(chosen)
         for label in {one for one in chosen if one in plan.fits}:
             axes = [i for i, one in enumerate(chosen) if one == label]
-            if not plan.fits[label](self._parts(sizes[label], axes)):
+            if not plan.fits[label](sizes[label], functools.partial(self._cuts, axes)):
                 kept = [None if one == label else one for one in kept]
         return kept
 
@@ -149,39 +150,38 @@ class Partitioner(torch.fx.Interpreter):
 
         return bounds
 
-    def _parts(self, size: int, axes: Sequence[int]) -> list[int]:
-        """Return how much of an axis each rank has."""
+    def _cuts(self, axes: Sequence[int], size: int) -> list[tuple[int, int]]:
+        """Return from where to where each rank has an axis that is cut along axes of the mesh."""
         shape = [self.mesh.size(axis) for axis in axes]
-        placements = (Shard(0),) * len(axes)
-        found = []
-        for place in itertools.product(*map(range, shape)):
-            ((start, stop),) = layout.bounds((size,), shape, place, placements)
-            found.append(stop - start)
-        return found
+        placements = tuple(Shard(0) for _ in axes)
+        places = itertools.product(*map(range, shape))
+        return [layout.bounds((size,), shape, place, placements)[0] for place in places]
 
     def _reduced(
         self,
         result: torch.Tensor,
+        shape: Shape,
         op: Operation,
         plan: Plan,
         chosen: Sequence[Any],
         given: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """Reduce what ranks have made of a result."""
+        """Reduce what ranks have made of a result of some shape."""
         hows = {plan.reduces[label] for label in chosen if label in plan.reduces}
         if hows:
             (how,) = hows
             axes = [i for i, label in enumerate(chosen) if label in plan.reduces]
             if how in ("argmax", "argmin"):
-                result = self._place(result, op, plan, chosen, given, axes, how)
+                result = self._place(result, shape, op, plan, chosen, given, axes, how)
             else:
-                self._note("all-reduce", result.nbytes, op)
+                self._note("all-reduce", math.prod(shape) * result.itemsize, op)
                 result = REDUCERS[how](result, self.mesh, axes)
         return result if plan.adds is None else plan.adds(given[0], result)
 
     def _place(
         self,
         places: torch.Tensor,
+        shape: Shape,
         op: Operation,
         plan: Plan,
         chosen: Sequence[Any],
@@ -205,7 +205,8 @@ class Partitioner(torch.fx.Interpreter):
         kind = values.dtype
         values = values.to(torch.uint8) if kind is torch.bool else values
         for each in (values, places):
-            self._note("all-gather", each.nbytes * self._count(axes), op)
+            nbytes = math.prod(shape) * each.itemsize * self._count(axes)
+            self._note("all-gather", nbytes, op)
         return place_of_extreme(values, places + start, self.mesh, axes, how)
 
     def _count(self, axes: Sequence[int]) -> int:

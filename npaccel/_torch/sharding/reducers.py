@@ -43,7 +43,6 @@ def _ordered(x: torch.Tensor, sign: int) -> torch.Tensor:
     """Return integers in the order of floats, with NaN at the end that a sign gives."""
     bits = _BITS[x.dtype]
     most = torch.iinfo(bits).max
-    x = torch.where(x == 0, torch.zeros_like(x), x)
     whole = x.view(bits)
     whole = torch.where(whole < 0, whole ^ most, whole)
     return torch.where(x.isnan(), most if sign > 0 else -most - 1, whole)

@@ -19,6 +19,8 @@ from npaccel._torch.sharding.layout import Shape, Spread
 Labels = tuple[Any, ...]
 #: Returns from where to where a rank has a label.
 Bounds = Callable[[Any], tuple[int, int]]
+#: Takes the size of a label, and what cuts an axis of some size into the ranks' parts.
+Fits = Callable[[int, Callable[[int], list[tuple[int, int]]]], bool]
 
 
 @dataclasses.dataclass
@@ -37,8 +39,7 @@ class Plan:
     reduces : mapping
         By label that no result has: how it's reduced, a key of `REDUCERS`.
     fits : mapping
-        By label: whether it may be cut into parts of given sizes, for labels for which that isn't
-        always so.
+        By label: whether it may be cut, for labels for which that isn't always so.
     adds : callable, optional
         Is called with the first operand and the reduced result, and makes the result of both.
     """
@@ -47,7 +48,7 @@ class Plan:
     outputs: Sequence[Labels]
     compute: Callable[[list[torch.Tensor], list[Shape], Bounds], Any]
     reduces: Mapping[Any, str] = dataclasses.field(default_factory=dict)
-    fits: Mapping[Any, Callable[[Sequence[int]], bool]] = dataclasses.field(default_factory=dict)
+    fits: Mapping[Any, Fits] = dataclasses.field(default_factory=dict)
     adds: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
 
     def for_some(self) -> Plan:
@@ -136,9 +137,9 @@ def rule(*targets: Any) -> Callable[[Rule], Rule]:
     return note
 
 
-def has_no_empty(sizes: Sequence[int]) -> bool:
+def has_no_empty(size: int, cuts: Callable[[int], list[tuple[int, int]]]) -> bool:
     """Whether each rank has something of an axis."""
-    return min(sizes) > 0
+    return all(start < stop for start, stop in cuts(size))
 
 
 def axes_of(dims: Any, ndim: int) -> list[int]:
@@ -166,6 +167,7 @@ def along(op: Operation, dims: Any) -> Plan | None:
 __all__ = [
     "RULES",
     "Bounds",
+    "Fits",
     "Labels",
     "Operation",
     "Plan",

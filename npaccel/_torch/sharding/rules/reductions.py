@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from npaccel._torch.sharding.rules.elements import pointwise
-from npaccel._torch.sharding.rules.plan import Labels, Operation, Plan, axes_of, has_no_empty, rule
+from npaccel._torch.sharding.rules.plan import (
+    Fits,
+    Labels,
+    Operation,
+    Plan,
+    axes_of,
+    has_no_empty,
+    rule,
+)
 
 aten = torch.ops.aten
 
@@ -21,7 +28,7 @@ def reduction(op: Operation, dims: Any, keeps: bool, how: str) -> Plan:
     gone = axes_of(dims, ndim) if ndim else []
     labels = tuple(range(ndim))
     out: Labels = tuple(None if i in gone else i for i in labels if keeps or i not in gone)
-    fits: dict[Any, Callable[[Sequence[int]], bool]] = {}
+    fits: dict[Any, Fits] = {}
     if how in ("max", "min", "argmax", "argmin"):  # Nothing has no maximum.
         fits = dict.fromkeys(gone, has_no_empty)
     return Plan([(x, labels)], [out] * len(op.shapes), op.as_it_is, dict.fromkeys(gone, how), fits)

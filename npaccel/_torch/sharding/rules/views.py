@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
-from npaccel._torch.sharding.layout import Shape, chunk
+from npaccel._torch.sharding.layout import Shape
 from npaccel._torch.sharding.rules.elements import aligned, pointwise
-from npaccel._torch.sharding.rules.plan import Bounds, Operation, Plan, axes_of, rule
+from npaccel._torch.sharding.rules.plan import Bounds, Fits, Operation, Plan, axes_of, rule
 
 aten = torch.ops.aten
 
@@ -148,7 +148,7 @@ def _view(op: Operation) -> Plan | None:
         return None
     labels: list[Any] = [None] * len(x.shape)
     known: list[Any] = [None] * len(out)
-    fits: dict[Any, Callable[[Sequence[int]], bool]] = {}
+    fits: dict[Any, Fits] = {}
     for ours, theirs in _groups(x.shape, out):
         mine = [i for i in ours if x.shape[i] != 1]
         its = [i for i in theirs if out[i] != 1]
@@ -156,7 +156,7 @@ def _view(op: Operation) -> Plan | None:
             labels[mine[0]] = known[its[0]] = mine[0]
             inner = math.prod(x.shape[i] for i in mine[1:])
             outer = math.prod(out[i] for i in its[1:])
-            fits[mine[0]] = _same_cuts(x.shape[mine[0]], inner, out[its[0]], outer)
+            fits[mine[0]] = _same_cuts(inner, out[its[0]], outer)
     return Plan(
         [(x, tuple(labels))],
         [tuple(known)],
@@ -184,16 +184,11 @@ def _groups(old: Shape, new: Shape) -> Iterable[tuple[list[int], list[int]]]:
         yield ours, theirs
 
 
-def _same_cuts(size: int, inner: int, other: int, outer: int) -> Callable[..., bool]:
-    """Return whether parts of two axes are the same elements."""
+def _same_cuts(inner: int, other: int, outer: int) -> Fits:
+    """Return whether parts of an axis are the same elements as those of another one."""
 
-    def fits(sizes: Sequence[int]) -> bool:
-        parts = len(sizes)
-        cuts = (chunk(size, parts, i) for i in range(parts))
-        others = (chunk(other, parts, i) for i in range(parts))
-        return all(
-            (a * inner, b * inner) == (c * outer, d * outer)
-            for (a, b), (c, d) in zip(cuts, others, strict=True)
-        )
+    def fits(size: int, cuts: Callable[[int], list[tuple[int, int]]]) -> bool:
+        own = [(start * inner, stop * inner) for start, stop in cuts(size)]
+        return own == [(start * outer, stop * outer) for start, stop in cuts(other)]
 
     return fits

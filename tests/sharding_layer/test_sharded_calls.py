@@ -1,0 +1,151 @@
+"""What calls with DTensors do besides NumPy's functions, and what is told where ranks differ."""
+
+import pytest
+import torch.distributed
+from ranks import Ranks
+from sweep import FULL
+
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_gloo_available(), reason="torch is built without gloo"
+)
+
+in_a_sweep = pytest.mark.skipif(not FULL, reason="takes some time")
+
+
+@pytest.fixture(scope="module", params=[2, 4] if FULL else [2], ids="{} ranks".format)
+def ranks(request):
+    found = Ranks("run_behaviours.py", request.param, "full" if FULL else "sample")
+    assert not any(found.codes), "\n".join(found.outputs)
+    return found
+
+
+@pytest.fixture
+def told(ranks, request):
+    """What each rank answers to the check of the test's name."""
+    name = request.function.__name__.removeprefix("test_")
+    answers = [one[name] for one in ranks.answers]
+    for one in answers:
+        assert not (isinstance(one, dict) and "error" in one), one["error"]
+    return answers
+
+
+def test_compiled(told):
+    for one in told:
+        assert one["close"]
+        assert one["placements"] == ["(Replicate(),)", "(Shard(dim=0),)"]
+        assert one["graphs"] == 1
+        (sums, counts) = one["collectives"]
+        assert sums[:3] == ("all-reduce", "sum", 80)
+        assert counts[:3] == ("all-reduce", "sum", 40)
+        assert "graph 0 has 2 collectives a call, of 120 bytes" in one["text"]
+
+
+@in_a_sweep
+def test_compiled_in_parts(told):
+    assert all(told)
+
+
+def test_random_numbers(told):
+    assert all(one == (True, []) for one in told)
+
+
+def test_drawn_by_numpy(told):
+    assert all(one == (True, [("broadcast", "random numbers", 96)]) for one in told)
+
+
+def test_placements(told):
+    for one in told:
+        assert all(same for same, _ in one.values())
+        assert one["0"][1] == "(Shard(dim=0),)"
+        assert one["whole"][1] == "(Shard(dim=1),)"
+
+
+def test_mesh_of_two_dimensions(told):
+    assert all(all(one) for one in told)
+
+
+def test_written_arguments(told):
+    assert all(all(one) for one in told)
+
+
+def test_globals_and_numbers(told):
+    assert all(one == [4.0, 5.0, 0.0, 5.0] for one in told)
+
+
+def test_containers(told):
+    assert all(one == ((4, 3), True, True) for one in told)
+
+
+def test_read_in_parts(told):
+    assert all(one[0] for one in told)
+    assert sum(shape[0] for _, shape, _ in told) == 7
+
+
+def test_branch_on_a_value(told):
+    for same, written, placements, causes, strict in told:
+        assert same
+        assert written
+        assert placements == "(Replicate(),)"
+        assert len(causes) == 1
+        assert causes[0].endswith("each rank gathers the whole arrays and computes all of it")
+        assert strict == "NotCompiledError"
+
+
+def test_loops(told):
+    assert all(one == (True, 5, []) for one in told)
+
+
+def test_derivatives(told):
+    assert all(one == (True, "(Replicate(),)") for one in told)
+
+
+def test_nan_and_signs(told):
+    assert all(told)
+
+
+def test_dtypes(told):
+    for one in told:
+        assert [dtype for dtype, same in one.items() if not same] == []
+
+
+def test_errors(told):
+    for one in told:
+        assert one["meshes"][0] == "MixedDevicesError"
+        assert one["gradients"][0] == "UnsupportedArrayError"
+        assert one["shapes"] == "ValueError"
+        assert one["index"] == "IndexError"
+        assert one["number"][0] == one["axis"][0] == one["kind"][0] == "UnsupportedArrayError"
+        assert one["dtype"][0] == "UnsupportedDtypeError"
+
+
+def test_other_code_on_another_rank(told):
+    for name, text in told:
+        assert name == "RankMismatchError"
+        assert "ranks disagree on code: rank 0 has " in text
+
+
+def test_other_shapes_on_another_rank(told):
+    for name, text in told:
+        assert name == "RankMismatchError"
+        assert "argument 'y': rank 0 has float64(2,), rank 1 has float64(4, 2)" in text
+
+
+def test_without_a_mesh(told):
+    assert all(one == ("ndarray", True) for one in told)
+
+
+@pytest.mark.parametrize(
+    ("fault", "backend", "where"),
+    [
+        ("waits", "eager", "return y - y.mean(axis=0)"),
+        pytest.param("ends", "eager", "return y - y.mean(axis=0)", marks=in_a_sweep),
+        pytest.param("ends", "inductor", "return y - y.mean(axis=0)", marks=in_a_sweep),
+        pytest.param("compiles", "eager", "before it is compiled", marks=in_a_sweep),
+    ],
+)
+def test_a_rank_that_does_not_come(fault, backend, where):
+    found = Ranks("run_faults.py", 2, fault, backend, timeout=100)
+    (told, _) = found.answers
+    assert told is not None, found.outputs
+    assert "rank 0 waited for the other ranks in vain" in told
+    assert where in told
