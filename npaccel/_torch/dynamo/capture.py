@@ -68,6 +68,7 @@ from npaccel._torch.fx_passes.passes import AFTER_CAPTURE, run_passes
 from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed_inputs
 from npaccel._torch.leftovers import in_copied_context
 from npaccel._torch.patching import Patch, is_release, patched
+from npaccel._torch.transforms.attempts import attempted
 from npaccel._torch.transforms.regions import check_regions, cut_regions
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -357,6 +358,15 @@ def capture(
         found.append(_Found(graph, plain, context, inputs, fakes))
         return graph
 
+    def attempt() -> Any:
+        found.clear()
+        narrowed.clear()
+        output = _compile_frame(function, local_values, backend)
+        if found:
+            check_views(found[0].graph, is_part)
+            check_regions(found[0].graph.graph)
+        return output
+
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     with (
         noted(function.__globals__, local_values, cells) as reads,
@@ -370,7 +380,7 @@ def capture(
         narrowings_noted(narrowed),
     ):
         try:
-            output = _compile_frame(function, local_values, backend)
+            output = attempted(attempt)
         except Exception as error:  # Such as that of a dict that grows while Dynamo reads it.
             if reads.have_moved():
                 raise MovedError from error
@@ -379,8 +389,6 @@ def capture(
             raise
         has_wide_data = active.has_wide_data
     if found:
-        check_views(found[0].graph, is_part)
-        check_regions(found[0].graph.graph)
         _take_draws_out(found[0], function)
         has_wide_data |= settings().narrow and wide_nodes(found[0].graph.graph)
     described = _describe(function.__code__, output, found[0] if found else None)

@@ -53,6 +53,7 @@ from npaccel._torch.dynamo.python import (
 from npaccel._torch.dynamo.state import active, as_traced, release_shape_envs
 from npaccel._torch.inductor.complex import literals
 from npaccel._torch.patching import Patch, apply
+from npaccel._torch.transforms import loop_marks
 from npaccel._torch.transforms import marks as transform_marks
 
 #: All that is replaced in Dynamo, in order: what comes later is asked first.
@@ -76,6 +77,7 @@ PATCHES: tuple[Patch, ...] = (
     *scipy_calls.PATCHES,
     *nested_jit.PATCHES,
     *transform_marks.PATCHES,
+    *loop_marks.PATCHES,
     *class_attributes.PATCHES,
     *absent_attributes.PATCHES,
     *list_append.PATCHES,

@@ -24,6 +24,8 @@ class _Active(threading.local):
     #: What the capture may go through yet; None where there is no limit.
     budget: Any = None
     errors: Any = ()
+    #: Which loops in transformed functions are scans.
+    loops: Any = None
     #: Those that Dynamo has made, until what is made of them has its guards.
     shape_envs: list[Any] | None = None
 

@@ -49,6 +49,7 @@ from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
 from npaccel._torch.inductor.portable_code import with_constants
 from npaccel._torch.inductor.provenance import observed
 from npaccel._torch.leftovers import forget_module, in_copied_context
+from npaccel._torch.transforms.application import keeping
 from npaccel.errors import CompilerNotFoundError
 
 # The check for singular matrices has no result, so that torch 2.11 drops it as dead code;
@@ -256,7 +257,8 @@ def _aot_eager(capture: Capture) -> CompiledGraph:
 
     assert capture.graph is not None
     source = capture.graph.code
-    return CompiledGraph(full=aot_eager(capture.graph, capture.example_inputs), source=source)
+    full = keeping(aot_eager(capture.graph, capture.example_inputs), capture.graph)
+    return CompiledGraph(full=full, source=source)
 
 
 def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
@@ -300,6 +302,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
         raise
     if len(inner) != 1 or needs_grad:
         source = getattr(inner[0][0], "source_code", "") if inner else ""
+        full = keeping(full, capture.graph)
         return CompiledGraph(full=full, source=source, not_portable="gradients")
     return _unwrapped(full, *inner[0])
 

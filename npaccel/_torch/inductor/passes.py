@@ -53,6 +53,7 @@ from npaccel._torch.inductor.kernels import (
     reduceat,
     registration,
 )
+from npaccel._torch.inductor.loops import scans
 from npaccel._torch.patching import Patch
 
 #: The pass that tells which inputs are pairs of real numbers.
@@ -183,6 +184,7 @@ PASSES = (
          reduceat.slices_reduced_by_kernels),
     Pass("matvec", "products of matrices and vectors use all threads",
          matvec.vectors_multiplied_by_kernels),
+    Pass("scans", "a scan is a loop around the body's kernels", scans.scans_as_loops),
     Pass("vector_ops", "operations that Inductor does lane by lane are done by vectors",
          vector_ops.fast_vector_operations),
     Pass("scalar_reductions", "`nanmax` and `bitwise_and.reduce` are reductions",

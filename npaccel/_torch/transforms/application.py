@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from npaccel._process import thread_warnings
+from npaccel._torch.transforms.forward_formulas import load_forward_formulas
 from npaccel._torch.transforms.marks import as_tensor, with_axis
+from npaccel._torch.transforms.scans.body import bodies_in, traced
+from npaccel._torch.transforms.scans.rules import Interpreter
 
 #: What torch says of operations that can't be transformed.
 _NO_DERIVATIVE = re.compile(
@@ -52,7 +52,7 @@ class RegionError(NotImplementedError):
         return "write it without sizes that depend on values, np.where(mask, a, b) for a[mask]"
 
 
-class _Interpreter(torch.fx.Interpreter):
+class _Interpreter(Interpreter):
     """Runs a region, and notes which of its operations can't be transformed."""
 
     def run_node(self, n: torch.fx.Node) -> Any:
@@ -96,13 +96,30 @@ class Application:
         self.leaves = leaves
         self.captured = captured
         self.region = region
+        self.bodies = bodies_in(region.graph)
         self.name = f"npaccel.{kind}"
         self.__name__ = f"npaccel_{kind}"
+        #: What the transform makes of the region.
+        self.graph: torch.fx.GraphModule | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
     def __call__(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
+        if self.graph is None:
+            return self._applied(*inputs)
+        return tuple(Interpreter(self.graph).run(*inputs))
+
+    def trace(self, *inputs: Any) -> None:
+        """Apply the transform to what stands for values, for good.
+
+        Raises
+        ------
+        RegionError
+        """
+        self.graph = traced(self._applied, inputs)
+
+    def _applied(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
         leaves = [as_tensor(leaf) for leaf in inputs[: self.leaves]]
         captured = inputs[self.leaves : self.leaves + self.captured]
         extra = inputs[self.leaves + self.captured :]
@@ -170,13 +187,6 @@ def _vjp(one: Application, leaves: Any, captured: Any, extra: Any) -> Any:
     return (*found, *pull_back(tuple(extra)))
 
 
-@functools.cache
-def load_forward_formulas() -> None:
-    """Import torch's formulas for forward mode, which warns of how they're made."""
-    with thread_warnings.ignored():
-        importlib.import_module("torch._decomp.decompositions_for_jvp")
-
-
 def _jvp(one: Application, leaves: Any, captured: Any, extra: Any) -> Any:
     load_forward_formulas()
     function, given = _split(one, leaves, captured)
@@ -221,3 +231,25 @@ _TRANSFORMS: dict[str, Callable[[Application, Any, Any, Any], Any]] = {
     "jacfwd": _jacobian(torch.func.jacfwd),
     "vmap": _vmap,
 }
+
+
+def keeping(full: Callable[..., Any], graph: torch.fx.GraphModule) -> Callable[..., Any]:
+    """Return a function that keeps the bodies of loops which its operators name.
+
+    Parameters
+    ----------
+    full : callable
+        What has been made of a graph.
+    graph : torch.fx.GraphModule
+        As captured.
+    """
+    loops = [n.target for n in graph.graph.nodes if isinstance(n.target, Application)]
+    loops = [one for one in loops if one.bodies]
+    if not loops:
+        return full
+
+    def call(*inputs: Any) -> Any:
+        return full(*inputs)
+
+    call.loops = loops  # type: ignore[attr-defined]
+    return call

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,89 +18,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from npaccel._numpy.core.context import settings, tracing
+from npaccel._torch.transforms.functional_forms import DECOMPOSITIONS
+from npaccel._torch.transforms.scans.body import body_of
+from npaccel._torch.transforms.scans.operator import SCAN
 
 _aten = torch.ops.aten
-
-
-def _copy(self: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """Return what a copy into an array leaves there."""
-    return source.to(self.dtype).expand(self.shape).clone()
-
-
-def _fill(self: torch.Tensor, value: Any) -> torch.Tensor:
-    """Return an array like another that has one value."""
-    if isinstance(value, torch.Tensor):
-        return _copy(self, value)
-    return torch.full_like(self, value)
-
-
-def _view_as(self: torch.Tensor, dtype: torch.dtype) -> Any:
-    """Return an array of the same dtype itself, which torch has no derivative for."""
-    return self.view(self.shape) if self.dtype == dtype else NotImplemented
-
-
-_is_written_out = threading.local()
-
-
-def _detach(self: torch.Tensor) -> Any:
-    """Return a view: torch has such nodes for `x.view(x.dtype)`, and NumPy detaches nothing."""
-    return NotImplemented if getattr(_is_written_out, "now", False) else self.view(self.shape)
-
-
-def _index_put(
-    self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False
-) -> Any:
-    """Store items; of those that are stored at one place only the one that stays has a derivative.
-
-    torch gives all of them one.
-    """
-    chosen = [index for index in indices if index is not None]
-    by_masks = all(index.dtype == torch.bool for index in chosen)
-    in_here = getattr(_is_written_out, "now", False)
-    if accumulate or by_masks or in_here or not self.dtype.is_floating_point:
-        return NotImplemented
-    _is_written_out.now = True
-    try:
-        count = _aten.index.Tensor(torch.zeros_like(self, dtype=torch.int64), indices)
-        order = torch.arange(count.numel(), device=self.device).reshape(count.shape)
-        owners = _aten.index_put.default(torch.zeros_like(self, dtype=torch.int64), indices, order)
-        stays = _aten.index.Tensor(owners, indices) == order
-        each = values.expand(count.shape)
-        each = torch.where(stays, each, each.detach())
-        found: torch.Tensor = _aten.index_put.default(self, indices, each)
-        return found
-    finally:
-        _is_written_out.now = False
-
-
-def _scatter(self: torch.Tensor, axis: int, places: torch.Tensor, source: torch.Tensor) -> Any:
-    """Store items along an axis, as `_index_put` does."""
-    if getattr(_is_written_out, "now", False) or not self.dtype.is_floating_point:
-        return NotImplemented
-    _is_written_out.now = True
-    try:
-        order = torch.arange(places.numel(), device=self.device).reshape(places.shape)
-        owners = torch.zeros_like(self, dtype=torch.int64).scatter(axis, places, order)
-        stays = torch.gather(owners, axis, places) == order
-        source = source[tuple(slice(size) for size in places.shape)]
-        each = torch.where(stays, source, source.detach())
-        found: torch.Tensor = _aten.scatter.src(self, axis, places, each)
-        return found
-    finally:
-        _is_written_out.now = False
-
-
-#: What functionalization writes that has no derivative, as what has one.
-_DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
-    _aten.copy.default: _copy,
-    _aten.detach.default: _detach,
-    _aten.fill.Scalar: _fill,
-    _aten.fill.Tensor: _fill,
-    _aten.index_put.default: _index_put,
-    _aten.lift_fresh_copy.default: torch.clone,
-    _aten.scatter.src: _scatter,
-    _aten.view.dtype: _view_as,
-}
 
 
 class LoweringError(Exception):
@@ -161,7 +82,7 @@ def lowered(region: torch.fx.GraphModule, examples: Sequence[Any]) -> torch.fx.G
     ):
         found = make_fx(
             torch.func.functionalize(run),
-            decomposition_table=_DECOMPOSITIONS,
+            decomposition_table=DECOMPOSITIONS,
             _allow_non_fake_inputs=True,
         )(*examples)
     for node in found.graph.find_nodes(
@@ -173,7 +94,9 @@ def lowered(region: torch.fx.GraphModule, examples: Sequence[Any]) -> torch.fx.G
     return found
 
 
-def lost_derivative(region: torch.fx.GraphModule, count: int) -> tuple[torch.fx.Node, str] | None:
+def lost_derivative(
+    region: torch.fx.GraphModule, inputs: Sequence[bool]
+) -> tuple[torch.fx.Node, str] | None:
     """Return where a lowered region goes on with floats that torch computes no derivative of.
 
     Its derivative would be zero without a word: where bits become floats, or a number of Python's.
@@ -181,15 +104,16 @@ def lost_derivative(region: torch.fx.GraphModule, count: int) -> tuple[torch.fx.
     Parameters
     ----------
     region : torch.fx.GraphModule
-    count : int
-        How many of its inputs are differentiated.
+    inputs : sequence of bool
+        Whether each of its inputs depends on what is differentiated.
 
     Returns
     -------
     node, reason : torch.fx.Node, str
         None where there is no such place.
     """
-    depends = set(list(region.graph.find_nodes(op="placeholder"))[:count])
+    nodes = zip(region.graph.find_nodes(op="placeholder"), inputs, strict=True)
+    depends = {node for node, flag in nodes if flag}
     bits: set[torch.fx.Node] = set()
     for node in region.graph.nodes:
         given = [n for n in node.all_input_nodes if n in depends]
@@ -197,7 +121,15 @@ def lost_derivative(region: torch.fx.GraphModule, count: int) -> tuple[torch.fx.
             continue
         depends.add(node)
         dtype = _dtype(node)
-        if node.target is _aten._local_scalar_dense.default:
+        if node.target is SCAN:
+            body = body_of(node.args[4])
+            flags = [n in depends for part in node.args[:3] for n in part]
+            carry, _ = body.reached(tuple(flags))
+            sizes = (False,) * body.sizes
+            lost = lost_derivative(body.module, (False, *carry, *flags[len(carry) :], *sizes))
+            if lost is not None:
+                return lost
+        elif node.target is _aten._local_scalar_dense.default:
             if _is_float(_dtype(given[0])):
                 return node, "a number of Python's is made of a float"
         elif node.target is _aten.view.dtype:

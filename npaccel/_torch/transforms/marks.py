@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._dynamo.variables.base import VariableTracker
-from torch._dynamo.variables.functions import SkipFunctionVariable, UserFunctionVariable
+from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._runtime import transform_marks
@@ -20,19 +19,27 @@ from npaccel._torch.dynamo.numpy.operations import SCALAR, Operation
 from npaccel._torch.dynamo.python import scalars
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
-from npaccel._torch.transforms import unrolled
+
+#: Kind of a region that is the body of a loop.
+SCAN_KIND = "scan"
 
 
 def as_tensor(leaf: Any) -> torch.Tensor:
     """Return a leaf that may be a Python float as a tensor."""
     if isinstance(leaf, torch.Tensor):
         return leaf
-    return torch.full((), leaf, dtype=torch.float64)
+    dtype = torch.int64 if isinstance(leaf, int | torch.SymInt) else torch.float64
+    return torch.full((), leaf, dtype=dtype)
 
 
 def _entered(kind: str, settings: Sequence[Any], leaves: Sequence[Any]) -> tuple[Any, ...]:
     """What stands for the leaves inside of a region, while it's traced."""
     tensors = [as_tensor(leaf) for leaf in leaves]
+    if kind == SCAN_KIND:
+        index = torch.empty((), dtype=torch.int64)
+        carried = settings[2]
+        items = [t.new_empty(t.shape[1:]) for t in tensors[carried:]]
+        return (index, *(torch.clone(t) for t in tensors[:carried]), *items)
     if kind == "vmap":
         pairs = zip(tensors, settings, strict=True)
         tensors = [t if axis is None else t.new_empty(_without(t.shape, axis)) for t, axis in pairs]
@@ -54,6 +61,11 @@ def _left(
             torch.stack([out], axis).expand(with_axis(out.shape, axis, size)).clone()
             for out, axis in pairs
         )
+    if kind == SCAN_KIND:
+        length, _, carried = settings
+        tensors = [as_tensor(out) for out in outputs]
+        stacked = [out.new_empty((length, *out.shape)) for out in tensors[carried:]]
+        return (*map(torch.empty_like, tensors[:carried]), *stacked)
     count, main = settings
     like = torch.empty_like
     leaves, values = entered[:count], outputs[:main]
@@ -139,36 +151,21 @@ def _call_function(original: Any) -> Any:
         if self.fn is transform_marks.enter and args[0].as_python_constant() == "vmap":
             axes = args[1].as_python_constant()
             flags = [flag or axis is not None for flag, axis in zip(flags, axes, strict=True)]
-        found = emit(tx, operation, args, {})
-        for one, flag in zip(found.items, flags, strict=True):
-            node = one.as_proxy().node
-            node.meta[SCALAR] = flag and not node.meta["example_value"].ndim
-        return found
+        return marked(tx, operation, args, flags)
 
     return call_function
 
 
-def _call_skipped(original: Any) -> Any:
-    """Unroll `npaccel.fori_loop` and the like in a region, where nothing is split at loops."""
-
-    @functools.wraps(original)
-    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
-        if not active.depth or getattr(self.value, "__module__", "") != unrolled.MODULE:
-            return original(self, tx, args, kwargs)
-        function = unrolled.UNROLLED.get(getattr(self.value, "__name__", ""))
-        if function is None or not scalars.is_in_region(tx):
-            return original(self, tx, args, kwargs)
-        return VariableTracker.build(tx, function).call_function(tx, args, kwargs)
-
-    return call_function
+def marked(tx: Any, operation: Operation, args: Sequence[Any], flags: Sequence[bool]) -> Any:
+    """Put a mark into the graph, and say which results are scalars."""
+    found = emit(tx, operation, list(args), {})
+    for one, flag in zip(found.items, flags, strict=True):
+        node = one.as_proxy().node
+        node.meta[SCALAR] = flag and not node.meta["example_value"].ndim
+    return found
 
 
 PATCHES = (
-    Patch(
-        SkipFunctionVariable, "call_function", _call_skipped,
-        "Dynamo ends a graph at npaccel's loops, which transforms unroll",
-        "tests/transforms/test_loops.py",
-    ),
     Patch(
         UserFunctionVariable, "call_function", _call_function,
         "Dynamo would trace the marks of transforms as functions",
@@ -176,4 +173,4 @@ PATCHES = (
     ),
 )  # fmt: skip
 
-__all__ = ["ENTER", "LEAVE", "PATCHES", "as_tensor", "with_axis"]
+__all__ = ["ENTER", "LEAVE", "PATCHES", "SCAN_KIND", "as_tensor", "marked", "with_axis"]

@@ -7,27 +7,30 @@ replaced by a node that applies `torch.func` (`application`). AOTAutograd traces
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
 
 import torch
 
-from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.numpy.rng_hoisting import HostCall
-from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.fx_passes.alias_checks import memory_of, written
 from npaccel._torch.fx_passes.passes import AFTER_CAPTURE, run_passes
 from npaccel._torch.transforms.application import Application, RegionError
+from npaccel._torch.transforms.loop_regions import check_loop, cut_loop, is_loop
 from npaccel._torch.transforms.lowering import LoweringError, fake_mode_of, lost_derivative, lowered
-from npaccel._torch.transforms.marks import LEAVE
+from npaccel._torch.transforms.region_nodes import (
+    begin_of,
+    body_of_region,
+    ends,
+    inside_of,
+    outer_memory,
+    refuse,
+)
 
 #: Kind, settings, what has entered, what leaves, and what the transform takes besides.
 _EndArguments: TypeAlias = (
     "tuple[str, Any, tuple[torch.fx.Node, ...], tuple[torch.fx.Node, ...], tuple[Any, ...]]"
 )
-#: Dynamo's place for why a function isn't captured.
-CATEGORY = "npaccel: a transform"
 _WRITES = (
     "a function under `{kind}` writes to an array that it doesn't own: the array would keep "
     "values that depend on what is differentiated or batched"
@@ -51,21 +54,24 @@ def check_regions(graph: torch.fx.Graph) -> None:
     ------
     CaptureError
     """
-    for end in _ends(graph):
-        inside = _inside(end)
+    for end in ends(graph):
+        if is_loop(end):
+            check_loop(end)
+            continue
+        inside = inside_of(end)
         kind = _KINDS[end.args[0]]
-        own = {memory_of(node) for node in inside} - _outer_memory(graph, inside)
-        results = set(_results(end))
+        own = {memory_of(node) for node in inside} - outer_memory(graph, inside)
+        results = set(end.users)
         for node in inside:
             for target in written(node):
                 if memory_of(target) not in own:
-                    _refuse(node, _WRITES.format(kind=kind), _OWN)
+                    refuse(node, _WRITES.format(kind=kind), _OWN)
             if any(user not in inside and user is not end for user in node.users):
                 later = [user for user in node.users if user not in inside and user is not end]
                 if not all(user in results for user in later):
-                    _refuse(node, _LEAKS.format(kind=kind), _RETURN)
+                    refuse(node, _LEAKS.format(kind=kind), _RETURN)
             if kind == "vmap" and isinstance(node.target, HostCall):
-                _refuse(node, _DRAWS.format(kind=kind), _DRAW_BEFORE)
+                refuse(node, _DRAWS.format(kind=kind), _DRAW_BEFORE)
 
 
 _LOST = "something in this line has no derivative for `{kind}`: {}"
@@ -95,43 +101,17 @@ def cut_regions(graph: torch.fx.Graph) -> None:
     CaptureError
         If something in a region has no derivative, or can't be batched.
     """
-    for end in _ends(graph):
-        _cut(graph, end)
-
-
-def _ends(graph: torch.fx.Graph) -> list[torch.fx.Node]:
-    """The ends of regions, the innermost ones first."""
-    return [node for node in graph.nodes if node.target is LEAVE]
-
-
-def _results(end: torch.fx.Node) -> Iterable[torch.fx.Node]:
-    return end.users
-
-
-def _begin(end: torch.fx.Node) -> torch.fx.Node:
-    first: Any = end.args[2][0]  # type: ignore[index]
-    return first.args[0]  # type: ignore[no-any-return]
-
-
-def _inside(end: torch.fx.Node) -> dict[torch.fx.Node, None]:
-    """The nodes of a region, in order, with those by which it's entered."""
-    found: dict[torch.fx.Node, None] = {}
-    node = _begin(end).next
-    while node is not end:
-        if node.op in ("call_function", "call_method"):
-            found[node] = None
-        node = node.next
-    return found
-
-
-def _outer_memory(graph: torch.fx.Graph, inside: dict[torch.fx.Node, None]) -> set[Any]:
-    return {memory_of(node) for node in graph.nodes if node not in inside} | {None}
+    for end in ends(graph):
+        if is_loop(end):
+            cut_loop(graph, end)
+        else:
+            _cut(graph, end)
 
 
 def _cut(graph: torch.fx.Graph, end: torch.fx.Node) -> None:
     kind, settings, entered, outputs, extra = cast("_EndArguments", end.args)
-    begin, inside = _begin(end), _inside(end)
-    body, outer = _body(inside, entered, outputs)
+    begin, inside = begin_of(end), inside_of(end)
+    body, outer = body_of_region(inside, entered, outputs)
     run_passes(AFTER_CAPTURE, body, needs_grad=False)
     examples = [node.meta["example_value"] for node in (*entered, *outer)]
     region = _lowered(kind, body, examples, 0 if kind == "vmap" else settings[0])
@@ -146,24 +126,6 @@ def _cut(graph: torch.fx.Graph, end: torch.fx.Node) -> None:
         graph.erase_node(node)
 
 
-def _body(
-    inside: dict[torch.fx.Node, None],
-    entered: Sequence[torch.fx.Node],
-    outputs: Sequence[torch.fx.Node],
-) -> tuple[torch.fx.Graph, list[torch.fx.Node]]:
-    """Return a graph of a region, and what it takes besides what has entered."""
-    body = torch.fx.Graph()
-    known = {node: _placeholder(body, node) for node in entered}
-    own = [node for node in inside if node not in known]
-    used = [*(one for node in own for one in node.all_input_nodes), *outputs]
-    outer = list(dict.fromkeys(node for node in used if node not in inside))
-    known |= {node: _placeholder(body, node) for node in outer}
-    for node in own:
-        known[node] = body.node_copy(node, known.__getitem__)
-    body.output(tuple(known[out] for out in outputs))
-    return body, outer
-
-
 def _lowered(
     kind: str, body: torch.fx.Graph, examples: Sequence[Any], count: int
 ) -> torch.fx.GraphModule:
@@ -171,10 +133,11 @@ def _lowered(
     try:
         region = lowered(torch.fx.GraphModule(torch.nn.Module(), body), examples)
     except LoweringError as error:
-        _refuse(error.node, _LOST.format(error, kind=_KINDS[kind]), _NO_BITS, error)
-    lost = lost_derivative(region, count) if kind != "value" else None
+        refuse(error.node, _LOST.format(error, kind=_KINDS[kind]), _NO_BITS, error)
+    flags = [i < count for i in range(len(examples))]
+    lost = lost_derivative(region, flags) if kind != "value" else None
     if lost is not None:
-        _refuse(lost[0], _LOST.format(lost[1], kind=_KINDS[kind]), _NO_BITS)
+        refuse(lost[0], _LOST.format(lost[1], kind=_KINDS[kind]), _NO_BITS)
     return region
 
 
@@ -183,26 +146,11 @@ def _try(target: Application, end: torch.fx.Node, args: Sequence[Any]) -> None:
     values = [a.meta["example_value"] if isinstance(a, torch.fx.Node) else a for a in args]
     with fake_mode_of(end.meta["example_value"]), torch.no_grad():
         try:
-            target(*values)
+            target.trace(*values)
         except RegionError as error:
             kind = _KINDS[target.kind]
             place = end if error.node is None else error.node
-            _refuse(place, error.reason(kind), error.advice(kind), error)
-
-
-def _placeholder(body: torch.fx.Graph, node: torch.fx.Node) -> torch.fx.Node:
-    made = body.placeholder(node.name)
-    made.meta = dict(node.meta)
-    return made
-
-
-def _refuse(
-    node: torch.fx.Node, reason: str, advice: str, error: Exception | None = None
-) -> NoReturn:
-    frames = frames_of(node.stack_trace)
-    file, line, text = frames[-1] if frames else ("", 0, "")
-    where = traceback.FrameSummary(file, line, "", line=text)
-    raise CaptureError(reason, CATEGORY, [where], False, advice) from error
+            refuse(place, error.reason(kind), error.advice(kind), error)
 
 
 __all__ = ["check_regions", "cut_regions"]

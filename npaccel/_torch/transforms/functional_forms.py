@@ -1,0 +1,92 @@
+"""What functionalization writes in place of writes, in forms that have a derivative."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_aten = torch.ops.aten
+
+
+def _copy(self: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    """Return what a copy into an array leaves there."""
+    return source.to(self.dtype).expand(self.shape).clone()
+
+
+def _fill(self: torch.Tensor, value: Any) -> torch.Tensor:
+    """Return an array like another that has one value."""
+    if isinstance(value, torch.Tensor):
+        return _copy(self, value)
+    return torch.full_like(self, value)
+
+
+def _view_as(self: torch.Tensor, dtype: torch.dtype) -> Any:
+    """Return an array of the same dtype itself, which torch has no derivative for."""
+    return self.view(self.shape) if self.dtype == dtype else NotImplemented
+
+
+_is_written_out = threading.local()
+
+
+def _detach(self: torch.Tensor) -> Any:
+    """Return a view: torch has such nodes for `x.view(x.dtype)`, and NumPy detaches nothing."""
+    return NotImplemented if getattr(_is_written_out, "now", False) else self.view(self.shape)
+
+
+def _index_put(
+    self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False
+) -> Any:
+    """Store items; of those that are stored at one place only the one that stays has a derivative.
+
+    torch gives all of them one.
+    """
+    chosen = [index for index in indices if index is not None]
+    by_masks = all(index.dtype == torch.bool for index in chosen)
+    in_here = getattr(_is_written_out, "now", False)
+    if accumulate or by_masks or in_here or not self.dtype.is_floating_point:
+        return NotImplemented
+    _is_written_out.now = True
+    try:
+        count = _aten.index.Tensor(torch.zeros_like(self, dtype=torch.int64), indices)
+        order = torch.arange(count.numel(), device=self.device).reshape(count.shape)
+        owners = _aten.index_put.default(torch.zeros_like(self, dtype=torch.int64), indices, order)
+        stays = _aten.index.Tensor(owners, indices) == order
+        each = values.expand(count.shape)
+        each = torch.where(stays, each, each.detach())
+        found: torch.Tensor = _aten.index_put.default(self, indices, each)
+        return found
+    finally:
+        _is_written_out.now = False
+
+
+def _scatter(self: torch.Tensor, axis: int, places: torch.Tensor, source: torch.Tensor) -> Any:
+    """Store items along an axis, as `_index_put` does."""
+    if getattr(_is_written_out, "now", False) or not self.dtype.is_floating_point:
+        return NotImplemented
+    _is_written_out.now = True
+    try:
+        order = torch.arange(places.numel(), device=self.device).reshape(places.shape)
+        owners = torch.zeros_like(self, dtype=torch.int64).scatter(axis, places, order)
+        stays = torch.gather(owners, axis, places) == order
+        source = source[tuple(slice(size) for size in places.shape)]
+        each = torch.where(stays, source, source.detach())
+        found: torch.Tensor = _aten.scatter.src(self, axis, places, each)
+        return found
+    finally:
+        _is_written_out.now = False
+
+
+#: What functionalization writes that has no derivative, as what has one.
+DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    _aten.copy.default: _copy,
+    _aten.detach.default: _detach,
+    _aten.fill.Scalar: _fill,
+    _aten.fill.Tensor: _fill,
+    _aten.index_put.default: _index_put,
+    _aten.lift_fresh_copy.default: torch.clone,
+    _aten.scatter.src: _scatter,
+    _aten.view.dtype: _view_as,
+}

@@ -1,0 +1,5 @@
+"""Loops in what is transformed: a scan over the body of a loop, an operator with a derivative.
+
+In: the body of a loop, a graph of ATen's calls. Out: ``torch.ops.npaccel.scan``, whose body is
+compiled once, whatever the number of iterations. Read `body` first.
+"""
