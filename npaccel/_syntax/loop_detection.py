@@ -22,6 +22,20 @@ LIBRARIES = frozenset(
 #: `npaccel.fori_loop` and the like, which enter themselves here.
 CONTROL_FLOW: set[types.FunctionType] = set()
 
+#: Kinds of code whose functions can't be split at their loops, and why.
+UNSPLIT: dict[type[ast.AST], str] = {
+    ast.Yield: "it has a `yield`",
+    ast.YieldFrom: "it has a `yield`",
+    ast.Await: "it has an `await`",
+    ast.AsyncFor: "it has an `async for`",
+    ast.AsyncWith: "it has an `async with`",
+    ast.ClassDef: "it defines a class",
+    ast.Match: "it has a `match`",
+    ast.TryStar: "it has an `except*`",
+}
+#: Calls that look at the names of the function that makes them.
+FRAME_CALLS = frozenset({"locals", "exec", "eval", "vars", "super", "globals", "dir"})
+
 _LOOPS = ("FOR_ITER", "BACKWARD")
 
 

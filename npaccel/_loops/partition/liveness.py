@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Sequence
 
 from npaccel._loops.partition.nodes import Nest, Region
-from npaccel._syntax import dataflow
-from npaccel._syntax.context_managers import may_swallow
-from npaccel._syntax.dataflow import Flow, Names
-
-_NONE: Names = frozenset()
-
-
-@dataclasses.dataclass(frozen=True)
-class _Where:
-    """Live names at the places that control may go to.
-
-    Parameters
-    ----------
-    after_loop, next_iteration : frozenset of str
-        Where ``break`` and ``continue`` lead.
-    always : frozenset of str
-        Live everywhere: what inner functions and exception handlers read.
-    """
-
-    after_loop: Names = _NONE
-    next_iteration: Names = _NONE
-    always: Names = _NONE
+from npaccel._syntax.dataflow import Names
+from npaccel._syntax.liveness import Liveness, Where, captured
 
 
 def annotate(body: Sequence[ast.stmt], local_names: Names) -> None:
@@ -40,53 +19,17 @@ def annotate(body: Sequence[ast.stmt], local_names: Names) -> None:
     local_names : frozenset of str
         Other names are read from where the function itself reads them.
     """
-    captured: set[str] = set()
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
-                captured |= dataflow.free_names(node)
-    _Liveness(local_names).block(body, _NONE, _Where(always=frozenset(captured)))
+    _Liveness(local_names).block(body, frozenset(), Where(always=captured(body)))
 
 
-class _Liveness:
-    def __init__(self, local_names: Names) -> None:
-        self.locals = local_names
-
-    def block(self, body: Sequence[ast.stmt], after: Names, where: _Where) -> Names:
-        """Return what is live before statements, given what is live after them."""
-        live = after | where.always
-        for statement in reversed(body):
-            live = self.statement(statement, live, where) | where.always
-        return live
-
-    def statement(self, node: ast.stmt, after: Names, where: _Where) -> Names:
+class _Liveness(Liveness):
+    def statement(self, node: ast.stmt, after: Names, where: Where) -> Names:
         if isinstance(node, Nest):
             self._connect(node, after)
             return self.block(node.split, after, where)
         if isinstance(node, Region):
             self._connect(node, after)
-        match node:
-            case ast.Return() | ast.Raise():
-                return dataflow.of_statement(node).reads
-            case ast.Break():
-                return where.after_loop
-            case ast.Continue():
-                return where.next_iteration
-            case ast.If():
-                branches = self.block(node.body, after, where) | self.block(
-                    node.orelse, after, where
-                )
-                return _before(dataflow.of_expression(node.test), branches)
-            case ast.For():
-                return self._for(node, after, where)
-            case ast.While():
-                return self._while(node, after, where)
-            case ast.With():
-                return self._with(node, after, where)
-            case ast.Try():
-                return self._try(node, after, where)
-            case _:
-                return _before(dataflow.of_statement(node), after)
+        return super().statement(node, after, where)
 
     def _connect(self, node: Region | Nest, after: Names) -> None:
         flow = node.npaccel_flow()
@@ -97,47 +40,3 @@ class _Liveness:
             inputs -= flow.writes - node.bound
         node.inputs = tuple(sorted(inputs))
         node.outputs = tuple(sorted(outputs))
-
-    def _for(self, node: ast.For, after: Names, where: _Where) -> Names:
-        target = dataflow.of_expression(node.target)
-        head = done = self.block(node.orelse, after, where)
-        while True:
-            iteration = dataclasses.replace(where, after_loop=after, next_iteration=head)
-            new = done | head | _before(target, self.block(node.body, head, iteration))
-            if new == head:
-                node.__dict__["npaccel_live"] = head | after
-                return _before(dataflow.of_expression(node.iter), head)
-            head = new
-
-    def _while(self, node: ast.While, after: Names, where: _Where) -> Names:
-        test = dataflow.of_expression(node.test)
-        done = self.block(node.orelse, after, where)
-        head = _before(test, done)
-        while True:
-            iteration = dataclasses.replace(where, after_loop=after, next_iteration=head)
-            new = head | _before(test, done | self.block(node.body, head, iteration))
-            if new == head:
-                node.__dict__["npaccel_live"] = head | after
-                return head
-            head = new
-
-    def _with(self, node: ast.With, after: Names, where: _Where) -> Names:
-        items = Flow()
-        for item in node.items:
-            items = items.then(dataflow.of_expression(item))
-        if may_swallow(node):  # The body may be left anywhere.
-            where = dataclasses.replace(where, always=where.always | after)
-        return _before(items, self.block(node.body, after, where))
-
-    def _try(self, node: ast.Try, after: Names, where: _Where) -> Names:
-        final = self.block(node.finalbody, after, where)
-        handled = final
-        for handler in node.handlers:
-            handled |= self.block(handler.body, final, where)
-        done = self.block(node.orelse, final, where)
-        inside = dataclasses.replace(where, always=where.always | handled | done)
-        return self.block(node.body, done | handled, inside)
-
-
-def _before(flow: Flow, after: Names) -> Names:
-    return flow.reads | (after - flow.sure)

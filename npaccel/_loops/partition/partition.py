@@ -18,18 +18,7 @@ from npaccel._loops.partition.host_values import HostValues
 from npaccel._loops.partition.locals import with_single_displays
 from npaccel._syntax import context_managers, dataflow
 from npaccel._syntax.dataflow import Names
-
-_REFUSED: dict[type[ast.AST], str] = {
-    ast.Yield: "it has a `yield`",
-    ast.YieldFrom: "it has a `yield`",
-    ast.Await: "it has an `await`",
-    ast.AsyncFor: "it has an `async for`",
-    ast.AsyncWith: "it has an `async with`",
-    ast.ClassDef: "it defines a class",
-    ast.Match: "it has a `match`",
-    ast.TryStar: "it has an `except*`",
-}
-_REFUSED_CALLS = frozenset({"locals", "exec", "eval", "vars", "super", "globals", "dir"})
+from npaccel._syntax.loop_detection import FRAME_CALLS, UNSPLIT
 
 
 class CannotSplitError(Exception):
@@ -145,10 +134,10 @@ def _check_inner(
 
 def _check(definition: ast.FunctionDef) -> None:
     for node in ast.walk(definition):
-        reason = _REFUSED.get(type(node))
+        reason = UNSPLIT.get(type(node))
         if reason is not None:
             raise CannotSplitError(reason, getattr(node, "lineno", definition.lineno))
-        if isinstance(node, ast.Call) and called_name(node) in _REFUSED_CALLS:
+        if isinstance(node, ast.Call) and called_name(node) in FRAME_CALLS:
             raise CannotSplitError(f"it calls {called_name(node)}()", node.lineno)
         if isinstance(node, ast.While) and any(
             isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.test)

@@ -69,6 +69,7 @@ from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed
 from npaccel._torch.leftovers import in_copied_context
 from npaccel._torch.patching import Patch, is_release, patched
 from npaccel._torch.transforms.attempts import attempted
+from npaccel._torch.transforms.loop_forms import original_of
 from npaccel._torch.transforms.regions import check_regions, cut_regions
 
 #: Guards on settings of torch itself. Calls with tensors that require
@@ -552,7 +553,7 @@ def _describe(
         "bytecode": output.bytecode,
         "guards": [guard for guard in guards if guard.kind != "SHAPE_ENV"],
         "has_side_effects": getattr(graph_state.side_effects, "npaccel_changes", False),
-        "traced_code": list(graph_state.traced_code),
+        "traced_code": [original_of(code) for code in graph_state.traced_code],
         "imports": dict(graph_state.import_sources),
         "build_check": functools.partial(_build_check, output, code),
     }

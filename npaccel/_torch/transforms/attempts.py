@@ -28,11 +28,14 @@ class Attempts:
     failures : dict
         Reasons why each loop isn't a scan: the first of them lets it be one behind its first
         iteration.
+    refused : dict
+        Reasons why loops are unrolled that can't be written with their body as a function.
     open : list of OpenLoop
         Loops whose body is being traced, the innermost last.
     """
 
     failures: dict[Place, list[str]] = dataclasses.field(default_factory=dict)
+    refused: dict[Place, str] = dataclasses.field(default_factory=dict)
     open: list[Any] = dataclasses.field(default_factory=list)
 
     def count(self, place: Place) -> int:
@@ -47,10 +50,10 @@ class Attempts:
 
     def why(self) -> str:
         """Return which loops are unrolled, and why."""
+        last = {place: all_[-1] for place, all_ in self.failures.items() if len(all_) > 1}
         told = [
-            f"the loop in line {line} is unrolled, because {reasons[-1]}"
-            for (_, line), reasons in self.failures.items()
-            if len(reasons) > 1
+            f"the loop in line {line} is unrolled, because {reason}"
+            for (_, line), reason in {**self.refused, **last}.items()
         ]
         return "; ".join([*told, _ADVICE])
 
@@ -69,7 +72,7 @@ def attempted(capture: Callable[[], T]) -> T:
                 return capture()
         except CaptureError as error:
             if sum(map(len, attempts.failures.values())) == before:
-                if error.category == OVER_BUDGET and attempts.failures:
+                if error.category == OVER_BUDGET and (attempts.failures or attempts.refused):
                     error.advice = attempts.why()
                 raise
         active.budget = budget

@@ -6,6 +6,37 @@ from collections.abc import Callable
 from typing import Any
 
 
+def may_loop(steps: Any, line: int, first: bool) -> bool:
+    """Whether a ``for`` loop may be a scan over some steps.
+
+    Parameters
+    ----------
+    steps : object
+        A range or an array, where it may.
+    line : int
+        Of the loop.
+    first : bool
+        Whether the first step is made by itself.
+    """
+    raise NotImplementedError
+
+
+def over(steps: Any, line: int, body: Callable[..., Any], carry: tuple[Any, ...]) -> Any:
+    """Return the carry behind a ``for`` loop.
+
+    Parameters
+    ----------
+    steps : object
+        A range or an array.
+    line : int
+        Of the loop.
+    body : callable
+        Takes a step and the carry, and returns the carry.
+    carry : tuple
+    """
+    raise NotImplementedError
+
+
 def begin(
     count: int, reverse: bool, leaves: tuple[Any, ...], columns: tuple[Any, ...]
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
@@ -30,8 +61,8 @@ def iterate(function: Callable[..., Any], *args: Any) -> Any:
 
 def end(
     outputs: tuple[Any, ...], results: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[bool, ...]]:
-    """Return the carry behind the loop, stacked results, and which carry was written in place.
+) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """Return the carry behind the loop, stacked results, and which first arrays are the carry.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch._dynamo.variables.builder as dynamo_builder
@@ -22,6 +22,7 @@ from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch.fx.experimental.symbolic_shapes import constrain_range
 
+from npaccel._syntax import loop_detection
 from npaccel._torch.dynamo.break_reasons import reason_in
 from npaccel._torch.dynamo.numpy.calls import break_graph, is_scalar_variable
 from npaccel._torch.dynamo.numpy.operations import Operation
@@ -30,10 +31,12 @@ from npaccel._torch.dynamo.state import active
 from npaccel._torch.fx_passes.alias_checks import memory_of, written
 from npaccel._torch.patching import Patch
 from npaccel._torch.transforms import loop_calls, looped, unrolled
+from npaccel._torch.transforms.loop_forms import form_of
 from npaccel._torch.transforms.marks import ENTER, LEAVE, SCAN_KIND, marked
 
 #: Dynamo's place for why a loop isn't a scan.
 CATEGORY = "npaccel: a loop in a transform"
+_TWO_NAMES = "an iteration writes to an array that it knows by two names"
 #: In the meta of a mark that ends the body of a loop: where the loop stands.
 PLACE = "npaccel_loop"
 
@@ -57,17 +60,22 @@ class OpenLoop:
 
 def _called(tx: Any, name: str, args: Any, kwargs: Any) -> Any:
     """Trace a call of `npaccel.fori_loop` or the like as a scan, or unrolled."""
-    attempts = active.loops
     place = (tx.f_code.co_filename, tx.lineno)
-    failures = attempts.count(place) if attempts is not None else 2
     ways = looped.LOOPED.get(name, ())
-    if failures >= len(ways):
+    if active.loops is None or active.loops.count(place) >= len(ways):
         function = unrolled.UNROLLED[name]
         return VariableTracker.build(tx, function).call_function(tx, args, kwargs)
+    return _attempted(tx, place, name, args, kwargs)
+
+
+def _attempted(tx: Any, place: tuple[str, int], name: str, args: Any, kwargs: Any) -> Any:
+    """Trace a loop as a scan, behind its first iteration where that has failed before."""
+    attempts = active.loops
+    function = looped.LOOPED[name][attempts.count(place)]
     outer = list(attempts.open)
     attempts.open.append(OpenLoop(place))
     try:
-        found = VariableTracker.build(tx, ways[failures]).call_function(tx, args, kwargs)
+        found = VariableTracker.build(tx, function).call_function(tx, args, kwargs)
     except TorchDynamoException as error:
         attempts.fail(place, _reason_of(error))
         if isinstance(error, Unsupported):
@@ -75,6 +83,20 @@ def _called(tx: Any, name: str, args: Any, kwargs: Any) -> Any:
         break_graph(CATEGORY, "a loop can't be traced as a scan")
     attempts.open[:] = outer
     return found
+
+
+def _may_loop(tx: Any, args: Sequence[Any]) -> Any:
+    steps, line, first = args
+    place = (tx.f_code.co_filename, line.as_python_constant())
+    if active.loops is None or active.loops.count(place) >= len(looped.LOOPED["over"]):
+        return ConstantVariable.create(False)
+    return VariableTracker.build(tx, looped.may_loop).call_function(tx, [steps, first], {})
+
+
+def _over(tx: Any, args: Sequence[Any]) -> Any:
+    steps, line, body, carry = args
+    place = (tx.f_code.co_filename, line.as_python_constant())
+    return _attempted(tx, place, "over", [steps, body, carry], {})
 
 
 def _reason_of(error: TorchDynamoException) -> str:
@@ -119,8 +141,10 @@ def _end(tx: Any, args: Sequence[Any]) -> Any:
     entered = loop.entered[1 : 1 + len(outputs)]
     for leaf, one, output in zip(loop.leaves, entered, outputs, strict=True):
         _check_kind(leaf, one, output)
-    flags = _written(loop, entered, outputs)
+    holders = _holders(loop, entered, outputs)
     tensors = [_tensor(tx, output) for output in outputs]
+    if not outputs and not results:  # It only writes to arrays from outside.
+        results = [_tensor(tx, ConstantVariable.create(0))]
     kind = ConstantVariable.create(SCAN_KIND)
     left = [kind, loop.settings, TupleVariable(list(loop.entered)),
             TupleVariable([*tensors, *results]), TupleVariable([])]  # fmt: skip
@@ -132,7 +156,7 @@ def _end(tx: Any, args: Sequence[Any]) -> Any:
         for leaf, one in zip(loop.leaves, found, strict=False)
     ]
     stacked = found[len(outputs) :]
-    told = VariableTracker.build(tx, tuple(flags))
+    told = VariableTracker.build(tx, tuple(holders))
     return TupleVariable([TupleVariable(last), TupleVariable(list(stacked)), told])
 
 
@@ -154,23 +178,73 @@ def _check_kind(leaf: Any, entered: Any, output: Any) -> None:
         break_graph(CATEGORY, "an iteration changes the shape or dtype of what the next one gets")
 
 
-def _written(loop: OpenLoop, entered: Sequence[Any], outputs: Sequence[Any]) -> list[bool]:
-    """Return which of the carry an iteration writes to in place, and hands on."""
+def _holders(
+    loop: OpenLoop, entered: Sequence[Any], outputs: Sequence[Any]
+) -> list[tuple[int, bool] | None]:
+    """Return which of the first arrays each of the carry is behind the loop.
+
+    Returns
+    -------
+    list of (int, bool) or None
+        The place of the array, and whether it's written to; None where it's a new one.
+    """
     inside = list(_nodes_since(loop.begin))
     changed = {memory_of(target) for node in inside for target in written(node)} - {None}
     used = {memory_of(n) for node in inside for n in node.all_input_nodes if node is not loop.begin}
-    memory = [_memory(leaf) for leaf in loop.leaves]
-    flags = []
-    for i, (one, output) in enumerate(zip(entered, outputs, strict=True)):
-        is_written = memory_of(one.as_proxy().node) in changed
-        flags.append(is_written)
-        if not is_written:
+    first = [_memory(leaf) for leaf in loop.leaves]
+    own = [memory_of(one.as_proxy().node) for one in entered]
+    rows = {memory_of(one.as_proxy().node) for one in loop.entered[1 + len(own) :]}
+    last = [_memory(output) for output in outputs]
+    if changed & rows:
+        break_graph(CATEGORY, "an iteration writes to the item that it gets")
+    if not changed & set(own):
+        outer = changed - {memory_of(node) for node in inside}
+        if outer & set(last):
+            break_graph(CATEGORY, _TWO_NAMES)
+        return [None] * len(own)
+    known = {*(memory_of(node) for node in inside), *own}
+    for memory in last:
+        if last.count(memory) > 1 or (isinstance(memory, int) and memory not in known):
+            break_graph(CATEGORY, _TWO_NAMES)
+    from_place = [own.index(memory) if memory in own else None for memory in last]
+    count = loop.settings.as_python_constant()[0]
+    holders: list[tuple[int, bool] | None] = []
+    for i, one in enumerate(own):
+        place = _place(i, from_place, count)
+        if place is None:
+            if one in changed:
+                break_graph(CATEGORY, "an iteration writes to an array and goes on with another")
+            holders.append(None)
             continue
-        if not _is_same(one, output):
-            break_graph(CATEGORY, "an iteration writes to an array and goes on with another one")
-        if memory[i] in used or memory.count(memory[i]) > 1:
-            break_graph(CATEGORY, "an iteration writes to an array that it knows by two names")
-    return flags
+        ring = _ring(i, from_place)
+        is_written = any(own[k] in changed for k in ring)
+        if is_written:
+            sources = cast("list[int]", [from_place[k] for k in ring])
+            pairs = zip(ring, sources, strict=True)
+            if not all(_is_same(entered[source], outputs[k]) for k, source in pairs):
+                break_graph(CATEGORY, "an iteration writes to an array and goes on with a view")
+            if any(first[k] in used or first.count(first[k]) > 1 for k in ring):
+                break_graph(CATEGORY, _TWO_NAMES)
+        holders.append((place, True) if is_written else None)
+    return holders
+
+
+def _place(i: int, from_place: Sequence[int | None], count: int) -> int | None:
+    """Return which array a name has after so many iterations; None if it gets a new one."""
+    ring = _ring(i, from_place)
+    return ring[count % len(ring)] if ring else None
+
+
+def _ring(i: int, from_place: Sequence[int | None]) -> list[int]:
+    """Return the places through which an array goes that comes back; none if it doesn't."""
+    ring: list[int] = [i]
+    while True:
+        before = from_place[ring[-1]]
+        if before is None or before in ring[1:]:
+            return []
+        if before == i:
+            return ring
+        ring.append(before)
 
 
 def _nodes_since(node: torch.fx.Node) -> Any:
@@ -252,16 +326,26 @@ def _is_array(variable: Any) -> bool:
     return isinstance(variable, NumpyNdarrayVariable) and not is_scalar_variable(variable)
 
 
-_MARKS = {loop_calls.begin: _begin, loop_calls.iterate: _iterate, loop_calls.end: _end}
+_MARKS = {
+    loop_calls.begin: _begin,
+    loop_calls.end: _end,
+    loop_calls.iterate: _iterate,
+    loop_calls.may_loop: _may_loop,
+    loop_calls.over: _over,
+}
 
 
 def _call_function(original: Any) -> Any:
-    """Put the marks of loops into the graph."""
+    """Put the marks of loops into the graph, and trace functions with their loops as calls."""
 
     @functools.wraps(original)
     def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
-        if not active.depth or self.fn not in _MARKS:
+        if not active.depth:
             return original(self, tx, args, kwargs)
+        if self.fn not in _MARKS:
+            made = _with_loop_calls(tx, self)
+            given = args if made is self else [*self.self_args(), *args]
+            return original(made, tx, given, kwargs)
         return _MARKS[self.fn](tx, [arg.realize() for arg in args])
 
     return call_function
@@ -282,6 +366,19 @@ def _call_skipped(original: Any) -> Any:
     return call_function
 
 
+def _with_loop_calls(tx: Any, variable: Any) -> Any:
+    """Return a variable of a function of the user's with its loops as calls, if it has some."""
+    function = variable.get_function()
+    if not (loop_detection.is_users(function) and loop_detection.code_loops(function.__code__)):
+        return variable
+    form = form_of(function) if active.loops is not None and scalars.is_in_region(tx) else None
+    if form is None:
+        return variable
+    for line, reason in form.refused.items():
+        active.loops.refused[function.__code__.co_filename, line] = reason
+    return UserFunctionVariable(form.of(function), source=variable.get_source())
+
+
 _TEST = "tests/transforms/test_scans.py"
 
 PATCHES = (
@@ -291,7 +388,7 @@ PATCHES = (
     ),
     Patch(
         UserFunctionVariable, "call_function", _call_function,
-        "Dynamo would trace the marks of loops as functions", _TEST,
+        "Dynamo unrolls loops, and would trace the marks of others as functions", _TEST,
     ),
 )  # fmt: skip
 

@@ -80,6 +80,39 @@ def peeled_scan(
     return carry, build(of_result, whole)
 
 
+def may_loop(steps: Any, first: bool) -> bool:
+    """Trace whether a ``for`` loop may be a scan."""
+    if not isinstance(steps, range) and not (isinstance(steps, np.ndarray) and steps.ndim > 0):
+        return False
+    return len(steps) >= FEWEST + first
+
+
+def over(steps: Any, body: Function, carry: tuple[Any, ...]) -> Any:
+    """Trace one iteration of a ``for`` loop over a range or an array."""
+    count = len(steps)
+    if count < FEWEST:
+        for one in steps:
+            carry = body(one, carry)
+        return carry
+    if isinstance(steps, range):
+        start, stride = steps.start, steps.step
+
+        def step(carry: Any, i: Any, row: Any) -> Any:
+            return body(start + stride * i, carry), None
+
+        return _scanned(step, carry, [], count, False)[0]
+
+    def item_step(carry: Any, i: Any, row: Any) -> Any:
+        return body(row[0], carry), None
+
+    return _scanned(item_step, carry, [steps], count, False)[0]
+
+
+def peeled_over(steps: Any, body: Function, carry: tuple[Any, ...]) -> Any:
+    """Trace the first iteration by itself, and another one."""
+    return over(steps[1:], body, body(steps[0], carry))
+
+
 def _scanned(
     step: Function, init: Any, columns: Sequence[Any], count: int, reverse: bool
 ) -> tuple[Any, Any]:
@@ -93,14 +126,14 @@ def _scanned(
         raise TypeError("the carry of a loop keeps its structure")
     results: list[Any] = []
     of_result = flatten(y, results)
-    found, stacked, written = end(tuple(outputs), tuple([np.array(one) for one in results]))
+    found, stacked, holders = end(tuple(outputs), tuple([np.array(one) for one in results]))
     last = []
-    for leaf, one, is_written in zip(leaves, found, written, strict=True):
-        if is_written:
-            leaf[...] = one
-            last.append(leaf)
-        else:
+    for one, holder in zip(found, holders, strict=True):
+        if holder is None:
             last.append(one)
+        else:
+            leaves[holder[0]][...] = one
+            last.append(leaves[holder[0]])
     return build(structure, last), build(of_result, list(stacked))
 
 
@@ -108,5 +141,6 @@ def _scanned(
 #: one whose first iteration changes it.
 LOOPED: dict[str, tuple[Function, Function]] = {
     "fori_loop": (fori_loop, peeled_fori_loop),
+    "over": (over, peeled_over),
     "scan": (scan, peeled_scan),
 }

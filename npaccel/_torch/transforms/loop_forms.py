@@ -1,0 +1,339 @@
+"""Rewrite the ``for`` loops of a function as calls with their body, a function.
+
+::
+
+    for i in range(n):
+        u = f(u, i)
+
+becomes, in short::
+
+    def body(i, carry):
+        (u,) = carry
+        u = f(u, i)
+        return (u,)
+
+    (u,) = over(range(n), body, (u,))
+
+with the loop itself besides, for where it can't be a scan. Names that an iteration writes, and a
+later one or the code behind the loop reads, are the carry. One that may have no value before the
+loop gets it from a first iteration by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import types
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from npaccel._syntax import dataflow, source
+from npaccel._syntax.dataflow import Names
+from npaccel._syntax.liveness import Liveness, Where, captured
+from npaccel._syntax.loop_detection import FRAME_CALLS, UNSPLIT
+from npaccel._syntax.source import NoSourceError
+
+_MODULE = "npaccel._torch.transforms.loop_calls"
+#: What the rewritten function calls, by names that aren't the user's.
+_NAMES = {"may_loop": "_npaccel_may_loop", "over": "_npaccel_over"}
+_IMPORT = f"from {_MODULE} import " + ", ".join(f"{a} as {b}" for a, b in _NAMES.items())
+_STEPS, _BODY, _CARRY, _ITEM = (f"_npaccel_{one}{{}}" for one in ("steps", "body", "carry", "item"))
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopForm:
+    """A function whose loops are written as calls.
+
+    Parameters
+    ----------
+    code : types.CodeType
+    original : types.CodeType
+    refused : dict
+        Lines of loops that stay as they are, and why.
+    """
+
+    code: types.CodeType
+    original: types.CodeType
+    refused: dict[int, str]
+
+    def of(self, function: types.FunctionType) -> types.FunctionType:
+        """Return a function with this code, and what else another one has."""
+        if self.code is function.__code__:
+            return function
+        made = source.as_function(self.code, function, {})
+        made.__defaults__ = function.__defaults__
+        made.__kwdefaults__ = function.__kwdefaults__
+        made.__name__ = function.__name__
+        return made
+
+
+#: By the code of functions; None for one whose source can't be rewritten.
+_forms: weakref.WeakKeyDictionary[types.CodeType, LoopForm | None] = weakref.WeakKeyDictionary()
+#: Which code was rewritten.
+_originals: weakref.WeakKeyDictionary[types.CodeType, types.CodeType] = weakref.WeakKeyDictionary()
+
+
+def form_of(function: types.FunctionType) -> LoopForm | None:
+    """Return a function with its loops as calls; None where its source can't be rewritten."""
+    code = function.__code__
+    if code not in _forms:
+        found = _form(function)
+        _forms[code] = found
+        if found is not None and found.code is not code:
+            _originals[found.code] = code
+    return _forms[code]
+
+
+def original_of(code: types.CodeType) -> types.CodeType:
+    """Return the user's code that some code was made of."""
+    return _originals.get(code, code)
+
+
+def _form(function: types.FunctionType) -> LoopForm | None:
+    try:
+        definition = source.definition(function)
+    except NoSourceError:
+        return None
+    for node in ast.walk(definition):
+        if type(node) in UNSPLIT or (isinstance(node, ast.Name) and node.id in FRAME_CALLS):
+            return None
+    rewriter = _Rewriter()
+    rewriter.function(definition)
+    if not rewriter.count:
+        return LoopForm(function.__code__, function.__code__, rewriter.refused)
+    (load,) = ast.parse(_IMPORT).body
+    definition.body.insert(0, ast.copy_location(load, definition))
+    ast.fix_missing_locations(definition)
+    code = source.build([definition], function, {})[0]
+    if code.co_freevars != function.__code__.co_freevars:
+        return None
+    return LoopForm(code, function.__code__, rewriter.refused)
+
+
+class _Rewriter:
+    """Rewrites loops in place.
+
+    Attributes
+    ----------
+    count : int
+        The number of loops that were.
+    refused : dict
+        Lines of others, and why.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.refused: dict[int, str] = {}
+
+    def function(self, definition: ast.FunctionDef) -> None:
+        """Rewrite the loops of a function."""
+        names = dataflow.local_names(definition)
+        own = captured(definition.body)
+        Liveness(names).block(definition.body, frozenset(), Where(always=own))
+        parameters = definition.args
+        every = [
+            *parameters.posonlyargs,
+            *parameters.args,
+            *parameters.kwonlyargs,
+            *(one for one in (parameters.vararg, parameters.kwarg) if one is not None),
+        ]
+        scope = _Scope(names, _by_functions(definition.body))
+        definition.body = self._block(definition.body, frozenset(a.arg for a in every), scope)
+
+    def _block(self, body: Sequence[ast.stmt], bound: Names, scope: _Scope) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for node in body:
+            sure = dataflow.of_statement(node).sure
+            found += self._statement(node, bound, scope)
+            bound |= sure
+        return found
+
+    def _statement(self, node: ast.stmt, bound: Names, scope: _Scope) -> list[ast.stmt]:
+        if isinstance(node, ast.FunctionDef):
+            self.function(node)
+            return [node]
+        if isinstance(node, ast.For):
+            return self._for(node, bound, scope)
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(getattr(node, field, None), list):
+                setattr(node, field, self._block(getattr(node, field), bound, scope))
+        for handler in getattr(node, "handlers", ()):
+            handler.body = self._block(handler.body, bound, scope)
+        return [node]
+
+    def _for(self, node: ast.For, bound: Names, scope: _Scope) -> list[ast.stmt]:
+        targets = dataflow.of_expression(node.target).writes
+        written = (dataflow.of_statements(node.body).writes | targets) & scope.names
+        live: Names = node.__dict__["npaccel_live"]
+        carry = (written - targets) & live
+        reason = _refusal(node, written, targets & live, scope)
+        node.body = self._block(node.body, bound | targets | carry, scope)
+        if reason:
+            self.refused[node.lineno] = reason
+            return [node]
+        self.count += 1
+        return _calls(node, self.count, sorted(carry), carry - bound, targets & live)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Scope:
+    """A function whose loops are rewritten.
+
+    Parameters
+    ----------
+    names : frozenset of str
+        Its local names.
+    shared : dict
+        Names that functions defined in it read, and those functions.
+    """
+
+    names: Names
+    shared: dict[str, list[ast.AST]]
+
+
+def _by_functions(body: Sequence[ast.stmt]) -> dict[str, list[ast.AST]]:
+    found: dict[str, list[ast.AST]] = {}
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef | ast.Lambda | ast.GeneratorExp):
+                for name in dataflow.free_names(node):
+                    found.setdefault(name, []).append(node)
+    return found
+
+
+def _refusal(node: ast.For, written: Names, counted: Names, scope: _Scope) -> str:
+    """Return why a loop stays as it is; empty if it needn't."""
+    if node.orelse:
+        return "it has an `else`"
+    plain = isinstance(node.target, ast.Name) or (
+        isinstance(node.target, ast.Tuple)
+        and all(isinstance(one, ast.Name) for one in node.target.elts)
+    )
+    if not plain:
+        return "its target isn't a name"
+    if counted & dataflow.of_statements(node.body).writes:
+        return "its body writes to the name that it counts with"
+    inside = {id(one) for one in ast.walk(node)}
+    for name in written:
+        if any(id(function) not in inside for function in scope.shared.get(name, ())):
+            return f"a function that is defined outside of it reads `{name}`"
+    return _left(node.body)
+
+
+def _left(body: Sequence[ast.stmt]) -> str:
+    """Return how a loop is left, but at its end."""
+    for statement in body:
+        if isinstance(statement, ast.Break | ast.Continue):
+            return f"it has a `{'break' if isinstance(statement, ast.Break) else 'continue'}`"
+        if isinstance(statement, ast.Return):
+            return "it has a `return`"
+        if isinstance(statement, ast.Delete | ast.Global | ast.Nonlocal):
+            return "it has a `del`, `global` or `nonlocal`"
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        is_loop = isinstance(statement, ast.For | ast.While)
+        for field in ("body", "orelse", "finalbody"):
+            part = getattr(statement, field, None)
+            reason = _left(part) if isinstance(part, list) else ""
+            if reason and not (is_loop and field == "body" and "`return`" not in reason):
+                return reason
+        for handler in getattr(statement, "handlers", ()):
+            reason = _left(handler.body)
+            if reason:
+                return reason
+    return ""
+
+
+_CALLS = """
+{steps} = ITER
+if may_loop({steps}, {line}, {first}):
+    FIRST
+    def {body}({item}, {held}):
+        ({names}) = {held}
+        TARGET = {item}
+        BODY
+        return ({names})
+    ({names}) = over({rest}, {line}, {body}, ({names}))
+    LAST
+else:
+    for TARGET in {steps}:
+        BODY
+"""
+
+
+def _calls(
+    node: ast.For, number: int, carry: Sequence[str], unbound: Names, counted: Names
+) -> list[ast.stmt]:
+    """Return statements in the place of a loop.
+
+    Parameters
+    ----------
+    node : ast.For
+        Inner loops are rewritten.
+    number : int
+        Of the loop in its function.
+    carry : sequence of str
+    unbound : frozenset of str
+        Those of the carry that may have no value before the loop.
+    counted : frozenset of str
+        Names that it counts with, and that are read behind it.
+    """
+    steps = _STEPS.format(number)
+    text = _CALLS.format(
+        steps=steps,
+        rest=f"{steps}[1:]" if unbound else steps,
+        line=node.lineno,
+        first=bool(unbound),
+        body=_BODY.format(number),
+        item=_ITEM.format(number),
+        held=_CARRY.format(number),
+        names="".join(f"{name}, " for name in carry),
+    )
+    pieces = {"BODY": node.body, "FIRST": [], "LAST": []}
+    if unbound:
+        pieces["FIRST"] = [*ast.parse(f"TARGET = {steps}[0]").body, *node.body]
+    if counted:
+        pieces["LAST"] = ast.parse(f"TARGET = {steps}[-1]").body
+    return _Template(node, pieces).filled(ast.parse(text).body)
+
+
+class _Template(ast.NodeTransformer):
+    """Puts parts of a loop into statements that stand where it stood."""
+
+    def __init__(self, node: ast.For, pieces: dict[str, list[ast.stmt]]) -> None:
+        self.node = node
+        self.pieces = pieces
+
+    def filled(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return the statements."""
+        found: list[ast.stmt] = []
+        for statement in statements:
+            made = self.visit(statement)
+            found += made if isinstance(made, list) else [made]
+        return found
+
+    def visit(self, node: ast.AST) -> Any:
+        if "lineno" in node._attributes:
+            ast.copy_location(node, self.node)
+        return super().visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id in self.pieces:
+            name = node.value.id
+            piece = copy.deepcopy(self.pieces[name])
+            return self.filled(piece[:1]) + piece[1:] if name in ("FIRST", "LAST") else piece
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id == "TARGET":
+            return copy.deepcopy(self.node.target)
+        if node.id == "ITER":
+            return self.node.iter
+        if node.id in _NAMES:
+            node.id = _NAMES[node.id]
+        return node
+
+
+__all__ = ["form_of", "original_of"]

@@ -1,0 +1,230 @@
+"""Python's own loops in functions under a transform: scans where that is right."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from derivatives import central_gradient
+
+import npaccel
+from npaccel._torch.transforms import attempts, loop_regions, regions
+
+X = np.array([0.4, 1.2, -0.7])
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Reasons why loops aren't scans."""
+    found = []
+    fail = attempts.Attempts.fail
+
+    def noted(self, place, reason, *, for_good=False):
+        found.append(reason)
+        fail(self, place, reason, for_good=for_good)
+
+    monkeypatch.setattr(attempts.Attempts, "fail", noted)
+    return found
+
+
+def stepped(x):
+    y, h, t = x.copy(), 0.05, 0.0
+    ys = np.zeros((25, 3))
+    for i in range(25):
+        k1 = -y + np.sin(t)
+        k2 = -(y + h / 2 * k1) + np.sin(t + h / 2)
+        y = y + h * k2
+        ys[i] = y
+        t += h
+    return np.sum(ys**2) + y[0] * t + i
+
+
+def exchanged(x):
+    u = np.linspace(0, 1, 10) * x[0]
+    v = u.copy()
+    first = u
+    for _ in range(21):
+        v[1:-1] = u[1:-1] + x[1] * 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u, v = v, u
+    return np.sum(u**2) + np.sum(v * u) + np.sum(first**3)
+
+
+def unbound(x):
+    for i in range(12):
+        y = x * i
+        z = np.sum(y**2)
+    return z + y[0]
+
+
+def _weighted(a, n):
+    total = 0.0
+    for i in range(1, n, 2):
+        total = total + a[i % 3] * a
+    return total
+
+
+def helped(x):
+    return np.sum(_weighted(x, 24) ** 2)
+
+
+def over_rows(x):
+    total = 0.0
+    for row in np.outer(np.arange(9.0), x):
+        total = np.sin(total) + row[0] * row[1]
+    return total
+
+
+def nested(x):
+    a = np.outer(x, x)
+    for i in range(8):
+        for j in range(8):
+            a[i % 3, j % 3] += 0.1 * np.sin(a[j % 3, i % 3])
+    for i in range(7):
+        r = np.zeros(3)
+        for _ in range(3):
+            r = r * 0.5 + a[i % 3]
+        a = a + r * 0.1
+    return np.sum(a)
+
+
+def accumulated(x):
+    y = x.copy()
+    total = np.zeros(3)
+    for i in range(10):
+        y *= x
+        total += y / (i + 1)
+        if i >= 0:
+            total *= 0.9
+    return np.sum(total) + np.sum(y)
+
+
+@dataclasses.dataclass
+class Model:
+    rate: float
+
+    def run(self, x, n=9):
+        for _ in range(n):
+            x = x + self.rate * np.sin(x)
+        return np.sum(x)
+
+
+def in_a_method(x):
+    return Model(0.1).run(x)
+
+
+SCANS = [stepped, exchanged, unbound, helped, over_rows, nested, in_a_method]
+
+
+@pytest.mark.parametrize("function", SCANS)
+def test_that_loops_are_scans(function, told, backend, monkeypatch):
+    counts = []
+    monkeypatch.setattr(loop_regions, "cut_loop", _counted(loop_regions.cut_loop, counts))
+    monkeypatch.setattr(regions, "cut_loop", loop_regions.cut_loop)
+    with npaccel.options(backend=backend):
+        found = npaccel.grad(function)(X)
+    np.testing.assert_allclose(found, central_gradient(function, X), rtol=1e-6, atol=1e-7)
+    first = "an iteration changes the shape or dtype of what the next one gets"
+    assert told == [first] * (function is helped)
+    assert len(counts) == (3 if function is nested else 1)
+
+
+def _counted(function, calls):
+    def call(*args):
+        calls.append(args)
+        return function(*args)
+
+    return call
+
+
+def broken_off(x):
+    for i in range(9):
+        if i == 3:
+            break
+        x = np.sin(x)
+    return np.sum(x)
+
+
+def listed(x):
+    ys = []
+    for _ in range(9):
+        x = np.sin(x)
+        ys.append(x)
+    return np.sum(np.array(ys) ** 2)
+
+
+def alternating(x):
+    for i in range(9):
+        x = np.sin(x) if i % 2 else x * 1.5
+    return np.sum(x)
+
+
+def aliased(x):
+    a, b = x.copy(), x.copy()
+    for _ in range(8):
+        a[0] += b[0]
+        b = a
+    return np.sum(a * b)
+
+
+def read_by_a_function(x):
+    y = x
+
+    def double():
+        return y * 2
+
+    for _ in range(8):
+        y = double() * 0.6
+    return np.sum(y)
+
+
+def growing(x):
+    for _ in range(7):
+        x = np.concatenate([x, x[:1] ** 2])
+    return np.sum(x)
+
+
+@pytest.mark.parametrize(
+    "function", [broken_off, listed, alternating, aliased, read_by_a_function, growing]
+)
+def test_that_other_loops_are_unrolled(function, told):
+    with npaccel.options(backend="eager"):
+        found = npaccel.grad(function)(X)
+    np.testing.assert_allclose(found, central_gradient(function, X), rtol=1e-6, atol=1e-7)
+    assert bool(told) == (function not in (broken_off, read_by_a_function))
+
+
+def test_that_a_loop_that_is_too_long_says_why_it_is_unrolled():
+    def long(x):
+        for i in range(3000):
+            if i == 2999:
+                break
+            x = np.sin(x)
+        return np.sum(x)
+
+    with (
+        npaccel.options(backend="eager"),
+        pytest.raises(npaccel.NotCompiledError, match=r"is unrolled, because it has a `break`"),
+    ):
+        npaccel.grad(long)(X)
+
+
+def test_that_values_and_batches_are_those_of_the_loop():
+    with npaccel.options(backend="eager"):
+        value, gradient = npaccel.value_and_grad(stepped)(X)
+        rows = npaccel.vmap(npaccel.grad(stepped))(np.stack([X, 2 * X]))
+    np.testing.assert_allclose(value, stepped(X), rtol=1e-14)
+    np.testing.assert_allclose(rows[0], gradient)
+
+
+def test_that_rebound_names_are_seen():
+    rate = 0.1
+
+    def run(x):
+        for _ in range(8):
+            x = x * rate + 1
+        return np.sum(x)
+
+    with npaccel.options(backend="eager"):
+        gradient = npaccel.grad(run)
+        np.testing.assert_allclose(gradient(X), [0.1**8] * 3)
+        rate = 0.5
+        np.testing.assert_allclose(gradient(X), [0.5**8] * 3)
