@@ -55,7 +55,7 @@ def attempt(i, delay):
 @pytest.mark.parametrize("imports_compiler", [True, False])
 def test_forks(tmp_path, imports_compiler):
     seed = 501 + imports_compiler
-    count = tries(3, 20) if imports_compiler else tries(1, 10)
+    count = tries(2, 20) if imports_compiler else tries(1, 10)
     given = interrupting.instants(count, 1.5 if imports_compiler else 5.0, seed)
     found = interrupting.answers(
         FORKED, given, tmp_path, seed=seed, imports_compiler=imports_compiler
@@ -88,7 +88,7 @@ def attempt(i, delay):
 
 
 def test_interrupts(tmp_path):
-    given = interrupting.instants(tries(3, 30), 5.0, seed=503)
+    given = interrupting.instants(tries(2, 30), 5.0, seed=503)
     found = interrupting.answers(INTERRUPTED, given, tmp_path, seed=503)
     assert not [one for one in found if one["later"]]
 
@@ -131,7 +131,7 @@ def runs(group):
 @pytest.mark.parametrize("ending", ["exit", "SIGKILL"])
 def test_ends(tmp_path, own_cache, ending):
     """The exit is clean and soon, no compiler stays, and what is in the cache can be used."""
-    for i, (delay,) in enumerate(interrupting.instants(tries(3, 20), 6.0, seed=505)):
+    for i, (delay,) in enumerate(interrupting.instants(tries(2, 20), 6.0, seed=505)):
         child = children.start(
             "os.setsid()\n" + ENDING,
             tmp_path,
