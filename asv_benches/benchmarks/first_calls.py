@@ -20,9 +20,9 @@ FIRST, AFTER = 10, 20
 #: Number of calls in a block, at least, and seconds that one takes, about; twice that is the end.
 FEWEST, BLOCK = 3, 0.1
 #: Seconds of calling until who makes the calls is taken as settled.
-SETTLING = 12.0
+SETTLING = 30.0
 #: Seconds that one program may take altogether.
-LIMIT = 45.0
+LIMIT = 90.0
 #: States of `npaccel`'s tiers in which nothing is decided.
 _OPEN = frozenset({"NumPy's so far", "being compiled"})
 
