@@ -8,6 +8,7 @@ import pytest
 from nest_checking import check, compiled, function_of, nest_of, outcome
 
 from npaccel._loops.nests.lowering import lower_nest
+from npaccel._loops.nests.lowering.types import NotSupportedError
 
 pytest.importorskip("numba")
 
@@ -142,6 +143,41 @@ def test_numbered_items():
     nest = None
     for items in ([0, 1, 2], [-1, 2, 5], [-7, 0], []):
         check(by_item, np.array(items, dtype=np.int64), np.zeros(5), 2)
+
+
+@pytest.mark.parametrize("start", [0, 1, -2, 3, np.int8(2), True, 2**62, 1 - 2**63, 2**63 - 3])
+def test_numbers_that_begin_elsewhere(start):
+    def positional(x, y, n, total):
+        for k, item in enumerate(x, n):
+            total += k % 7 * item
+            if k < 6:
+                y[k] = y[k - 1] + item
+        return (total, k)
+
+    def by_name(x, y, n, total):
+        for k, (one, other) in enumerate(zip(x, y), start=n):  # noqa: B905
+            if k > 0:
+                total += one * other
+        return (total, k)
+
+    def by_twos(x, y, n, total):
+        for k, i in enumerate(range(4, -1, -2), n + 1 if abs(n) < 9 else n):
+            total += k % 5 + i
+        return (total, k)
+
+    for function in (positional, by_name, by_twos):
+        nest = None
+        for size in (5, 1, 0):
+            nest = check(function, np.arange(float(size)), np.zeros(6), start, 0.0, nest=nest)
+
+
+@pytest.mark.parametrize(
+    "call", ["enumerate(x, 1.5)", "enumerate(x, 1, 2)", "enumerate(x, begin=1)"]
+)
+def test_numbers_that_cannot_be(call):
+    source = f"def f(x, s):\n    for k, item in {call}:\n        s += k * item\n    return (s,)\n"
+    with pytest.raises(NotSupportedError):
+        compiled(function_of(source), np.arange(3.0), 0.0)
 
 
 def test_large_ints():

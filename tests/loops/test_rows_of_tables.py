@@ -79,14 +79,14 @@ def close(points, limit):
 
 def inside(points, polygon):
     found = np.zeros(len(points), bool)
-    for k, (x, y) in enumerate(points):
+    for k, (x, y) in enumerate(points, 1):
         odd = False
         for i in range(len(polygon)):
             x1, y1 = polygon[i]
             x2, y2 = polygon[i - 1]
             if (y1 > y) != (y2 > y) and x < (x2 - x1) * (y - y1) / (y2 - y1) + x1:
                 odd = not odd
-        found[k] = odd
+        found[k - 1] = odd
     return found
 
 

@@ -73,6 +73,30 @@ def _integer(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
+#: Methods that give the elements of an array along one axis.
+_FLATTENS = ("ravel", "flatten")
+
+
+def root_of_part(node: ast.expr) -> str:
+    """Return the name of which an expression is slices or elements in a row; "" of another one."""
+    is_part = False
+    while True:
+        match node:
+            case ast.Subscript(value=owner, slice=index):
+                is_part = is_part or any(isinstance(n, ast.Slice) for n in ast.walk(index))
+            case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=[], keywords=[]) if (
+                attr in _FLATTENS
+            ):
+                is_part = True
+            case ast.Attribute(value=owner, attr="T"):
+                is_part = True
+            case ast.Name(id=found):
+                return found if is_part else ""
+            case _:
+                return ""
+        node = owner
+
+
 def may_be_elementwise(loop: ast.For | ast.While, containers: Names) -> bool:
     """Whether a loop is about single elements or products of vectors, by its text.
 

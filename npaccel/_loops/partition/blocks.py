@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from npaccel._loops.nests.scalarize.interchange import may_be_columns
 from npaccel._loops.partition.ast_utils import (
     Continues,
+    called_name,
     is_name_target,
     leading,
     may_be_elementwise,
     may_be_simple,
+    root_of_part,
     with_leading,
 )
 from npaccel._loops.partition.facts import Facts
@@ -252,10 +254,16 @@ class _Builder(Hoisting):
         unbound = (_carried(statement) & self.host_values.locals) - self.bound
         # Of a name that may have a value or none before it isn't known how to hand it on.
         may_be = may_be and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
-        of_elements = may_be and may_be_elementwise(statement, facts.containers)
+        ahead: list[ast.Assign] = []
+        named = self._with_parts_ahead(statement, ahead) if may_be else statement
+        of_elements = may_be and may_be_elementwise(named, facts.containers)
         # Where the loop around isn't fit, one in it seldom is, and asking takes time in each
         # iteration.
         simple = may_be and not facts.in_simple and may_be_simple(statement, facts.containers)
+        if of_elements:
+            statement = named
+            for made in ahead:
+                self.python(made)
         if of_elements or simple:
             self.flush()
             before = facts.in_simple
@@ -267,6 +275,33 @@ class _Builder(Hoisting):
         else:
             self._driven(statement)
         self._written(statement)
+
+    def _with_parts_ahead(
+        self, loop: ast.For | ast.While, made: list[ast.Assign]
+    ) -> ast.For | ast.While:
+        """Return a loop over names of the slices that it goes over, and add what makes them.
+
+        Those of arrays that it uses otherwise stay: it may write to them.
+        """
+        if isinstance(loop, ast.While):
+            return loop
+        parts = [loop.target, *loop.body, *loop.orelse]
+        used = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+
+        def ahead(node: ast.expr) -> ast.expr:
+            if isinstance(node, ast.Call) and called_name(node) in ("enumerate", "zip", "reversed"):
+                args = [ahead(argument) for argument in node.args]
+                return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+            root = root_of_part(node)
+            if not root or root in used:
+                return node
+            temporary = self.facts.new_name()
+            made.append(assign(temporary, node))
+            return ast.copy_location(name(temporary), node)
+
+        new = copy.copy(loop)
+        new.iter = ahead(loop.iter)
+        return new
 
     def _nest(self, made: Nest) -> None:
         """Add a nest; together with the one before, where both go along the last axis."""

@@ -419,13 +419,15 @@ class Statements(Expressions):
     # What a for loop runs over
 
     def _iterated(self, node: ast.expr) -> _Iterations:
-        if isinstance(node, ast.Call) and all(map(_is_lenient, node.keywords)):
+        if isinstance(node, ast.Call):
             target = self.expression(node.func)
             known = target.value if isinstance(target, Static) else None
-            if known is zip or (known in (range, reversed, enumerate) and not node.keywords):
-                if known is range:
-                    return self._range(node)
+            if known is enumerate:
+                return self._enumerated(node)
+            if known is zip and all(map(_is_lenient, node.keywords)):
                 return self._derived(known, node)
+            if known in (range, reversed) and not node.keywords:
+                return self._range(node) if known is range else self._derived(known, node)
         owner = self.expression(node)
         if isinstance(owner, Value) and sequences.is_sequence(owner):
             return self._items(owner)
@@ -483,14 +485,6 @@ class Statements(Expressions):
         if len(parts) != 1:
             raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
         only = parts[0]
-        if function is enumerate:
-            return _Iterations(
-                only.start,
-                only.stop,
-                only.step,
-                lambda k: _row([_itself(k), only.item(k)]),
-                is_numbered=True,
-            )
         last = self.one(integer(-1, _high(only.stop) - 1), f"{only.stop.code} - 1")
 
         def mirrored(k: One) -> Result:
@@ -498,6 +492,34 @@ class Statements(Expressions):
             return only.item(self.one(bounds, f"{last.code} - {k.code}"))
 
         return _Iterations(only.start, only.stop, only.step, mirrored)
+
+    def _enumerated(self, node: ast.Call) -> _Iterations:
+        """Return items with their numbers, which may begin with another one than 0."""
+        given = [*node.args, *(part.value for part in node.keywords if part.arg == "start")]
+        if len(given) != len(node.args) + len(node.keywords) or len(given) not in (1, 2):
+            raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
+        items = self._from_zero(self._iterated(given[0]))
+        if len(given) == 1:
+            return _Iterations(
+                items.start,
+                items.stop,
+                items.step,
+                lambda k: _row([_itself(k), items.item(k)]),
+                is_numbered=True,
+            )
+        first = self._bound_of_range(given[1])
+        low, high = int_ranges.bounds(first)
+        if low < MIN + 1 or high > MAX - _high(items.stop):
+            test = f"_add_overflows({first.code}, {items.stop.code})"
+            self.bail_if(test, node.lineno, "numbers of more than 63 bits")
+        stop = self.one(integer(low, high + _high(items.stop)), f"{first.code} + {items.stop.code}")
+        _, last = _counted(items)
+
+        def item(k: One) -> Result:
+            place = self.one(integer(0, last), f"{k.code} - {first.code}")
+            return _row([_itself(k), items.item(place)])
+
+        return _Iterations(first, stop, items.step, item, is_numbered=True)
 
     def _from_zero(self, iterations: _Iterations) -> _Iterations:
         """Return the same items, counted from 0 in steps of 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from npaccel._loops.nests.intrinsics import Intrinsic, called, name_of
 from npaccel._loops.nests.resolve import builtin
 from npaccel._loops.nests.scalarize.ranks import REDUCTIONS
 
+#: What can be added to any place without an overflow.
+_SMALL = 1 << 31
 _VIEWED = frozenset({"shape", "size", "ndim", "dtype"})
 
 
@@ -71,7 +73,7 @@ class _Loops(ast.NodeTransformer):
         self.generic_visit(node)
         node.target, unpacked = self._with_rows(node.target, node.iter)
         node.body = [*(ast.copy_location(one, node) for one in unpacked), *node.body]
-        pairs, number = self._pairs(node.target, node.iter)
+        pairs, number, first = self._pairs(node.target, node.iter)
         tables = [self.arrays.get(table) for _, table in pairs]
         rows = {
             row: table
@@ -85,7 +87,10 @@ class _Loops(ast.NodeTransformer):
         place = f"0p{self.places}"
         lengths = [called(len, name_of(table)) for _, table in pairs]
         least = lengths[0] if len(lengths) == 1 else called(min, *lengths)
-        given: list[tuple[str, ast.expr]] = [(number, name_of(place))] if number else []
+        count: ast.expr = name_of(place)
+        if first:
+            count = ast.BinOp(count, ast.Add(), ast.Constant(first))
+        given: list[tuple[str, ast.expr]] = [(number, count)] if number else []
         given += [
             (name, ast.Subscript(name_of(table), _known(place), ast.Load()))
             for name, table in pairs
@@ -119,7 +124,7 @@ class _Loops(ast.NodeTransformer):
             case _:
                 return target, []
         parts: list[tuple[ast.expr, list[ast.stmt]]]
-        if len(targets) == 2 and len(args) == 1 and own is enumerate:
+        if len(targets) == 2 and own is enumerate and _first(args) is not None:
             parts = [(targets[0], []), self._with_rows(targets[1], args[0])]
         elif len(targets) == len(args) and own is zip:
             parts = [self._with_rows(one, item) for one, item in zip(targets, args, strict=True)]
@@ -128,24 +133,25 @@ class _Loops(ast.NodeTransformer):
         made = ast.Tuple([one for one, _ in parts], ast.Store())
         return made, [statement for _, some in parts for statement in some]
 
-    def _pairs(self, target: ast.expr, items: ast.expr) -> tuple[list[tuple[str, str]], str]:
-        """Return names with the arrays that they go over, and the name of their number."""
+    def _pairs(self, target: ast.expr, items: ast.expr) -> tuple[list[tuple[str, str]], str, int]:
+        """Return names with the arrays that they go over, the name of their number, the first."""
         match target, items:
             case ast.Name(), ast.Name():
-                return [(target.id, items.id)], ""
+                return [(target.id, items.id)], "", 0
             case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 own = builtin(name, self.names)
             case _:
-                return [], ""
-        if len(targets) == 2 and len(args) == 1 and own is enumerate:
-            pairs, number = self._pairs(targets[1], args[0])
-            first = targets[0]
-            return (pairs, first.id) if not number and isinstance(first, ast.Name) else ([], "")
-        if len(targets) == len(args) and own is zip:
+                return [], "", 0
+        first = _first(args)
+        if len(targets) == 2 and own is enumerate and first is not None:
+            pairs, number, _ = self._pairs(targets[1], args[0])
+            if not number and isinstance(targets[0], ast.Name):
+                return pairs, targets[0].id, first
+        elif len(targets) == len(args) and own is zip:
             found = [self._pairs(one, item) for one, item in zip(targets, args, strict=True)]
-            if all(len(pairs) == 1 and not number for pairs, number in found):
-                return [pairs[0] for pairs, _ in found], ""
-        return [], ""
+            if all(len(pairs) == 1 and not number for pairs, number, _ in found):
+                return [pairs[0] for pairs, _, _ in found], "", 0
+        return [], "", 0
 
     def _is_row_only(self, row: str, loop: ast.For) -> bool:
         """Whether a name is the row's alone, in this loop alone."""
@@ -154,6 +160,16 @@ class _Loops(ast.NodeTransformer):
         stored = [n for n in own if isinstance(n.ctx, ast.Store) and id(n) not in in_place]
         deleted = any(isinstance(n.ctx, ast.Del) for n in own)
         return len(own) == self.counts[row] and len(stored) == 1 and not deleted
+
+
+def _first(args: Sequence[ast.expr]) -> int | None:
+    """Return with which number `enumerate` begins; None where that isn't written there."""
+    match args:
+        case [_]:
+            return 0
+        case [_, ast.Constant(value=int(first))] if abs(first) < _SMALL:
+            return int(first)
+    return None
 
 
 def _known(place: str) -> ast.Call:
