@@ -178,6 +178,29 @@ def test_dask_climate_reports_another_answer(monkeypatch, tmp_path, capsys):
     assert "answers differ" in capsys.readouterr().out
 
 
+@pytest.mark.inductor
+def test_sharded_kmeans_agrees_in_one_process(monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    arguments = ["--points", "20_000", "--clusters", "4", "--folder", str(tmp_path)]
+    assert load("sharded_kmeans").main(arguments) == 0
+    assert "answers agree" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_sharded_kmeans_reports_another_answer(monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    example = load("sharded_kmeans")
+    step = example.step
+
+    def wrong(points, means):
+        found, counts = step(points, means)
+        return found * np.float32(1.1), counts
+
+    monkeypatch.setattr(example.npaccel, "jit", lambda _, **options: wrong)
+    assert example.main(["--points", "2000", "--folder", str(tmp_path)]) == 1
+    assert "answers DIFFER" in capsys.readouterr().out
+
+
 GALLERY = sorted((EXAMPLES / "gallery").glob("plot_*.py"))
 
 
