@@ -1,35 +1,12 @@
 """NumPy's functions on DTensors, sharded on axis 0 and on axis 1, against NumPy on the whole."""
 
 import inspect
-import zlib
 
 import numpy as np
 import pytest
-import torch.distributed
-from ranks import Ranks
 from sharding_cases import CASES, GATHERS, arrays
-from sweep import FULL
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore"),
-    pytest.mark.skipif(
-        not torch.distributed.is_gloo_available(), reason="torch is built without gloo"
-    ),
-]
-
-#: Half of the functions on one of the axes in each run, all on both of them in a full one.
-CALLS = [
-    (name, axis)
-    for name in CASES
-    for axis in "01"
-    if FULL or zlib.crc32(name.encode()) % 4 == int(axis)
-]
-
-
-@pytest.fixture(scope="module", params=[2, 4] if FULL else [2], ids="{} ranks".format)
-def ranks(request):
-    calls = [f"{name}/{axis}" for name, axis in CALLS]
-    return Ranks("run_cases.py", request.param, "eager", *calls, timeout=900)
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def wanted(name):
@@ -59,23 +36,18 @@ def assert_same(got, wanted):
         np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
 
 
-def test_the_ranks_end(ranks):
-    assert not any(ranks.codes), "\n".join(ranks.outputs)
-
-
-@pytest.mark.parametrize(("name", "axis"), CALLS)
-def test_as_numpy_on_the_whole(ranks, name, axis):
+def test_as_numpy_on_the_whole(ranks, call):
     for answers in ranks.answers:
-        answer = answers[name, axis]
+        answer = answers["functions"][call]
         assert "error" not in answer, answer["error"]
-        assert_same(answer["result"], wanted(name))
+        assert_same(answer["result"], wanted(call[0]))
 
 
-@pytest.mark.parametrize(("name", "axis"), CALLS)
-def test_what_moves_is_counted(ranks, name, axis):
-    told = [answers[name, axis]["collectives"] for answers in ranks.answers]
+def test_what_moves_is_counted(ranks, call):
+    name, axis = call
+    told = [answers["functions"][call]["collectives"] for answers in ranks.answers]
     assert all(one == told[0] for one in told)
-    answer = ranks.answers[0][name, axis]
+    answer = ranks.answers[0]["functions"][call]
     moves = axis in GATHERS.get(name, "")
     # Of four ranks some have nothing of an axis.
     assert bool(answer["gathers"]) == moves or (len(ranks.answers) > 2 and answer["gathers"])

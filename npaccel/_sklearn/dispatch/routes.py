@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -86,6 +87,8 @@ def call(
         return method(self, *args, **kwargs)
     X = args[0] if args else kwargs.get("X")
     state = dispatch_state.state_of(self)
+    if _is_sharded(X) and type(self)._npaccel_route != "composite":
+        return _on_shards(self, name, function, args, kwargs)
     given = _given(X, state)
     device = _device(X, state, parent)
     plan = _plan(self, name, function, args, kwargs, device)
@@ -147,6 +150,46 @@ def _run(
         _note(frame, plan, name, time.perf_counter() - start)
 
 
+# -- Sharded data -------------------------------------------------------------------------------
+
+
+def _is_sharded(X: Any) -> bool:
+    """Whether data is a DTensor."""
+    kind = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    return kind is not None and isinstance(X, kind)
+
+
+def _on_shards(
+    self: Any, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+) -> Any:
+    """Run a method with DTensors: by parts, or on whole arrays, and note which."""
+    from npaccel._sklearn.sharded import calls
+
+    state, parent = dispatch_state.state_of(self), call_stack.current()
+    fits = name.startswith(("fit", "partial"))
+
+    def refuse(why: str) -> None:
+        if state.on_unsupported == "raise":
+            raise _refusal(self, name, why)
+
+    def on_whole_arrays(*args: Any, **kwargs: Any) -> Any:
+        return call(self, name, function, args, kwargs)
+
+    if fits and parent is None:
+        state.log.clear()
+    X = args[0] if args else kwargs["X"]
+    frame = Frame(self, True, X.device, "array", parent=parent)
+    start = time.perf_counter()
+    found, why = calls.computed(self, name, args, kwargs, on_whole_arrays, refuse)
+    if fits and not why:
+        state.given = "array"
+    reason = f"{why}: each rank computes with the whole" if why else ""
+    route = "gathered" if why else "sharded"
+    key = (type(self).__name__, name, route, str(X.device), reason)
+    _note_of(frame, key, time.perf_counter() - start)
+    return found
+
+
 # -- Where a call runs --------------------------------------------------------------------------
 
 
@@ -192,6 +235,8 @@ def _plan(
 ) -> _Plan:
     """Choose where a call runs."""
     kind = type(self)
+    if _is_sharded(args[0] if args else kwargs.get("X")):  # Its parts take it.
+        return _Plan(False, False, foreign=True)
     library = _foreign(self, args, kwargs)
     if library:
         reason = f"an array of {library} is computed with by scikit-learn's own code"
@@ -404,7 +449,10 @@ def _note(frame: Frame, plan: _Plan, name: str, seconds: float) -> None:
     kind = type(frame.estimator)
     route = kind._npaccel_route if not plan.refused and not plan.reason else "host"
     where = str(frame.device) if plan.on_device else "cpu"
-    key = (kind.__name__, name, route, where, plan.reason)
+    _note_of(frame, (kind.__name__, name, route, where, plan.reason), seconds)
+
+
+def _note_of(frame: Frame, key: tuple[str, str, str, str, str], seconds: float) -> None:
     report.everything.note(key, frame.count, seconds)
     told: list[Any] = []
     up: Frame | None = frame
