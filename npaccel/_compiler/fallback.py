@@ -21,7 +21,7 @@ from npaccel._process import logs, signals
 from npaccel._process.imports import load
 from npaccel._report import Fallback
 from npaccel._report.suggestions import remedy
-from npaccel._runtime import arguments, error_translation, errstate
+from npaccel._runtime import arguments, error_translation, errstate, foreign_arrays
 from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._runtime.options import disabled
 from npaccel._runtime.runner import OVERLAP, Declined, Runner
@@ -266,6 +266,9 @@ def _detached(value: Any) -> Any:
 
 def under_errstate(spec: FunctionSpec, values: Sequence[Any]) -> Any:
     """Run a call in NumPy under settings that raise, or call something, for float errors."""
+    if foreign_arrays.are_among(values):
+        spec.log.add_note("numpy.errstate has no effect on Dask arrays and DTensors")
+        return foreign_arrays.runner(spec, values)(values)
     note(spec, errstate.CAUSE, errstate.ADVICE)
     return run_in_numpy(spec, values)
 

@@ -10,7 +10,6 @@ import dataclasses
 import re
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
 from npaccel._compiler import compile as compiler_compile
 from npaccel._compiler import fallback
 from npaccel._compiler.call_arguments import Call
+from npaccel._compiler.dispatcher import MAX_CAPTURES
 from npaccel._compiler.fallback import DeclinedError
 from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
@@ -40,10 +40,10 @@ from npaccel._torch.leftovers import forgotten
 from npaccel._torch.sharding import compile as sharding
 from npaccel._torch.sharding.failures import Place, place_of
 from npaccel._torch.sharding.stand_ins import stand_in
+from npaccel._verify.copies import read_by
 from npaccel.errors import MixedDevicesError, NotCompiledError, UnsupportedArrayError
 
 _REMEDY = "compile the parts of the function before and after this line as functions of their own"
-_of: weakref.WeakKeyDictionary[FunctionSpec, ShardedCalls] = weakref.WeakKeyDictionary()
 
 
 def call(spec: FunctionSpec, values: Sequence[Any]) -> Any:
@@ -60,10 +60,9 @@ def call(spec: FunctionSpec, values: Sequence[Any]) -> Any:
     object
         What the function returns, with DTensors for arrays.
     """
-    found = _of.get(spec)
-    if found is None:
-        found = _of.setdefault(spec, ShardedCalls(spec))
-    return found(values)
+    if spec.sharded_calls is None:
+        spec.sharded_calls = ShardedCalls(spec)
+    return spec.sharded_calls(values)
 
 
 class ShardedCalls:
@@ -75,7 +74,7 @@ class ShardedCalls:
     """
 
     def __init__(self, spec: FunctionSpec) -> None:
-        self._spec = weakref.ref(spec)
+        self.spec = spec
         self._runners: dict[Any, list[Runner]] = {}
         self._lock = threading.RLock()
         self._engine: Any = None
@@ -90,20 +89,21 @@ class ShardedCalls:
         with self._lock:
             return self._first(values, key)
 
-    @property
-    def spec(self) -> FunctionSpec:
-        """The function."""
-        found = self._spec()
-        assert found is not None
-        return found
-
     def _first(self, values: Sequence[Any], key: Any) -> Any:
         mesh = _mesh_of(values, self.spec)
+        for name, value in read_by(self.spec.function).items():
+            if isinstance(value, DTensor):
+                raise UnsupportedArrayError(
+                    f"{self.spec.name}: {name!r} is a DTensor that isn't an "
+                    "argument; pass it as one"
+                )
         told = agreement.of_process(self.spec.function)
         names = self.spec.binding.names
         for name, value in zip(names, values, strict=True):
             told[f"argument {name!r}"] = _in_words(value)
         agreement.agree(mesh, told, self.spec.name)
+        if self.spec.options.verify:
+            self.spec.log.add_note("`verify` compares nothing in calls with DTensors")
         with dynamo.lock, forgotten(), notice(f"{self.spec.name}({self.spec.describe(values)})"):
             for _ in range(ATTEMPTS):
                 try:
@@ -114,6 +114,9 @@ class ShardedCalls:
 
     def _compiled(self, values: Sequence[Any], key: Any, mesh: Any) -> Any:
         spec, start = self.spec, time.perf_counter()
+        if len(self._runners) >= MAX_CAPTURES:
+            why = f"{MAX_CAPTURES} signatures with DTensors were compiled already"
+            return self._gathered(values, why, {})
         given = _ShardedCall(spec, values, spec.device_for(values))
         outcome = self._part(given, mesh)
         is_part = isinstance(outcome, tuple)
@@ -177,7 +180,7 @@ class ShardedCalls:
     def _runner(
         self, frame: Frame, check: Callable[[Sequence[Any]], bool], places: dict[str, Place]
     ) -> Runner:
-        spec = self._spec
+        spec = self.spec
         source = frame.compiled.source if frame.compiled else ""
 
         def runner(values: Sequence[Any]) -> Any:
@@ -188,16 +191,12 @@ class ShardedCalls:
             except MovedError:
                 return MISS
             except DeclinedError:
-                own = spec()
-                assert own is not None
                 raise NotCompiledError(
-                    f"{own.name}: the function writes to an array that is read-only, or shares "
+                    f"{spec.name}: the function writes to an array that is read-only, or shares "
                     "memory with another argument; pass copies"
                 ) from None
             except CompiledCodeError as failure:
-                own = spec()
-                assert own is not None
-                raise _translated(failure.error, own.name, places, source) from failure.error
+                raise _translated(failure.error, spec.name, places, source) from failure.error
 
         return runner
 

@@ -94,6 +94,8 @@ def _copy_tensor(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
         return torch.empty_strided(
             tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
         )
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):  # A DTensor has no memory itself.
+        return tensor.detach().clone()
     storage = tensor.untyped_storage()
     key = -storage.data_ptr() - 1  # No id is negative.
     if key not in memo:

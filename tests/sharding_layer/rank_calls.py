@@ -306,10 +306,12 @@ def dtypes(mesh):
 def errors(mesh):
     x = npaccel.shard(array(4, 2), mesh)
     other = npaccel.shard(array(4, 2), init_device_mesh("cpu", (1, COUNT)))
+    given = npaccel.shard(array(4, 2), mesh)
     grad = distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)]).requires_grad_()
     return {
         "meshes": raised(jit(lambda x, y: x + y), x, other),
         "gradients": raised(jit(lambda x: x + 1), grad),
+        "outside": raised(jit(lambda y: y + given), x),
         "shapes": raised(jit(lambda x, y: x + y), x, np.ones(3))[0],
         "number": raised(npaccel.shard, array(4, 2), mesh, [Shard(0), Shard(1)]),
         "axis": raised(npaccel.shard, array(4, 2), mesh, [Shard(2)]),
@@ -339,6 +341,19 @@ def other_shapes_on_another_rank(mesh):
 
     x = npaccel.shard(array(4, 2), mesh)
     return raised(jit(add), x, np.ones(2 if RANK == 0 else (4, 2)))
+
+
+@check
+def settings(mesh):
+    def add(x):
+        return x + 1
+
+    x = npaccel.shard(array(4, 2), mesh)
+    jitted = jit(add, verify=True)
+    jitted.warmup(x)
+    with np.errstate(all="raise"):
+        same = np.allclose(npaccel.gather(jitted(x)), array(4, 2) + 1)
+    return same, list(jitted.report().notes), len(jitted.report()._repr_html_())
 
 
 @check

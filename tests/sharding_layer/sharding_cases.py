@@ -261,7 +261,7 @@ GATHERS = {
     "diagonal": "01",
     "take_1": "1",
     "take_0": "0",
-    "take_along": "01",
+    "take_along": "1",
     "sort_1": "1",
     "sort_0": "0",
     "argsort_1": "1",

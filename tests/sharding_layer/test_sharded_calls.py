@@ -105,6 +105,8 @@ def test_errors(told):
     for one in told:
         assert one["meshes"][0] == "MixedDevicesError"
         assert one["gradients"][0] == "UnsupportedArrayError"
+        assert one["outside"][0] == "UnsupportedArrayError"
+        assert "'given' is a DTensor that isn't an argument" in one["outside"][1]
         assert one["shapes"] == "ValueError"
         assert one["index"] == "IndexError"
         assert one["number"][0] == one["axis"][0] == one["kind"][0] == "UnsupportedArrayError"
@@ -121,6 +123,13 @@ def test_other_shapes_on_another_rank(told):
     for name, text in told:
         assert name == "RankMismatchError"
         assert "argument 'y': rank 0 has float64(2,), rank 1 has float64(4, 2)" in text
+
+
+def test_settings(told):
+    for same, notes, _ in told:
+        assert same
+        assert "`verify` compares nothing in calls with DTensors" in notes
+        assert "numpy.errstate has no effect on Dask arrays and DTensors" in notes
 
 
 def test_without_a_mesh(told):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.axes import axis_of, deliver, needs_array, probe, written_back
+from npaccel._numpy.core.context import settings
 from npaccel._numpy.core.dtypes import (
     BOOL,
     INT64,
@@ -104,7 +105,18 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> torch.Tens
         if index.ndim != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
         x, axis = x.reshape(-1), 0
-    return getitem(x, along_axis_key(x, index, axis_of(axis, x.ndim)))
+    axis = axis_of(axis, x.ndim)
+    key = along_axis_key(x, index, axis)
+    if settings().is_sharded and _has_shape_besides(index, x, axis):  # Rows stay where they are.
+        places = torch.where(index < 0, index + x.shape[axis], index).to(torch.int64)
+        return as_bits(torch.gather(as_signed(x), axis, places), x.dtype)
+    return getitem(x, key)
+
+
+def _has_shape_besides(one: torch.Tensor, other: torch.Tensor, axis: int) -> bool:
+    """Whether two tensors have the same shape but for an axis."""
+    shapes = [[*x.shape[:axis], *x.shape[axis + 1 :]] for x in (one, other)]
+    return one.ndim == other.ndim and shapes[0] == shapes[1]
 
 
 @implements(np.choose, zero_d="scalar", mutates=(2,), note=_AT_RUN_TIME)
