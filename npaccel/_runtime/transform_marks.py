@@ -50,8 +50,8 @@ def leave(
     kind : str
         As of `enter`.
     settings : tuple
-        For "vmap" the axis of each output; for others as of `enter`, and the number of outputs,
-        the first ones, that are differentiated.
+        For "vmap" the axis of each output; for others as of `enter`, the number of outputs, the
+        first ones, that are differentiated, and `checkpoint` where the transform goes back.
     entered : tuple
         What `enter` returned.
     outputs : tuple of array

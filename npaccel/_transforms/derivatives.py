@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -13,7 +14,11 @@ Argnums = int | Sequence[int]
 
 
 def grad(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    checkpoint: bool | int = False,
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient of another.
 
@@ -27,6 +32,10 @@ def grad(
         tuples, lists, dicts, namedtuples and dataclasses.
     has_aux : bool, default False
         Whether `fun` returns a pair, of which the second is passed on and not differentiated.
+    checkpoint : bool or int, default False
+        Whether loops keep the state of one iteration in about ``sqrt(n)``, and compute the others
+        again on the way back: memory for ``2 * sqrt(n)`` states instead of n. An integer is the
+        number of iterations between two that are kept.
 
     Returns
     -------
@@ -62,11 +71,20 @@ def grad(
     >>> npaccel.grad(loss)(np.array([1.0, -1.0]), np.array([[2.0, 1.0], [1.0, 3.0]]))
     array([4., 2.])
     """
-    return transformed("grad", fun, traced.gradient, (_argnums(argnums), has_aux, False))
+    return transformed(
+        "grad",
+        fun,
+        traced.gradient,
+        (_argnums(argnums), has_aux, False, _checked("grad", checkpoint)),
+    )
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    checkpoint: bool | int = False,
 ) -> Callable[..., Any]:
     """Return a function that computes the value and the gradient of another.
 
@@ -75,6 +93,7 @@ def value_and_grad(
     fun : callable
     argnums : int or sequence of int, default 0
     has_aux : bool, default False
+    checkpoint : bool or int, default False
         As of `grad`.
 
     Returns
@@ -92,7 +111,8 @@ def value_and_grad(
     >>> npaccel.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     (np.float64(5.0), array([2., 4.]))
     """
-    return transformed("value_and_grad", fun, traced.gradient, (_argnums(argnums), has_aux, True))
+    settings = (_argnums(argnums), has_aux, True, _checked("value_and_grad", checkpoint))
+    return transformed("value_and_grad", fun, traced.gradient, settings)
 
 
 def jacobian(
@@ -101,6 +121,7 @@ def jacobian(
     has_aux: bool = False,
     *,
     mode: Literal["forward", "reverse"] | None = None,
+    checkpoint: bool | int = False,
 ) -> Callable[..., Any]:
     """Return a function that computes all derivatives of another's results.
 
@@ -114,6 +135,8 @@ def jacobian(
     mode : {"forward", "reverse"}, optional
         Whether derivatives are computed from the arguments on, or from the results back. None:
         forward where the results have as many elements as the arguments or more.
+    checkpoint : bool or int, default False
+        As of `grad`, where they are computed back.
 
     Returns
     -------
@@ -138,7 +161,8 @@ def jacobian(
     """
     if mode not in ("forward", "reverse", None):
         raise ValueError(f'jacobian: mode is {mode!r}; pass "forward", "reverse" or None')
-    return transformed("jacobian", fun, traced.jacobian, (_argnums(argnums), has_aux, mode))
+    settings = (_argnums(argnums), has_aux, mode, _checked("jacobian", checkpoint))
+    return transformed("jacobian", fun, traced.jacobian, settings)
 
 
 def hessian(
@@ -216,7 +240,9 @@ def jvp(
     return call(tuple(primals), tuple(tangents))  # type: ignore[no-any-return]
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, checkpoint: bool | int = False
+) -> tuple[Any, ...]:
     """Compute a function's result, and return a function that takes derivatives back through it.
 
     Parameters
@@ -227,6 +253,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         Its arguments.
     has_aux : bool, default False
         Whether `fun` returns a pair, of which the second is passed on and not differentiated.
+    checkpoint : bool or int, default False
+        As of `grad`.
 
     Returns
     -------
@@ -250,7 +278,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     (array([3., 3.]), np.float64(3.0))
     """
     found = transformed("vjp", fun, traced.value, (has_aux,), ("primals",))(primals)
-    back = transformed("vjp", fun, traced.pull_back, (has_aux,), ("primals", "cotangent"))
+    settings = (has_aux, _checked("vjp", checkpoint))
+    back = transformed("vjp", fun, traced.pull_back, settings, ("primals", "cotangent"))
     own = copied(primals)
 
     def pull_back(cotangent: Any) -> Any:
@@ -293,3 +322,18 @@ def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 def _argnums(argnums: Argnums) -> Any:
     return argnums if isinstance(argnums, int) else tuple(argnums)
+
+
+def _checked(name: str, checkpoint: Any) -> bool | int:
+    if checkpoint is True or checkpoint is False:
+        return checkpoint
+    try:
+        size = operator.index(checkpoint)
+    except TypeError:
+        size = 0
+    if size < 1:
+        raise ValueError(
+            f"{name}: checkpoint is {checkpoint!r}; pass True, False, or a positive number of "
+            "iterations"
+        )
+    return size

@@ -23,13 +23,13 @@ Settings = tuple[Any, ...]
 
 def gradient(function: Function, settings: Settings, args: Any, kwargs: Any) -> Any:
     """Trace `npaccel.grad` and `npaccel.value_and_grad`."""
-    name, argnums, has_aux, has_value = settings
+    name, argnums, has_aux, has_value, checkpoint = settings
     leaves, structure = _differentiated(name, argnums, args)
     entered, result = _called(function, "grad", argnums, leaves, args, kwargs)
     value, aux = _with_aux(name, result, has_aux)
     value = _scalar(name, value)
     aux_leaves, aux_structure, arrays = _arrays(aux)
-    found = leave("grad", (len(leaves), 1), entered, (value, *arrays), ())
+    found = leave("grad", (len(leaves), 1, checkpoint), entered, (value, *arrays), ())
     gradients = build(structure, list(found[1 + len(arrays) :]))
     aux = build(aux_structure, _merged(aux_leaves, found[1:]))
     if not has_value:
@@ -39,7 +39,7 @@ def gradient(function: Function, settings: Settings, args: Any, kwargs: Any) -> 
 
 def jacobian(function: Function, settings: Settings, args: Any, kwargs: Any) -> Any:
     """Trace `npaccel.jacobian`."""
-    name, argnums, has_aux, mode = settings
+    name, argnums, has_aux, mode, checkpoint = settings
     leaves, structure = _differentiated(name, argnums, args)
     entered, result = _called(function, "jacobian", argnums, leaves, args, kwargs)
     value, aux = _with_aux(name, result, has_aux)
@@ -49,7 +49,8 @@ def jacobian(function: Function, settings: Settings, args: Any, kwargs: Any) -> 
         wide = sum([np.size(leaf) for leaf in leaves]) > sum([np.size(out) for out in outputs])
         mode = "reverse" if wide else "forward"
     kind = "jacrev" if mode == "reverse" else "jacfwd"
-    found = leave(kind, (len(leaves), len(outputs)), entered, (*outputs, *arrays), ())
+    sizes = (len(leaves), len(outputs), checkpoint)
+    found = leave(kind, sizes, entered, (*outputs, *arrays), ())
     parts = list(found[len(outputs) + len(arrays) :])
     rows = [build(structure, parts) for _ in outputs]  # Each takes its parts off.
     jacobians = build(out_structure, rows)
@@ -61,9 +62,9 @@ def hessian(function: Function, settings: Settings, args: Any, kwargs: Any) -> A
     """Trace `npaccel.hessian`."""
 
     def inner(*args: Any, **kwargs: Any) -> Any:
-        return jacobian(function, (*settings, "reverse"), args, kwargs)
+        return jacobian(function, (*settings, "reverse", False), args, kwargs)
 
-    return jacobian(inner, (*settings, "forward"), args, kwargs)
+    return jacobian(inner, (*settings, "forward", False), args, kwargs)
 
 
 def hessian_product(function: Function, settings: Settings, args: Any, kwargs: Any) -> Any:
@@ -72,7 +73,7 @@ def hessian_product(function: Function, settings: Settings, args: Any, kwargs: A
     argnums = tuple(range(len(args[0])))
 
     def inner(*primals: Any) -> Any:
-        return gradient(function, (name, argnums, False, False), primals, {})
+        return gradient(function, (name, argnums, False, False, False), primals, {})
 
     product = push_forward(inner, (name, False), args, kwargs)[1]
     return product if len(product) > 1 else product[0]
@@ -114,7 +115,7 @@ def push_forward(function: Function, settings: Settings, args: Any, kwargs: Any)
 
 def pull_back(function: Function, settings: Settings, args: Any, kwargs: Any) -> Any:
     """Trace what `npaccel.vjp` returns: the arguments are the primals, and the cotangents."""
-    name, has_aux = settings
+    name, has_aux, checkpoint = settings
     primals, cotangents = args
     argnums = tuple(range(len(primals)))
     leaves, structure = _differentiated(name, argnums, primals)
@@ -122,7 +123,8 @@ def pull_back(function: Function, settings: Settings, args: Any, kwargs: Any) ->
     value, _ = _with_aux(name, result, has_aux)
     outputs, out_structure = _outputs(name, value)
     given = _alike(name, "cotangents", cotangents, "the result", out_structure, outputs)
-    found = leave("vjp", (len(leaves), len(outputs)), entered, tuple(outputs), given)
+    sizes = (len(leaves), len(outputs), checkpoint)
+    found = leave("vjp", sizes, entered, tuple(outputs), given)
     return build(structure, list(found[len(outputs) :]))
 
 

@@ -7,7 +7,7 @@ from derivatives import central_gradient
 
 import npaccel
 from npaccel._torch.transforms import attempts, unrolled
-from npaccel._torch.transforms.scans.operator import SCAN
+from npaccel._torch.transforms.scans import operator
 
 X = np.array([0.4, 1.2, -0.7])
 N = 9
@@ -229,4 +229,76 @@ def test_that_torchs_gradients_go_through():
         npaccel.grad(counted)(x).sum().backward()
         expected = npaccel.hessian(counted)(X).sum(axis=0)
     np.testing.assert_allclose(x.grad, expected)
-    assert SCAN is torch.ops.npaccel.scan.default
+    assert operator.SCAN is torch.ops.npaccel.scan.default
+
+
+def diffused(x):
+    def step(u, row):
+        u = u + 0.1 * np.sin(u) * row
+        return u, u**2
+
+    _, rows = npaccel.scan(step, x, np.linspace(0, 1, 11), reverse=True)
+    return np.sum(rows[:, 1] * np.arange(11.0)) + np.sum(rows[3])
+
+
+@pytest.mark.parametrize("function", [indexed, diffused, nested])
+@pytest.mark.parametrize("checkpoint", [True, 4, 1])
+def test_that_checkpoints_change_no_gradient(function, checkpoint, only_scans):
+    with npaccel.options(backend="eager"):
+        found = npaccel.grad(function, checkpoint=checkpoint)(X)
+        np.testing.assert_allclose(found, npaccel.grad(function)(X), rtol=1e-13)
+        _, back = npaccel.vjp(function, X, checkpoint=checkpoint)
+        np.testing.assert_allclose(back(np.float64(2.0))[0], 2 * found)
+
+
+def test_that_checkpoints_keep_few_states(monkeypatch):
+    lengths = []
+    results = operator._results
+
+    def noted(one, carry, length):
+        lengths.append(length * (len(one.outputs) - one.carried))
+        return results(one, carry, length)
+
+    def function(x):
+        for _ in range(100):
+            x = x + 0.01 * np.sin(x)
+        return np.sum(x)
+
+    with npaccel.options(backend="eager"):
+        plain, few = npaccel.grad(function), npaccel.grad(function, checkpoint=True)
+        expected = plain(X), few(X)
+        monkeypatch.setattr(operator, "_results", noted)
+        np.testing.assert_array_equal(plain(X), expected[0])
+        assert max(lengths) == sum(lengths) == 100
+        lengths.clear()
+        np.testing.assert_allclose(few(X), expected[0], rtol=1e-14)
+        assert max(lengths) == 10
+        assert sum(lengths) == 110
+
+
+def test_that_checkpoints_are_numbers_of_iterations():
+    with pytest.raises(ValueError, match="checkpoint is 0; pass True, False, or a positive number"):
+        npaccel.grad(np.sum, checkpoint=0)
+    with pytest.raises(ValueError, match="checkpoint is 'all'"):
+        npaccel.value_and_grad(np.sum, checkpoint="all")
+
+
+def test_that_nothing_is_kept_of_a_linear_loop(monkeypatch):
+    def function(x):
+        for _ in range(50):
+            x = 0.5 * x + x[::-1] * 0.1
+        return np.sum(x**2)
+
+    kept = []
+    results = operator._results
+
+    def noted(one, carry, length):
+        kept.append(len(one.outputs) - one.carried)
+        return results(one, carry, length)
+
+    monkeypatch.setattr(operator, "_results", noted)
+    with npaccel.options(backend="eager"):
+        found = npaccel.grad(function)(X)
+    np.testing.assert_allclose(found, central_gradient(function, X), atol=1e-9)
+    assert kept
+    assert not any(kept)

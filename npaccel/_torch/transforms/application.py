@@ -10,7 +10,8 @@ import torch
 
 from npaccel._torch.transforms.forward_formulas import load_forward_formulas
 from npaccel._torch.transforms.marks import as_tensor, with_axis
-from npaccel._torch.transforms.scans.body import bodies_in, traced
+from npaccel._torch.transforms.scans.body import bodies_in, recomputing, traced
+from npaccel._torch.transforms.scans.pruning import without_unused
 from npaccel._torch.transforms.scans.rules import Interpreter
 
 #: What torch says of operations that can't be transformed.
@@ -19,6 +20,10 @@ _NO_DERIVATIVE = re.compile(
     r"|not differentiable"
 )
 _NOT_BATCHED = re.compile(r"\bvmap\b|[Bb]atching rule")
+
+
+#: Kinds of transforms that go back through a region.
+_REVERSE = ("grad", "vjp", "jacrev")
 
 
 class RegionError(NotImplementedError):
@@ -117,7 +122,16 @@ class Application:
         ------
         RegionError
         """
-        self.graph = traced(self._applied, inputs)
+        checkpoint = self.settings[1][2] if self.kind in _REVERSE else False
+
+        def apply(*values: Any) -> tuple[torch.Tensor, ...]:
+            with recomputing(checkpoint):
+                return self._applied(*values)
+
+        self.graph = traced(apply, inputs)
+        without_unused(self.graph.graph)
+        self.graph.recompile()
+        self.bodies += bodies_in(self.graph.graph)
 
     def _applied(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
         leaves = [as_tensor(leaf) for leaf in inputs[: self.leaves]]
@@ -154,7 +168,7 @@ def _split(
 
     It returns the differentiated outputs, and all of them.
     """
-    _, (count, main) = one.settings
+    _, (count, main, *_) = one.settings
     given, rest = tuple(leaves[:count]), leaves[count:]
 
     def function(*values: torch.Tensor) -> Any:

@@ -66,7 +66,7 @@ def _left(
         tensors = [as_tensor(out) for out in outputs]
         stacked = [out.new_empty((length, *out.shape)) for out in tensors[carried:]]
         return (*map(torch.empty_like, tensors[:carried]), *stacked)
-    count, main = settings
+    count, main, *_ = settings
     like = torch.empty_like
     leaves, values = entered[:count], outputs[:main]
     found: list[torch.Tensor] = []
@@ -111,7 +111,7 @@ def _scalars_left(args: Sequence[Any]) -> list[bool]:
     )
     if kind == "vmap":
         return [False] * len(outputs)
-    count, main = settings.as_python_constant()
+    count, main, *_ = settings.as_python_constant()
     if kind == "value":
         return outputs
     if kind == "jvp":

@@ -6,6 +6,7 @@ Read from torch/utils/_python_dispatch.py and torch/_functorch/pyfunctorch.py of
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +17,33 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch._guards import detect_fake_mode
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import constrain_range
 from torch.utils._python_dispatch import _disable_current_modes
 
 from npaccel._torch.transforms.functional_forms import DECOMPOSITIONS
 
 #: A flag for each tensor.
 Flags = tuple[bool, ...]
+
+#: Whether derivatives keep the state of each segment only: its length, or whether there are some.
+recomputes: contextvars.ContextVar[Any] = contextvars.ContextVar("npaccelrecomputes", default=False)
+
+
+@contextlib.contextmanager
+def recomputing(checkpoint: bool | int) -> Iterator[None]:
+    """Have derivatives of scans that are traced meanwhile keep one state of each segment.
+
+    Parameters
+    ----------
+    checkpoint : bool or int
+        As of `npaccel.grad`.
+    """
+    token = recomputes.set(checkpoint)
+    try:
+        yield
+    finally:
+        recomputes.reset(token)
+
 
 _numbers = itertools.count()
 #: What the operator's number stands for; a body lives as long as the graph that names it.
@@ -160,6 +182,7 @@ def _isolated(examples: Sequence[Any]) -> Iterator[None]:
         _disable_current_modes(),
         mode,
         torch.no_grad(),
+        recomputing(False),  # Segments are no segments themselves.
     ):
         yield
 
@@ -211,6 +234,17 @@ def _without_shapes_of(graph: torch.fx.Graph) -> None:
 def _is_write(node: torch.fx.Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     return schema is not None and schema.is_mutable
+
+
+def number_example(examples: Sequence[Any], count: int) -> Any:
+    """Return what stands for the number of an iteration, where it's an integer."""
+    with _isolated(examples):
+        shape_env = next(one.fake_mode for one in examples if isinstance(one, FakeTensor)).shape_env
+        assert shape_env is not None
+        with shape_env.ignore_fresh_unbacked_symbols():  # No call of a graph gives it.
+            number = shape_env.create_unbacked_symint()
+        constrain_range(number, min=0, max=count - 1)
+    return number
 
 
 def with_axis_of(example: torch.Tensor, axis: int, size: Any) -> torch.Tensor:

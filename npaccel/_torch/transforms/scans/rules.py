@@ -17,10 +17,12 @@ from npaccel._torch.transforms.scans.body import (
     Flags,
     body_of,
     is_float,
+    recomputing,
     traced,
     with_axis_of,
 )
 from npaccel._torch.transforms.scans.operator import SCAN
+from npaccel._torch.transforms.scans.segments import in_segments, segment_size
 
 
 class Interpreter(torch.fx.Interpreter):
@@ -60,9 +62,19 @@ def scan(
         return _computed(body, length, reverse, tensors, sizes)
     count = len(body.outputs)
     if any(wanted):
-        body = body.with_history(_needed(body, wanted))
+        kept = _needed(body, wanted)
+        size = segment_size(length) if kept else 0
+        if size:
+            return in_segments(_scan_keeping_all, body, length, reverse, tensors, sizes, size)
+        body = body.with_history(kept)
     found = _Scan.apply(body, length, reverse, sizes, *tensors)  # type: ignore[no-untyped-call]
     return list(found[:count])
+
+
+def _scan_keeping_all(*args: Any) -> list[torch.Tensor]:
+    """Compute a scan whose derivative keeps all states."""
+    with recomputing(False):
+        return scan(*args)
 
 
 def _computed(
@@ -223,7 +235,7 @@ class _Scan(torch.autograd.Function):
         ]
         sums = [torch.zeros_like(one) for one in _chosen(constants, of_constants)]
         history = [_history(body, outputs, i) for i in kept]
-        found = scan(
+        found = _scan_keeping_all(
             pulled,
             ctx.length,
             not ctx.reverse,
@@ -273,7 +285,18 @@ class _Scan(torch.autograd.Function):
         _, reached = body.reached(given)
         outputs = body.outputs[body.carried :]
         derived = tuple(r and is_float(out) for r, out in zip(reached, outputs, strict=True))
-        return (*_spread(found_carry, active), *_spread(rows, derived))
+        every = (*_spread(found_carry, active), *_spread(rows, derived))
+        shapes = [
+            *((out.shape, out) for out in body.outputs[: body.carried]),
+            *(((ctx.length, *out.shape), out) for out in body.outputs[body.carried :]),
+        ]
+        # torch refuses None among tangents.
+        return tuple(
+            torch.zeros(shape, dtype=like.dtype, device=like.device)
+            if one is None and is_float(like)
+            else one
+            for one, (shape, like) in zip(every, shapes, strict=True)
+        )
 
     @staticmethod
     def vmap(
