@@ -4,10 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 from derivatives import central_gradient
 
 import npaccel
 from npaccel._torch.transforms import attempts, loop_regions, regions
+from npaccel._torch.transforms.scans import operator
 
 X = np.array([0.4, 1.2, -0.7])
 
@@ -111,7 +113,16 @@ def in_a_method(x):
     return Model(0.1).run(x)
 
 
-SCANS = [stepped, exchanged, unbound, helped, over_rows, nested, in_a_method]
+def of_rows(x):
+    table, times = np.zeros((13, 3)), np.linspace(0.0, x[0], 12)
+    table[0] = x
+    table[1] = x**2
+    for i in range(2, 12):
+        table[i] = table[i - 1] + 0.1 * np.sin(table[i - 2]) * times[i] - times[i - 1]
+    return np.sum(table**2 * np.arange(13.0)[:, None])
+
+
+SCANS = [of_rows, stepped, exchanged, unbound, helped, over_rows, nested, in_a_method]
 
 
 @pytest.mark.parametrize("function", SCANS)
@@ -213,6 +224,31 @@ def test_that_values_and_batches_are_those_of_the_loop():
         rows = npaccel.vmap(npaccel.grad(stepped))(np.stack([X, 2 * X]))
     np.testing.assert_allclose(value, stepped(X), rtol=1e-14)
     np.testing.assert_allclose(rows[0], gradient)
+
+
+def test_that_rows_are_kept_apart():
+    """An array of which rows are written isn't carry: its states would be kept."""
+    sizes = []
+
+    def noted(carry, items, constants, *rest):
+        sizes.extend(one.numel() for one in carry)
+        return computed(carry, items, constants, *rest)
+
+    def function(x):
+        rows, y = np.zeros((50, 3)), x
+        for i in range(50):
+            y = np.sin(y)
+            rows[i] = y
+        return np.sum(rows**2)
+
+    computed = operator._computed
+    with npaccel.options(backend="eager"):
+        gradient = npaccel.grad(function)
+        expected = gradient(X)
+        with torch.library._scoped_library("npaccel", "IMPL") as library:
+            library.impl("scan", noted, "CPU")
+            np.testing.assert_array_equal(gradient(X), expected)
+    assert set(sizes) == {3}
 
 
 def test_that_rebound_names_are_seen():

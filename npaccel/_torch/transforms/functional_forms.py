@@ -45,8 +45,9 @@ def _index_put(
     """
     chosen = [index for index in indices if index is not None]
     by_masks = all(index.dtype == torch.bool for index in chosen)
+    is_one = len(chosen) == 1 and chosen[0].ndim == 0  # A row, which isn't stored twice.
     in_here = getattr(_is_written_out, "now", False)
-    if accumulate or by_masks or in_here or not self.dtype.is_floating_point:
+    if accumulate or by_masks or is_one or in_here or not self.dtype.is_floating_point:
         return NotImplemented
     _is_written_out.now = True
     try:

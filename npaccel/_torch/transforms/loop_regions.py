@@ -17,6 +17,7 @@ from npaccel._torch.transforms.loop_marks import PLACE
 from npaccel._torch.transforms.lowering import LoweringError, lowered
 from npaccel._torch.transforms.marks import SCAN_KIND
 from npaccel._torch.transforms.region_nodes import begin_of, body_of_region, inside_of, refuse
+from npaccel._torch.transforms.rows import LoopBody, take_rows_out, with_selections
 from npaccel._torch.transforms.scans.body import Body
 from npaccel._torch.transforms.scans.operator import SCAN
 
@@ -25,6 +26,7 @@ _DRAWS = "random numbers are drawn in each iteration"
 _WIDENS = "a float of Python's goes from one iteration to the next among 32-bit floats"
 _TWO_NAMES = "an iteration writes to an array that it knows by two names"
 _OTHERS = "an iteration takes what is neither an array nor an integer"
+_aten = torch.ops.aten
 #: In the meta of a scan: its body, which is to live as long as the node.
 BODY = "npaccel_body"
 _NARROW = (torch.float16, torch.bfloat16, torch.float32, torch.complex64)
@@ -130,19 +132,16 @@ def cut_loop(graph: torch.fx.Graph, end: torch.fx.Node) -> None:
     results = (*outputs[:carried], *changed, *outputs[carried:])
     module, _ = body_of_region(inside, entered, results, inputs)
     run_passes(AFTER_CAPTURE, module, needs_grad=False)
-    body = Body(
-        _lowered(module, [_example(n) for n in inputs]),
-        carried + len(changed),
-        len(entered) - first,
-        len(sizes),
-    )
-    leaves = begin.args[2]
-    carry, items = (*leaves[:carried], *changed), leaves[carried:]  # type: ignore[index, misc]
+    lowered_body = _lowered(module, [_example(n) for n in inputs])
+    leaves = cast("Any", begin.args[2])
     with graph.inserting_before(end):
-        arguments = (carry, items, constants, sizes, body.number, length, reverse)
-        new = graph.call_function(SCAN, arguments)
-        new.meta = {"stack_trace": end.stack_trace, "npaccel_body": body}
-        found = [graph.call_function(operator.getitem, (new, i)) for i in range(len(results))]
+        found = _scanned(
+            graph,
+            lowered_body.graph,
+            ((*leaves[:carried], *changed), leaves[carried:], constants, sizes),
+            (length, reverse),
+            end.stack_trace,
+        )
         store = operator_operation(operator.setitem)
         for node, value in zip(changed, found[carried:], strict=False):
             value.meta["example_value"] = _example(node)
@@ -159,6 +158,62 @@ def cut_loop(graph: torch.fx.Graph, end: torch.fx.Node) -> None:
     for one in found:
         if not one.users:
             graph.erase_node(one)
+
+
+def _scanned(
+    graph: torch.fx.Graph,
+    body: torch.fx.Graph,
+    given: tuple[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]],
+    steps: tuple[int, bool],
+    stack_trace: Any,
+) -> list[torch.fx.Node]:
+    """Put a scan into a graph, and return its carry and its results.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+    body : torch.fx.Graph
+        Lowered.
+    given : tuple
+        Carry, items, constants and sizes.
+    steps : (int, bool)
+        How many there are, and whether the last one comes first.
+    stack_trace : str
+    """
+    length, reverse = steps
+    index, *inputs = body.find_nodes(op="placeholder")
+    with_selections(body, index, length)
+    left = iter(inputs)
+    pairs = [[(next(left), one) for one in part] for part in given]
+    outputs = list(cast("Any", body.output_node().args[0]))
+    carry = [(*pair, outputs.pop(0)) for pair in pairs[0]]
+    one = LoopBody(body, index, carry, pairs[1], pairs[2], pairs[3], outputs)
+    count, results = len(carry), len(outputs)
+
+    def call(target: Any, *args: Any) -> torch.fx.Node:
+        made = graph.call_function(target, args)
+        made.meta["stack_trace"] = stack_trace
+        return made
+
+    gone = {} if reverse else take_rows_out(one, length, call)
+    module = torch.fx.GraphModule(torch.nn.Module(), one.built())
+    scanned = Body(module, len(one.carry), len(one.items), len(one.sizes))
+    parts = [[pair[1] for pair in part] for part in (one.carry, one.items, one.constants)]
+    new = call(SCAN, *parts, [pair[1] for pair in one.sizes], scanned.number, length, reverse)
+    new.meta[BODY] = scanned
+    of_carry = {held: i for i, (held, _, _) in enumerate(one.carry)}
+    found = []
+    for i, (held, before, _) in enumerate(carry):
+        if i not in gone:
+            found.append(call(operator.getitem, new, of_carry[held]))
+            continue
+        result, (stride, start) = gone[i]
+        rows = call(operator.getitem, new, len(one.carry) + result)
+        end = start + stride * (length - 1) + 1
+        found.append(call(_aten.slice_scatter.default, before, rows, 0, start, end, stride))
+    assert len(found) == count
+    first = len(one.carry)
+    return [*found, *(call(operator.getitem, new, first + i) for i in range(results))]
 
 
 def _lowered(body: torch.fx.Graph, examples: Sequence[Any]) -> torch.fx.GraphModule:

@@ -59,7 +59,7 @@ def _reduced(body: Body, used: frozenset[int]) -> tuple[Body, list[int], list[in
     needed = set(used)
     raising = [n for n in body.module.graph.nodes if n.op == "call_function" and n.is_impure()]
     while True:
-        reached = _behind([*raising, *(results[i] for i in needed)])
+        reached = nodes_behind([*raising, *(results[i] for i in needed)])
         more = {i for i, one in enumerate(tensors[: body.carried]) if one in reached}
         if more <= needed:
             break
@@ -85,7 +85,7 @@ def _reduced(body: Body, used: frozenset[int]) -> tuple[Body, list[int], list[in
     return Body(module, len(carry), items, body.sizes), outputs, inputs
 
 
-def _behind(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
+def nodes_behind(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
     """Return the nodes that some are computed from, and these."""
     found: set[torch.fx.Node] = set()
     left = list(nodes)
@@ -97,4 +97,4 @@ def _behind(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
     return found
 
 
-__all__ = ["without_unused"]
+__all__ = ["nodes_behind", "without_unused"]
