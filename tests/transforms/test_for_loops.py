@@ -264,3 +264,43 @@ def test_that_rebound_names_are_seen():
         np.testing.assert_allclose(gradient(X), [0.1**8] * 3)
         rate = 0.5
         np.testing.assert_allclose(gradient(X), [0.5**8] * 3)
+
+
+def smoothed(u):
+    v = u.copy()
+    for _ in range(7):
+        inner = u[1:-1, 1:-1]
+        around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+        v[1:-1, 1:-1] = inner + 0.1 * np.sin(around - 4 * inner)
+        v[0] *= 0.5
+        u, v = v, u
+    return np.sum(u**2) + np.sum(u[3:9] * v[3:9])
+
+
+def filtered(x):
+    a, p = np.array([[1.0, 0.1], [0.0, 1.0]]) * x[0], np.eye(2)
+    m, loss = np.zeros(2), 0.0
+    for y in np.sin(np.arange(30.0)):
+        m, p = a @ m, a @ p @ a.T + np.eye(2) * np.exp(x[1])
+        r, s = y - m[0], p[0, 0] + np.exp(x[2])
+        gain = p[:, 0] / s
+        m, p = m + gain * r, p - np.outer(gain, p[0])
+        loss += np.log(s) + r * r / s
+    return loss
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("function", [smoothed, filtered])
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_that_generated_loops_compute_the_same(function, checkpoint):
+    """Large arrays are written in slices, and small ones in a loop of C++'s."""
+    x = X if function is filtered else np.random.default_rng(0).normal(size=(72, 70))
+    gradient = npaccel.value_and_grad(function, checkpoint=checkpoint)
+    value, found = gradient(x)
+    with npaccel.options(backend="eager"):
+        _, expected = npaccel.value_and_grad(function)(x)
+    np.testing.assert_allclose(value, function(x), rtol=1e-13)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    if function is filtered and not checkpoint:
+        assert "for buf" not in gradient.source()
+        assert "for (int64_t step = 0;" in gradient.source()

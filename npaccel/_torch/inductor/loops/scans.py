@@ -3,25 +3,29 @@
 Items are views, and results are written where they stay.
 
 Read from torch/_inductor/{ir,lowering,graph}.py (WhileLoop, while_loop, SubgraphLowering) and
-torch/_inductor/codegen/wrapper.py (codegen_while_loop) of 2.11 and 2.13.
+torch/_inductor/codegen/wrapper.py (codegen_while_loop, codegen_subgraph_common) of 2.11 and 2.13.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import sympy  # type: ignore[import-untyped]
 import torch
+import torch._inductor.config as inductor_config
 from torch._inductor import ir
-from torch._inductor.codegen.wrapper import EnterSubgraphLine, ExitSubgraphLine
 from torch._inductor.lowering import empty_strided, lowerings, register_lowering
 from torch._inductor.virtualized import V
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import constrain_range
 
 from npaccel._torch.inductor.complex.lowering import decompositions
+from npaccel._torch.inductor.loops.cpp_loops import loop_in_cpp
+from npaccel._torch.inductor.loops.products import SMALL_PRODUCTS
+from npaccel._torch.inductor.loops.slices import with_slices_in_place
 from npaccel._torch.transforms.scans.body import Body, body_of
 from npaccel._torch.transforms.scans.operator import SCAN
 
@@ -95,19 +99,38 @@ class ScanLoop(ir.ExternKernel):
         current = [f"{name}[{i}]" for i in range(len(self.carry))]
         rest = [one.codegen_reference() for one in self.rest]
         sizes = [wrapper.codegen_python_sizevar(one) for one in self.sizes]
-        start = ", ".join(one.codegen_reference() for one in self.carry)
-        wrapper.writeline(f"{name} = [{start}]")
-        steps = f"range({wrapper.codegen_python_sizevar(self.length)})"
-        if self.reverse:
-            steps = f"reversed({steps})"
+        start = [one.codegen_reference() for one in self.carry]
+        length = wrapper.codegen_python_sizevar(self.length)
+        code = self._body_code(wrapper)
+        if not sizes and loop_in_cpp(wrapper, name, code, start, rest, (length, self.reverse)):
+            return
+        wrapper.define_subgraph_launcher_fn(graph.name, _Code(code))
+        wrapper.writeline(f"{name} = [{', '.join(start)}]")
+        steps = f"reversed(range({length}))" if self.reverse else f"range({length})"
         wrapper.writeline(f"for {name}_i in {steps}:")
-        wrapper.writeline(EnterSubgraphLine(wrapper, graph))
         given = [f"{name}_i", *current, *rest, *sizes]
-        wrapper.codegen_subgraph_common(self.subgraph)
-        wrapper.writeline(f"{graph.name}_args = [{', '.join(given)}]")
+        wrapper.writeline(f"    {graph.name}_args = [{', '.join(given)}]")
         taken = f"{name}[:] = " if current else ""
-        wrapper.writeline(f"{taken}{graph.name}({graph.name}_args)")
-        wrapper.writeline(ExitSubgraphLine(wrapper))
+        wrapper.writeline(f"    {taken}{graph.name}({graph.name}_args)")
+
+    def _body_code(self, wrapper: Any) -> str:
+        """Return Python for the body, a function."""
+        graph = self.subgraph.graph
+        graph.cpp_wrapper, graph.fx_wrapper = V.graph.cpp_wrapper, V.graph.fx_wrapper
+        wrapper.push_codegened_graph(graph)
+        try:
+            with V.set_graph_handler(graph), inductor_config.patch("graph_partition", False):
+                code, _ = graph.codegen()
+        finally:
+            wrapper.pop_codegened_graph()
+        return str(code.value)
+
+
+@dataclasses.dataclass
+class _Code:
+    """Code, as Inductor hands it on."""
+
+    value: str
 
 
 @contextlib.contextmanager
@@ -229,9 +252,10 @@ def _in_place(
             for one in (*carry, *items, *results, *constants)
         ]
         examples = [index, *tensors, *sizes]
-        module = make_fx(step, decomposition_table=decompositions(), _allow_non_fake_inputs=True)(
-            *examples
-        )
+        table = {**decompositions(), **SMALL_PRODUCTS}
+        module = make_fx(step, decomposition_table=table, _allow_non_fake_inputs=True)(*examples)
+        with_slices_in_place(module.graph)
+        module.recompile()
     return module, examples
 
 
