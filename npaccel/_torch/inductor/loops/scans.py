@@ -20,7 +20,7 @@ from torch._inductor import ir
 from torch._inductor.lowering import empty_strided, lowerings, register_lowering
 from torch._inductor.virtualized import V
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.fx.experimental.symbolic_shapes import constrain_range
+from torch.fx.experimental.symbolic_shapes import constrain_range, free_unbacked_symbols
 
 from npaccel._torch.inductor.complex.lowering import decompositions
 from npaccel._torch.inductor.loops.cpp_loops import loop_in_cpp
@@ -251,12 +251,24 @@ def _in_place(
             torch.empty(one.shape, dtype=one.dtype, device=one.device)
             for one in (*carry, *items, *results, *constants)
         ]
-        examples = [index, *tensors, *sizes]
+        examples = [index, *tensors, *(_own_number(mode.shape_env, one) for one in sizes)]
         table = {**decompositions(), **SMALL_PRODUCTS}
         module = make_fx(step, decomposition_table=table, _allow_non_fake_inputs=True)(*examples)
         with_slices_in_place(module.graph)
         module.recompile()
     return module, examples
+
+
+def _own_number(shape_env: Any, size: Any) -> Any:
+    """Return what stands for a size in a body: the number of an outer loop has another name."""
+    if not isinstance(size, torch.SymInt) or not free_unbacked_symbols(size):
+        return size
+    with shape_env.ignore_fresh_unbacked_symbols():
+        own = shape_env.create_unbacked_symint()
+    within = shape_env.bound_sympy(size.node.expr)
+    ends = [int(end) if end.is_Integer else None for end in (within.lower, within.upper)]
+    constrain_range(own, min=ends[0], max=ends[1])
+    return own
 
 
 def _most(length: Any) -> int | None:
