@@ -30,6 +30,7 @@ from benchmarks.processes import empty_caches, run_child
 from busy_rows import busy
 from estimator_rows import estimator_rows
 from gpu_rows import gpu_rows
+from gradient_rows import gradients
 from loop_rows import loops
 from mask_rows import masks
 from regret_rows import regret_rows
@@ -208,6 +209,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "memory": memory,
     "loops": loops,
     "masks": masks,
+    "gradients": gradients,
     "rows": table_rows,
     "scipy": scipy_rows,
     "sklearn": sklearn_rows,

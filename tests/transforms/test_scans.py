@@ -215,9 +215,9 @@ def test_that_the_code_is_as_long_for_more_iterations():
         return gradient.source()
 
     few, many = code_for(10), code_for(200)
-    assert few.count("range(10)") == 2
-    assert few.replace("range(10)", "range(200)").count("range(200)") == many.count("range(200)")
     assert few.count("cpp_pybinding") == many.count("cpp_pybinding")
+    assert few.replace("(10 +", "(200 +").count("(200 +") == many.count("(200 +") > 0
+    assert abs(len(few) - len(many)) < 100
 
 
 def test_that_torchs_gradients_go_through():
