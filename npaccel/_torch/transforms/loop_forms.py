@@ -48,19 +48,18 @@ class LoopForm:
 
     Parameters
     ----------
-    code : types.CodeType
-    original : types.CodeType
+    code : types.CodeType or None
+        None where none of them is.
     refused : dict
         Lines of loops that stay as they are, and why.
     """
 
-    code: types.CodeType
-    original: types.CodeType
+    code: types.CodeType | None
     refused: dict[int, str]
 
     def of(self, function: types.FunctionType) -> types.FunctionType:
         """Return a function with this code, and what else another one has."""
-        if self.code is function.__code__:
+        if self.code is None:
             return function
         made = source.as_function(self.code, function, {})
         made.__defaults__ = function.__defaults__
@@ -71,8 +70,8 @@ class LoopForm:
 
 #: By the code of functions; None for one whose source can't be rewritten.
 _forms: weakref.WeakKeyDictionary[types.CodeType, LoopForm | None] = weakref.WeakKeyDictionary()
-#: Which code was rewritten.
-_originals: weakref.WeakKeyDictionary[types.CodeType, types.CodeType] = weakref.WeakKeyDictionary()
+#: Which code was rewritten, as a weak reference: else neither would ever go.
+_originals: weakref.WeakKeyDictionary[types.CodeType, Any] = weakref.WeakKeyDictionary()
 
 
 def form_of(function: types.FunctionType) -> LoopForm | None:
@@ -81,14 +80,15 @@ def form_of(function: types.FunctionType) -> LoopForm | None:
     if code not in _forms:
         found = _form(function)
         _forms[code] = found
-        if found is not None and found.code is not code:
-            _originals[found.code] = code
+        if found is not None and found.code is not None:
+            _originals[found.code] = weakref.ref(code)
     return _forms[code]
 
 
 def original_of(code: types.CodeType) -> types.CodeType:
     """Return the user's code that some code was made of."""
-    return _originals.get(code, code)
+    original = _originals[code]() if code in _originals else None
+    return code if original is None else original
 
 
 def _form(function: types.FunctionType) -> LoopForm | None:
@@ -102,14 +102,14 @@ def _form(function: types.FunctionType) -> LoopForm | None:
     rewriter = _Rewriter()
     rewriter.function(definition)
     if not rewriter.count:
-        return LoopForm(function.__code__, function.__code__, rewriter.refused)
+        return LoopForm(None, rewriter.refused)
     (load,) = ast.parse(_IMPORT).body
     definition.body.insert(0, ast.copy_location(load, definition))
     ast.fix_missing_locations(definition)
     code = source.build([definition], function, {})[0]
     if code.co_freevars != function.__code__.co_freevars:
         return None
-    return LoopForm(code, function.__code__, rewriter.refused)
+    return LoopForm(code, rewriter.refused)
 
 
 class _Rewriter:
