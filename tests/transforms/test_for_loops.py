@@ -291,7 +291,8 @@ def filtered(x):
 
 @pytest.mark.inductor
 @pytest.mark.parametrize(
-    ("function", "checkpoint"), [(smoothed, True), (filtered, False), (nested, 3)]
+    ("function", "checkpoint"),
+    [(smoothed, True), (filtered, False), pytest.param(nested, 3, marks=pytest.mark.sampled)],
 )
 def test_that_generated_loops_compute_the_same(function, checkpoint):
     """Large arrays are written in slices, and small ones in a loop of C++'s."""
