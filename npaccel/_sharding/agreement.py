@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,11 @@ import torch.distributed as dist
 
 from npaccel._version import __version__
 from npaccel.errors import CollectiveError, RankMismatchError
+
+#: How libraries say that another rank doesn't come, or is gone.
+_OF_WAITING = re.compile(
+    r"tim(ed|e)[ -]?out|connection|closed|reset|peer|pipe|abort", re.IGNORECASE
+)
 
 
 def of_process(function: types.FunctionType) -> dict[str, str]:
@@ -78,7 +84,7 @@ def agree(mesh: Any, told: Mapping[str, str], name: str) -> None:
 
 
 def waited(error: Exception, name: str, where: str) -> CollectiveError:
-    """Return the error for ranks that don't come.
+    """Return the error for a collective that has failed: most often as a rank doesn't come.
 
     Parameters
     ----------
@@ -87,9 +93,11 @@ def waited(error: Exception, name: str, where: str) -> CollectiveError:
     name, where : str
         The function, and where in it.
     """
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if not _OF_WAITING.search(said):
+        return CollectiveError(f"{name}: a collective has failed {where}\n  {said}")
     return CollectiveError(
-        f"{name}: rank {dist.get_rank()} waited for the other ranks in vain, {where}\n"
-        f"  {str(error).splitlines()[0] if str(error) else type(error).__name__}\n"
+        f"{name}: rank {dist.get_rank()} waited for the other ranks in vain, {where}\n  {said}\n"
         "  look at what the other ranks say and do: one may have ended, or may be in another call; "
         "where they only take longer, raise the timeout of init_process_group"
     )

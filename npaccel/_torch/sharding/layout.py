@@ -18,6 +18,17 @@ Shape = tuple[int, ...]
 Placements = tuple[Placement, ...]
 
 
+#: Dtypes that libraries of collectives don't take, and those of the same size that are moved for
+#: them.
+_BITS = {
+    torch.int16: torch.float16,
+    torch.uint16: torch.float16,
+    torch.uint32: torch.int32,
+    torch.uint64: torch.int64,
+    torch.bool: torch.uint8,
+}
+
+
 def is_replicated(placements: Sequence[Placement]) -> bool:
     """Whether each rank has the whole array."""
     return all(isinstance(one, Replicate) for one in placements)
@@ -136,6 +147,11 @@ def moved(
             if (start, stop) != (0, shape[axis]):
                 local = torch.ops.aten.slice.Tensor(local, axis, start, stop)
         return local
+    if local.is_complex():
+        pairs = moved(torch.view_as_real(local), (*shape, 2), mesh, old, new)
+        return torch.view_as_complex(pairs.contiguous())
+    if local.dtype in _BITS:
+        return moved(local.view(_BITS[local.dtype]), shape, mesh, old, new).view(local.dtype)
     given = torch.Size(shape)
     whole = DTensor.from_local(
         local.contiguous(),
