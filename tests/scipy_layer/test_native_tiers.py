@@ -89,11 +89,15 @@ def test_errors_are_scipys_and_come_once(monkeypatch):
 def test_what_cannot_be_compiled_stays_scipys(monkeypatch):
     monkeypatch.setattr(tiers, "_USUAL_SECONDS", 0.0)
 
-    def refuse(*_):
-        raise NotCompiledError("it can't be compiled")
+    class Engine:
+        def get_ready(self):
+            pass
+
+        def __call__(self, args, kwargs):
+            raise NotCompiledError("it can't be compiled")
 
     tried = []
-    monkeypatch.setattr(native_tiers.NativeTiers, "engine", lambda *_: tried.append(1) or refuse)
+    monkeypatch.setattr(native_tiers.NativeTiers, "engine", lambda *_: tried.append(1) or Engine())
     wanted = scipy.ndimage.uniform_filter(X.numpy(), 3)
     for _ in range(400):
         np.testing.assert_array_equal(ndimage.uniform_filter(X, 3), wanted)
