@@ -218,6 +218,33 @@ def test_that_a_loop_that_is_too_long_says_why_it_is_unrolled():
         npaccel.grad(long)(X)
 
 
+_LONG = """
+def long(x):
+    for i in range(3000):
+        x = np.sin(x)
+    {more}
+    return np.sum(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("", "the source of its function isn't in a file"),
+        ("names = dir()", r"its function calls dir\(\)"),
+    ],
+)
+def test_that_functions_that_cannot_be_written_anew_say_why(more, why, tmp_path):
+    names = {"np": np}
+    text, path = _LONG.format(more=more), "<string>"
+    if more:
+        path = str(tmp_path / "long.py")
+        (tmp_path / "long.py").write_text(text)
+    exec(compile(text, path, "exec"), names)
+    with npaccel.options(backend="eager"), pytest.raises(npaccel.NotCompiledError, match=why):
+        npaccel.grad(names["long"])(X)
+
+
 def test_that_values_and_batches_are_those_of_the_loop():
     with npaccel.options(backend="eager"):
         value, gradient = npaccel.value_and_grad(stepped)(X)

@@ -95,10 +95,14 @@ def _form(function: types.FunctionType) -> LoopForm | None:
     try:
         definition = source.definition(function)
     except NoSourceError:
-        return None
+        first = function.__code__.co_firstlineno
+        return LoopForm(None, {first: "the source of its function isn't in a file"})
     for node in ast.walk(definition):
-        if type(node) in UNSPLIT or (isinstance(node, ast.Name) and node.id in FRAME_CALLS):
-            return None
+        if isinstance(node, ast.Name) and node.id in FRAME_CALLS:
+            return LoopForm(None, {node.lineno: f"its function calls {node.id}()"})
+        if type(node) in UNSPLIT:
+            line = getattr(node, "lineno", definition.lineno)
+            return LoopForm(None, {line: f"its function{UNSPLIT[type(node)].removeprefix('it')}"})
     rewriter = _Rewriter()
     rewriter.function(definition)
     if not rewriter.count:
