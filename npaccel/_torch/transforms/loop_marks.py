@@ -17,7 +17,12 @@ from torch._dynamo.current_scope_id import enter_new_scope
 from torch._dynamo.exc import TorchDynamoException, Unsupported
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.constant import ConstantVariable
-from torch._dynamo.variables.functions import SkipFunctionVariable, UserFunctionVariable
+from torch._dynamo.variables.functions import (
+    BaseUserFunctionVariable,
+    SkipFunctionVariable,
+    UserFunctionVariable,
+    UserMethodVariable,
+)
 from torch._dynamo.variables.lists import TupleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable, SymNodeVariable
 from torch.fx.experimental.symbolic_shapes import constrain_range
@@ -351,6 +356,20 @@ def _call_function(original: Any) -> Any:
     return call_function
 
 
+def _call_method(original: Any) -> Any:
+    """Trace loops of the user's methods, which are functions of their own since 2.15."""
+
+    @functools.wraps(original)
+    def call_function(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        made = _with_loop_calls(tx, self) if active.depth else self
+        if made is self:
+            return original(self, tx, args, kwargs)
+        inlined: Any = BaseUserFunctionVariable.call_function
+        return inlined(made, tx, [*self.self_args(), *args], kwargs)
+
+    return call_function
+
+
 def _call_skipped(original: Any) -> Any:
     """Trace `npaccel.fori_loop` and the like in a region, where nothing is split at loops."""
 
@@ -389,6 +408,11 @@ PATCHES = (
     Patch(
         UserFunctionVariable, "call_function", _call_function,
         "Dynamo unrolls loops, and would trace the marks of others as functions", _TEST,
+    ),
+    Patch(
+        UserMethodVariable, "call_function", _call_method,
+        "Dynamo unrolls the loops of methods", "tests/transforms/test_for_loops.py",
+        read="2.15", only="2.15-",
     ),
 )  # fmt: skip
 
