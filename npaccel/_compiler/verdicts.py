@@ -48,11 +48,8 @@ class Verdicts:
 
     def find(self, kind: Any) -> Verdict | None:
         """Return the verdict on calls of a kind; None where there is none for this machine."""
-        try:
-            key = cache_key(artifacts.key_text(kind))
-        except NotKeepableError:
-            return None
-        entry = default_cache().load(key, group=self._group)
+        key = _key(kind)
+        entry = None if key is None else default_cache().load(key, group=self._group)
         if entry is None or entry.metadata.get("environment") != _environment():
             return None
         compiled, numpy = (entry.metadata.get(name) for name in ("compiled", "numpy"))
@@ -62,16 +59,21 @@ class Verdicts:
 
     def store(self, kind: Any, compiled: float, numpy: float) -> Verdict:
         """Store how long calls of a kind have taken, in the place of what was stored before."""
-        verdict = Verdict(compiled, numpy)
-        try:
-            key = cache_key(artifacts.key_text(kind))
-        except NotKeepableError:
-            return verdict
-        cache = default_cache()
-        cache.remove(key, group=self._group)
-        metadata = {**dataclasses.asdict(verdict), "environment": _environment()}
-        cache.store(key, {}, metadata, group=self._group)
+        verdict, key = Verdict(compiled, numpy), _key(kind)
+        if key is not None:
+            cache = default_cache()
+            cache.remove(key, group=self._group)
+            metadata = {**dataclasses.asdict(verdict), "environment": _environment()}
+            cache.store(key, {}, metadata, group=self._group)
         return verdict
+
+
+def _key(kind: Any) -> str | None:
+    """Return the cache's key of a kind of calls; None of one that only this process knows."""
+    try:
+        return cache_key(artifacts.key_text(kind))
+    except NotKeepableError:
+        return None
 
 
 def _environment() -> str:

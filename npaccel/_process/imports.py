@@ -39,6 +39,11 @@ def loaded(name: str) -> Any:
     return None if module is None or getattr(module.__spec__, "_initializing", False) else module
 
 
+def loaded_class(module: str, name: str) -> Any:
+    """Return a class of a module that somebody has imported, or None."""
+    return getattr(sys.modules.get(module), name, None)
+
+
 def load_all(package: str, modules: Iterable[str]) -> None:
     """Import modules of a package, once.
 

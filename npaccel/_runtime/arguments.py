@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._process.imports import loaded_class
 from npaccel._runtime.opaque import PLAIN, TAKEN, TAKEN_CHARS, is_opaque
 from npaccel.errors import MixedDevicesError, UnsupportedArrayError
 
@@ -226,7 +227,7 @@ _TOKENS: dict[type, Callable[[Any], Token]] = {
 
 def _is_dtensor(kind: type) -> bool:
     """Whether a class is that of torch's sharded tensors."""
-    return kind is getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    return kind is loaded_class("torch.distributed.tensor", "DTensor")
 
 
 def is_container(value: Any) -> bool:

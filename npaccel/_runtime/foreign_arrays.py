@@ -7,10 +7,10 @@ load them.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from npaccel._process.imports import loaded_class
 from npaccel._runtime import arguments
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ class _Kind:
 
     def loaded(self) -> type | None:
         """Return the class; None where nobody has imported it."""
-        return getattr(sys.modules.get(self.module), self.name, None)
+        found: type | None = loaded_class(self.module, self.name)
+        return found
 
 
 _kinds: list[_Kind] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import re
 import types
@@ -13,9 +12,12 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from npaccel._runtime.guard_serialization import code_digest
 from npaccel._version import __version__
 from npaccel.errors import CollectiveError, RankMismatchError
 
+#: Letters of a digest that are told.
+_SHOWN = 12
 #: How libraries say that another rank doesn't come, or is gone.
 _OF_WAITING = re.compile(
     r"tim(ed|e)[ -]?out|connection|closed|reset|peer|pipe|abort", re.IGNORECASE
@@ -26,22 +28,12 @@ def of_process(function: types.FunctionType) -> dict[str, str]:
     """Return what all ranks must have in common for a function: code and versions."""
     return {
         "function": function.__qualname__,
-        "code": digest(function.__code__),
+        "code": code_digest(function.__code__)[:_SHOWN],
         "npaccel": __version__,
         "torch": torch.__version__,
         "NumPy": np.__version__,
         "Python": platform.python_version(),
     }
-
-
-def digest(code: types.CodeType) -> str:
-    """Return a few letters for a code object, the same in all processes and folders."""
-    found = hashlib.sha256(code.co_code)
-    for constant in code.co_consts:
-        is_code = isinstance(constant, types.CodeType)
-        found.update((digest(constant) if is_code else repr(constant)).encode())
-    found.update(repr((code.co_names, code.co_varnames)).encode())
-    return found.hexdigest()[:12]
 
 
 def agree(mesh: Any, told: Mapping[str, str], name: str) -> None:

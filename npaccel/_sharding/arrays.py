@@ -66,15 +66,7 @@ def shard(array: Any, mesh: Any, placements: Sequence[Placement] | None = None) 
     own = _checked(given, mesh, shape)
     cuts = layout.local_bounds(shape, mesh, own)
     local = _local(array[tuple(slice(start, stop) for start, stop in cuts)])
-    size = torch.Size(shape)
-    return DTensor.from_local(
-        local.to(mesh.device_type),
-        mesh,
-        own,
-        run_check=False,
-        shape=size,
-        stride=layout.contiguous_strides(size),
-    )
+    return layout.dtensor_of(local.to(mesh.device_type), shape, mesh, own)
 
 
 def _checked(given: Sequence[Placement], mesh: Any, shape: tuple[int, ...]) -> layout.Placements:

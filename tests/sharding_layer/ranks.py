@@ -1,5 +1,6 @@
 """Run functions on all ranks of a group of processes, which is begun once for a module of tests."""
 
+import datetime as dt
 import os
 import pickle
 import subprocess
@@ -8,6 +9,22 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
+
+
+def join():
+    """Join the other ranks in a program that `Ranks` runs; return this rank and their mesh."""
+    import torch.distributed as dist
+    from torch.distributed.tensor import init_device_mesh
+
+    rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{os.environ['NPACCEL_TEST_STORE']}",
+        rank=rank,
+        world_size=count,
+        timeout=dt.timedelta(seconds=60),
+    )
+    return rank, init_device_mesh("cpu", (count,))
 
 
 class Ranks:

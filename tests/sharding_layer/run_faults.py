@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import torch.distributed as dist
-from torch.distributed.tensor import init_device_mesh
+from ranks import join
 
 import npaccel
-
-RANK, COUNT = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 @npaccel.jit(backend=sys.argv[2], compile="now")
@@ -29,19 +27,12 @@ def other(x):
 
 def main(fault):
     warnings.simplefilter("ignore")
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{os.environ['NPACCEL_TEST_STORE']}",
-        rank=RANK,
-        world_size=COUNT,
-        timeout=dt.timedelta(seconds=60),
-    )
-    mesh = init_device_mesh("cpu", (COUNT,))
+    rank, mesh = join()
     x = npaccel.shard(np.ones((4, 2)), mesh)
     centred(x)
     dist.barrier()
-    answer = Path(f"{os.environ['NPACCEL_TEST_ANSWER']}-{RANK}")
-    if RANK == 1:
+    answer = Path(f"{os.environ['NPACCEL_TEST_ANSWER']}-{rank}")
+    if rank == 1:
         if fault == "ends":
             os._exit(3)
         dist.barrier()  # It never comes to the call.

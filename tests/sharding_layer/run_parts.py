@@ -1,6 +1,5 @@
 """Run parts of the tests as one rank, and answer with a dict: one group of processes for all."""
 
-import datetime as dt
 import importlib
 import json
 import os
@@ -10,21 +9,12 @@ import time
 import warnings
 from pathlib import Path
 
-import torch.distributed as dist
-from torch.distributed.tensor import init_device_mesh
+from ranks import join
 
 
 def main(parts):
     warnings.simplefilter("ignore")
-    rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{os.environ['NPACCEL_TEST_STORE']}",
-        rank=rank,
-        world_size=count,
-        timeout=dt.timedelta(seconds=60),
-    )
-    mesh = init_device_mesh("cpu", (count,))
+    rank, mesh = join()
     answers = {}
     for part, names in parts.items():
         answers[part] = importlib.import_module(f"rank_{part}").answers_of(mesh, names)

@@ -8,24 +8,10 @@ import torch
 from derivatives import central_gradient
 
 import npaccel
-from npaccel._torch.transforms import attempts, loop_regions, regions
+from npaccel._torch.transforms import loop_regions, regions
 from npaccel._torch.transforms.scans import operator
 
 X = np.array([0.4, 1.2, -0.7])
-
-
-@pytest.fixture
-def told(monkeypatch):
-    """Reasons why loops aren't scans."""
-    found = []
-    fail = attempts.Attempts.fail
-
-    def noted(self, place, reason, *, for_good=False):
-        found.append(reason)
-        fail(self, place, reason, for_good=for_good)
-
-    monkeypatch.setattr(attempts.Attempts, "fail", noted)
-    return found
 
 
 def stepped(x):
@@ -126,7 +112,7 @@ SCANS = [of_rows, stepped, exchanged, unbound, helped, over_rows, nested, in_a_m
 
 
 @pytest.mark.parametrize("function", SCANS)
-def test_that_loops_are_scans(function, told, backend, monkeypatch):
+def test_that_loops_are_scans(function, failures, backend, monkeypatch):
     counts = []
     monkeypatch.setattr(loop_regions, "cut_loop", _counted(loop_regions.cut_loop, counts))
     monkeypatch.setattr(regions, "cut_loop", loop_regions.cut_loop)
@@ -134,7 +120,7 @@ def test_that_loops_are_scans(function, told, backend, monkeypatch):
         found = npaccel.grad(function)(X)
     np.testing.assert_allclose(found, central_gradient(function, X), rtol=1e-6, atol=1e-7)
     first = "an iteration changes the shape or dtype of what the next one gets"
-    assert told == [first] * (function is helped)
+    assert failures == [first] * (function is helped)
     assert len(counts) == (3 if function is nested else 1)
 
 
@@ -196,11 +182,11 @@ def growing(x):
 @pytest.mark.parametrize(
     "function", [broken_off, listed, alternating, aliased, read_by_a_function, growing]
 )
-def test_that_other_loops_are_unrolled(function, told):
+def test_that_other_loops_are_unrolled(function, failures):
     with npaccel.options(backend="eager"):
         found = npaccel.grad(function)(X)
     np.testing.assert_allclose(found, central_gradient(function, X), rtol=1e-6, atol=1e-7)
-    assert bool(told) == (function not in (broken_off, read_by_a_function))
+    assert bool(failures) == (function not in (broken_off, read_by_a_function))
 
 
 def test_that_a_loop_that_is_too_long_says_why_it_is_unrolled():

@@ -6,25 +6,11 @@ import torch
 from derivatives import central_gradient
 
 import npaccel
-from npaccel._torch.transforms import attempts, unrolled
+from npaccel._torch.transforms import unrolled
 from npaccel._torch.transforms.scans import operator
 
 X = np.array([0.4, 1.2, -0.7])
 N = 9
-
-
-@pytest.fixture
-def failures(monkeypatch):
-    """Reasons why loops weren't scans."""
-    found = []
-    fail = attempts.Attempts.fail
-
-    def noted(self, place, reason, *, for_good=False):
-        found.append(reason)
-        fail(self, place, reason, for_good=for_good)
-
-    monkeypatch.setattr(attempts.Attempts, "fail", noted)
-    return found
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from npaccel._loops.partition.ast_utils import (
 )
 from npaccel._loops.partition.facts import Facts
 from npaccel._loops.partition.hoisting import CannotHoistError, Hoisting
+from npaccel._loops.partition.host_values import ITERATORS
 from npaccel._loops.partition.locals import is_inner, makes_container
 from npaccel._loops.partition.nodes import Nest, assign, name
 from npaccel._syntax import dataflow
@@ -289,7 +290,7 @@ class _Builder(Hoisting):
         used = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
 
         def ahead(node: ast.expr) -> ast.expr:
-            if isinstance(node, ast.Call) and called_name(node) in ("enumerate", "zip", "reversed"):
+            if isinstance(node, ast.Call) and called_name(node) in ITERATORS:
                 args = [ahead(argument) for argument in node.args]
                 return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
             root = root_of_part(node)

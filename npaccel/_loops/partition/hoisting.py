@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from npaccel._loops.partition.ast_utils import called_name, is_scalar_by_text, replaced
-from npaccel._loops.partition.host_values import HostValues
+from npaccel._loops.partition.host_values import ITERATORS, HostValues
 from npaccel._loops.partition.nodes import Inline, assign, name
 from npaccel._loops.partition.python_calls import InnerCalls
 from npaccel._loops.partition.regions import Runs
 
-_ITERATORS = frozenset({"enumerate", "zip", "reversed", "range", "tqdm", "map", "iter"})
+_ITERATORS = ITERATORS | {"range", "tqdm", "map", "iter"}
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 

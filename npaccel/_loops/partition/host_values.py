@@ -22,7 +22,8 @@ _HOST_BUILTINS = frozenset(
     {"range", "min", "max", "abs", "int", "float", "bool", "round", "sum", "divmod", "str"}
     | {"tuple", "sorted", "pow", "slice", "repr", "format", "isinstance"}
 )
-_ITERATORS = frozenset({"enumerate", "zip", "reversed"})
+#: Builtins that give the items of what they are given.
+ITERATORS = frozenset({"enumerate", "zip", "reversed"})
 
 
 def is_host_value(value: object) -> bool:
@@ -165,7 +166,7 @@ class HostValues:
         if isinstance(node.func, ast.Name) and node.func.id not in self.locals:
             if node.func.id in ("len", "type", "id", "isinstance"):
                 return all(map(self.is_simple, node.args))
-            known = node.func.id in _HOST_BUILTINS or node.func.id in _ITERATORS
+            known = node.func.id in _HOST_BUILTINS or node.func.id in ITERATORS
             return known and all(map(self.is_host, node.args))
         if isinstance(node.func, ast.Attribute):
             owner = self._value_of(node.func.value)

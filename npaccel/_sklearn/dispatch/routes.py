@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from npaccel._process.imports import loaded_class
 from npaccel._runtime import options
 from npaccel._runtime.torch import malloc
 from npaccel._scipy.dispatch import conversion
@@ -155,7 +155,7 @@ def _run(
 
 def _is_sharded(X: Any) -> bool:
     """Whether data is a DTensor."""
-    kind = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    kind = loaded_class("torch.distributed.tensor", "DTensor")
     return kind is not None and isinstance(X, kind)
 
 

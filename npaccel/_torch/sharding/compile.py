@@ -256,15 +256,7 @@ def _given_back(one: Any, own: Any, inputs: Sequence[Any], mesh: Any) -> Any:
     if isinstance(own, int):
         return inputs[own]
     shape, placements = own
-    size = torch.Size(shape)
-    return DTensor.from_local(
-        one,
-        mesh,
-        placements,
-        run_check=False,
-        shape=size,
-        stride=layout.contiguous_strides(size),
-    )
+    return layout.dtensor_of(one, shape, mesh, placements)
 
 
 __all__ = ["Part", "compiled", "partition"]

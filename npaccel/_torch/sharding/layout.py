@@ -152,16 +152,27 @@ def moved(
         return torch.view_as_complex(pairs.contiguous())
     if local.dtype in _BITS:
         return moved(local.view(_BITS[local.dtype]), shape, mesh, old, new).view(local.dtype)
-    given = torch.Size(shape)
-    whole = DTensor.from_local(
-        local.contiguous(),
-        mesh,
-        old,
-        run_check=False,
-        shape=given,
-        stride=contiguous_strides(given),
-    )
+    whole = dtensor_of(local.contiguous(), shape, mesh, old)
     return whole.redistribute(mesh, new).to_local()
+
+
+def dtensor_of(
+    local: torch.Tensor, shape: Sequence[int], mesh: Any, placements: Sequence[Placement]
+) -> DTensor:
+    """Return the DTensor of which this rank has a part; nothing is sent.
+
+    Parameters
+    ----------
+    local : torch.Tensor
+    shape : sequence of int
+        Of the whole.
+    mesh : DeviceMesh
+    placements : sequence of Placement
+    """
+    size = torch.Size(shape)
+    return DTensor.from_local(
+        local, mesh, placements, run_check=False, shape=size, stride=contiguous_strides(size)
+    )
 
 
 def reduced(local: torch.Tensor, mesh: Any, axes: Sequence[int], how: str) -> torch.Tensor:
@@ -192,6 +203,7 @@ __all__ = [
     "bounds",
     "chunk",
     "contiguous_strides",
+    "dtensor_of",
     "has_empty_shards",
     "is_plain",
     "is_replicated",

@@ -43,9 +43,7 @@ def scan(
     f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
     """Trace one iteration."""
-    columns: list[Any] = []
-    structure = flatten(xs, columns)
-    count = len(columns[0]) if columns else length
+    columns, structure, count = unrolled.columns_of(xs, length)
     lengths = [len(column) for column in columns]
     if count is None or count < FEWEST or lengths != [count] * len(columns):
         return unrolled.scan(f, init, xs, length, reverse)
@@ -60,9 +58,7 @@ def peeled_scan(
     f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
     """Trace the first iteration by itself, and another one."""
-    columns: list[Any] = []
-    structure = flatten(xs, columns)
-    count = len(columns[0]) if columns else length
+    columns, structure, count = unrolled.columns_of(xs, length)
     if count is None or count < FEWEST:
         return unrolled.scan(f, init, xs, length, reverse)
     first = [column[-1] if reverse else column[0] for column in columns]

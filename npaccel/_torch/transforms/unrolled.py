@@ -31,13 +31,18 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     return value
 
 
+def columns_of(xs: Any, length: int | None) -> tuple[list[Any], Any, int | None]:
+    """Return the arrays that a scan goes over, their structure, and how many iterations it has."""
+    columns: list[Any] = []
+    structure = flatten(xs, columns)
+    return columns, structure, len(columns[0]) if columns else length
+
+
 def scan(
     f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
     """Trace every iteration, and stack what they return."""
-    columns: list[Any] = []
-    structure = flatten(xs, columns)
-    count = len(columns[0]) if columns else length
+    columns, structure, count = columns_of(xs, length)
     if count is None:
         raise ValueError("scan: xs has no arrays; pass length=n, the number of iterations")
     carry: Any = init
