@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 _aten = torch.ops.aten
 
@@ -26,6 +27,11 @@ def _fill(self: torch.Tensor, value: Any) -> torch.Tensor:
 def _view_as(self: torch.Tensor, dtype: torch.dtype) -> Any:
     """Return an array of the same dtype itself, which torch has no derivative for."""
     return self.view(self.shape) if self.dtype == dtype else NotImplemented
+
+
+def _lifted(self: torch.Tensor) -> Any:
+    """Return a copy of a constant, which fake tensors take from such a node alone."""
+    return torch.clone(self) if isinstance(self, FakeTensor) else NotImplemented
 
 
 _is_written_out = threading.local()
@@ -87,7 +93,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.fill.Scalar: _fill,
     _aten.fill.Tensor: _fill,
     _aten.index_put.default: _index_put,
-    _aten.lift_fresh_copy.default: torch.clone,
+    _aten.lift_fresh_copy.default: _lifted,
     _aten.scatter.src: _scatter,
     _aten.view.dtype: _view_as,
 }
