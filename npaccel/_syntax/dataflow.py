@@ -176,15 +176,42 @@ def _with(node: ast.With) -> Flow:
     return _all(node.items).then(body.perhaps() if may_swallow(node) else body)
 
 
-def _try(node: ast.Try) -> Flow:
+def _try(node: ast.Try | ast.TryStar) -> Flow:
     flow = of_statements(node.body).perhaps()
     for handler in node.handlers:
-        caught = frozenset({handler.name} if handler.name else ())
+        caught = captured(handler)
         start = Flow() if handler.type is None else of_expression(handler.type)
         inner = start.then(Flow(_NONE, caught, caught)).then(of_statements(handler.body))
         flow = flow.then(inner.perhaps())
     flow = flow.then(of_statements(node.orelse).perhaps())
     return flow.then(of_statements(node.finalbody))
+
+
+def captured(node: ast.ExceptHandler | ast.match_case) -> Names:
+    """The names that a handler, or a pattern, gives what it has caught, or parts of it."""
+    if isinstance(node, ast.ExceptHandler):
+        return frozenset({node.name} if node.name else ())
+    parts = list(ast.walk(node.pattern))
+    names = [p.name for p in parts if isinstance(p, ast.MatchAs | ast.MatchStar)]
+    names += [p.rest for p in parts if isinstance(p, ast.MatchMapping)]
+    return frozenset(name for name in names if name)
+
+
+def _match(node: ast.Match) -> Flow:
+    flow = of_expression(node.subject)
+    for case in node.cases:
+        names = captured(case)
+        pattern = _all(n for n in ast.walk(case.pattern) if isinstance(n, ast.expr))
+        inner = pattern.then(Flow(_NONE, names, names))
+        if case.guard is not None:
+            inner = inner.then(of_expression(case.guard))
+        flow = flow.then(inner.then(of_statements(case.body)).perhaps())
+    return flow
+
+
+def _class(node: ast.ClassDef) -> Flow:
+    name = frozenset({node.name})
+    return Flow(_loaded([node]), name, name)
 
 
 def _definition(node: ast.FunctionDef) -> Flow:
@@ -210,6 +237,9 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Any], Flow]] = {
     ast.While: _while,
     ast.With: _with,
     ast.Try: _try,
+    ast.TryStar: _try,
+    ast.Match: _match,
+    ast.ClassDef: _class,
     ast.FunctionDef: _definition,
     ast.Import: _import,
     ast.ImportFrom: _import,

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import linecache
 import random
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,7 +130,11 @@ def with_wide_data(program: Program) -> Program:
     place = PARAMETERS.split(", ").index("scale")
     texts = list(program.inputs)
     texts[place] = f"np.float64({texts[place]})"
-    return program.with_(inputs=tuple(texts))
+    # Which of a NumPy scalar and Python's number `max` gives goes by values.
+    statements = [
+        re.sub(r"\b(max|min)\(scale,", r"\1(float(scale),", s) for s in program.statements
+    ]
+    return program.with_(inputs=tuple(texts), statements=tuple(statements))
 
 
 @contextmanager

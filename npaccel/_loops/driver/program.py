@@ -28,7 +28,7 @@ from npaccel._loops.driver.region import Region
 from npaccel._loops.driver.whole_function import Calls
 from npaccel._loops.partition import liveness
 from npaccel._loops.partition import nodes as partition_nodes
-from npaccel._loops.partition.host_values import HostValues, is_host_value
+from npaccel._loops.partition.host_values import HostValues
 from npaccel._loops.partition.nodes import APPENDING, INDEX, INNER, NATIVE
 from npaccel._loops.partition.partition import split
 from npaccel._report import Loop
@@ -77,9 +77,8 @@ class Program:
         definition = copy.deepcopy(definition) or source.definition(self.function)
         self.filename = self.function.__code__.co_filename
         local_names = dataflow.local_names(definition)
-        host = {parameter: is_host_value(value) for parameter, value in arguments.items()}
         self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
-        host_values = HostValues(definition, local_names, host, self.outer)
+        host_values = HostValues(definition, local_names, arguments, self.outer)
         nests = self.options.loops in ("auto", "numba")
         lists = frozenset(n for n, v in arguments.items() if type(v) in _CONTAINERS)
         self.split = split(

@@ -48,7 +48,7 @@ class Hoisting(Runs):
             hoisted = self.hoist(part)
             if (
                 i < last
-                and not self.host_values.moves(hoisted)
+                and not self.host_values.may_wait(hoisted)
                 and not _is_module(hoisted, self.host_values)
             ):
                 hoisted = self._as_temporary(hoisted)

@@ -1,17 +1,22 @@
 """Which expressions are about Python numbers, and which about arrays.
 
 A *host* value is a Python number, string, None, or a tuple of those. Python
-computes with them faster than a compiled call takes. What is said here decides
-only what is compiled, never what the answer is.
+computes with them faster than a compiled call takes. Which they are is said of
+now: a global name or an attribute may hold an array later on, which decides only
+what is compiled. Statements about *fixed* host values may change places with
+compiled ones, so that those are host values whatever is called when.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from npaccel._loops.partition.objects import UNKNOWN, Objects, bound_otherwise, is_of_library
+from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
 
 _HOST_TYPES = (int, float, complex, bool, str, bytes, type(None), range, slice, type, type(...))
@@ -24,6 +29,8 @@ _HOST_BUILTINS = frozenset(
 )
 #: Builtins that give the items of what they are given.
 ITERATORS = frozenset({"enumerate", "zip", "reversed"})
+#: Methods of strings, numbers and slices.
+_HOST_METHODS = frozenset({"bit_length", "format", "join", "split", "startswith", "indices"})
 
 
 def is_host_value(value: object) -> bool:
@@ -41,22 +48,39 @@ class HostValues:
     definition : ast.FunctionDef
     local_names : frozenset of str
     arguments : mapping
-        Whether each parameter is a host value.
+        The value of each parameter.
     outer : mapping
         The values of other names: globals, closure cells, builtins.
+    is_fixed : bool
+        Whether those alone count that are host values at each call.
+
+    Attributes
+    ----------
+    fixed : HostValues
+        Those that are host values at each call.
     """
 
     def __init__(
         self,
         definition: ast.FunctionDef,
         local_names: Names,
-        arguments: Mapping[str, bool],
+        arguments: Mapping[str, Any],
         outer: Mapping[str, Any],
+        *,
+        is_fixed: bool = False,
     ) -> None:
         self.locals = local_names
         self.outer = outer
+        self._objects = Objects(definition, local_names, arguments, outer) if is_fixed else None
+        self.fixed = (
+            self
+            if is_fixed
+            else HostValues(definition, local_names, arguments, outer, is_fixed=True)
+        )
         # Every name is one until something else is assigned to it.
-        self.host = {name for name in local_names if arguments.get(name, True)}
+        self.host = {
+            name for name in local_names if name not in arguments or is_host_value(arguments[name])
+        }
         before = -1
         while before != len(self.host):
             before = len(self.host)
@@ -82,29 +106,42 @@ class HostValues:
             self.host.discard(node.name)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._drop(node.optional_vars)
+        elif isinstance(node, ast.match_case):
+            self.host -= dataflow.captured(node)
+        elif self._objects is not None:
+            self.host -= bound_otherwise(node)
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         several = ast.Tuple | ast.List
         if isinstance(target, several) and isinstance(value, several):
+            parts = [*target.elts, *value.elts]
+            if any(isinstance(part, ast.Starred) for part in parts):
+                self._drop(target)
+                return
             for one, other in zip(target.elts, value.elts, strict=False):
                 self._bind(one, other)
         elif not self.is_host(value) and not self.converts(value):
             self._drop(target)
 
     def _bind_items(self, target: ast.expr, iterable: ast.expr) -> None:
-        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
-            name, arguments = iterable.func.id, iterable.args
-            if name == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-                self._bind_items(target.elts[1], arguments[0])
+        if isinstance(iterable, ast.Call):
+            name, arguments = self._builtin(iterable.func), iterable.args
+            if any(isinstance(argument, ast.Starred) for argument in arguments):
+                self._drop(target)
                 return
-            if name == "zip" and isinstance(target, ast.Tuple):
-                for one, other in zip(target.elts, arguments, strict=False):
+            parts = target.elts if isinstance(target, ast.Tuple) else []
+            if name == "enumerate" and len(parts) == 2 and arguments:
+                self._bind_items(parts[1], arguments[0])
+                return
+            if name == "zip" and parts and len(parts) == len(arguments):
+                for one, other in zip(parts, arguments, strict=True):
                     self._bind_items(one, other)
                 return
             if name == "reversed" and len(arguments) == 1:
                 self._bind_items(target, arguments[0])
                 return
-            if name in ("range", "tqdm", "trange") and all(map(self.is_host, arguments)):
+            counts = name == "range" or self._is_progress_bar(iterable.func)
+            if counts and all(map(self.is_host, arguments)):
                 return
         if not self.is_host(iterable):
             self._drop(target)
@@ -123,7 +160,7 @@ class HostValues:
                 return node.id in self.host or (node.id not in self.locals and self._outer(node))
             case ast.Attribute(value=value, attr=attribute):
                 if attribute in _HOST_ATTRIBUTES and self.is_simple(value):
-                    return True
+                    return self._objects is None or self._objects.is_surely_array(value)
                 return self._outer(node)
             case ast.Subscript(value=value, slice=index):
                 return self.is_host(value) and self.is_host(index)
@@ -140,9 +177,7 @@ class HostValues:
         """Whether an expression makes a Python number of an array's element."""
         return (
             isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("float", "int", "bool", "complex")
-            and node.func.id not in self.locals
+            and self._builtin(node.func) in ("float", "int", "bool", "complex")
             and len(node.args) == 1
             and not node.keywords
             and not self.is_host(node.args[0])
@@ -163,38 +198,57 @@ class HostValues:
     def _call(self, node: ast.Call) -> bool:
         if any(isinstance(a, ast.Starred) for a in node.args) or node.keywords:
             return False
-        if isinstance(node.func, ast.Name) and node.func.id not in self.locals:
-            if node.func.id in ("len", "type", "id", "isinstance"):
+        if isinstance(node.func, ast.Name):
+            name = self._builtin(node.func)
+            if name in ("len", "type", "id", "isinstance"):
                 return all(map(self.is_simple, node.args))
-            known = node.func.id in _HOST_BUILTINS or node.func.id in ITERATORS
+            known = name in _HOST_BUILTINS or name in ITERATORS
             return known and all(map(self.is_host, node.args))
         if isinstance(node.func, ast.Attribute):
             owner = self._value_of(node.func.value)
-            if isinstance(owner, types.ModuleType) and owner.__name__ in ("math", "time"):
-                return all(map(self.is_host, node.args))
-            methods = ("bit_length", "format", "join", "split", "startswith", "indices")
-            if node.func.attr in methods:
+            if isinstance(owner, types.ModuleType):
+                return owner.__name__ in ("math", "time") and all(map(self.is_host, node.args))
+            if node.func.attr in _HOST_METHODS:
                 return self.is_host(node.func.value) and all(map(self.is_host, node.args))
         return False
 
+    def _builtin(self, function: ast.expr) -> str:
+        """Return the name of the builtin that is called, "" for another function of that name."""
+        if not isinstance(function, ast.Name) or function.id in self.locals:
+            return ""
+        own = getattr(builtins, function.id, None)
+        return function.id if self.outer.get(function.id) is own is not None else ""
+
+    def _is_progress_bar(self, function: ast.expr) -> bool:
+        found = self._value_of(function)
+        return getattr(found, "__name__", "") in ("tqdm", "trange") and (
+            str(getattr(found, "__module__", "")).partition(".")[0] == "tqdm"
+        )
+
     def _outer(self, node: ast.expr) -> bool:
         """Whether a name from outside, or an attribute of one, is a host value now."""
-        value = self._value_of(node)
-        return value is not _UNKNOWN and is_host_value(value)
+        if self._objects is None:
+            return is_host_value(self._value_of(node))
+        # Modules, and constants of libraries such as `np.pi`.
+        found = self._value_of(node)
+        owner = self._value_of(node.value) if isinstance(node, ast.Attribute) else found
+        return isinstance(owner, types.ModuleType) and (
+            owner is found or (is_of_library(owner) and is_host_value(found))
+        )
 
     def _value_of(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Name) and node.id not in self.locals:
-            return self.outer.get(node.id, _UNKNOWN)
+            return self.outer.get(node.id, UNKNOWN)
         if isinstance(node, ast.Attribute):
             owner = self._value_of(node.value)
             if isinstance(owner, types.ModuleType):
-                return getattr(owner, node.attr, _UNKNOWN)
-        return _UNKNOWN
+                return getattr(owner, node.attr, UNKNOWN)
+        return UNKNOWN
 
     def value_of(self, node: ast.expr) -> Any:
         """Object that a name from outside leads to now; None if that isn't known."""
         found = self._value_of(node)
-        return None if found is _UNKNOWN else found
+        return None if found is UNKNOWN else found
 
     def is_simple(self, node: ast.expr) -> bool:
         """Whether an expression only names something that exists."""
@@ -208,5 +262,13 @@ class HostValues:
             return all(map(self.moves, node.elts))
         return isinstance(node, ast.Name) or self.is_host(node)
 
+    def may_wait(self, node: ast.expr) -> bool:
+        """Whether an expression gives the same after other code has run, but for its names."""
+        if isinstance(node, ast.Tuple):
+            return all(map(self.may_wait, node.elts))
+        return isinstance(node, ast.Name) or self.fixed.is_host(node)
 
-_UNKNOWN = object()
+    def add(self, name: str) -> None:
+        """Note that a name holds a host value."""
+        self.host.add(name)
+        self.fixed.host.add(name)

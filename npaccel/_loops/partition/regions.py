@@ -103,7 +103,22 @@ class Runs:
         flow = dataflow.of_statement(statement)
         # What isn't local may be read and written by functions that are called.
         local = flow.reads | flow.writes <= known
-        return local and cannot_fail(statement) and self._commutes(statement, past)
+        return (
+            local
+            and cannot_fail(statement)
+            and self._is_fixed(statement)
+            and self._commutes(statement, past)
+        )
+
+    def _is_fixed(self, statement: ast.stmt) -> bool:
+        """Whether a statement does the same after other code has run."""
+        values = self.host_values
+        match statement:
+            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                return values.may_wait(value)
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                return name in values.fixed.host and values.may_wait(value)
+        return True
 
     def is_move(self, statement: ast.stmt) -> bool:
         """Whether a statement only renames values, or is about host values."""
@@ -152,7 +167,7 @@ class Runs:
         return replaced(statement, new)
 
     def _is_number(self, temporary: str) -> None:
-        self.host_values.host.add(temporary)
+        self.host_values.add(temporary)
         self.facts.varying |= {temporary}
 
     def _is_bound_of_array(self, bound: ast.expr) -> bool:
