@@ -131,8 +131,10 @@ def with_wide_data(program: Program) -> Program:
     texts = list(program.inputs)
     texts[place] = f"np.float64({texts[place]})"
     # Which of a NumPy scalar and Python's number `max` gives goes by values.
+    extremes = re.compile(r"\b(max|min)\([^()]*\)")
     statements = [
-        re.sub(r"\b(max|min)\(scale,", r"\1(float(scale),", s) for s in program.statements
+        extremes.sub(lambda call: re.sub(r"\bscale\b", "float(scale)", call[0]), text)
+        for text in program.statements
     ]
     return program.with_(inputs=tuple(texts), statements=tuple(statements))
 
