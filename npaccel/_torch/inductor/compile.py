@@ -44,6 +44,7 @@ from npaccel._torch.inductor.complex.loads import loads_of_pairs
 from npaccel._torch.inductor.complex.stores import stores_of_pairs
 from npaccel._torch.inductor.complex.views import seen_as_real, viewed_late
 from npaccel._torch.inductor.kernel_files import headers_told
+from npaccel._torch.inductor.loops.systems import MANY_SMALL_SYSTEMS
 from npaccel._torch.inductor.ndarray_codegen import on_arrays
 from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
 from npaccel._torch.inductor.portable_code import with_constants
@@ -261,6 +262,10 @@ def _aot_eager(capture: Capture) -> CompiledGraph:
     return CompiledGraph(full=full, source=source)
 
 
+def _decompositions() -> dict[Any, Any]:
+    return {**complex_pairs.decompositions(), **MANY_SMALL_SYSTEMS}
+
+
 def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
     assert capture.graph is not None
     inner: list[tuple[Any, Any]] = []
@@ -290,7 +295,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
                 capture.graph,
                 capture.example_inputs,
                 inner_compile=inner_compile,
-                decompositions=None if needs_grad else complex_pairs.decompositions(),
+                decompositions=None if needs_grad else _decompositions(),
             )
     except Exception as error:
         if _is_missing_compiler(error):

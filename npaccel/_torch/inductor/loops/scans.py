@@ -26,6 +26,7 @@ from npaccel._torch.inductor.complex.lowering import decompositions
 from npaccel._torch.inductor.loops.cpp_loops import loop_in_cpp
 from npaccel._torch.inductor.loops.products import SMALL_PRODUCTS
 from npaccel._torch.inductor.loops.slices import with_slices_in_place
+from npaccel._torch.inductor.loops.systems import SMALL_SYSTEMS
 from npaccel._torch.transforms.scans.body import Body, body_of
 from npaccel._torch.transforms.scans.operator import SCAN
 
@@ -252,7 +253,7 @@ def _in_place(
             for one in (*carry, *items, *results, *constants)
         ]
         examples = [index, *tensors, *(_own_number(mode.shape_env, one) for one in sizes)]
-        table = {**decompositions(), **SMALL_PRODUCTS}
+        table = {**decompositions(), **SMALL_PRODUCTS, **SMALL_SYSTEMS}
         module = make_fx(step, decomposition_table=table, _allow_non_fake_inputs=True)(*examples)
         with_slices_in_place(module.graph)
         module.recompile()

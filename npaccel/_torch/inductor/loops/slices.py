@@ -30,7 +30,7 @@ def with_slices_in_place(graph: torch.fx.Graph) -> None:
         Changed in place.
     """
     for node in reversed(list(graph.find_nodes(op="call_function", target=_aten.add.Tensor))):
-        if node.users and _is_large(node):
+        if node.users and _is_large(node) and _is_plain_sum(node):
             _write_sum(graph, node)
     for node in reversed(list(graph.nodes)):
         if node.target is _aten.slice_scatter.default and node.users and _is_large(node):
@@ -44,6 +44,17 @@ def _is_large(node: torch.fx.Node) -> bool:
     if not all(type(size) is int for size in sizes):
         return False
     return bool(value.numel() >= _MANY and value.is_contiguous())
+
+
+def _is_plain_sum(node: torch.fx.Node) -> bool:
+    """Whether a node adds two arrays of its own shape and dtype."""
+    value: Any = node.meta["val"]
+    return not node.kwargs and all(
+        isinstance(one, torch.fx.Node)
+        and one.meta["val"].shape == value.shape
+        and one.meta["val"].dtype == value.dtype
+        for one in node.args
+    )
 
 
 def _write_sum(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
@@ -81,14 +92,9 @@ def _write_sum(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
 def _terms(node: torch.fx.Node) -> list[torch.fx.Node]:
     """Return what is added up in a node."""
     found: list[torch.fx.Node] = []
-    shape, dtype = node.meta["val"].shape, node.meta["val"].dtype
-    for one in node.args[:2]:
-        assert isinstance(one, torch.fx.Node)
-        same = one.meta["val"].shape == shape and one.meta["val"].dtype == dtype
-        if same and one.target is _aten.add.Tensor and len(one.users) == 1 and not one.kwargs:
-            found += _terms(one)
-        else:
-            found.append(one)
+    for one in cast("tuple[torch.fx.Node, torch.fx.Node]", node.args):
+        is_sum = one.target is _aten.add.Tensor and len(one.users) == 1 and _is_plain_sum(one)
+        found += _terms(one) if is_sum else [one]
     return found
 
 
