@@ -170,3 +170,20 @@ def test_loops_over_chosen_rows_name_the_line():
     for x in (X, X[:4]):
         assert_same(quiet(jitted, x), f(x))
     assert [one.line for one in jitted.report().fallbacks] == [f.__code__.co_firstlineno + 1]
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("number", [lambda x: x.max().item(), lambda x: int(x.max())])
+def test_that_numbers_made_of_elements_meet_complex_arrays(number, dtype):
+    def function(z, x):
+        s = number(x)
+        w = z.copy()
+        w[w.real <= 0] *= s
+        w += s
+        return w, z * s, s - z, z / s, s / z, z**s, np.where(z.real > 0, z, s)
+
+    z, x = (np.arange(4) - 1 + 1j).astype(dtype), np.arange(4.0)
+    jitted = npaccel.jit(function, backend="eager", default_float="float64", strict=True)
+    for got, wanted in zip(jitted(z, x), function(z, x), strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)

@@ -108,7 +108,54 @@ def of_rows(x):
     return np.sum(table**2 * np.arange(13.0)[:, None])
 
 
-SCANS = [of_rows, stepped, exchanged, unbound, helped, over_rows, nested, in_a_method]
+def several(x):
+    rows, factors = np.outer(np.arange(9.0), x), np.arange(12.0) * x[0]
+    total = 0.0
+    for k, (row, factor) in enumerate(zip(rows, factors, strict=False), start=2):
+        y = row * factor
+        total = total + np.sum(y) * np.cos(factor) * k
+    for i, v in zip(reversed(range(10)), reversed(rows[:, 1]), strict=False):
+        total = total * x[2] + i * v
+    for i, v in enumerate(factors):
+        total += v * x[1] ** i
+    return total * k + y[0] + i
+
+
+def counted_by_while(x):
+    i, total, fewest = 0, 0.0, 3
+    while i < 9:
+        j = 20
+        while j >= fewest + 1:
+            total = total * 0.9 + np.sin(x[j % 3] * j)
+            j -= 2
+        total += j
+        i += 1
+    return total * i * j
+
+
+def short(x):
+    total = 0.0
+    for i, (a, b) in enumerate(zip(x, x[::-1], strict=True)):
+        total += a * b * i
+    i = 7
+    while i < 3:
+        total *= x[0]
+        i += 1
+    for a, b in zip([x, x * 2], {"a": x[0], "b": x[1]}.values(), strict=True):
+        total += np.sum(a * b)
+    t = 0.0
+    while t < 1.0:
+        total += x[0] * t
+        t += 0.25
+    return total * i
+
+
+SCANS = [
+    *(of_rows, stepped, exchanged, unbound, helped, over_rows, nested, in_a_method),
+    *(several, counted_by_while),
+]
+#: Numbers of scans.
+COUNTS = {nested: 3, several: 3, counted_by_while: 3}
 
 
 @pytest.mark.parametrize("function", SCANS)
@@ -121,7 +168,24 @@ def test_that_loops_are_scans(function, failures, backend, monkeypatch):
     np.testing.assert_allclose(found, central_gradient(function, X), rtol=1e-6, atol=1e-7)
     first = "an iteration changes the shape or dtype of what the next one gets"
     assert failures == [first] * (function is helped)
-    assert len(counts) == (3 if function is nested else 1)
+    assert len(counts) == COUNTS.get(function, 1)
+
+
+def test_that_few_iterations_and_those_over_other_objects_are_unrolled(failures):
+    with npaccel.options(backend="eager"):
+        found = npaccel.grad(short)(X)
+    np.testing.assert_allclose(found, central_gradient(short, X), rtol=1e-6, atol=1e-7)
+    assert failures == []
+
+
+def test_that_lengths_that_differ_raise_as_they_do():
+    def function(x):
+        for a, b in zip(x, x[2:], strict=True):
+            x = a * b * x
+        return np.sum(x)
+
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        npaccel.grad(function)(np.arange(9.0))
 
 
 def _counted(function, calls):

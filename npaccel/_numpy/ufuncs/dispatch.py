@@ -304,7 +304,9 @@ def _prepared(kernel: Kernel, operands: Sequence[Any], loop: Sequence[DType]) ->
             x = bool(x) if dtype.kind == "b" else x.real
         if tensor is not None:
             prepared.append(tensor)
-        elif _stays_number(kernel, position, tensors, dtype):
+        elif _stays_number(kernel, position, tensors, dtype) and not (
+            dtype.kind == "c" and is_symbolic(x)  # torch makes a complex number of it at once.
+        ):
             prepared.append(x if is_symbolic(x) else _as_number(x, dtype))
         else:
             device = next((t.device for t in tensors if t is not None), None)

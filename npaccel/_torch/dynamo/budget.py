@@ -27,8 +27,8 @@ from npaccel._torch.patching import Patch
 MAX_LINES = 5_000
 #: Maximum number of operations of a graph: each takes ten milliseconds to lower.
 MAX_OPERATIONS = 1_500
-#: Where code is that transforms put around the user's, which costs little.
-_TRANSFORMS = "npaccel/_transforms/"
+#: Where code is that transforms put around the user's.
+_TRANSFORMS = ("npaccel/_transforms/", "npaccel/_torch/transforms/")
 #: How many times as many there may be where unrolling was asked for.
 _IF_UNROLLED = 10
 
@@ -79,7 +79,8 @@ def _starts_line(original: Any) -> Any:
     @functools.wraps(original)
     def starts_line(self: Any, lineno: int) -> None:
         original(self, lineno)
-        if active.budget is not None and _TRANSFORMS not in self.f_code.co_filename:
+        file = self.f_code.co_filename
+        if active.budget is not None and not any(folder in file for folder in _TRANSFORMS):
             active.budget.spend(len(self.output.graph.nodes))
 
     return starts_line

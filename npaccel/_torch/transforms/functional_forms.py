@@ -34,6 +34,15 @@ def _lifted(self: torch.Tensor) -> Any:
     return torch.clone(self) if isinstance(self, FakeTensor) else NotImplemented
 
 
+def _power(self: torch.Tensor, exponent: Any) -> Any:
+    """Return powers by the number of an iteration, which torch's formula compares with 0."""
+    if not isinstance(exponent, torch.SymInt) or not self.dtype.is_floating_point:
+        return NotImplemented
+    given: Any = exponent
+    number = torch.scalar_tensor(given, dtype=self.dtype, device=self.device)
+    return _aten.pow.Tensor_Tensor(self, number)
+
+
 _is_written_out = threading.local()
 
 
@@ -94,6 +103,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.fill.Tensor: _fill,
     _aten.index_put.default: _index_put,
     _aten.lift_fresh_copy.default: _lifted,
+    _aten.pow.Tensor_Scalar: _power,
     _aten.scatter.src: _scatter,
     _aten.view.dtype: _view_as,
 }

@@ -12,7 +12,8 @@ def may_loop(steps: Any, line: int, first: bool) -> bool:
     Parameters
     ----------
     steps : object
-        A range or an array, where it may.
+        A range or an array, where it may, or a tuple of ``enumerate``, ``zip`` or ``reversed``,
+        what it takes besides (start, strict), and what it goes over.
     line : int
         Of the loop.
     first : bool
@@ -27,13 +28,33 @@ def over(steps: Any, line: int, body: Callable[..., Any], carry: tuple[Any, ...]
     Parameters
     ----------
     steps : object
-        A range or an array.
+        As `may_loop` takes it.
     line : int
         Of the loop.
     body : callable
         Takes a step and the carry, and returns the carry.
     carry : tuple
     """
+    raise NotImplementedError
+
+
+def first_of(steps: Any) -> Any:
+    """Return the first step of a loop."""
+    raise NotImplementedError
+
+
+def last_of(steps: Any) -> Any:
+    """Return the last step of a loop."""
+    raise NotImplementedError
+
+
+def rest_of(steps: Any) -> Any:
+    """Return all steps of a loop but the first."""
+    raise NotImplementedError
+
+
+def counted(start: Any, end: Any) -> bool:
+    """Whether a ``while`` loop goes over integers of Python's."""
     raise NotImplementedError
 
 

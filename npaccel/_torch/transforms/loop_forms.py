@@ -16,7 +16,8 @@ becomes, in short::
 
 with the loop itself besides, for where it can't be a scan. Names that an iteration writes, and a
 later one or the code behind the loop reads, are the carry. One that may have no value before the
-loop gets it from a first iteration by itself.
+loop gets it from a first iteration by itself. ``enumerate``, ``zip`` and ``reversed`` become tuples
+of the builtin and what it goes over, ``while i < n: ...; i += 1`` a loop over a range.
 """
 
 from __future__ import annotations
@@ -37,9 +38,14 @@ from npaccel._syntax.source import NoSourceError
 
 _MODULE = "npaccel._torch.transforms.loop_calls"
 #: What the rewritten function calls, by names that aren't the user's.
-_NAMES = {"may_loop": "_npaccel_may_loop", "over": "_npaccel_over"}
+_NAMES = {
+    name: f"_npaccel_{name}"
+    for name in ("may_loop", "over", "first_of", "last_of", "rest_of", "counted")
+}
 _IMPORT = f"from {_MODULE} import " + ", ".join(f"{a} as {b}" for a, b in _NAMES.items())
-_STEPS, _BODY, _CARRY, _ITEM = (f"_npaccel_{one}{{}}" for one in ("steps", "body", "carry", "item"))
+_STEPS, _BODY, _CARRY, _ITEM, _END = (
+    f"_npaccel_{one}{{}}" for one in ("steps", "body", "carry", "item", "end")
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,12 +129,15 @@ class _Rewriter:
     ----------
     count : int
         The number of loops that were.
+    counted : int
+        The number of ``while`` loops among them.
     refused : dict
         Lines of others, and why.
     """
 
     def __init__(self) -> None:
         self.count = 0
+        self.counted = 0
         self.refused: dict[int, str] = {}
 
     def function(self, definition: ast.FunctionDef) -> None:
@@ -160,6 +169,8 @@ class _Rewriter:
             return [node]
         if isinstance(node, ast.For):
             return self._for(node, bound, scope)
+        if isinstance(node, ast.While):
+            return self._while(node, bound, scope)
         for field in ("body", "orelse", "finalbody"):
             if isinstance(getattr(node, field, None), list):
                 setattr(node, field, self._block(getattr(node, field), bound, scope))
@@ -178,7 +189,30 @@ class _Rewriter:
             self.refused[node.lineno] = reason
             return [node]
         self.count += 1
-        return _calls(node, self.count, sorted(carry), carry - bound, targets & live)
+        steps = _steps(node.iter, scope.names, _STEPS.format(self.count))
+        return _calls(node, steps, self.count, sorted(carry), carry - bound, targets & live)
+
+    def _while(self, node: ast.While, bound: Names, scope: _Scope) -> list[ast.stmt]:
+        """Rewrite a loop that counts as one over a range, and leave it for what isn't integers."""
+        counted = _counted(node)
+        if counted is None:
+            self.refused[node.lineno] = "it doesn't count with `i < n` and `i += 1` at its end"
+            node.body = self._block(node.body, bound, scope)
+            return [node]
+        plain = copy.deepcopy(node)
+        plain.body = self._block(plain.body, bound, scope)
+        name, end, step = counted
+        self.counted += 1
+        text = _COUNTED.format(name=name, end=end, step=step, ends=_END.format(self.counted))
+        (found,) = _Template(node, {"PLAIN": [plain], "BODY": node.body[:-1]}).filled(
+            ast.parse(text).body
+        )
+        assert isinstance(found, ast.If)
+        loop = found.body[1]
+        assert isinstance(loop, ast.For)
+        loop.__dict__["npaccel_live"] = node.__dict__["npaccel_live"] - {name}
+        found.body[1:2] = self._for(loop, bound, scope)
+        return [found]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,15 +241,50 @@ def _by_functions(body: Sequence[ast.stmt]) -> dict[str, list[ast.AST]]:
     return found
 
 
+_COUNTED = """
+if counted({name}, {end}):
+    {ends} = {name} + len(range({name}, {end}, {step})) * {step}
+    for {name} in range({name}, {end}, {step}):
+        BODY
+    {name} = {ends}
+else:
+    PLAIN
+"""
+#: What to add to the end of a range, by the comparison.
+_ENDS = {ast.Lt: 0, ast.LtE: 1, ast.Gt: 0, ast.GtE: -1}
+
+
+def _counted(node: ast.While) -> tuple[str, str, int] | None:
+    """Return the name that a loop counts with, the end of its range, and its step."""
+    match node:
+        case ast.While(
+            test=ast.Compare(left=ast.Name(id=name), ops=[operation], comparators=[end]),
+            body=[_, *_, ast.AugAssign(ast.Name(id=other), sign, ast.Constant(int(step)))],
+            orelse=[],
+        ) if name == other and type(operation) in _ENDS and isinstance(sign, ast.Add | ast.Sub):
+            pass
+        case _:
+            return None
+    step = step if isinstance(sign, ast.Add) else -step
+    upward = isinstance(operation, ast.Lt | ast.LtE)
+    kinds = ast.Name | ast.Constant | ast.BinOp | ast.operator | ast.expr_context
+    used = {part.id for part in ast.walk(end) if isinstance(part, ast.Name)} | {name}
+    if (
+        not step
+        or upward != (step > 0)
+        or used & dataflow.of_statements(node.body[:-1]).writes
+        or (isinstance(end, ast.Name) and end.id == name)
+        or not all(isinstance(part, kinds) for part in ast.walk(end))
+    ):
+        return None
+    return name, f"({ast.unparse(end)}) + {_ENDS[type(operation)]}", step
+
+
 def _refusal(node: ast.For, written: Names, counted: Names, scope: _Scope) -> str:
     """Return why a loop stays as it is; empty if it needn't."""
     if node.orelse:
         return "it has an `else`"
-    plain = isinstance(node.target, ast.Name) or (
-        isinstance(node.target, ast.Tuple)
-        and all(isinstance(one, ast.Name) for one in node.target.elts)
-    )
-    if not plain:
+    if not _is_of_names(node.target):
         return "its target isn't a name"
     if counted & dataflow.of_statements(node.body).writes:
         return "its body writes to the name that it counts with"
@@ -224,6 +293,12 @@ def _refusal(node: ast.For, written: Names, counted: Names, scope: _Scope) -> st
         if any(id(function) not in inside for function in scope.shared.get(name, ())):
             return f"a function that is defined outside of it reads `{name}`"
     return _left(node.body)
+
+
+def _is_of_names(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(map(_is_of_names, target.elts))
+    return isinstance(target, ast.Name)
 
 
 def _left(body: Sequence[ast.stmt]) -> str:
@@ -251,7 +326,7 @@ def _left(body: Sequence[ast.stmt]) -> str:
 
 
 _CALLS = """
-{steps} = ITER
+{steps} = STEPS
 if may_loop({steps}, {line}, {first}):
     FIRST
     def {body}({item}, {held}):
@@ -262,13 +337,60 @@ if may_loop({steps}, {line}, {first}):
     ({names}) = over({rest}, {line}, {body}, ({names}))
     LAST
 else:
-    for TARGET in {steps}:
+    for TARGET in ITER:
         BODY
 """
 
 
+def _steps(node: ast.expr, local_names: Names, name: str) -> tuple[ast.expr, ast.expr]:
+    """Return what a loop goes over, taken apart, and what is made of that again.
+
+    Parameters
+    ----------
+    node : ast.expr
+    local_names : frozenset of str
+    name : str
+        Of what is taken apart.
+    """
+    whole = ast.parse(name, mode="eval").body
+    match node:
+        case ast.Call(func=ast.Name(id=kind), args=args, keywords=keywords) if (
+            kind in _OPTIONS
+            and kind not in local_names
+            and args
+            and not any(isinstance(one, ast.Starred) for one in args)
+            and all(one.arg == _OPTIONS[kind][0] for one in keywords)
+        ):
+            option, default = _OPTIONS[kind]
+            given: ast.expr = keywords[0].value if keywords else ast.Constant(default)
+            if kind == "enumerate" and len(args) == 2:
+                args, given = args[:1], args[1]
+        case _:
+            return node, whole
+    if kind != "zip" and len(args) != 1:  # Python raises.
+        return node, whole
+    pairs = [_steps(part, local_names, f"{name}[{i + 2}]") for i, part in enumerate(args)]
+    taken = ast.Tuple([node.func, given, *(one for one, _ in pairs)], ast.Load())
+    again = ast.parse(f"{name}[1]", mode="eval").body
+    named = [ast.keyword(option, again)] if option else []
+    return taken, ast.Call(node.func, [other for _, other in pairs], named)
+
+
+#: What a builtin that a loop goes over takes besides, and what that is where it isn't given.
+_OPTIONS: dict[str, tuple[str, Any]] = {
+    "enumerate": ("start", 0),
+    "reversed": ("", None),
+    "zip": ("strict", False),
+}
+
+
 def _calls(
-    node: ast.For, number: int, carry: Sequence[str], unbound: Names, counted: Names
+    node: ast.For,
+    given: tuple[ast.expr, ast.expr],
+    number: int,
+    carry: Sequence[str],
+    unbound: Names,
+    counted: Names,
 ) -> list[ast.stmt]:
     """Return statements in the place of a loop.
 
@@ -276,6 +398,8 @@ def _calls(
     ----------
     node : ast.For
         Inner loops are rewritten.
+    given : tuple of ast.expr
+        What it goes over, taken apart, and what is made of that.
     number : int
         Of the loop in its function.
     carry : sequence of str
@@ -287,7 +411,7 @@ def _calls(
     steps = _STEPS.format(number)
     text = _CALLS.format(
         steps=steps,
-        rest=f"{steps}[1:]" if unbound else steps,
+        rest=f"rest_of({steps})" if unbound else steps,
         line=node.lineno,
         first=bool(unbound),
         body=_BODY.format(number),
@@ -297,18 +421,25 @@ def _calls(
     )
     pieces = {"BODY": node.body, "FIRST": [], "LAST": []}
     if unbound:
-        pieces["FIRST"] = [*ast.parse(f"TARGET = {steps}[0]").body, *node.body]
+        pieces["FIRST"] = [*ast.parse(f"TARGET = first_of({steps})").body, *node.body]
     if counted:
-        pieces["LAST"] = ast.parse(f"TARGET = {steps}[-1]").body
-    return _Template(node, pieces).filled(ast.parse(text).body)
+        pieces["LAST"] = ast.parse(f"TARGET = last_of({steps})").body
+    parts = {"TARGET": node.target, "STEPS": given[0], "ITER": given[1]}
+    return _Template(node, pieces, parts).filled(ast.parse(text).body)
 
 
 class _Template(ast.NodeTransformer):
     """Puts parts of a loop into statements that stand where it stood."""
 
-    def __init__(self, node: ast.For, pieces: dict[str, list[ast.stmt]]) -> None:
+    def __init__(
+        self,
+        node: ast.For | ast.While,
+        pieces: dict[str, list[ast.stmt]],
+        parts: dict[str, ast.expr] | None = None,
+    ) -> None:
         self.node = node
         self.pieces = pieces
+        self.parts = parts or {}
 
     def filled(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return the statements."""
@@ -331,13 +462,19 @@ class _Template(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id == "TARGET":
-            return copy.deepcopy(self.node.target)
-        if node.id == "ITER":
-            return self.node.iter
+        if node.id in self.parts:
+            return _at(copy.deepcopy(self.parts[node.id]), self.node)
         if node.id in _NAMES:
             node.id = _NAMES[node.id]
         return node
+
+
+def _at(part: ast.expr, node: ast.stmt) -> ast.expr:
+    """Return an expression that stands where a statement does, where it stands nowhere."""
+    for one in ast.walk(part):
+        if "lineno" in one._attributes and not hasattr(one, "lineno"):
+            ast.copy_location(one, node)
+    return part
 
 
 __all__ = ["form_of", "original_of"]

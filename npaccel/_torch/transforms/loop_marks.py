@@ -104,6 +104,20 @@ def _over(tx: Any, args: Sequence[Any]) -> Any:
     return _attempted(tx, place, "over", [steps, body, carry], {})
 
 
+def _counted(tx: Any, args: Sequence[Any]) -> Any:
+    is_counted = active.loops is not None and all(_python_type(one) is int for one in args)
+    return ConstantVariable.create(is_counted)
+
+
+def _traced_as(function: Any) -> Any:
+    """Trace a mark as another function of npaccel's."""
+
+    def trace(tx: Any, args: Sequence[Any]) -> Any:
+        return VariableTracker.build(tx, function).call_function(tx, list(args), {})
+
+    return trace
+
+
 def _reason_of(error: TorchDynamoException) -> str:
     """Return why a loop isn't a scan, in words about the user's program."""
     category = getattr(error, "gb_type", None) or type(error).__name__
@@ -333,10 +347,14 @@ def _is_array(variable: Any) -> bool:
 
 _MARKS = {
     loop_calls.begin: _begin,
+    loop_calls.counted: _counted,
     loop_calls.end: _end,
+    loop_calls.first_of: _traced_as(looped.first_of),
     loop_calls.iterate: _iterate,
+    loop_calls.last_of: _traced_as(looped.last_of),
     loop_calls.may_loop: _may_loop,
     loop_calls.over: _over,
+    loop_calls.rest_of: _traced_as(looped.rest_of),
 }
 
 

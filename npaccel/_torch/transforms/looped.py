@@ -76,37 +76,83 @@ def peeled_scan(
     return carry, build(of_result, whole)
 
 
+def _count(steps: Any) -> int:
+    """Return the number of iterations; -1 where they can't be a scan."""
+    if isinstance(steps, range | np.ndarray):
+        return len(steps) if isinstance(steps, range) or steps.ndim > 0 else -1
+    if not isinstance(steps, tuple) or not steps or steps[0] not in (enumerate, zip, reversed):
+        return -1
+    counts = [_count(one) for one in steps[2:]]
+    if steps[0] is zip:
+        return -1 if steps[1] and max(counts) != min(counts) else min(counts)
+    return -1 if steps[0] is reversed and isinstance(steps[2], tuple) else counts[0]
+
+
+def _columns(steps: Any, count: int) -> list[Any]:
+    """Return the arrays whose rows an iteration takes."""
+    if isinstance(steps, range | np.ndarray):
+        return [] if isinstance(steps, range) else [steps[:count]]
+    if steps[0] is reversed and isinstance(steps[2], np.ndarray):
+        return [steps[2][::-1][:count]]
+    return [column for one in steps[2:] for column in _columns(one, count)]
+
+
+def _item(steps: Any, i: Any, rows: list[Any]) -> Any:
+    """Return what an iteration takes, and take the rows of arrays off a list."""
+    if isinstance(steps, range):
+        return steps.start + steps.step * i
+    if isinstance(steps, np.ndarray):
+        return rows.pop(0)
+    if steps[0] is reversed:
+        return _item(steps[2][::-1] if isinstance(steps[2], range) else steps[2], i, rows)
+    items = [_item(one, i, rows) for one in steps[2:]]
+    return tuple(items) if steps[0] is zip else (steps[1] + i, items[0])
+
+
 def may_loop(steps: Any, first: bool) -> bool:
     """Trace whether a ``for`` loop may be a scan."""
-    if not isinstance(steps, range) and not (isinstance(steps, np.ndarray) and steps.ndim > 0):
-        return False
-    return len(steps) >= FEWEST + first
+    count = _count(steps)
+    return count >= FEWEST + first
+
+
+def first_of(steps: Any) -> Any:
+    """Trace the first step."""
+    return _item(steps, 0, [column[0] for column in _columns(steps, _count(steps))])
+
+
+def last_of(steps: Any) -> Any:
+    """Trace the last step."""
+    count = _count(steps)
+    return _item(steps, count - 1, [column[count - 1] for column in _columns(steps, count)])
+
+
+def rest_of(steps: Any) -> Any:
+    """Trace all steps but the first."""
+    if isinstance(steps, range | np.ndarray):
+        return steps[1:]
+    if steps[0] is reversed:
+        return reversed, None, steps[2][:-1]
+    option = steps[1] + 1 if steps[0] is enumerate else steps[1]
+    return steps[0], option, *[rest_of(one) for one in steps[2:]]
 
 
 def over(steps: Any, body: Function, carry: tuple[Any, ...]) -> Any:
-    """Trace one iteration of a ``for`` loop over a range or an array."""
-    count = len(steps)
+    """Trace one iteration of a ``for`` loop over a range, an array, or several of them."""
+    count = _count(steps)
     if count < FEWEST:
-        for one in steps:
-            carry = body(one, carry)
+        for i in range(count):
+            carry = body(_item(steps, i, [one[i] for one in _columns(steps, count)]), carry)
         return carry
-    if isinstance(steps, range):
-        start, stride = steps.start, steps.step
 
-        def step(carry: Any, i: Any, row: Any) -> Any:
-            return body(start + stride * i, carry), None
+    def step(carry: Any, i: Any, row: Any) -> Any:
+        return body(_item(steps, i, list(row)), carry), None
 
-        return _scanned(step, carry, [], count, False)[0]
-
-    def item_step(carry: Any, i: Any, row: Any) -> Any:
-        return body(row[0], carry), None
-
-    return _scanned(item_step, carry, [steps], count, False)[0]
+    return _scanned(step, carry, _columns(steps, count), count, False)[0]
 
 
 def peeled_over(steps: Any, body: Function, carry: tuple[Any, ...]) -> Any:
     """Trace the first iteration by itself, and another one."""
-    return over(steps[1:], body, body(steps[0], carry))
+    return over(rest_of(steps), body, body(first_of(steps), carry))
 
 
 def _scanned(

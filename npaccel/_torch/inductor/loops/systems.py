@@ -83,7 +83,7 @@ def _rows(a: torch.Tensor) -> Rows:
 
 
 def _matrix(rows: Rows) -> torch.Tensor:
-    shape = torch.broadcast_shapes(*(one.shape for row in rows for one in row))
+    shape = torch.broadcast_shapes(*(x.shape for row in rows for x in row))  # type: ignore[no-untyped-call]
     return torch.stack([torch.stack([x.expand(shape) for x in row], -1) for row in rows], -2)
 
 
