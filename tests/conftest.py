@@ -1,6 +1,7 @@
 """What every test may ask for: a device, a backend, a cache folder of the run's own."""
 
 import collections
+import compileall
 import gc
 import os
 import re
@@ -27,6 +28,13 @@ CACHE_DIR = Path(os.environ["NPACCEL_CACHE_DIR"])
 # Threads that spin until there is work keep the other worker's from theirs.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
+
+def pytest_configure():
+    """Write the package's bytecode, if it isn't there: children don't, and would all compile it."""
+    if not IS_WORKER:
+        package = Path(__file__).resolve().parents[1] / "npaccel"
+        compileall.compile_dir(package, quiet=2)
 
 
 def pytest_unconfigure():

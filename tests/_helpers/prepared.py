@@ -6,6 +6,7 @@ answers are the child's process id, and the status that it ended with. npaccel i
 in the child, and nothing has been computed.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -19,6 +20,9 @@ def import_compiler():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         importlib.import_module("torch._inductor.compile_fx")
+    # A child that ends looks for garbage among a million objects, which would take it a second.
+    gc.collect()
+    gc.freeze()
 
 
 def next_script(channel):
