@@ -64,7 +64,6 @@ def in_forks(work, tries):
         if status or said:
             answer(given=given, status=status, said=said[-2000:])
 """
-COMPILER = "torch._inductor.compile_fx"
 #: What a test of all instants may take.
 SECONDS = 3600
 
@@ -77,17 +76,19 @@ def instants(count, longest, seed):
 
 def answers(source, tries, folder, *, seed, imports_compiler=False):
     """Run `attempt(i, *given)`, which a script defines, in a fork for each try."""
-    imported = f"importlib.import_module({COMPILER!r})" if imports_compiler else ""
     script = f"""
 signal.alarm(0)
 FOLDER, SEED = {str(folder)!r}, {seed}
 {SUBJECT}
-{imported}
 {source}
 in_forks(attempt, json.loads({json.dumps(json.dumps(tries))}))
 """
-    child = children.start(script, OMP_NUM_THREADS="1")
-    found = children.finish(child, timeout=60 + 100 * len(tries))
+    timeout = 60 + 100 * len(tries)
+    if imports_compiler:
+        found = children.answers_of_prepared(script, timeout=timeout, OMP_NUM_THREADS="1")
+    else:
+        child = children.start(script, OMP_NUM_THREADS="1")
+        found = children.finish(child, timeout=timeout)
     failed = [one for one in found if one.get("status") or one.get("said")]
     assert not failed, failed
     assert len(found) == len(tries), found

@@ -66,7 +66,7 @@ def smooth(x, steps):
 
 def lines(tmp_path, **variables):
     (tmp_path / "smoothing.py").write_text(LOOP)
-    found = children.run(PROGRAM, tmp_path / "cache", path=tmp_path, **variables)
+    found = children.run_prepared(PROGRAM, tmp_path / "cache", path=tmp_path, **variables)
     assert found["again"] == 0  # Calls that are made as before log nothing.
     return found
 

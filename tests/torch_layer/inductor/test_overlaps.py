@@ -3,6 +3,7 @@ them are read first, as in NumPy. The arrays are longer than a vector."""
 
 import numpy as np
 import pytest
+from sweep import FULL
 
 import npaccel
 
@@ -193,11 +194,14 @@ def rolled_thrice(a):
     return a
 
 
-@pytest.mark.parametrize("dtype", ["d", "f", "B", "h"])
+STEPS = [neighbours_by_rolls, neighbours_by_padding, smoothed_in_place, by_blocks, rolled_thrice]
+
+
 @pytest.mark.parametrize(
-    "function",
-    [neighbours_by_rolls, neighbours_by_padding, smoothed_in_place, by_blocks, rolled_thrice],
-    ids=lambda function: function.__name__,
+    ("function", "dtype"),
+    # Floats and integers of one size each, by turns; of all sizes in a full sweep.
+    [(f, d) for i, f in enumerate(STEPS) for j, d in enumerate("dfBh") if FULL or (i + j) % 2 == 0],
+    ids=lambda value: getattr(value, "__name__", value),
 )
 def test_what_is_written_in_steps_is_read_after_all_of_them(function, dtype):
     jitted = npaccel.jit(function, default_float="float64", cache=False)
