@@ -14,7 +14,7 @@ import npaccel
 
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
-EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", tries(320, 2000)))
+EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", tries(240, 2000)))
 #: One of so many is run with default options and 64-bit data.
 DEFAULTS = 4
 INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", tries(30, 200)))
@@ -54,7 +54,7 @@ def test_random_programs(backend, seeds):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(first, first + CHUNK) for first in range(0, tries(60, 2000), CHUNK)]
+    "seeds", [range(first, first + CHUNK) for first in range(0, tries(40, 2000), CHUNK)]
 )
 def test_random_programs_that_are_compiled_beside_their_calls(seeds):
     """The runner is there from a random call on."""

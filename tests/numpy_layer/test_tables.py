@@ -121,11 +121,13 @@ def _loaded(library):
 
 def _declares(path, table, functions):
     """Whether a module's source calls a function that declares rows of a table."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = set()
+    package, _, last = table.rpartition(".")
+    text, names = path.read_text(encoding="utf-8"), set()
+    if package not in text:  # Parsing all modules takes seconds.
+        return False
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            package, _, last = table.rpartition(".")
             if node.module == table:
                 names |= {a.asname or a.name for a in node.names if a.name in functions}
             elif node.module == package and any(a.name == last for a in node.names):
