@@ -130,7 +130,19 @@ def _call_on_dtensors() -> Any:
     return calls.call
 
 
+def _parts_of_dask_arrays() -> Any:
+    from npaccel._dask import parts
+
+    return parts.BlockParts
+
+
+def _parts_of_dtensors() -> Any:
+    from npaccel._sharding import parts
+
+    return parts.RankParts
+
+
 foreign_table.hand_in(_scipy_table)
-foreign_arrays.hand_in("dask.array.core", "Array", _call_on_dask_arrays)
-foreign_arrays.hand_in("torch.distributed.tensor", "DTensor", _call_on_dtensors)
+foreign_arrays.hand_in("dask.array.core", "Array", _call_on_dask_arrays, _parts_of_dask_arrays)
+foreign_arrays.hand_in("torch.distributed.tensor", "DTensor", _call_on_dtensors, _parts_of_dtensors)
 check_supported()

@@ -54,7 +54,7 @@ def of_blocks(function: Callable[..., Any], who: str) -> BlockFunction:
     return made
 
 
-def _called(function: BlockFunction) -> Callable[..., Any]:
+def called(function: BlockFunction) -> Callable[..., Any]:
     """Return what Dask calls: the plain function where compilation is off."""
     plain: Callable[..., Any] = function.jitted.__wrapped__
     return plain if runtime_options.current().disabled else function
@@ -129,7 +129,7 @@ def map_blocks(
     given = {word: value for word, value in given.items() if value is not None}
     if meta is not None:
         given |= {"meta": meta, "dtype": meta.dtype}
-    return da.map_blocks(_called(own), *args, **given, **words)
+    return da.map_blocks(called(own), *args, **given, **words)
 
 
 def _trial_of_chunks(
@@ -196,7 +196,7 @@ def map_overlap(
     found = _tried_on_corners(own, args, words)
     types = {"dtype": found.dtype, "meta": _without_elements(found)}
     return da.map_overlap(
-        _called(own), *args, depth=depth, boundary=boundary, **types, **own_words, **words
+        called(own), *args, depth=depth, boundary=boundary, **types, **own_words, **words
     )
 
 
@@ -241,7 +241,7 @@ def apply_gufunc(
     arrays = [da.asarray(arg) for arg in args]
     dtypes, sizes = _gufuncs_types(own, inputs, outputs, arrays, axes, axis, words)
     return da.apply_gufunc(
-        _called(own),
+        called(own),
         signature,
         *args,
         axes=axes,
@@ -298,4 +298,4 @@ def _core_axes(core: Sequence[str], place: int, axes: Any, axis: Any) -> list[in
     return list(range(-len(core), 0))
 
 
-__all__ = ["apply_gufunc", "map_blocks", "map_overlap", "of_blocks"]
+__all__ = ["apply_gufunc", "called", "map_blocks", "map_overlap", "of_blocks"]

@@ -24,6 +24,7 @@ class _Kind:
     module: str
     name: str
     load: Callable[[], Callable[[Any, Sequence[Any]], Any]]
+    load_parts: Callable[[], Any]
 
     def loaded(self) -> type | None:
         """Return the class; None where nobody has imported it."""
@@ -35,10 +36,23 @@ _kinds: list[_Kind] = []
 
 
 def hand_in(
-    module: str, name: str, load: Callable[[], Callable[[Any, Sequence[Any]], Any]]
+    module: str,
+    name: str,
+    load: Callable[[], Callable[[Any, Sequence[Any]], Any]],
+    load_parts: Callable[[], Any],
 ) -> None:
-    """Have the function that makes calls loaded so, once one has arrays of a class."""
-    _kinds.append(_Kind(module, name, load))
+    """Have what computes with arrays of a class loaded, once a call has some.
+
+    Parameters
+    ----------
+    module, name : str
+        The class.
+    load : callable
+        Returns the function that makes calls of jitted functions.
+    load_parts : callable
+        Returns the class that computes estimators by parts.
+    """
+    _kinds.append(_Kind(module, name, load, load_parts))
 
 
 def _among(values: Sequence[Any]) -> _Kind | None:
@@ -65,4 +79,13 @@ def runner(spec: Any, values: Sequence[Any]) -> Runner:
     return lambda values: call(spec, values)
 
 
-__all__ = ["are_among", "hand_in", "runner"]
+def parts_of(value: Any) -> Any:
+    """Return the class that computes estimators with an array by parts; None for other values."""
+    for kind in _kinds:
+        found = kind.loaded()
+        if found is not None and isinstance(value, found):
+            return kind.load_parts()
+    return None
+
+
+__all__ = ["are_among", "hand_in", "parts_of", "runner"]

@@ -5,9 +5,9 @@ import zlib
 
 import pytest
 import torch.distributed
+from parts_cases import CASES as ESTIMATORS
+from parts_cases import SAMPLE
 from ranks import Ranks
-from sharded_estimators import CASES as ESTIMATORS
-from sharded_estimators import SAMPLE
 from sharding_cases import CASES
 from sweep import FULL
 
@@ -18,7 +18,7 @@ CALLS = [
     for axis in "01"
     if FULL or zlib.crc32(name.encode()) % 4 == int(axis)
 ]
-#: One estimator of each kind in each run, all of them in a full one.
+#: Estimators of each kind in each run, all of them in a full one.
 NAMES = [name for name in ESTIMATORS if FULL or name in SAMPLE]
 
 

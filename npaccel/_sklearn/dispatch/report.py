@@ -19,7 +19,7 @@ class Step:
     estimator : str
         The class, as in ``"StandardScaler"``.
     method : str
-    route : {"device", "delegated", "host", "sharded", "gathered"}
+    route : {"device", "delegated", "host", "sharded", "blocks", "gathered"}
     device : str
         Where it computed.
     reason : str

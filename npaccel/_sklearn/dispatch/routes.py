@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from npaccel._process.imports import loaded_class
-from npaccel._runtime import options
+from npaccel._runtime import foreign_arrays, options
 from npaccel._runtime.torch import malloc
 from npaccel._scipy.dispatch import conversion
 from npaccel._scipy.dispatch.float64_default import wide_floats
 from npaccel._sklearn.dispatch import call_stack, report, transfers
 from npaccel._sklearn.dispatch import state as dispatch_state
 from npaccel._sklearn.dispatch.call_stack import Container, Frame
+from npaccel._sklearn.parts import calls
 from npaccel.errors import NotOnDeviceError
 
 #: Methods that validate the estimator's parameters.
@@ -87,8 +87,10 @@ def call(
         return method(self, *args, **kwargs)
     X = args[0] if args else kwargs.get("X")
     state = dispatch_state.state_of(self)
-    if _is_sharded(X) and type(self)._npaccel_route != "composite":
-        return _on_shards(self, name, function, args, kwargs)
+    if type(self)._npaccel_route != "composite":
+        engine = calls.engine_for(self, X)
+        if engine is not None:
+            return _by_parts(self, name, function, args, kwargs, engine)
     given = _given(X, state)
     device = _device(X, state, parent)
     plan = _plan(self, name, function, args, kwargs, device)
@@ -150,21 +152,13 @@ def _run(
         _note(frame, plan, name, time.perf_counter() - start)
 
 
-# -- Sharded data -------------------------------------------------------------------------------
+# -- Data in parts ------------------------------------------------------------------------------
 
 
-def _is_sharded(X: Any) -> bool:
-    """Whether data is a DTensor."""
-    kind = loaded_class("torch.distributed.tensor", "DTensor")
-    return kind is not None and isinstance(X, kind)
-
-
-def _on_shards(
-    self: Any, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+def _by_parts(
+    self: Any, name: str, function: Callable[..., Any], args: Any, kwargs: Any, engine: Any
 ) -> Any:
-    """Run a method with DTensors: by parts, or on whole arrays, and note which."""
-    from npaccel._sklearn.sharded import calls
-
+    """Run a method with arrays in parts: by parts, or on whole arrays, and note which."""
     state, parent = dispatch_state.state_of(self), call_stack.current()
     fits = name.startswith(("fit", "partial"))
 
@@ -177,15 +171,16 @@ def _on_shards(
 
     if fits and parent is None:
         state.log.clear()
-    X = args[0] if args else kwargs["X"]
-    frame = Frame(self, True, X.device, "array", parent=parent)
+    X = args[0] if args else kwargs.get("X")
+    device = getattr(X, "device", "cpu")
+    on = device if isinstance(device, torch.device) else torch.device("cpu")
+    frame = Frame(self, True, on, "array", parent=parent)
     start = time.perf_counter()
-    found, why = calls.computed(self, name, args, kwargs, on_whole_arrays, refuse)
+    found, why = calls.computed(self, name, args, kwargs, engine, on_whole_arrays, refuse)
     if fits and not why:
         state.given = "array"
-    reason = f"{why}: each rank computes with the whole" if why else ""
-    route = "gathered" if why else "sharded"
-    key = (type(self).__name__, name, route, str(X.device), reason)
+    reason = f"{why}: {engine.without}" if why else ""
+    key = (type(self).__name__, name, "gathered" if why else engine.route, str(on), reason)
     _note_of(frame, key, time.perf_counter() - start)
     return found
 
@@ -235,7 +230,8 @@ def _plan(
 ) -> _Plan:
     """Choose where a call runs."""
     kind = type(self)
-    if _is_sharded(args[0] if args else kwargs.get("X")):  # Its parts take it.
+    X = args[0] if args else kwargs.get("X")
+    if foreign_arrays.parts_of(X) is not None:  # Its parts take it.
         return _Plan(False, False, foreign=True)
     library = _foreign(self, args, kwargs)
     if library:

@@ -1,0 +1,185 @@
+"""Estimators that are fitted on rows in parts, and what is compared with scikit-learn's."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    make: Callable[[Any], Any]
+    attributes: tuple[str, ...]
+    methods: tuple[str, ...] = ()
+    #: "numbers", "several" columns of them, "labels", "two" of them, or "names" that are labels.
+    target: str = "numbers"
+    is_weighted: bool = False
+    spreads_y: bool = True
+    dtype: str = "float64"
+    is_whole: bool = False
+    tolerance: float | None = None
+
+
+def data(case):
+    """Return rows around three places, a target and weights of rows."""
+    rng = np.random.default_rng(0)
+    # The last rows, and so a part, have none of the first label.
+    labels = np.concatenate([rng.integers(3, size=150), rng.integers(1, 3, size=51)])
+    rows = rng.normal(size=(201, 4)) + 2 * labels[:, None] * [1, -1, 0.5, 0]
+    rows = rows.astype(case.dtype)
+    weights = rng.integers(0, 4, size=201) * 0.5 if case.is_weighted else None
+    numbers = rows @ [1.0, -2.0, 0.5, 3.0] + 7 + 0.1 * rng.normal(size=201)
+    targets = {
+        "numbers": numbers.astype(case.dtype),
+        "several": np.stack([numbers, rows[:, 0] - 2 * numbers], axis=1),
+        "labels": labels + 5,
+        "two": np.minimum(labels, 1) - 3,
+        "names": np.array(["ox", "ape", "yak"])[labels],
+    }
+    return rows, targets[case.target], weights
+
+
+def fitted(case, model, rows, y, weights):
+    """Fit an estimator, and return it."""
+    words = {} if weights is None else {"sample_weight": weights}
+    return model.fit(rows, y, **words)
+
+
+def wanted(case):
+    """Return what scikit-learn finds."""
+    rows, y, weights = data(case)
+    model = fitted(case, case.make(rows), rows, y, weights)
+    found = {name: getattr(model, name) for name in case.attributes}
+    return found | {name: _called(model, name, rows, y) for name in case.methods}
+
+
+def _called(model, name, x, y):
+    return getattr(model, name)(x, y) if name == "score" else getattr(model, name)(x)
+
+
+def answers(case, spread, collected):
+    """Return what is found by parts, and the routes of methods.
+
+    `spread` makes distributed arrays of arrays, and `collected` the other way round.
+    """
+    from npaccel.sklearn import accelerate
+
+    rows, y, weights = data(case)
+    x = spread(rows)
+    spread_y = spread(y) if case.spreads_y else y
+    model = accelerate(case.make(rows))
+    fitted(case, model, x, spread_y, weights if weights is None else spread(weights))
+    found = {name: getattr(model, name) for name in case.attributes}
+    found |= {name: _called(model, name, x, spread_y) for name in case.methods}
+    steps = [(step.method, step.route) for step in model.report_.steps]
+    return {name: collected(value) for name, value in found.items()}, steps
+
+
+def check(case, got, steps):
+    """Compare what was found by parts with what scikit-learn finds on the whole."""
+    for what, value in wanted(case).items():
+        value = np.asarray(value)
+        if value.dtype.kind not in "biuf":
+            np.testing.assert_array_equal(got[what], value, err_msg=what)
+            continue
+        tolerance = case.tolerance or (1e-5 if case.dtype == "float32" else 1e-9)
+        np.testing.assert_allclose(got[what], value, tolerance, tolerance, err_msg=what)
+        if value.ndim:
+            assert got[what].dtype == value.dtype, what
+    assert steps
+    routes = {route for method, route in steps if method.startswith("fit")}
+    assert ("gathered" in routes) == case.is_whole
+    if not case.is_whole:
+        assert "gathered" not in {route for _, route in steps}
+
+
+_SCALED = ("mean_", "var_", "scale_", "n_samples_seen_", "n_features_in_")
+_COMPONENTS = (
+    *("mean_", "components_", "explained_variance_", "explained_variance_ratio_"),
+    *("singular_values_", "noise_variance_", "n_components_"),
+)
+_SINGULAR = ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_")
+_CLUSTERS = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
+_LINE = ("coef_", "intercept_")
+_BAYES = ("classes_", "theta_", "var_", "class_prior_", "class_count_", "epsilon_")
+CASES = {
+    "StandardScaler": Case(
+        lambda _: StandardScaler(), _SCALED, ("transform", "fit_transform", "inverse_transform")
+    ),
+    "StandardScaler, float32": Case(
+        lambda _: StandardScaler(with_mean=False), _SCALED, ("transform",), dtype="float32"
+    ),
+    "StandardScaler, weights": Case(lambda _: StandardScaler(), _SCALED, is_weighted=True),
+    "PCA": Case(lambda _: PCA(2), _COMPONENTS, ("transform", "fit_transform")),
+    "PCA, whitened": Case(lambda _: PCA(0.9, whiten=True), _COMPONENTS, ("transform",)),
+    "PCA, float32": Case(
+        lambda _: PCA(2), _COMPONENTS, ("transform",), dtype="float32", tolerance=1e-4
+    ),
+    "PCA by SVD": Case(lambda _: PCA("mle", svd_solver="full"), _COMPONENTS, ("transform",)),
+    "PCA, randomized": Case(
+        lambda _: PCA(2, svd_solver="randomized", random_state=3), _COMPONENTS, ("transform",)
+    ),
+    "PCA by ARPACK": Case(
+        lambda _: PCA(2, svd_solver="arpack", random_state=3), _COMPONENTS, ("transform",)
+    ),
+    "TruncatedSVD": Case(
+        lambda _: TruncatedSVD(2, random_state=3), _SINGULAR, ("transform", "fit_transform")
+    ),
+    "TruncatedSVD by ARPACK": Case(
+        lambda _: TruncatedSVD(2, algorithm="arpack", random_state=3), _SINGULAR, ("transform",)
+    ),
+    "TruncatedSVD, float32": Case(
+        lambda _: TruncatedSVD(2, random_state=3), _SINGULAR, dtype="float32", tolerance=1e-4
+    ),
+    "LinearRegression": Case(
+        lambda _: LinearRegression(), (*_LINE, "rank_", "singular_"), ("predict",)
+    ),
+    "LinearRegression, y whole": Case(
+        lambda _: LinearRegression(fit_intercept=False), _LINE, spreads_y=False
+    ),
+    "LinearRegression, weights": Case(
+        lambda _: LinearRegression(), _LINE, ("predict",), target="several", is_weighted=True
+    ),
+    "LinearRegression, positive": Case(lambda _: LinearRegression(positive=True), _LINE),
+    "LinearRegression, float32": Case(
+        lambda _: LinearRegression(), _LINE, ("predict",), dtype="float32", tolerance=1e-4
+    ),
+    "Ridge": Case(lambda _: Ridge(0.5), _LINE, ("predict",)),
+    "Ridge, weights": Case(
+        lambda _: Ridge(0.5, fit_intercept=False), _LINE, target="several", is_weighted=True
+    ),
+    "Ridge by SVD": Case(lambda _: Ridge(0.5, solver="svd"), _LINE, ("predict",), is_whole=True),
+    "GaussianNB": Case(
+        lambda _: GaussianNB(),
+        _BAYES,
+        ("predict", "predict_proba", "predict_log_proba"),
+        target="labels",
+    ),
+    "GaussianNB, weights": Case(
+        lambda _: GaussianNB(), _BAYES, ("predict",), target="labels", is_weighted=True
+    ),
+    "KMeans": Case(
+        lambda rows: KMeans(3, init=rows[:3].copy()), _CLUSTERS, ("predict", "transform", "score")
+    ),
+    "KMeans, weights": Case(
+        lambda rows: KMeans(3, init=rows[:3].copy()), _CLUSTERS, is_weighted=True
+    ),
+    "DBSCAN": Case(lambda _: DBSCAN(1.0), ("labels_",), is_whole=True),
+    "pipeline": Case(
+        lambda _: make_pipeline(StandardScaler(), PCA(2, svd_solver="covariance_eigh"), Ridge()),
+        (),
+        ("predict",),
+    ),
+}
+#: Those that ranks compute in each run; blocks compute all of them.
+SAMPLE = (
+    *("StandardScaler, weights", "PCA, whitened", "TruncatedSVD", "LinearRegression, weights"),
+    *("GaussianNB", "KMeans", "DBSCAN", "pipeline"),
+)
