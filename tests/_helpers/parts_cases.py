@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import DBSCAN, KMeans, MiniBatchKMeans
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -170,6 +170,67 @@ CASES = {
     ),
     "KMeans, weights": Case(
         lambda rows: KMeans(3, init=rows[:3].copy()), _CLUSTERS, is_weighted=True
+    ),
+    "KMeans, k-means++": Case(
+        lambda _: KMeans(4, random_state=0), _CLUSTERS, ("predict", "fit_predict")
+    ),
+    "KMeans, random": Case(
+        lambda _: KMeans(5, init="random", n_init=3, random_state=0), _CLUSTERS, is_weighted=True
+    ),
+    "KMeans, k-means++, weights": Case(
+        lambda _: KMeans(4, random_state=1), _CLUSTERS, is_weighted=True
+    ),
+    "KMeans, a cluster without rows": Case(
+        lambda rows: KMeans(3, init=np.concatenate([rows[:2], rows[:1] + 99.0])), _CLUSTERS
+    ),
+    "MiniBatchKMeans": Case(
+        lambda _: MiniBatchKMeans(3, batch_size=32, random_state=0),
+        (*_CLUSTERS, "n_steps_"),
+        ("predict", "transform", "score"),
+    ),
+    "MiniBatchKMeans, weights": Case(
+        lambda _: MiniBatchKMeans(9, batch_size=20, random_state=0, init="random", tol=1e-3),
+        (*_CLUSTERS, "n_steps_"),
+        is_weighted=True,
+    ),
+    "MiniBatchKMeans, few rows": Case(
+        lambda _: MiniBatchKMeans(3, random_state=0, max_iter=5), _CLUSTERS, dtype="float32"
+    ),
+    "LogisticRegression": Case(
+        lambda _: LogisticRegression(tol=1e-6),
+        (*_LINE, "classes_", "n_iter_"),
+        ("predict", "predict_proba", "predict_log_proba", "decision_function"),
+        target="labels",
+        tolerance=1e-4,
+    ),
+    "LogisticRegression of two, weights": Case(
+        lambda _: LogisticRegression(C=0.3, class_weight="balanced", tol=1e-6),
+        _LINE,
+        ("predict", "predict_proba", "decision_function"),
+        target="two",
+        is_weighted=True,
+        tolerance=1e-4,
+    ),
+    "LogisticRegression of two": Case(
+        lambda _: LogisticRegression(fit_intercept=False, class_weight={-3: 2.0}, tol=1e-6),
+        _LINE,
+        target="two",
+        spreads_y=False,
+        tolerance=1e-4,
+    ),
+    "LogisticRegression, float32": Case(
+        lambda _: LogisticRegression(),
+        _LINE,
+        ("predict_proba",),
+        target="labels",
+        dtype="float32",
+        tolerance=2e-2,
+    ),
+    "LogisticRegression by newton-cholesky": Case(
+        lambda _: LogisticRegression(solver="newton-cholesky"),
+        _LINE,
+        target="labels",
+        is_whole=True,
     ),
     "DBSCAN": Case(lambda _: DBSCAN(1.0), ("labels_",), is_whole=True),
     "pipeline": Case(

@@ -187,6 +187,35 @@ def shares(weights: torch.Tensor | None, X: Any) -> np.ndarray[Any, Any]:
     return found
 
 
+class Batches:
+    """Rows that are drawn with probabilities, some at a time.
+
+    Parameters
+    ----------
+    X : torch.Tensor
+    p : ndarray
+        The probability of each row.
+    random : numpy.random.RandomState
+    size : int
+    """
+
+    def __init__(self, X: Any, p: Any, random: Any, size: int) -> None:
+        self._rows, self._p, self._random, self._size = X, p, random, size
+
+    def next(self) -> torch.Tensor:
+        """Return the next rows."""
+        which = self._random.choice(len(self._rows), self._size, p=self._p, replace=True)
+        found: torch.Tensor = self._rows[transfers.to_device(which, self._rows.device)]
+        return found
+
+
+def batches(X: Any, weights: torch.Tensor | None, random: Any, size: int) -> Any:
+    """Return what draws rows by their weights; rows that aren't a tensor have an own one."""
+    if isinstance(X, torch.Tensor):
+        return Batches(X, shares(weights, X), random, size)
+    return X.batches(weights, random, size)
+
+
 def plus_plus(X: Points, count: int, weights: torch.Tensor | None, random: Any) -> torch.Tensor:
     """Return rows far from each other (Arthur and Vassilvitskii, 2007; greedy, as scikit-learn's).
 

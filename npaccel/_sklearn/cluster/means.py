@@ -102,6 +102,8 @@ class _Means(_Base):  # type: ignore[misc]
         if size is not None and size < len(X):
             which = transfers.to_device(random.randint(0, len(X), size), X.device)
             X, weights = X[which], None if weights is None else weights[which]
+        elif size is not None:
+            X = X[:]
         if given is not None:
             return given  # type: ignore[no-any-return]
         if self.init == "k-means++":
@@ -164,19 +166,25 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         X = self._validated(X, dtype=FLOATS)
+        weights = self._weights(sample_weight, X)
+        self._npaccel_fit(X, weights)
+        if self.compute_labels:
+            self._npaccel_label(X, weights)
+        return self
+
+    def _npaccel_fit(self, X: Any, weights: torch.Tensor | None) -> None:
+        """Find the centres; of X no more is read than rows by their numbers, and its variances."""
         given = self._npaccel_checked(X)
         random = check_random_state(self.random_state)
-        weights = self._weights(sample_weight, X)
         centers = self._npaccel_start(X, weights, random, given)
         self._counts = torch.zeros(self.n_clusters, dtype=X.dtype, device=X.device)
         self._ewa_inertia = self._ewa_inertia_min = None
         self._no_improvement = self._n_since_last_reassign = 0
         whole = len(X) if weights is None else transfers.number(weights.sum())
         steps = (self.max_iter * len(X)) // self._batch_size
-        p = means.shares(weights, X)
+        batches = means.batches(X, weights, random, self._batch_size)
         for step in range(steps):
-            which = random.choice(len(X), self._batch_size, p=p, replace=True)
-            batch = X[transfers.to_device(which, X.device)]
+            batch = batches.next()
             new, inertia = self._npaccel_step(batch, None, centers, random)
             moved = transfers.number(((new - centers) ** 2).sum()) if self._tol > 0.0 else 0
             centers = new
@@ -186,12 +194,9 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
         self._n_features_out = len(centers)
         self.n_steps_ = step + 1
         self.n_iter_ = int(np.ceil(((step + 1) * self._batch_size) / len(X)))
-        if self.compute_labels:
-            self._npaccel_label(X, weights)
-        else:
+        if not self.compute_labels:
             found: Any = self._ewa_inertia
             self.inertia_ = found * whole
-        return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         first = not hasattr(self, "cluster_centers_")

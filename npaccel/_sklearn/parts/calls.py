@@ -22,6 +22,7 @@ _MODULES = (
     "clusters",
     "components",
     "linear",
+    "logistic",
     "scaling",
 )
 _methods: dict[tuple[type, str], Method] = {}
@@ -138,6 +139,16 @@ def _spread(found: Any, like: Any, engine: type[Parts]) -> Any:
     if isinstance(found, tuple):
         return tuple(_spread(one, like, engine) for one in found)
     return engine.spread(found, like)
+
+
+@contextlib.contextmanager
+def on_device(self: Any, X: Any) -> Iterator[torch.device]:
+    """Have an estimator's own methods compute on the device of X, with tensors as attributes."""
+    device = getattr(X, "device", None)
+    if not isinstance(device, torch.device):
+        device = torch.device("cpu")
+    with call_stack.entered(call_stack.Frame(self, True, device, "array")):
+        yield device
 
 
 # -- What methods use ----------------------------------------------------------
@@ -267,6 +278,7 @@ __all__ = [
     "fitted",
     "in_numpy",
     "labels_of",
+    "on_device",
     "to_fit",
     "warn_of_whole_arrays",
     "weights_of",

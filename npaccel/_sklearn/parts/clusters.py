@@ -1,17 +1,31 @@
-"""k-means: KMeans."""
+"""k-means: KMeans and MiniBatchKMeans."""
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.parts import moments
-from npaccel._sklearn.parts.calls import array, by_parts, check_finite, fitted, to_fit, weights_of
+from npaccel._sklearn.parts.calls import (
+    array,
+    by_parts,
+    check_finite,
+    fitted,
+    on_device,
+    to_fit,
+    weights_of,
+)
+from npaccel._sklearn.parts.draws import Chances, Rows, owners, weights_of_all
 from npaccel._sklearn.parts.engine import Parts, WholeArraysError, kernel, sums
+
+_BOTH = "cluster.KMeans cluster.MiniBatchKMeans"
 
 
 @kernel
@@ -54,45 +68,217 @@ def _distances(X: Any, centres: Any) -> Any:
     return np.sqrt(((X[:, None] - centres) ** 2).sum(axis=2))
 
 
-def _start(self: Any, parts: Parts) -> Any:
-    """Return the centres that are given."""
-    if not hasattr(self.init, "shape") or self.n_init not in ("auto", 1):
-        raise WholeArraysError("init isn't an array of centres, or n_init isn't 1")
-    start = np.array(parts.whole(self.init), parts.dtype)
-    if start.shape != (self.n_clusters, parts.shape[1]):
-        raise WholeArraysError(f"init has the shape {start.shape}")
-    return start
+def _farthest(X: Any, weights: Any, mean: Any, centres: Any) -> Any:
+    """Return the row that is the farthest from its centre: how far, itself, its centre, weight."""
+    if not len(X):
+        return -1.0, None, 0, 0.0
+    labels = _labels.__wrapped__(X, mean, centres)
+    apart = ((X - mean - centres[labels]) ** 2).sum(axis=1)
+    i = int(np.argmax(apart))
+    weight = 1.0 if weights is None else float(weights[i])
+    return float(apart[i]), X[i] - mean, int(labels[i]), weight
 
 
-@by_parts("cluster.KMeans", "fit")
-def _fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    parts = to_fit(self, X, weights_of(sample_weight))
-    start = _start(self, parts)
-    mass, mean, squares = parts.reduce(_spread, moments.squares)
-    check_finite(self, parts, mean, squares)
-    least = (squares / mass).mean() * self.tol
-    mean = mean.astype(parts.dtype)
-    centres = start - mean
-    self.n_iter_ = 0
-    # Where no row changes its centre, none of these moves: no labels are compared.
-    while self.n_iter_ < self.max_iter:
-        self.n_iter_ += 1
+def _farther(one: Any, other: Any) -> Any:
+    return other if other[0] > one[0] else one
+
+
+# -- Where it begins -------------------------------------------------------------
+
+
+@kernel
+def _closest(X: Any, weights: Any, mean: Any, picked: Any) -> Any:
+    """Return how far each row is from the nearest of those that are picked, times its weight."""
+    X = X - mean
+    near = (picked * picked).sum(axis=1) - 2.0 * (X @ picked.T)
+    apart = np.maximum(near.min(axis=1) + (X * X).sum(axis=1), 0.0)
+    return apart if weights is None else apart * weights.astype(X.dtype)
+
+
+@kernel
+def _potentials(X: Any, weights: Any, mean: Any, picked: Any, candidates: Any) -> Any:
+    """Return how far all rows are if another one is picked, for each candidate."""
+    now = _closest(X, weights, mean, picked)
+    X = X - mean
+    near = (candidates * candidates).sum(axis=1) - 2.0 * (X @ candidates.T)
+    apart = np.maximum(near + (X * X).sum(axis=1)[:, None], 0.0)
+    if weights is not None:
+        apart = apart * weights.astype(X.dtype)[:, None]
+    return np.minimum(now[:, None], apart).sum(axis=0, dtype=np.float64)
+
+
+def _potential(X: Any, weights: Any, mean: Any, picked: Any) -> float:
+    return float(_closest.__wrapped__(X, weights, mean, picked).sum(dtype=np.float64))
+
+
+def _reached(X: Any, weights: Any, mean: Any, picked: Any, levels: Any) -> Any:
+    """Return the rows at which running sums of distances reach levels."""
+    passed = np.cumsum(_closest.__wrapped__(X, weights, mean, picked), dtype=np.float64)
+    return X[np.minimum(np.searchsorted(passed, levels), len(X) - 1)] - mean
+
+
+def _plus_plus(parts: Parts, mean: Any, count: int, chances: Chances, random: Any) -> Any:
+    """Return rows far from each other, as scikit-learn's greedy k-means++ draws them."""
+    trials = 2 + int(np.log(count))
+    picked = parts.rows(chances.draw(random, 1)) - mean
+    totals: Any = parts.collect(_potential, mean, picked)
+    for _ in range(1, count):
+        levels = random.uniform(size=trials) * sum(totals)
+        if not sum(totals):
+            raise WholeArraysError("there are fewer different rows than clusters")
+        owner, left = owners(totals, levels)
+        each = [left[owner == i] if (owner == i).any() else None for i in range(len(totals))]
+        candidates = np.empty((trials, parts.shape[1]), parts.dtype)
+        for i, rows in enumerate(parts.collect(_reached, mean, picked, each=each)):
+            if rows is not None:
+                candidates[owner == i] = rows
+        potentials = np.array(parts.collect(_potentials, mean, picked, candidates))
+        best = int(np.argmin(potentials.sum(axis=0)))
+        totals = potentials[:, best]
+        picked = np.concatenate([picked, candidates[best : best + 1]])
+    return picked
+
+
+@dataclasses.dataclass
+class _Start:
+    """Where runs of k-means begin.
+
+    Parameters
+    ----------
+    given : ndarray or None
+        Centres that are given, less means.
+    runs : int
+    chances : Chances or None
+    """
+
+    given: Any
+    runs: int
+    chances: Chances | None
+
+
+def _start(self: Any, parts: Parts, mean: Any, is_weighted: bool) -> _Start:
+    init = self.init
+    if hasattr(init, "shape") or isinstance(init, list):
+        given = np.array(parts.whole(init), parts.dtype)
+        if given.shape != (self.n_clusters, parts.shape[1]):
+            raise WholeArraysError(f"init has the shape {given.shape}")
+        return _Start(given - mean, 1, None)
+    if callable(init) or self.verbose:
+        raise WholeArraysError("init is a function, or what is computed is to be printed")
+    count = int(parts.lengths().sum())
+    if count < self.n_clusters:
+        raise WholeArraysError(f"there are {count} rows for {self.n_clusters} clusters")
+    runs = self.n_init
+    if runs == "auto":
+        runs = 1 if init == "k-means++" else 10
+    return _Start(None, runs, Chances(count, weights_of_all(parts) if is_weighted else None))
+
+
+def _seeds(self: Any, parts: Parts, mean: Any, start: _Start, random: Any) -> Any:
+    """Return the centres to begin a run with."""
+    if start.given is not None:
+        return start.given
+    assert start.chances is not None
+    if self.init == "k-means++":
+        return _plus_plus(parts, mean, self.n_clusters, start.chances, random)
+    return parts.rows(start.chances.draw_apart(random, self.n_clusters)) - mean
+
+
+# -- KMeans ------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class _Run:
+    """What a run has found.
+
+    Parameters
+    ----------
+    centres : ndarray
+        Less means.
+    inertia : float
+    count : int
+        Iterations.
+    found : int
+        Clusters with rows.
+    """
+
+    centres: Any
+    inertia: float
+    count: int
+    found: int
+
+
+def _lloyd(self: Any, parts: Parts, mean: Any, centres: Any, least: float) -> _Run:
+    """Move centres to the means of their rows until they stay.
+
+    Where no row changes its centre, none of these moves: no labels are compared.
+    """
+    count = 0
+    while count < self.max_iter:
+        count += 1
         total, members = parts.reduce(_step, sums, mean, centres)
         if (members == 0.0).any():
-            raise WholeArraysError("a cluster has lost all of its rows")
+            _refill(parts, mean, centres, total, members)
         moved = (total / members[:, None]).astype(parts.dtype)
         shift, centres = ((moved - centres) ** 2).sum(), moved
         if shift <= least:
             break
     inertia, rows = parts.reduce(_ended, sums, mean, centres)
-    self.inertia_ = float(inertia)
-    self.cluster_centers_ = centres + mean
-    self.labels_ = parts.map(_labels, mean, centres)
+    return _Run(centres, float(inertia), count, int((rows > 0).sum()))
+
+
+def _refill(parts: Parts, mean: Any, centres: Any, total: Any, members: Any) -> None:
+    """Give a cluster without rows the one that is the farthest from its centre."""
+    (empty, *more) = np.flatnonzero(members == 0.0)
+    apart, row, old, weight = parts.reduce(_farthest, _farther, mean, centres)
+    if more or apart <= 0.0 or weight <= 0.0:
+        raise WholeArraysError("several clusters have lost all of their rows")
+    total[old] -= row * weight
+    total[empty] = row * weight
+    members[old] -= weight
+    members[empty] = weight
+    if members[old] <= 0.0:
+        raise WholeArraysError("a cluster has lost all of its rows")
+
+
+@kernel
+def _meetings(X: Any, weights: Any, mean: Any, centres: Any, others: Any) -> Any:
+    """Return how many rows each pair of centres has."""
+    one = _labels(X, mean, centres)[:, None] == np.arange(len(centres))
+    other = _labels(X, mean, others)[:, None] == np.arange(len(others))
+    return (one.astype(np.float64).T @ other.astype(np.float64),)
+
+
+def _is_same(parts: Parts, mean: Any, one: _Run, other: _Run) -> bool:
+    """Whether two runs have found the same clusters, in whatever order."""
+    (table,) = parts.reduce(_meetings, sums, mean, one.centres, other.centres)
+    return bool(((table > 0).sum(axis=0) <= 1).all() and ((table > 0).sum(axis=1) <= 1).all())
+
+
+@by_parts("cluster.KMeans", "fit")
+def _fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    weights = weights_of(sample_weight)
+    parts = to_fit(self, X, weights)
+    mass, mean, squares = parts.reduce(_spread, moments.squares)
+    check_finite(self, parts, mean, squares)
+    least = (squares / mass).mean() * self.tol
+    mean = mean.astype(parts.dtype)
+    start = _start(self, parts, mean, weights is not None)
+    random = check_random_state(self.random_state)
+    best: Any = None
+    for _ in range(start.runs):
+        found = _lloyd(self, parts, mean, _seeds(self, parts, mean, start, random), least)
+        if best is None or (
+            found.inertia < best.inertia and not _is_same(parts, mean, found, best)
+        ):
+            best = found
+    self.inertia_, self.n_iter_ = best.inertia, best.count
+    self.cluster_centers_ = best.centres + mean
+    self.labels_ = parts.map(_labels, mean, best.centres)
     self._n_features_out = self.n_clusters
-    found = int((rows > 0).sum())
-    if found < self.n_clusters:
+    if best.found < self.n_clusters:
         warnings.warn(
-            f"Number of distinct clusters ({found}) found smaller than n_clusters "
+            f"Number of distinct clusters ({best.found}) found smaller than n_clusters "
             f"({self.n_clusters}). Possibly due to duplicate points in X.",
             ConvergenceWarning,
             stacklevel=2,
@@ -105,23 +291,56 @@ def _fit_predict(self: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     return _fit(self, X, sample_weight=sample_weight).labels_
 
 
-@by_parts("cluster.KMeans", "predict")
+@by_parts("cluster.KMeans", "fit_transform")
+def _fit_transform(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    return _transform(_fit(self, X, sample_weight=sample_weight), X)
+
+
+@by_parts(_BOTH, "predict")
 def _predict(self: Any, X: Any) -> Any:
     check_is_fitted(self)
     centres = array(self.cluster_centers_)
     return fitted(self, X).map(_labels, np.zeros_like(centres[0]), centres)
 
 
-@by_parts("cluster.KMeans", "transform")
+@by_parts(_BOTH, "transform")
 def _transform(self: Any, X: Any) -> Any:
     check_is_fitted(self)
     return fitted(self, X).map(_distances, array(self.cluster_centers_))
 
 
-@by_parts("cluster.KMeans", "score")
+@by_parts(_BOTH, "score")
 def _score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     check_is_fitted(self)
     centres = array(self.cluster_centers_)
     parts = fitted(self, X, weights_of(sample_weight))
     inertia, _ = parts.reduce(_ended, sums, np.zeros_like(centres[0]), centres)
     return -float(inertia)
+
+
+# -- MiniBatchKMeans -----------------------------------------------------------------
+
+
+@by_parts("cluster.MiniBatchKMeans", "fit")
+def _fit_batches(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    if callable(self.init) or self.verbose:
+        raise WholeArraysError("init is a function, or what is computed is to be printed")
+    given = weights_of(sample_weight)
+    parts = to_fit(self, X, given)
+    mass, mean, squares = parts.reduce(_spread, moments.squares)
+    check_finite(self, parts, mean, squares)
+    with on_device(self, X) as device:
+        rows = Rows(parts, squares / mass, device)
+        weights = None if given is None else torch.from_numpy(weights_of_all(parts)).to(device)
+        self._npaccel_fit(rows, weights)
+    if self.compute_labels:
+        centres = array(self.cluster_centers_)
+        nothing = np.zeros_like(centres[0])
+        self.labels_ = parts.map(_labels, nothing, centres)
+        self.inertia_ = float(parts.reduce(_ended, sums, nothing, centres)[0])
+    return self
+
+
+@by_parts("cluster.MiniBatchKMeans", "fit_predict")
+def _fit_predict_batches(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    return _fit_batches(self, X, sample_weight=sample_weight).labels_
