@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask.array as da
@@ -81,11 +82,7 @@ class BlockParts(Parts):
 
     def reduce(self, kernel: Kernel, combine: Combine, *constants: Any) -> Any:
         found = self._tasks(kernel, constants, [()] * len(self._arrays[0]))
-        together = delayed(_folded, pure=False)
-        while len(found) > 1:
-            groups = [found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN)]
-            found = [together(combine, group) for group in groups]
-        (result,) = compute(found[0])
+        (result,) = compute(_tree(combine, found))
         return sums(result, [0.0] * len(result)) if combine is sums else result
 
     def collect(self, kernel: Kernel, *constants: Any, each: Sequence[Any] | None = None) -> Any:
@@ -94,19 +91,58 @@ class BlockParts(Parts):
         wanted = iter(compute(*[task for task in tasks if task is not None]))
         return [None if task is None else next(wanted) for task in tasks]
 
-    def map(self, kernel: Kernel, *constants: Any, nan: bool = False) -> Any:
+    def lengths(self) -> np.ndarray[Any, Any]:
+        if np.isnan(self.shape[0]):
+            return super().lengths()
+        return np.array(self._X.chunks[0], dtype=np.int64)
+
+    def map(
+        self, kernel: Kernel, *constants: Any, nan: bool = False, like: Sequence[Any] | None = None
+    ) -> Any:
         function = _OfRows(_Called(kernel), constants, nan)
+        if like is not None:
+            tuples = delayed(function, pure=False)
+            return self._arrays_of([tuples(block) for block in self._arrays[0]], like)
         with np.errstate(all="ignore"):
-            like = function.tried(np.ones((1, *self.shape[1:]), self.dtype))
-        chunks = (self._X.chunks[0], *((size,) for size in like.shape[1:]))
+            tried = function.tried(np.ones((1, *self.shape[1:]), self.dtype))
         return da.map_blocks(
             function,
             self._X,
-            dtype=like.dtype,
-            chunks=chunks,
-            drop_axis=[] if like.ndim == self._X.ndim else [1],
-            meta=np.empty((0,) * like.ndim, like.dtype),
+            dtype=tried.dtype,
+            chunks=(self._X.chunks[0], *((size,) for size in tried.shape[1:])),
+            drop_axis=[] if tried.ndim == self._X.ndim else [1],
+            meta=np.empty((0,) * tried.ndim, tried.dtype),
         )
+
+    def _arrays_of(self, tuples: Sequence[Any], like: Sequence[Any]) -> tuple[Any, ...]:
+        """Return arrays of tasks that give a tuple of blocks for each block of rows."""
+        item = delayed(operator.getitem, pure=False)
+        arrays = []
+        for i, one in enumerate(like):
+            meta = np.empty((0,) * one.ndim, one.dtype)
+            blocks = [
+                da.from_delayed(item(found, i), shape=(rows, *one.shape[1:]), meta=meta)
+                for found, rows in zip(tuples, self._X.chunks[0], strict=True)
+            ]
+            arrays.append(da.concatenate(blocks, allow_unknown_chunksizes=True))
+        return tuple(arrays)
+
+    def across(
+        self,
+        queries: Parts,
+        kernel: Kernel,
+        combine: Combine,
+        finish: Callable[..., Any],
+        like: Sequence[Any],
+        *constants: Any,
+    ) -> tuple[Any, ...]:
+        assert isinstance(queries, BlockParts)
+        ended = delayed(finish, pure=False)
+        tuples = []
+        for block in queries._arrays[0]:
+            found = self._tasks(kernel, (block, *constants), [()] * len(self._arrays[0]))
+            tuples.append(ended(_tree(combine, found), *constants))
+        return queries._arrays_of(tuples, like)
 
     # -- Whole arrays -------------------------------------------------------------
 
@@ -128,6 +164,15 @@ def _check_rows(one: int, other: int) -> None:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: {[int(other), int(one)]}"
         )
+
+
+def _tree(combine: Combine, found: list[Any]) -> Any:
+    """Return a task that combines the results of others."""
+    together = delayed(_folded, pure=False)
+    while len(found) > 1:
+        groups = [found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN)]
+        found = [together(combine, group) for group in groups]
+    return found[0]
 
 
 def _folded(combine: Combine, results: Sequence[Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -157,14 +158,40 @@ class RankParts(Parts):
             if error is not None:
                 raise error
 
-    def map(self, kernel: Kernel, *constants: Any, nan: bool = False) -> Any:
+    def map(
+        self, kernel: Kernel, *constants: Any, nan: bool = False, like: Sequence[Any] | None = None
+    ) -> Any:
         self._gathered(lambda: _check_finite(self._arrays[0], nan))
         found = self._called(kernel, constants, self._arrays[:1])
+        return self._spread_rows(found) if like is None else tuple(map(self._spread_rows, found))
+
+    def _spread_rows(self, found: Any) -> Any:
+        """Return the DTensor of which this rank has rows."""
         if found.dtype.kind not in "biuf":
             raise WholeArraysError(f"results of the dtype {found.dtype}")
         local = torch.from_numpy(np.ascontiguousarray(found)).to(self._device)
         shape = (self.shape[0], *local.shape[1:])
         return layout.dtensor_of(local, shape, self._mesh, self._placements)
+
+    def across(
+        self,
+        queries: Parts,
+        kernel: Kernel,
+        combine: Combine,
+        finish: Callable[..., Any],
+        like: Sequence[Any],  # noqa: ARG002 (results are there, and say it)
+        *constants: Any,
+    ) -> tuple[Any, ...]:
+        assert isinstance(queries, RankParts)
+        count = math.prod(self._mesh.size(axis) for axis in queries._axes)
+        mine: Any = None
+        for part in range(count):
+            each = [True if i == part else None for i in range(count)]
+            rows = queries.collect(_first, each=each)[part]
+            found = self.reduce(kernel, combine, rows, *constants)
+            if part == queries._index():
+                mine = finish(found, *constants)
+        return tuple(map(queries._spread_rows, mine))
 
     # -- Whole arrays -------------------------------------------------------------
 
@@ -178,6 +205,10 @@ class RankParts(Parts):
             return value
         mesh = like.device_mesh
         return distribute_tensor(value, mesh, layout.replicated(mesh))
+
+
+def _first(*arrays: Any) -> Any:
+    return arrays[0]
 
 
 def _check_finite(local: Any, nan: bool) -> None:

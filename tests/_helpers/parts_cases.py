@@ -9,6 +9,7 @@ from sklearn.cluster import DBSCAN, KMeans, MiniBatchKMeans
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -79,12 +80,19 @@ def answers(case, spread, collected):
     found = {name: getattr(model, name) for name in case.attributes}
     found |= {name: _called(model, name, x, spread_y) for name in case.methods}
     steps = [(step.method, step.route) for step in model.report_.steps]
-    return {name: collected(value) for name, value in found.items()}, steps
+    return {name: collected(value) for name, value in _flat(found)}, steps
+
+
+def _flat(named):
+    """Return names and values, with a row for each of a tuple."""
+    for name, value in named.items():
+        parts = value if isinstance(value, tuple) else [value]
+        yield from ((f"{name}{i or ''}", part) for i, part in enumerate(parts))
 
 
 def check(case, got, steps):
     """Compare what was found by parts with what scikit-learn finds on the whole."""
-    for what, value in wanted(case).items():
+    for what, value in _flat(wanted(case)):
         value = np.asarray(value)
         if value.dtype.kind not in "biuf":
             np.testing.assert_array_equal(got[what], value, err_msg=what)
@@ -231,6 +239,30 @@ CASES = {
         _LINE,
         target="labels",
         is_whole=True,
+    ),
+    "NearestNeighbors": Case(
+        lambda _: NearestNeighbors(n_neighbors=4, algorithm="brute", metric="manhattan"),
+        ("n_samples_fit_", "effective_metric_"),
+        ("kneighbors",),
+    ),
+    "KNeighborsClassifier": Case(
+        lambda _: KNeighborsClassifier(5, algorithm="brute"),
+        ("classes_",),
+        ("predict", "predict_proba"),
+        target="labels",
+    ),
+    "KNeighborsClassifier, weights": Case(
+        lambda _: KNeighborsClassifier(60, algorithm="brute", weights="distance", p=3),
+        ("classes_",),
+        ("predict", "predict_proba"),
+        target="two",
+        dtype="float32",
+    ),
+    "KNeighborsRegressor": Case(
+        lambda _: KNeighborsRegressor(3, algorithm="brute"), (), ("predict",), target="several"
+    ),
+    "KNeighborsRegressor, weights": Case(
+        lambda _: KNeighborsRegressor(3, weights="distance"), (), ("predict",), spreads_y=False
     ),
     "DBSCAN": Case(lambda _: DBSCAN(1.0), ("labels_",), is_whole=True),
     "pipeline": Case(

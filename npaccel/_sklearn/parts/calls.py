@@ -23,6 +23,7 @@ _MODULES = (
     "components",
     "linear",
     "logistic",
+    "neighbors",
     "scaling",
 )
 _methods: dict[tuple[type, str], Method] = {}
@@ -173,7 +174,7 @@ def to_fit(self: Any, X: Any, *others: Any) -> Parts:
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise WholeArraysError("X is empty")
     self._validate_params()
-    parts = _parts(self, "fit", X, others)
+    parts = parts_of(self, "what is fitted", X, others)
     self.n_features_in_ = X.shape[1]
     with contextlib.suppress(AttributeError):
         del self.feature_names_in_
@@ -198,16 +199,31 @@ def fitted(self: Any, X: Any, *others: Any, width: int | None = None) -> Parts:
         raise WholeArraysError("X isn't in parts, and what was fitted is")
     if X.ndim != 2:
         raise WholeArraysError(f"X has {X.ndim} dimensions")
+    check_width(self, X, width)
+    return parts_of(self, "of what was given", X, others)
+
+
+def check_width(self: Any, X: Any, width: int | None = None) -> None:
+    """Check the number of columns, which is to be that of what was fitted, or another one."""
     width = self.n_features_in_ if width is None else width
     if X.shape[1] != width:
         raise ValueError(
             f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
             f"{width} features as input"
         )
-    return _parts(self, "of what is fitted", X, others)
 
 
-def _parts(self: Any, what: str, X: Any, others: Any) -> Parts:
+def parts_of(self: Any, what: str, X: Any, others: Any) -> Parts:
+    """Return the parts of arrays.
+
+    Parameters
+    ----------
+    self : Accelerated
+    what : str
+        Which arrays they are, for errors.
+    X : array
+    others : sequence
+    """
     engine = engine_of(X)
     if engine is None:
         raise WholeArraysError("X isn't in parts, and another array is")
@@ -231,16 +247,20 @@ def check_finite(self: Any, parts: Parts, *found: Any, nan: bool = False) -> Non
     nan : bool, default False
         Whether missing values are allowed.
     """
+    if not all(np.isfinite(one).all() for one in found):
+        check_values(self, parts, nan=nan)
+        raise WholeArraysError("sums of values aren't finite")
+
+
+def check_values(self: Any, parts: Parts, *, nan: bool = False) -> None:
+    """Raise scikit-learn's error if values of X aren't finite; all of them are looked at."""
     from sklearn.utils import assert_all_finite
 
-    if all(np.isfinite(one).all() for one in found):
-        return
     missing, infinite = parts.reduce(_not_finite, _either)
     for is_so, value in ((missing and not nan, np.nan), (infinite, np.inf)):
         if is_so:
             name = type(self).__name__
             assert_all_finite(np.array([[value]], parts.dtype), estimator_name=name, input_name="X")
-    raise WholeArraysError("sums of values aren't finite")
 
 
 def _not_finite(X: Any, *others: Any) -> tuple[bool, bool]:
@@ -273,12 +293,15 @@ __all__ = [
     "array",
     "by_parts",
     "check_finite",
+    "check_values",
+    "check_width",
     "computed",
     "engine_for",
     "fitted",
     "in_numpy",
     "labels_of",
     "on_device",
+    "parts_of",
     "to_fit",
     "warn_of_whole_arrays",
     "weights_of",

@@ -29,8 +29,9 @@ class Chances:
 
     def __init__(self, count: int, weights: Any = None) -> None:
         self.count = count
-        self.shares = None if weights is None else weights / weights.sum()
+        self.shares: Any = None
         if weights is not None:
+            self.shares = weights / weights.sum()
             passed = self.shares.cumsum(dtype=np.float64)
             self._passed = passed / passed[-1]
 

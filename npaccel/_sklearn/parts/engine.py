@@ -89,8 +89,10 @@ class Parts(abc.ABC):
         """
 
     @abc.abstractmethod
-    def map(self, kernel: Kernel, *constants: Any, nan: bool = False) -> Any:
-        """Return a distributed array of what a kernel gives for the rows of X.
+    def map(
+        self, kernel: Kernel, *constants: Any, nan: bool = False, like: Sequence[Any] | None = None
+    ) -> Any:
+        """Return distributed arrays of what a kernel gives for the rows of X.
 
         Parameters
         ----------
@@ -99,6 +101,34 @@ class Parts(abc.ABC):
         *constants : object
         nan : bool, default False
             Whether X may have missing values. Where it has others, computing it is an error.
+        like : sequence of ndarray, optional
+            Where the kernel gives a tuple: arrays of one row with its dtypes and sizes.
+        """
+
+    @abc.abstractmethod
+    def across(
+        self,
+        queries: Parts,
+        kernel: Kernel,
+        combine: Combine,
+        finish: Callable[..., Any],
+        like: Sequence[Any],
+        *constants: Any,
+    ) -> tuple[Any, ...]:
+        """Return distributed arrays, of which each part is a reduction of all parts of these rows.
+
+        Parameters
+        ----------
+        queries : Parts
+        kernel : callable
+            Takes a part of each array, one of the queries, and the constants.
+        combine : callable
+        finish : callable
+            Takes the combined result, and the constants; returns a tuple of arrays with the rows
+            of the queries.
+        like : sequence of ndarray
+            Arrays of one row with their dtypes and sizes.
+        *constants : object
         """
 
     @staticmethod
