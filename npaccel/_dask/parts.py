@@ -15,7 +15,14 @@ from dask.delayed import delayed
 from npaccel._dask import mapping
 from npaccel._dask.block_function import BlockFunction
 from npaccel._runtime.callables import is_jitted
-from npaccel._sklearn.parts.engine import Combine, Kernel, Parts, WholeArraysError, sums
+from npaccel._sklearn.parts.engine import (
+    Combine,
+    Kernel,
+    Parts,
+    WholeArraysError,
+    check_rows,
+    sums,
+)
 
 #: Number of results that one task combines.
 _FAN_IN = 16
@@ -58,14 +65,14 @@ class BlockParts(Parts):
         if isinstance(value, Array):
             value = value.rechunk(dict.fromkeys(range(1, value.ndim), -1))
             if is_known and not np.isnan(value.shape[0]):
-                _check_rows(value.shape[0], self.shape[0])
+                check_rows(self.shape[0], value.shape[0])
                 value = value.rechunk({0: rows})
             elif value.numblocks[0] != len(rows):
                 raise WholeArraysError("sizes of blocks aren't known, and their numbers differ")
             return self._blocks(value)
         value = np.asarray(value)
         lengths = rows if is_known else self.lengths()
-        _check_rows(len(value), sum(lengths))
+        check_rows(sum(lengths), len(value))
         return np.split(value, np.cumsum(lengths)[:-1])
 
     # -- Kernels ----------------------------------------------------------------
@@ -157,13 +164,6 @@ class BlockParts(Parts):
         rows = like.chunks[0]
         fits = not np.isnan(like.shape[0]) and len(value) == like.shape[0]
         return da.from_array(value, chunks=(rows if fits else -1, *(-1,) * (value.ndim - 1)))
-
-
-def _check_rows(one: int, other: int) -> None:
-    if one != other:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {[int(other), int(one)]}"
-        )
 
 
 def _tree(combine: Combine, found: list[Any]) -> Any:

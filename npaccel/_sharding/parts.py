@@ -15,7 +15,14 @@ from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tenso
 
 from npaccel._runtime.callables import is_jitted
 from npaccel._sharding import agreement
-from npaccel._sklearn.parts.engine import Combine, Kernel, Parts, WholeArraysError, sums
+from npaccel._sklearn.parts.engine import (
+    Combine,
+    Kernel,
+    Parts,
+    WholeArraysError,
+    check_rows,
+    sums,
+)
 from npaccel._torch.sharding import layout
 
 
@@ -39,7 +46,9 @@ class RankParts(Parts):
             Shard(0) if isinstance(one, Shard) else Replicate() for one in array.placements
         )
         self._axes = [i for i, one in enumerate(self._placements) if isinstance(one, Shard)]
-        local = _wide(self._local(array))
+        local = self._local(array)
+        if array.ndim == 2:
+            local = _wide(local)
         self._arrays = [local, *(self._local(one) for one in others)]
         self._device = local.device
         self.dtype = np.dtype(str(local.dtype).removeprefix("torch."))
@@ -50,6 +59,7 @@ class RankParts(Parts):
         """Return this rank's rows: of numbers a tensor, else an array."""
         if value is None:
             return None
+        check_rows(self.shape[0], len(value))
         if isinstance(value, DTensor):
             if not layout.is_plain(value.placements) or value.device_mesh != self._mesh:
                 raise WholeArraysError(f"an array is placed {value.placements} on another mesh")

@@ -25,6 +25,7 @@ class Case:
     spreads_y: bool = True
     dtype: str = "float64"
     is_whole: bool = False
+    rows: int = 201
     tolerance: float | None = None
 
 
@@ -44,7 +45,8 @@ def data(case):
         "two": np.minimum(labels, 1) - 3,
         "names": np.array(["ox", "ape", "yak"])[labels],
     }
-    return rows, targets[case.target], weights
+    weights = weights if weights is None else weights[: case.rows]
+    return rows[: case.rows], targets[case.target][: case.rows], weights
 
 
 def fitted(case, model, rows, y, weights):
@@ -125,6 +127,8 @@ CASES = {
         lambda _: StandardScaler(with_mean=False), _SCALED, ("transform",), dtype="float32"
     ),
     "StandardScaler, weights": Case(lambda _: StandardScaler(), _SCALED, is_weighted=True),
+    # A rank, and all blocks but one, have nothing.
+    "StandardScaler, one row": Case(lambda _: StandardScaler(), _SCALED, ("transform",), rows=1),
     "PCA": Case(lambda _: PCA(2), _COMPONENTS, ("transform", "fit_transform")),
     "PCA, whitened": Case(lambda _: PCA(0.9, whiten=True), _COMPONENTS, ("transform",)),
     "PCA, float32": Case(
@@ -147,17 +151,24 @@ CASES = {
         lambda _: TruncatedSVD(2, random_state=3), _SINGULAR, dtype="float32", tolerance=1e-4
     ),
     "LinearRegression": Case(
-        lambda _: LinearRegression(), (*_LINE, "rank_", "singular_"), ("predict",)
+        lambda _: LinearRegression(), (*_LINE, "rank_", "singular_"), ("predict", "score")
     ),
     "LinearRegression, y whole": Case(
         lambda _: LinearRegression(fit_intercept=False), _LINE, spreads_y=False
     ),
     "LinearRegression, weights": Case(
-        lambda _: LinearRegression(), _LINE, ("predict",), target="several", is_weighted=True
+        lambda _: LinearRegression(),
+        _LINE,
+        ("predict", "score"),
+        target="several",
+        is_weighted=True,
     ),
     "LinearRegression, positive": Case(lambda _: LinearRegression(positive=True), _LINE),
     "LinearRegression, float32": Case(
         lambda _: LinearRegression(), _LINE, ("predict",), dtype="float32", tolerance=1e-4
+    ),
+    "LinearRegression, nine rows": Case(
+        lambda _: LinearRegression(), _LINE, ("predict", "score"), rows=9
     ),
     "Ridge": Case(lambda _: Ridge(0.5), _LINE, ("predict",)),
     "Ridge, weights": Case(
@@ -167,7 +178,7 @@ CASES = {
     "GaussianNB": Case(
         lambda _: GaussianNB(),
         _BAYES,
-        ("predict", "predict_proba", "predict_log_proba"),
+        ("predict", "predict_proba", "predict_log_proba", "score"),
         target="labels",
     ),
     "GaussianNB, weights": Case(
@@ -214,7 +225,7 @@ CASES = {
     "LogisticRegression of two, weights": Case(
         lambda _: LogisticRegression(C=0.3, class_weight="balanced", tol=1e-6),
         _LINE,
-        ("predict", "predict_proba", "decision_function"),
+        ("predict", "predict_proba", "decision_function", "score"),
         target="two",
         is_weighted=True,
         tolerance=1e-4,
@@ -248,7 +259,7 @@ CASES = {
     "KNeighborsClassifier": Case(
         lambda _: KNeighborsClassifier(5, algorithm="brute"),
         ("classes_",),
-        ("predict", "predict_proba"),
+        ("predict", "predict_proba", "score"),
         target="labels",
     ),
     "KNeighborsClassifier, weights": Case(
@@ -273,6 +284,8 @@ CASES = {
 }
 #: Those that ranks compute in each run; blocks compute all of them.
 SAMPLE = (
-    *("StandardScaler, weights", "PCA, whitened", "TruncatedSVD", "LinearRegression, weights"),
-    *("GaussianNB", "KMeans", "DBSCAN", "pipeline"),
+    *("StandardScaler, weights", "StandardScaler, one row", "PCA, whitened", "TruncatedSVD"),
+    *("LinearRegression, weights", "Ridge", "GaussianNB", "KMeans, k-means++"),
+    *("MiniBatchKMeans", "LogisticRegression", "LogisticRegression of two, weights"),
+    *("KNeighborsClassifier", "DBSCAN", "pipeline"),
 )

@@ -42,8 +42,13 @@ def offered(submodule: str, name: str) -> Any:
     if listing.is_estimator(original):
         return estimator.class_of(original)
     row = table.row(f"{submodule}.{name}")
+    found = original
     if row is not None and row.implementation is not None:
-        return row.implementation
-    if row is not None and submodule.startswith("metrics"):
-        return functions.routed(original)
-    return original
+        found = row.implementation
+    elif row is not None and submodule.startswith("metrics"):
+        found = functions.routed(original)
+    if submodule == "metrics" and callable(original):
+        from npaccel._sklearn.parts import metrics
+
+        return metrics.with_parts(name, original, found)
+    return found

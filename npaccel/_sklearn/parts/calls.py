@@ -23,6 +23,7 @@ _MODULES = (
     "components",
     "linear",
     "logistic",
+    "metrics",
     "neighbors",
     "scaling",
 )
@@ -112,7 +113,7 @@ def computed(
         except WholeArraysError as error:
             why = str(error)
     refuse(why)
-    warn_of_whole_arrays(f"{kind.__name__}.{name}", why, engine)
+    warn_of_whole_arrays(f"{kind.__name__}.{name}", why, engine, 6)
     if not name.startswith("fit"):
         for held in _ROWS:
             if held in vars(self):
@@ -123,10 +124,10 @@ def computed(
     return found if found is self or engine_of(X) is None else _spread(found, X, engine), why
 
 
-def warn_of_whole_arrays(who: str, why: str, engine: type[Parts]) -> None:
+def warn_of_whole_arrays(who: str, why: str, engine: type[Parts], stacklevel: int) -> None:
     """Warn that a call computes with whole arrays."""
     text = f"{who}: {why}, so {engine.without}"
-    warnings.warn(text, PerformanceWarning, stacklevel=7)
+    warnings.warn(text, PerformanceWarning, stacklevel=stacklevel)
 
 
 @contextlib.contextmanager

@@ -175,9 +175,26 @@ def _taken(X: Any, *others: Any) -> Any:
     return X[others[-1]]
 
 
+def check_rows(one: int, other: int) -> None:
+    """Refuse arrays with other numbers of rows, as scikit-learn does."""
+    if one != other:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {[int(one), int(other)]}"
+        )
+
+
 def engine_of(value: Any) -> type[Parts] | None:
     """Return what computes with an array by parts; None for one of this process."""
     return foreign_arrays.parts_of(value)
 
 
-__all__ = ["Combine", "Kernel", "Parts", "WholeArraysError", "engine_of", "kernel", "sums"]
+__all__ = [
+    "Combine",
+    "Kernel",
+    "Parts",
+    "WholeArraysError",
+    "check_rows",
+    "engine_of",
+    "kernel",
+    "sums",
+]
