@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from npaccel._runtime import foreign_arrays
 from npaccel._sklearn.dispatch import state as dispatch_state
 from npaccel._sklearn.dispatch.estimator import Accelerated, class_of
 
@@ -57,6 +58,9 @@ def _is_made_of_others(estimator: Any) -> bool:
 
 
 def _copied_container(value: Any, change: Callable[[type], type], seen: dict[int, Any]) -> Any:
+    engine = foreign_arrays.parts_of(value)
+    if engine is not None:
+        return dispatch_state.host_value(engine.whole(value))
     if isinstance(value, torch.Tensor):
         return dispatch_state.host_value(value)
     if type(value) in (list, tuple):

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.parts import moments
@@ -30,8 +31,12 @@ _BOTH = "cluster.KMeans cluster.MiniBatchKMeans"
 
 @kernel
 def _spread(X: Any, weights: Any) -> Any:
-    """Return numbers, means and sums of squares of columns, whatever rows weigh."""
-    return moments.of_columns(X, None)
+    """Return numbers, means and sums of squares of columns, whatever rows weigh.
+
+    Where values are missing, means are.
+    """
+    count, mean, squares = moments.of_columns(X, None)
+    return count, mean + 0.0 * X.sum(axis=0), squares
 
 
 @kernel
@@ -272,6 +277,7 @@ def _fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
             found.inertia < best.inertia and not _is_same(parts, mean, found, best)
         ):
             best = found
+    self._n_threads = _openmp_effective_n_threads()
     self.inertia_, self.n_iter_ = best.inertia, best.count
     self.cluster_centers_ = best.centres + mean
     self.labels_ = parts.map(_labels, mean, best.centres)

@@ -75,9 +75,8 @@ def _votes(found: Any, weights: Any, classes: Any) -> Any:
             "avoid this case if you are using a user-defined function."
         )
     votes = np.zeros((len(apart), len(classes)))
-    codes = np.searchsorted(classes, y)
     for column in range(apart.shape[1]):
-        votes[np.arange(len(apart)), codes[:, column]] += each[:, column]
+        votes[np.arange(len(apart)), y[:, column]] += each[:, column]
     return votes
 
 
@@ -136,8 +135,16 @@ def _fit_with_targets(self: Any, X: Any, y: Any) -> Any:
     self._y = y
     if of_classes:
         self.outputs_2d_ = False
-        self.classes_ = labels_of(parts)
+        self.classes_ = classes = labels_of(parts)
+        if engine_of(y) is None:
+            self._y = _codes(np.asarray(y), classes)
+        else:
+            self._y = parts_of(self, "labels", y, ()).map(_codes, classes)
     return self
+
+
+def _codes(y: Any, classes: Any) -> Any:
+    return np.searchsorted(classes, y)
 
 
 # -- Queries ----------------------------------------------------------------------------
