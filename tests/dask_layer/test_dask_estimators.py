@@ -118,6 +118,9 @@ def test_results_are_lazy_and_blocks_are_as_they_were():
     model = accelerate(LinearRegression()).fit(x, Y)
     assert sorted(seen) == [1, 50, 150]  # each block once
     seen.clear()
+    accelerate(GaussianNB()).fit(x, in_blocks(LABELS))
+    assert sorted(seen) == [1, 50, 150]
+    seen.clear()
     predicted = model.predict(x)
     assert seen == []
     assert predicted.chunks == x.chunks[:1]

@@ -66,7 +66,7 @@ def _fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     if self.priors is not None:
         raise WholeArraysError("priors are given")
     parts = to_fit(self, X, y, weights_of(sample_weight))
-    self.classes_ = labels_of(parts)
+    self.classes_ = labels_of(self, y)
     mass, mean, squares = parts.reduce(_by_class, moments.by_group, self.classes_)
     check_finite(self, parts, mean, squares)
     if (mass == 0.0).any():

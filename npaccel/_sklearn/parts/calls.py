@@ -272,12 +272,14 @@ def _either(one: Any, other: Any) -> tuple[bool, bool]:
     return one[0] or other[0], one[1] or other[1]
 
 
-def labels_of(parts: Parts) -> Any:
-    """Return the different labels of the first array beside X, in order."""
-    return parts.reduce(_labels, _united)
+def labels_of(self: Any, y: Any) -> Any:
+    """Return the different labels of a target, in order; no rows of X are read."""
+    if engine_of(y) is None:
+        return np.unique(y)
+    return parts_of(self, "labels", y, ()).reduce(_labels, _united)
 
 
-def _labels(X: Any, y: Any, *others: Any) -> Any:
+def _labels(y: Any) -> Any:
     return np.unique(y)
 
 

@@ -73,7 +73,7 @@ def _fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         raise WholeArraysError(why)
     C = logistic.checked_C(self)
     parts = to_fit(self, X, y, weights_of(sample_weight))
-    self.classes_ = labels_of(parts)
+    self.classes_ = labels_of(self, y)
     logistic.check_classes(self)
     counts, columns = parts.reduce(_counts, sums, self.classes_)
     check_finite(self, parts, columns)

@@ -101,7 +101,7 @@ def _averaged(found: Any, count: int, settings: Any, weights: Any, classes: Any)
 # -- Fit ------------------------------------------------------------------------------
 
 
-def _fit_rows(self: Any, X: Any, y: Any = None) -> Any:
+def _fit_rows(self: Any, X: Any, y: Any = None) -> None:
     if self.metric == "precomputed":
         raise WholeArraysError("X holds distances")
     parts = to_fit(self, X, y)
@@ -113,7 +113,6 @@ def _fit_rows(self: Any, X: Any, y: Any = None) -> Any:
     self._fit_method = "brute" if self.algorithm == "auto" else self.algorithm
     self._fit_X, self._tree = X, None
     self.n_samples_fit_ = int(parts.lengths().sum())
-    return parts
 
 
 def _settings(self: Any) -> dict[str, Any]:
@@ -131,11 +130,11 @@ def _fit_with_targets(self: Any, X: Any, y: Any) -> Any:
     of_classes = is_classifier(self)
     if np.ndim(y) != 1 and (of_classes or np.ndim(y) != 2):
         raise WholeArraysError(f"y has {np.ndim(y)} dimensions")
-    parts = _fit_rows(self, X, y)
+    _fit_rows(self, X, y)
     self._y = y
     if of_classes:
         self.outputs_2d_ = False
-        self.classes_ = classes = labels_of(parts)
+        self.classes_ = classes = labels_of(self, y)
         if engine_of(y) is None:
             self._y = _codes(np.asarray(y), classes)
         else:
