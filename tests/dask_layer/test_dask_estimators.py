@@ -233,3 +233,10 @@ if __name__ == "__main__":
 @pytest.mark.skipif(not sweep.FULL, reason="workers take long to start: NPACCEL_TEST_SWEEP=full")
 def test_processes():
     assert children.run(PROCESSES, NPACCEL_COMPILE="auto")["same"]
+
+
+def test_factors_of_many_rows():
+    rows = np.random.default_rng(0).normal(size=(3000, 3))
+    y = rows @ [1.0, 2.0, 3.0]
+    model = accelerate(LinearRegression()).fit(da.from_array(rows, chunks=(2500, 3)), y)
+    np.testing.assert_allclose(model.singular_, LinearRegression().fit(rows, y).singular_)

@@ -112,8 +112,9 @@ def _potentials(X: Any, weights: Any, mean: Any, picked: Any, candidates: Any) -
     return np.minimum(now[:, None], apart).sum(axis=0, dtype=np.float64)
 
 
-def _potential(X: Any, weights: Any, mean: Any, picked: Any) -> float:
-    return float(_closest.__wrapped__(X, weights, mean, picked).sum(dtype=np.float64))
+@kernel
+def _potential(X: Any, weights: Any, mean: Any, picked: Any) -> Any:
+    return _closest(X, weights, mean, picked).sum(dtype=np.float64)
 
 
 def _reached(X: Any, weights: Any, mean: Any, picked: Any, levels: Any) -> Any:
@@ -125,11 +126,12 @@ def _reached(X: Any, weights: Any, mean: Any, picked: Any, levels: Any) -> Any:
 def _plus_plus(parts: Parts, mean: Any, count: int, chances: Chances, random: Any) -> Any:
     """Return rows far from each other, as scikit-learn's greedy k-means++ draws them."""
     trials = 2 + int(np.log(count))
-    picked = parts.rows(chances.draw(random, 1)) - mean
-    totals: Any = parts.collect(_potential, mean, picked)
-    for _ in range(1, count):
-        levels = random.uniform(size=trials) * sum(totals)
-        if not sum(totals):
+    # Those to come are the first one until then, so that kernels see one shape.
+    picked = np.repeat(parts.rows(chances.draw(random, 1)) - mean, count, axis=0)
+    totals: Any = np.array(parts.collect(_potential, mean, picked))
+    for place in range(1, count):
+        levels = random.uniform(size=trials) * totals.sum()
+        if not totals.sum():
             raise WholeArraysError("there are fewer different rows than clusters")
         owner, left = owners(totals, levels)
         each = [left[owner == i] if (owner == i).any() else None for i in range(len(totals))]
@@ -140,7 +142,7 @@ def _plus_plus(parts: Parts, mean: Any, count: int, chances: Chances, random: An
         potentials = np.array(parts.collect(_potentials, mean, picked, candidates))
         best = int(np.argmin(potentials.sum(axis=0)))
         totals = potentials[:, best]
-        picked = np.concatenate([picked, candidates[best : best + 1]])
+        picked[place] = candidates[best]
     return picked
 
 
