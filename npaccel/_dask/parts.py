@@ -151,6 +151,12 @@ class BlockParts(Parts):
             tuples.append(ended(_tree(combine, found), *constants))
         return queries._arrays_of(tuples, like)
 
+    def of_first(self, function: Callable[[], Any]) -> Any:
+        return function()
+
+    def of_checkpoints(self) -> dict[str, Any]:
+        return {"no_dist": True}
+
     # -- Whole arrays -------------------------------------------------------------
 
     @staticmethod

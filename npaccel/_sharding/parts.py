@@ -203,6 +203,14 @@ class RankParts(Parts):
                 mine = finish(found, *constants)
         return tuple(map(queries._spread_rows, mine))
 
+    def of_first(self, function: Callable[[], Any]) -> Any:
+        is_first = self._mesh.get_rank() == int(self._mesh.mesh.min())
+        everyone = self._gathered(lambda: (is_first, function() if is_first else None))
+        return next((found for first, found in everyone if first), None)
+
+    def of_checkpoints(self) -> dict[str, Any]:
+        return {"process_group": self._mesh.get_group() if self._mesh.ndim == 1 else None}
+
     # -- Whole arrays -------------------------------------------------------------
 
     @staticmethod

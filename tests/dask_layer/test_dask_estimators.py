@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import npaccel
+from npaccel._dask.parts import BlockParts
 from npaccel._sklearn.parts import moments
 from npaccel.sklearn import accelerate, to_host
 
@@ -240,3 +241,30 @@ def test_factors_of_many_rows():
     y = rows @ [1.0, 2.0, 3.0]
     model = accelerate(LinearRegression()).fit(da.from_array(rows, chunks=(2500, 3)), y)
     np.testing.assert_allclose(model.singular_, LinearRegression().fit(rows, y).singular_)
+
+
+def test_checkpoints(tmp_path, monkeypatch):
+    rows = np.random.default_rng(0).normal(size=(300, 4))
+    x, y = da.from_array(rows, chunks=(80, 4)), rows[:, 0] > rows[:, 1] + 0.5
+    plain = LogisticRegression(tol=1e-8).fit(rows, y)
+    original, count = BlockParts.reduce, 0
+
+    def reduce(*args):
+        nonlocal count
+        count += 1
+        if count == 9:
+            raise KeyboardInterrupt
+        return original(*args)
+
+    monkeypatch.setattr(BlockParts, "reduce", reduce)
+    model = accelerate(LogisticRegression(tol=1e-8), checkpoint=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, y)
+    count = 20
+    model.fit(x, y)
+    assert count < 30
+    np.testing.assert_allclose(model.coef_, plain.coef_, 1e-6)
+    assert model.n_iter_ == plain.n_iter_
+    # Of other rows nothing is taken.
+    other = model.fit(x + 1.0, y)
+    np.testing.assert_allclose(other.intercept_, plain.intercept_ - plain.coef_.sum(), 1e-4)

@@ -1,18 +1,39 @@
 """Metrics on sharded rows, other placements and what is told of errors, as one rank."""
 
+import contextlib
+import tempfile
 import traceback
 
 import numpy as np
 import parts_metrics
-from sklearn.linear_model import LinearRegression
+import torch.distributed as dist
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, Shard
 
 import npaccel
+from npaccel._sharding.parts import RankParts
 from npaccel.sklearn import accelerate
 
 X = np.random.default_rng(0).normal(size=(11, 4))
+
+
+#: Estimators that take several passes.
+ITERATED = {
+    "KMeans": KMeans(5, random_state=0, n_init=2, tol=0.0),
+    "LogisticRegression": LogisticRegression(tol=1e-8),
+    "MiniBatchKMeans": MiniBatchKMeans(
+        5, random_state=0, batch_size=4, max_no_improvement=None, max_iter=4
+    ),
+}
+
+
+def iterated():
+    rows = np.random.default_rng(0).normal(size=(300, 4))
+    rows[:100] += 1.0
+    return rows
 
 
 def metrics(mesh):
@@ -48,8 +69,8 @@ def errors(mesh):
         lambda: accelerate(LinearRegression()).fit(npaccel.shard(missing, mesh), X[:, 0]),
         lambda: accelerate(LinearRegression()).fit(npaccel.shard(X, mesh), X[:9, 0]),
         lambda: model.transform(npaccel.shard(np.where(np.isnan(missing), np.inf, X), mesh)),
-        lambda: model.transform(npaccel.shard(X[:, : 2 + mesh.get_rank()], mesh)),
-        lambda: model.transform(npaccel.shard(X[: 5 + mesh.get_rank()], mesh)),
+        lambda: model.transform(npaccel.shard(X[:, :2], mesh)),
+        lambda: model.transform(npaccel.shard(X[: 9 - mesh.get_rank()], mesh)),
     ):
         try:
             call()
@@ -58,6 +79,54 @@ def errors(mesh):
         except npaccel.errors.RankMismatchError as error:
             told.append(f"mismatch: {error}")
     return told
+
+
+def checkpoints(mesh):
+    """Return what is found by fits that a rank has failed in, and in how many reductions."""
+    rows, found = iterated(), {}
+    x, y = npaccel.shard(rows, mesh), rows[:, 0] > rows[:, 1] + 0.5
+    with tempfile.TemporaryDirectory() as folder:
+        (folder,) = broadcast(folder)
+        for name, model in ITERATED.items():
+            with failing(mesh, 10**9) as whole:
+                plain = accelerate(model).fit(x, y)
+            with failing(mesh, 3 * sum(whole) // 4):
+                try:
+                    accelerate(model, checkpoint=folder).fit(x, y)
+                    found["error"] = f"{name} hasn't failed"
+                except RuntimeError as error:
+                    found.update({} if str(error) == "rank 1 fails" else {"error": str(error)})
+            with failing(mesh, 10**9) as rest:
+                model = accelerate(model, checkpoint=folder).fit(x, y)
+            attribute = "coef_" if hasattr(model, "coef_") else "cluster_centers_"
+            same = np.array_equal(getattr(model, attribute), getattr(plain, attribute))
+            found[name] = same, model.n_iter_ == plain.n_iter_, sum(rest) / sum(whole)
+        dist.barrier()
+    return found
+
+
+def broadcast(value):
+    found = [value]
+    dist.broadcast_object_list(found)
+    return found
+
+
+@contextlib.contextmanager
+def failing(mesh, after):
+    """Let rank 1 fail in a kernel after some have been called; yield a list with how many."""
+    original, count = RankParts._called, [0]
+
+    def called(*args):
+        count[0] += 1
+        if mesh.get_rank() == 1 and count[0] > after:
+            raise RuntimeError("rank 1 fails")
+        return original(*args)
+
+    RankParts._called = called
+    try:
+        yield count
+    finally:
+        RankParts._called = original
 
 
 def answers_of(mesh, names):

@@ -1,9 +1,17 @@
 """Metrics on DTensors, other placements of rows, and errors that one rank has."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import parts_metrics
 import pytest
 import rank_parts
+import sweep
+from sklearn.base import clone
 
 
 @pytest.fixture
@@ -35,3 +43,26 @@ def test_errors(found):
         assert "contains infinity" in told[2]
         assert "features" in told[3]
         assert "mismatch: StandardScaler" in told[4]
+
+
+def test_checkpoints(found):
+    for answers in found:
+        assert answers.keys() == rank_parts.ITERATED.keys()
+        for same, as_often, part in answers.values():
+            assert same
+            assert as_often
+            assert part < 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sweep.FULL, reason="ranks start twice: NPACCEL_TEST_SWEEP=full")
+def test_rank_that_is_killed(tmp_path):
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command += ["--max-restarts=1", str(here / "run_restarts.py"), str(tmp_path)]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(here), *sys.path])}
+    subprocess.run(command, env=env, check=True, timeout=300)
+    told = json.loads((tmp_path / "answer").read_text())
+    model = clone(rank_parts.ITERATED["KMeans"]).fit(rank_parts.iterated())
+    np.testing.assert_allclose(told["centres"], model.cluster_centers_, 1e-9)
+    assert told["restarts"] == 1

@@ -21,6 +21,12 @@ from npaccel._sklearn.kernels.tiles import nearest, squared_distances, tiles
 
 #: Maximum number of distances for which scikit-learn's own code is as fast on a CPU.
 _FEW = 1 << 25
+#: After how many batches it's noted how far a fit has come, and what it has learnt but centres.
+_NOTED = 64
+_LEARNT = (
+    *("_counts", "_ewa_inertia", "_ewa_inertia_min", "_no_improvement"),
+    "_n_since_last_reassign",
+)
 _REFUSED = "sparse matrices; `init` that is a function; `verbose`"
 
 
@@ -172,18 +178,40 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
             self._npaccel_label(X, weights)
         return self
 
-    def _npaccel_fit(self, X: Any, weights: torch.Tensor | None) -> None:
-        """Find the centres; of X no more is read than rows by their numbers, and its variances."""
+    def _npaccel_fit(
+        self, X: Any, weights: torch.Tensor | None, begun: Any = None, note: Any = None
+    ) -> None:
+        """Find the centres; of X no more is read than rows by their numbers, and its variances.
+
+        Parameters
+        ----------
+        X : torch.Tensor or Rows
+        weights : torch.Tensor or None
+        begun : dict, optional
+            What to go on from.
+        note : callable, optional
+            Is told now and then how far it has come.
+        """
         given = self._npaccel_checked(X)
         random = check_random_state(self.random_state)
-        centers = self._npaccel_start(X, weights, random, given)
-        self._counts = torch.zeros(self.n_clusters, dtype=X.dtype, device=X.device)
-        self._ewa_inertia = self._ewa_inertia_min = None
-        self._no_improvement = self._n_since_last_reassign = 0
+        first = 0
+        if begun is not None:
+            first, centers = begun["step"], begun["centers"].to(X.device)
+            random.set_state(begun["random"])
+            for name, value in begun["learnt"].items():
+                setattr(self, name, value)
+        else:
+            centers = self._npaccel_start(X, weights, random, given)
+            self._counts = torch.zeros(self.n_clusters, dtype=X.dtype, device=X.device)
+            self._ewa_inertia = self._ewa_inertia_min = None
+            self._no_improvement = self._n_since_last_reassign = 0
         whole = len(X) if weights is None else transfers.number(weights.sum())
         steps = (self.max_iter * len(X)) // self._batch_size
         batches = means.batches(X, weights, random, self._batch_size)
-        for step in range(steps):
+        for step in range(first, steps):
+            if note is not None and step % _NOTED == 0 and step > first:
+                learnt = {name: vars(self)[name] for name in _LEARNT}
+                note(step=step, centers=centers, random=random.get_state(), learnt=learnt)
             batch = batches.next()
             new, inertia = self._npaccel_step(batch, None, centers, random)
             moved = transfers.number(((new - centers) ** 2).sum()) if self._tol > 0.0 else 0

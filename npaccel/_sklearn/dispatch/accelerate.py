@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -127,6 +128,7 @@ def accelerate(
     estimator: Any,
     device: str | None = "auto",
     on_unsupported: Literal["host", "raise"] = "host",
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Return an estimator that behaves as another and computes on a device.
 
@@ -141,6 +143,10 @@ def accelerate(
     on_unsupported : {"host", "raise"}, default "host"
         What becomes of a step that can't run on the device. ``"host"``: it runs in scikit-learn,
         and ``report_`` says so and why. ``"raise"``: an error.
+    checkpoint : path-like, optional
+        Folder in which fits with DTensors or Dask arrays save what they have found so far, if they
+        take several passes over the rows. A program that begins again, by
+        ``torchrun --max-restarts`` for one, goes on from there. All ranks have to see it.
 
     Returns
     -------
@@ -169,6 +175,7 @@ def accelerate(
         if isinstance(one, Accelerated):
             state = dispatch_state.state_of(one)
             state.device, state.on_unsupported = device, on_unsupported
+            state.checkpoint = checkpoint
 
     _visit(changed, settle)
     return changed

@@ -241,7 +241,9 @@ class Accelerated:
         made = super().__sklearn_clone__()  # type: ignore[misc]
         if made is not self:  # what is frozen stays what it is
             mine = dispatch_state.state_of(self)
-            vars(made)[dispatch_state.KEY] = dispatch_state.State(mine.device, mine.on_unsupported)
+            vars(made)[dispatch_state.KEY] = dispatch_state.State(
+                mine.device, mine.on_unsupported, mine.checkpoint
+            )
         return made
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal
@@ -36,6 +37,8 @@ class State:
     device : str or None
         Where NumPy's arrays go: as the option of `npaccel.jit`; None: what that says.
     on_unsupported : {"host", "raise"}
+    checkpoint : path-like or None
+        The folder in which fits by parts keep checkpoints.
     given : {"tensor", "array"}
         What it was fitted with, and what its attributes are when they are read.
     log : Log
@@ -49,6 +52,7 @@ class State:
 
     device: str | None = None
     on_unsupported: Literal["host", "raise"] = "host"
+    checkpoint: str | os.PathLike[str] | None = None
     given: Container = "array"
     log: Log = dataclasses.field(default_factory=Log)
     copies: dict[str, tuple[Any, dict[Any, Any]]] = dataclasses.field(default_factory=dict)

@@ -66,8 +66,12 @@ class _Memory:
 
     def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
         """Keep a step."""
-        self.steps = torch.cat([self.steps[1 - _MEMORY :], step[None]])
-        self.changes = torch.cat([self.changes[1 - _MEMORY :], change[None]])
+        steps = torch.cat([self.steps[1 - _MEMORY :], step[None]])
+        self.take(steps, torch.cat([self.changes[1 - _MEMORY :], change[None]]))
+
+    def take(self, steps: torch.Tensor, changes: torch.Tensor) -> None:
+        """Keep these steps instead, of which there is one at least."""
+        self.steps, self.changes = steps, changes
         products = self.steps @ self.changes.T
         self.upper = products  # what is below the diagonal isn't read
         squares = self.changes @ self.changes.T
@@ -86,8 +90,35 @@ class _Memory:
         return self.scale * (vector - self.changes.T @ left[:, 0]) + self.steps.T @ right[:, 0]
 
 
+@dataclasses.dataclass
+class Reached:
+    """How far a minimisation has come.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    steps, changes : torch.Tensor
+        The last steps, and how the gradient has changed by them.
+    nit, nfev : int
+    """
+
+    x: torch.Tensor
+    steps: torch.Tensor
+    changes: torch.Tensor
+    nit: int
+    nfev: int
+
+
 def minimized(
-    objective: Objective, x: torch.Tensor, *, maxiter: int, gtol: float, ftol: float, maxls: int
+    objective: Objective,
+    x: torch.Tensor,
+    *,
+    maxiter: int,
+    gtol: float,
+    ftol: float,
+    maxls: int,
+    begun: Reached | None = None,
+    note: Callable[[Reached], None] | None = None,
 ) -> Found:
     """Minimise a function.
 
@@ -98,11 +129,19 @@ def minimized(
         Where it begins: a vector in 64 bits.
     maxiter, gtol, ftol, maxls
         SciPy's options.
+    begun : Reached, optional
+        What to go on from.
+    note : callable, optional
+        Is told after each iteration but the last how far it has come.
     """
-    point = _Point(objective, x, x)
     memory = _Memory(x)
     nit, nfev = 0, 1
-    if point.size <= gtol:
+    if begun is not None:
+        x, nit, nfev = begun.x, begun.nit, begun.nfev + 1
+        if len(begun.steps):
+            memory.take(begun.steps, begun.changes)
+    point = _Point(objective, x, x)
+    if begun is None and point.size <= gtol:
         return Found(x, point.value, 0, 1, 0, _FLAT)
     while True:
         found, evaluations = _step(objective, point, memory, nit, maxls)
@@ -117,6 +156,8 @@ def minimized(
         ended = _ended(before, point, nit, nfev, maxiter, gtol, ftol)
         if ended is not None:
             return Found(point.x, point.value, nit, nfev, *ended)
+        if note is not None:
+            note(Reached(point.x, memory.steps, memory.changes, nit, nfev))
 
 
 _FLAT = "CONVERGENCE: NORM OF PROJECTED GRADIENT <= PGTOL"

@@ -96,7 +96,16 @@ def objective(
     return both
 
 
-def minimise(self: Any, loss: Loss, X: Any, total: Any, C: float, device: torch.device) -> None:
+def minimise(
+    self: Any,
+    loss: Loss,
+    X: Any,
+    total: Any,
+    C: float,
+    device: torch.device,
+    begun: lbfgs.Reached | None = None,
+    note: Callable[[lbfgs.Reached], None] | None = None,
+) -> None:
     """Set what is fitted to where the loss with the penalty is the least.
 
     Parameters
@@ -110,6 +119,8 @@ def minimise(self: Any, loss: Loss, X: Any, total: Any, C: float, device: torch.
         The sum of the weights.
     C : float
     device : torch.device
+    begun, note
+        Those of `lbfgs.minimized`.
     """
     count = len(self.classes_)
     rows = (1, X.shape[1]) if count == 2 else (count, X.shape[1])
@@ -120,6 +131,8 @@ def minimise(self: Any, loss: Loss, X: Any, total: Any, C: float, device: torch.
         gtol=self.tol,
         ftol=64 * np.finfo(float).eps,
         maxls=50,
+        begun=begun,
+        note=note,
     )
     more = _logistic._LOGISTIC_SOLVER_CONVERGENCE_MSG
     nit = lbfgs.warn_unless_converged(found, self.max_iter, more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from typing import Any
 
@@ -23,6 +24,7 @@ from npaccel._sklearn.parts.calls import (
     to_fit,
     weights_of,
 )
+from npaccel._sklearn.parts.checkpoints import Checkpoints
 from npaccel._sklearn.parts.draws import Chances, Rows, owners, weights_of_all
 from npaccel._sklearn.parts.engine import Parts, WholeArraysError, kernel, sums
 
@@ -215,12 +217,25 @@ class _Run:
     found: int
 
 
-def _lloyd(self: Any, parts: Parts, mean: Any, centres: Any, least: float) -> _Run:
+def _lloyd(
+    self: Any, parts: Parts, mean: Any, centres: Any, count: int, least: float, note: Any
+) -> _Run:
     """Move centres to the means of their rows until they stay.
 
     Where no row changes its centre, none of these moves: no labels are compared.
+
+    Parameters
+    ----------
+    self : KMeans
+    parts : Parts
+    mean, centres : ndarray
+    count : int
+        How often they have been moved.
+    least : float
+        The move that is the last one.
+    note : callable
+        Is told of moves but the last.
     """
-    count = 0
     while count < self.max_iter:
         count += 1
         total, members = parts.reduce(_step, sums, mean, centres)
@@ -230,6 +245,7 @@ def _lloyd(self: Any, parts: Parts, mean: Any, centres: Any, least: float) -> _R
         shift, centres = ((moved - centres) ** 2).sum(), moved
         if shift <= least:
             break
+        note(centres=centres, count=count)
     inertia, rows = parts.reduce(_ended, sums, mean, centres)
     return _Run(centres, float(inertia), count, int((rows > 0).sum()))
 
@@ -272,9 +288,19 @@ def _fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     mean = mean.astype(parts.dtype)
     start = _start(self, parts, mean, weights is not None)
     random = check_random_state(self.random_state)
-    best: Any = None
-    for _ in range(start.runs):
-        found = _lloyd(self, parts, mean, _seeds(self, parts, mean, start, random), least)
+    kept = Checkpoints(self, parts, (mass, mean, squares))
+    begun = kept.load()
+    best: Any = None if begun is None else begun["best"]
+    first = 0 if begun is None else begun["run"]
+    if begun is not None:
+        random.set_state(begun["random"])
+    for run in range(first, start.runs):
+        if begun is None:
+            centres, count = _seeds(self, parts, mean, start, random), 0
+        else:
+            centres, count, begun = begun["centres"], begun["count"], None
+        note = functools.partial(kept.save, run=run, best=best, random=random.get_state())
+        found = _lloyd(self, parts, mean, centres, count, least, note)
         if best is None or (
             found.inertia < best.inertia and not _is_same(parts, mean, found, best)
         ):
@@ -340,7 +366,8 @@ def _fit_batches(self: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     with on_device(self, X) as device:
         rows = Rows(parts, squares / mass, device)
         weights = None if given is None else torch.from_numpy(weights_of_all(parts)).to(device)
-        self._npaccel_fit(rows, weights)
+        kept = Checkpoints(self, parts, (mass, mean, squares))
+        self._npaccel_fit(rows, weights, kept.load(), kept.save)
     if self.compute_labels:
         centres = array(self.cluster_centers_)
         nothing = np.zeros_like(centres[0])

@@ -131,6 +131,14 @@ class Parts(abc.ABC):
         *constants : object
         """
 
+    @abc.abstractmethod
+    def of_first(self, function: Callable[[], Any]) -> Any:
+        """Return what a function gives in the first of the processes that compute."""
+
+    @abc.abstractmethod
+    def of_checkpoints(self) -> dict[str, Any]:
+        """Return parameters of `torch.distributed.checkpoint.save` and `load`."""
+
     @staticmethod
     @abc.abstractmethod
     def whole(value: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
+from npaccel._sklearn.kernels import lbfgs
 from npaccel._sklearn.linear_model import logistic
 from npaccel._sklearn.parts.calls import (
     array,
@@ -20,6 +21,7 @@ from npaccel._sklearn.parts.calls import (
     to_fit,
     weights_of,
 )
+from npaccel._sklearn.parts.checkpoints import Checkpoints
 from npaccel._sklearn.parts.engine import WholeArraysError, kernel, sums
 
 _binary_loss, _multinomial_loss = logistic.binary_loss, logistic.multinomial_loss
@@ -88,9 +90,16 @@ def _fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         constants = classes, factors, w.cpu().numpy(), b.cpu().numpy()
         return tuple(map(torch.as_tensor, parts.reduce(kernel, sums, *constants)))
 
+    kept = Checkpoints(self, parts, (counts, columns))
+    begun = kept.load()
+
+    def note(reached: lbfgs.Reached) -> None:
+        kept.save(reached=reached)
+
     with on_device(self, None) as device:
         like = _Like(parts.shape, getattr(torch, parts.dtype.name))
-        logistic.minimise(self, loss, like, float(total), C, device)
+        reached = None if begun is None else begun["reached"]
+        logistic.minimise(self, loss, like, float(total), C, device, reached, note)
     return self
 
 

@@ -84,7 +84,7 @@ def _r(rows: Any) -> Any:
     if len(rows) <= 2 * size:
         return np.linalg.qr(rows, mode="r")
     whole = len(rows) // size * size
-    factors = np.linalg.qr(rows[:whole].reshape(-1, size, rows.shape[1]), mode="r")
+    factors: Any = np.linalg.qr(rows[:whole].reshape(-1, size, rows.shape[1]), mode="r")
     return _r(np.concatenate([factors.reshape(-1, rows.shape[1]), rows[whole:]]))
 
 
