@@ -193,6 +193,8 @@ class RankParts(Parts):
         *constants: Any,
     ) -> tuple[Any, ...]:
         assert isinstance(queries, RankParts)
+        if queries._mesh != self._mesh:
+            raise WholeArraysError("queries are on another mesh")
         count = math.prod(self._mesh.size(axis) for axis in queries._axes)
         mine: Any = None
         for part in range(count):

@@ -205,7 +205,7 @@ CASES = {
     "MiniBatchKMeans": Case(
         lambda _: MiniBatchKMeans(3, batch_size=32, random_state=0),
         (*_CLUSTERS, "n_steps_"),
-        ("predict", "transform", "score"),
+        ("predict", "transform", "score", "fit_transform"),
     ),
     "MiniBatchKMeans, weights": Case(
         lambda _: MiniBatchKMeans(9, batch_size=20, random_state=0, init="random", tol=1e-3),

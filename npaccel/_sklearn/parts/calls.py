@@ -170,8 +170,7 @@ def to_fit(self: Any, X: Any, *others: Any) -> Parts:
     ------
     ValueError
     """
-    if X.ndim != 2:
-        raise WholeArraysError(f"X has {X.ndim} dimensions")
+    _check_table(X)
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise WholeArraysError("X is empty")
     self._validate_params()
@@ -198,10 +197,17 @@ def fitted(self: Any, X: Any, *others: Any, width: int | None = None) -> Parts:
     """
     if engine_of(X) is None:
         raise WholeArraysError("X isn't in parts, and what was fitted is")
-    if X.ndim != 2:
-        raise WholeArraysError(f"X has {X.ndim} dimensions")
+    _check_table(X)
     check_width(self, X, width)
     return parts_of(self, "of what was given", X, others)
+
+
+def _check_table(X: Any) -> None:
+    """Refuse what isn't rows and columns, of which it's known how many there are."""
+    if X.ndim != 2:
+        raise WholeArraysError(f"X has {X.ndim} dimensions")
+    if X.shape[1] != X.shape[1]:  # NaN
+        raise WholeArraysError("the number of columns isn't known")
 
 
 def check_width(self: Any, X: Any, width: int | None = None) -> None:
@@ -232,8 +238,12 @@ def parts_of(self: Any, what: str, X: Any, others: Any) -> Parts:
 
 
 def weights_of(sample_weight: Any) -> Any:
-    """Return weights of rows, or None; a number is the same for all."""
-    return None if sample_weight is None or not np.ndim(sample_weight) else sample_weight
+    """Return weights of rows, or None where all are one."""
+    if sample_weight is not None and np.ndim(sample_weight) == 0:
+        if sample_weight != 1:
+            raise WholeArraysError("all rows have the same weight")
+        return None
+    return sample_weight
 
 
 def check_finite(self: Any, parts: Parts, *found: Any, nan: bool = False) -> None:

@@ -376,6 +376,11 @@ def _fit_batches(self: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     return self
 
 
+@by_parts("cluster.MiniBatchKMeans", "fit_transform")
+def _fit_transform_batches(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    return _transform(_fit_batches(self, X, sample_weight=sample_weight), X)
+
+
 @by_parts("cluster.MiniBatchKMeans", "fit_predict")
 def _fit_predict_batches(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     return _fit_batches(self, X, sample_weight=sample_weight).labels_
