@@ -47,6 +47,7 @@ class Verdict:
     unraised: bool = False
     breaks: list[str] = dataclasses.field(default_factory=list)
     graphs: int = 0
+    is_compared: bool = False
 
 
 class _DifferError(Exception):

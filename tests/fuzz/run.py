@@ -13,11 +13,14 @@ from pathlib import Path
 
 import torch
 from fuzz_checking import Failure, Verdict, check, dynamic_of
+from fuzz_gradients import check_gradient
 from fuzz_programs import Program, draw
 
 
 def checked(program: Program, options: argparse.Namespace) -> Verdict:
     """Check a program as the options say."""
+    if options.gradients:
+        return check_gradient(program, options.backend)
     dynamic = dynamic_of(options.backend, program.seed)
     return check(program, options.backend, dynamic, options.device, options.default_float)
 
@@ -62,6 +65,7 @@ def main() -> int:
         counts["statements"] += len(program.statements)
         causes.update(verdict.breaks)
         counts["broken"] += bool(verdict.breaks)
+        counts["gradients"] += verdict.is_compared
         if verdict.failure is not None:
             counts["failed"] += 1
             _save(program, verdict.failure, options)
@@ -101,6 +105,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--backend", default="eager")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--default-float", default="float64", help="float32: with 64-bit data")
+    parser.add_argument("--gradients", action="store_true", help="compare them with differences")
     parser.add_argument("--long", action="store_true", help="arrays longer than a vector")
     parser.add_argument("--minimise", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for programs that differ")

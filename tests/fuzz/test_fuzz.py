@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from fuzz_checking import Jiggle, check, dynamic_of
+from fuzz_gradients import check_gradient
 from fuzz_programs import draw
 from sweep import tries
 
@@ -71,6 +72,22 @@ def test_random_programs_that_are_compiled_beside_their_calls(seeds):
     npaccel.wait()
     torch.compiler.reset()
     assert ran, "no program of this chunk was compiled"
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(first, first + 8) for first in range(0, tries(16, 2000), 8)]
+)
+def test_gradients_of_random_programs(seeds):
+    compared = 0
+    for seed in seeds:
+        verdict = check_gradient(draw(seed), "eager")
+        assert verdict.failure is None, (
+            f"seed {seed}: {verdict.failure.text}\n\n{draw(seed).text()}\n"
+            f"python tests/fuzz/run.py --gradients --programs 1 --seed {seed}"
+        )
+        compared += verdict.is_compared
+    torch.compiler.reset()
+    assert compared
 
 
 def test_few_programs_raise():
