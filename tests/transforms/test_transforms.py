@@ -132,3 +132,39 @@ def test_a_gradient_of_a_gradient_penalty():
 
     expected = central_gradient(lambda x: np.sum(central_gradient(energy, x, 1e-4) ** 2), X, 1e-4)
     np.testing.assert_allclose(npaccel.grad(penalty)(X), expected, atol=1e-5)
+
+
+def complex_parts(x):
+    z = x * (1 + 2j)
+    z[1:3] *= z[:2]
+    z[-1] = z[0] ** 2
+    m = np.outer(z, z)
+    m[:, 1] = z
+    m[0, :2] += 1j * x[:2]
+    m[:, -2:] *= x[0]
+    return np.sum(np.abs(z) ** 2) + np.sum(m.real * m.imag)
+
+
+def last_columns(x):
+    m = np.outer(x, x)
+    m[:, -2:] *= x[0]
+    m[-3:-1] += x[1]
+    m[2:1, -1:] = 7.0
+    return np.sum(m**2)
+
+
+def masks_of_nothing(x):
+    y = x[:0] * 2
+    y[y > 0] = y[y > 0] * 3
+    return np.sum(x**3) + np.sum(y) + np.sum(x[2:2][x[2:2] < 0])
+
+
+@pytest.mark.parametrize("function", [complex_parts, last_columns, masks_of_nothing])
+def test_that_parts_of_arrays_have_second_derivatives(function, backend):
+    x, h = np.array([0.4, 1.2, -0.7, 0.3]), 1e-6
+    with npaccel.options(backend=backend):
+        gradient = npaccel.grad(function)
+        values = [(function(x + h * e) - function(x - h * e)) / (2 * h) for e in np.eye(4)]
+        np.testing.assert_allclose(gradient(x), values, rtol=1e-6, atol=1e-7)
+        rows = [(gradient(x + h * e) - gradient(x - h * e)) / (2 * h) for e in np.eye(4)]
+        np.testing.assert_allclose(npaccel.hessian(function)(x), rows, rtol=1e-5, atol=1e-6)

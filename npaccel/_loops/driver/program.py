@@ -26,7 +26,7 @@ from npaccel._loops.driver.iterations import LoopScheduler, LoopVariants
 from npaccel._loops.driver.loop_variants import VariantDefinitions
 from npaccel._loops.driver.region import Region
 from npaccel._loops.driver.whole_function import Calls
-from npaccel._loops.partition import liveness
+from npaccel._loops.partition import index_loops, liveness
 from npaccel._loops.partition import nodes as partition_nodes
 from npaccel._loops.partition.host_values import HostValues
 from npaccel._loops.partition.nodes import APPENDING, INDEX, INNER, NATIVE
@@ -76,8 +76,9 @@ class Program:
         self._on_wide = on_wide
         definition = copy.deepcopy(definition) or source.definition(self.function)
         self.filename = self.function.__code__.co_filename
-        local_names = dataflow.local_names(definition)
         self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
+        definition = index_loops.expanded(definition, arguments, self.outer)
+        local_names = dataflow.local_names(definition)
         host_values = HostValues(definition, local_names, arguments, self.outer)
         nests = self.options.loops in ("auto", "numba")
         lists = frozenset(n for n, v in arguments.items() if type(v) in _CONTAINERS)

@@ -15,7 +15,13 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from npaccel._loops.partition.objects import UNKNOWN, Objects, bound_otherwise, is_of_library
+from npaccel._loops.partition.objects import (
+    UNKNOWN,
+    Objects,
+    bound_otherwise,
+    is_of_library,
+    value_outside,
+)
 from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
 
@@ -237,13 +243,7 @@ class HostValues:
         )
 
     def _value_of(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.Name) and node.id not in self.locals:
-            return self.outer.get(node.id, UNKNOWN)
-        if isinstance(node, ast.Attribute):
-            owner = self._value_of(node.value)
-            if isinstance(owner, types.ModuleType):
-                return getattr(owner, node.attr, UNKNOWN)
-        return UNKNOWN
+        return value_outside(node, self.locals, self.outer)
 
     def value_of(self, node: ast.expr) -> Any:
         """Object that a name from outside leads to now; None if that isn't known."""

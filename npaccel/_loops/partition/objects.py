@@ -67,16 +67,6 @@ class Objects:
             isinstance(node, ast.Name) and node.id in self._locals - self.names
         )
 
-    def _function(self, node: ast.expr) -> Any:
-        """Function or module that names lead to."""
-        if isinstance(node, ast.Name) and node.id not in self._locals:
-            return self._outer.get(node.id, UNKNOWN)
-        if isinstance(node, ast.Attribute):
-            owner = self._function(node.value)
-            if isinstance(owner, types.ModuleType):
-                return getattr(owner, node.attr, UNKNOWN)
-        return UNKNOWN
-
     def _may_be_object(self, node: ast.expr) -> bool:
         """Whether an expression may give an object, or a container of some."""
         match node:
@@ -85,7 +75,7 @@ class Objects:
             case ast.Subscript(value=value) | ast.Starred(value=value):
                 return self._may_be_object(value)
             case ast.Call(func=function, args=args):
-                found = self._function(function)
+                found = value_outside(function, self._locals, self._outer)
                 if found is UNKNOWN:  # A method, of an array for one.
                     return not isinstance(function, ast.Attribute) or self._may_be_object(
                         function.value
@@ -102,6 +92,17 @@ class Objects:
             case ast.Constant() | ast.BinOp() | ast.UnaryOp() | ast.Compare():
                 return False
         return True
+
+
+def value_outside(node: ast.expr, local_names: Names, outer: Mapping[str, Any]) -> Any:
+    """Object that a name from outside leads to now, or a module's attribute; or `UNKNOWN`."""
+    if isinstance(node, ast.Name) and node.id not in local_names:
+        return outer.get(node.id, UNKNOWN)
+    if isinstance(node, ast.Attribute):
+        owner = value_outside(node.value, local_names, outer)
+        if isinstance(owner, types.ModuleType):
+            return getattr(owner, node.attr, UNKNOWN)
+    return UNKNOWN
 
 
 def is_of_library(found: Any) -> bool:
@@ -156,4 +157,4 @@ def bound_otherwise(node: ast.AST) -> Names:
     return frozenset()
 
 
-__all__ = ["UNKNOWN", "Objects", "bound_otherwise", "is_of_library"]
+__all__ = ["UNKNOWN", "Objects", "bound_otherwise", "is_of_library", "value_outside"]

@@ -65,6 +65,8 @@ def _filled(view: torch.Tensor, mask: torch.Tensor, after: int) -> torch.Tensor:
 
     What is computed of them isn't used, but may have no finite derivative, and 0 times that is NaN.
     """
+    if any(surely(size == 0) for size in mask.shape):
+        return view
     wide = wide_mask(mask, after)
     first = view.ndim - after - mask.ndim
     place = torch.argmax(mask.reshape(-1).to(torch.uint8)).reshape(1)

@@ -95,6 +95,19 @@ def _scatter(self: torch.Tensor, axis: int, places: torch.Tensor, source: torch.
         _is_written_out.now = False
 
 
+def _of_parts(target: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """Return what stores complex numbers by their parts, which torch has a derivative for."""
+
+    def stored(self: torch.Tensor, source: torch.Tensor, *args: Any) -> Any:
+        if not self.is_complex():
+            return NotImplemented
+        source = source.to(self.dtype)
+        real = target(torch.real(self), torch.real(source), *args)
+        return torch.complex(real, target(torch.imag(self), torch.imag(source), *args))
+
+    return stored
+
+
 #: What functionalization writes that has no derivative, as what has one.
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.copy.default: _copy,
@@ -105,5 +118,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.lift_fresh_copy.default: _lifted,
     _aten.pow.Tensor_Scalar: _power,
     _aten.scatter.src: _scatter,
+    _aten.select_scatter.default: _of_parts(_aten.select_scatter.default),
+    _aten.slice_scatter.default: _of_parts(_aten.slice_scatter.default),
     _aten.view.dtype: _view_as,
 }

@@ -7,7 +7,6 @@ torch/fx/experimental/proxy_tensor.py of 2.11 and 2.13.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -163,12 +162,13 @@ def _is_float(dtype: torch.dtype | None) -> bool:
 
 
 def _end_within(node: torch.fx.Node) -> None:
-    """Write where a slice ends that has no end: vmap counts on from it."""
-    defaults = (None, None, 0, None, None)
+    """Write where a slice begins and ends, counted from the front: vmap counts on from that."""
+    defaults = (None, None, 0, None, None, 1)
     args = [*node.args, *defaults[len(node.args) :]]
-    array, axis, end = args[0], args[2], args[4]
-    if end is None or (isinstance(end, int) and end == sys.maxsize):
-        assert isinstance(array, torch.fx.Node)
-        size = array.meta["val"].shape[axis]
-        if isinstance(size, int):
-            node.args = (*args[:4], size, *args[5:])
+    array, axis = args[0], args[2]
+    assert isinstance(array, torch.fx.Node)
+    size = array.meta["val"].shape[axis]
+    bounds = args[3:5]
+    if isinstance(size, int) and all(one is None or isinstance(one, int) for one in bounds):
+        start, end, _ = slice(*bounds).indices(size)
+        node.args = (*args[:3], start, max(start, end), args[5])
