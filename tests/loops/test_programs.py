@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from comparing import assert_same
+from sweep import FULL
 
 import npaccel
 
@@ -67,8 +68,16 @@ def check(program, calls=2, **options):
     return jitted
 
 
-@pytest.mark.parametrize("default_float", ["float64", "float32"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "default_float"),
+    # In 64 bit those that invent floats, and some of the others, which compute alike.
+    [(name, "float32") for name in PROGRAMS]
+    + [
+        (name, "float64")
+        for place, (name, program) in enumerate(PROGRAMS.items())
+        if FULL or program.narrow_tolerance is not None or place % 3 == 0
+    ],
+)
 def test_programs_give_numpys_answer(name, default_float):
     check(PROGRAMS[name], backend="eager", default_float=default_float)
 

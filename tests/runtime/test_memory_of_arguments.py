@@ -24,8 +24,11 @@ def alike(function, *args, **options):
 class TestNamesOfDtypes:
     """C has two types of one size, and NumPy a dtype for each: `long` and `longlong`."""
 
-    @pytest.mark.parametrize("name", list("bBhHiIlLqQ"))
-    @pytest.mark.parametrize("dynamic", [None, True])
+    @pytest.mark.parametrize(
+        ("dynamic", "name"),
+        # The narrow ones by turns.
+        [(None, name) for name in "bhilLqQ"] + [(True, name) for name in "BHIlLqQ"],
+    )
     def test_arrays_and_scalars(self, name, dynamic, backend):
         options = {"backend": backend, "dynamic": dynamic}
         x = np.arange(6, dtype=name)

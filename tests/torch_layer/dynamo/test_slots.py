@@ -136,7 +136,10 @@ def differences(function, calls):
 
 @pytest.mark.parametrize("name", UNARY)
 def test_of_one(name):
-    assert differences(UNARY[name], {kind: (value,) for kind, value in VALUES.items()}) == {}
+    """With every other value, by turns; all of them in a full sweep."""
+    first, step = (0, 1) if FULL else (list(UNARY).index(name) % 2, 2)
+    calls = {kind: (VALUES[kind],) for kind in list(VALUES)[first::step]}
+    assert differences(UNARY[name], calls) == {}
 
 
 @pytest.mark.parametrize("name", BINARY)
