@@ -15,6 +15,9 @@ from __future__ import annotations
 import argparse
 import copy
 import dataclasses
+import datetime as dt
+import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -31,6 +34,7 @@ from busy_rows import busy
 from estimator_rows import estimator_rows
 from gpu_rows import gpu_rows
 from gradient_rows import gradients
+from kernel_rows import kernel_rows
 from loop_rows import loops
 from mask_rows import masks
 from regret_rows import regret_rows
@@ -207,6 +211,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "cold": cold,
     "shapes": shapes,
     "memory": memory,
+    "kernels": kernel_rows,
     "loops": loops,
     "masks": masks,
     "gradients": gradients,
@@ -241,6 +246,12 @@ def conditions() -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0))),
         "torch threads": str(torch.get_num_threads()),
     }
+
+
+def peers() -> dict[str, str]:
+    """Return the releases of what is compared besides."""
+    names = [name for name in ("numba", "jax") if importlib.util.find_spec(name) is not None]
+    return {name: importlib.metadata.version(name) for name in names}
 
 
 def of_estimators(around: dict[str, str], device: str) -> dict[str, str]:
@@ -303,6 +314,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(", ".join(f"{key} {value}" for key, value in around.items()), end="\n\n")
     print(as_table(measured))
     if options.json:
+        today = dt.datetime.now(dt.UTC).date().isoformat()
+        around = {"date": today, **around, **peers()}
         figures = {"conditions": around, "rows": [dataclasses.asdict(row) for row in measured]}
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     return 0 if all(row.met for row in measured) else 1

@@ -120,7 +120,12 @@ def synchronise(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def samples(call: Callable[[], Any], seconds: float = 0.4, at_least: int = 5) -> list[float]:
+def samples(
+    call: Callable[[], Any],
+    seconds: float = 0.4,
+    at_least: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
     """Time a call for a while.
 
     Parameters
@@ -131,27 +136,33 @@ def samples(call: Callable[[], Any], seconds: float = 0.4, at_least: int = 5) ->
         How long to go on.
     at_least : int
         Samples to take, however long they last.
+    clock : callable
+        Returns the time.
 
     Returns
     -------
     list of float
         Seconds per call; a sample is as many calls as fill 2 ms.
     """
-    start = time.perf_counter()
+    start = clock()
     call()
-    number = max(1, round(0.002 / max(time.perf_counter() - start, 1e-7)))
+    number = max(1, round(0.002 / max(clock() - start, 1e-7)))
     taken: list[float] = []
     end = time.perf_counter() + seconds
     while len(taken) < at_least or time.perf_counter() < end:
-        start = time.perf_counter()
+        start = clock()
         for _ in range(number):
             call()
-        taken.append((time.perf_counter() - start) / number)
+        taken.append((clock() - start) / number)
     return taken
 
 
 def side_by_side(
-    calls: Mapping[str, Callable[[], Any]], rounds: int = 3, seconds: float = 0.4
+    calls: Mapping[str, Callable[[], Any]],
+    rounds: int = 3,
+    seconds: float = 0.4,
+    of: Callable[[list[float]], float] = statistics.median,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """Time calls in blocks with pauses between, in turn, a few rounds of it.
 
@@ -163,11 +174,15 @@ def side_by_side(
         How often each has its turn.
     seconds : float
         How long a turn is.
+    of : callable
+        Makes one figure of the samples.
+    clock : callable
+        Returns the time.
 
     Returns
     -------
     dict of str to float
-        Median seconds per call.
+        Seconds per call, their median by default.
     """
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
@@ -176,8 +191,8 @@ def side_by_side(
     for _ in range(rounds):
         for name, call in calls.items():
             time.sleep(PAUSE)
-            taken[name] += samples(call, seconds)
-    return {name: statistics.median(values) for name, values in taken.items()}
+            taken[name] += samples(call, seconds, clock=clock)
+    return {name: of(values) for name, values in taken.items()}
 
 
 def same_results(expected: Any, actual: Any) -> bool:

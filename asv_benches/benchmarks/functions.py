@@ -35,6 +35,29 @@ def slice_writes(field: Array) -> Array:
     return out
 
 
+def smooth(old: Array) -> Array:
+    """Return one Jacobi step of the 5-point stencil, as a new array."""
+    new = old.copy()
+    stencil(new, old)
+    return new
+
+
+def chain(x: Array, y: Array) -> Array:
+    """Return what takes NumPy six passes over memory."""
+    return np.sqrt(x * x + y * y) * 0.5 + 1
+
+
+def energy(x: Array, v: Array) -> Any:
+    """Return the energy of particles that hang in a row: sums of what is never stored."""
+    return 0.5 * np.sum(v * v) + np.sum(1 - np.cos(x))
+
+
+def softmax(x: Array) -> Array:
+    """Return the softmax of each row."""
+    shifted = np.exp(x - x.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
 def kmeans_points(n: int, dtype: str) -> tuple[Array, Array]:
     """Return `n` points around two centres and the two centres (2-D).
 

@@ -52,6 +52,50 @@ def test_implementations_give_numpys_answer(compare, small, implementation):
             compare.check_answers(benchmark, implementation, *parameters)
 
 
+@pytest.fixture
+def kernel_rows(compare, monkeypatch):
+    """Return the module of the rows about kernels, with little to do, in peers that are Python."""
+    common = importlib.import_module("benchmarks.common")
+    monkeypatch.setattr(common, "PAUSE", 0.0)
+    monkeypatch.setattr(common, "samples", lambda call, seconds, clock: [0.5])
+    if common.is_installed("numba"):
+        monkeypatch.setattr("numba.njit", lambda **_: lambda function: function)
+        monkeypatch.setattr("numba.prange", range)
+    rows = importlib.import_module("kernel_rows")
+    x = np.random.default_rng(0).random((2, 40))
+    sizes = {"chain": tuple(x), "energy": tuple(x), "softmax": (x,), "smooth": (x.reshape(8, 10),)}
+    small = {
+        f.__name__: (f, lambda f=f: sizes[f.__name__], True)
+        for f, _, _ in rows.KERNELS.values()
+        if f.__name__ in sizes
+    }
+    monkeypatch.setattr(rows, "KERNELS", small)
+    return rows
+
+
+@pytest.mark.filterwarnings("default")  # the peers' own
+def test_peers_of_kernels_are_numpys_and_the_bytes_that_move_are_counted(kernel_rows, monkeypatch):
+    of_peers = kernel_rows.build
+
+    def build(function, implementation):
+        return function if implementation == "npaccel" else of_peers(function, implementation)
+
+    moved = []
+    monkeypatch.setattr(kernel_rows, "copying", lambda size: moved.append(size) or (lambda: None))
+    monkeypatch.setattr(kernel_rows, "build", build)
+    monkeypatch.setattr(kernel_rows, "IMPLEMENTATIONS", ["numpy", "npaccel", "numba", "jax"])
+    rows = {name: kernel_rows.kernel(name) for name in kernel_rows.KERNELS}
+    assert set(rows) == {"chain", "energy", "softmax", "smooth"}
+    assert moved == [960, 648, 1280, 1280]
+    assert all(row.figures["copy"] == row.figures["npaccel"] == 0.5 for row in rows.values())
+
+
+def test_a_kernel_with_a_wrong_answer_is_not_timed(kernel_rows, monkeypatch):
+    monkeypatch.setattr(kernel_rows, "build", lambda function, _: lambda *arguments: 0.0)
+    with pytest.raises(AssertionError, match="answer to energy is not NumPy's"):
+        kernel_rows.kernel("energy")
+
+
 def test_a_wrong_answer_is_noticed(compare, small, monkeypatch):
     monkeypatch.setattr(compare, "build", lambda *_: lambda x: np.sin(x) + 2)
     benchmark, parameters = small[2]
@@ -71,7 +115,7 @@ def test_blocks_are_timed_in_turn(compare, monkeypatch):
     turns = []
     monkeypatch.setattr(common, "PAUSE", 0.0)
     monkeypatch.setattr(
-        common, "samples", lambda call, seconds: turns.append(call()) or [call.seconds]
+        common, "samples", lambda call, seconds, clock: turns.append(call()) or [call.seconds]
     )
 
     class Call:
@@ -91,7 +135,7 @@ def loop_rows(compare, monkeypatch):
     """Return the module of the rows about loops, with no time wasted on timing."""
     common = importlib.import_module("benchmarks.common")
     monkeypatch.setattr(common, "PAUSE", 0.0)
-    monkeypatch.setattr(common, "samples", lambda call, seconds: [float(call() is None)])
+    monkeypatch.setattr(common, "samples", lambda call, seconds, clock: [float(call() is None)])
     return importlib.import_module("loop_rows")
 
 
