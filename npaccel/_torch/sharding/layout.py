@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.distributed._functional_collectives import all_to_all_single
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
 Shape = tuple[int, ...]
@@ -113,6 +114,8 @@ class Spread:
     placements: Placements
     #: The array under other placements that it was needed in.
     others: dict[Placements, torch.Tensor] = dataclasses.field(default_factory=dict)
+    #: Other elements of it along an axis, by the axes and what ranks have of them.
+    exchanged: dict[Any, torch.Tensor] = dataclasses.field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -154,6 +157,52 @@ def moved(
         return moved(local.view(_BITS[local.dtype]), shape, mesh, old, new).view(local.dtype)
     whole = dtensor_of(local.contiguous(), shape, mesh, old)
     return whole.redistribute(mesh, new).to_local()
+
+
+def exchanged(
+    local: torch.Tensor,
+    dim: int,
+    mesh: Any,
+    axis: int,
+    old: Sequence[tuple[int, int]],
+    new: Sequence[tuple[int, int]],
+) -> torch.Tensor:
+    """Return other elements along an axis than a rank has: they are sent by those that have them.
+
+    Parameters
+    ----------
+    local : torch.Tensor
+        What this rank has.
+    dim : int
+    mesh : DeviceMesh
+    axis : int
+        Of the mesh, along which the array's axis is cut.
+    old, new : sequence of (int, int)
+        From where to where each rank has the array's axis, and is to have it.
+    """
+    if local.is_complex():
+        pairs = exchanged(torch.view_as_real(local), dim, mesh, axis, old, new)
+        return torch.view_as_complex(pairs.contiguous())
+    if local.dtype in _BITS:
+        bits = local.contiguous().view(_BITS[local.dtype])
+        return exchanged(bits, dim, mesh, axis, old, new).view(local.dtype)
+    index = mesh.get_coordinate()[axis]
+    first = old[index][0]
+    sent = [_common(old[index], other) for other in new]
+    taken = [_common(other, new[index]) for other in old]
+    parts = [
+        torch.ops.aten.slice.Tensor(local, dim, start - first, stop - first) for start, stop in sent
+    ]
+    packed = torch.cat(parts, dim).movedim(dim, 0).contiguous()
+    to, out = ([stop - start for start, stop in each] for each in (taken, sent))
+    found = all_to_all_single(packed, to, out, (mesh, axis))
+    return found.movedim(0, dim).contiguous()
+
+
+def _common(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """Return what two ranges have in common, which may be nothing of the first."""
+    start, stop = max(one[0], other[0]), min(one[1], other[1])
+    return (start, stop) if start < stop else (one[0], one[0])
 
 
 def dtensor_of(
@@ -204,6 +253,7 @@ __all__ = [
     "chunk",
     "contiguous_strides",
     "dtensor_of",
+    "exchanged",
     "has_empty_shards",
     "is_plain",
     "is_replicated",

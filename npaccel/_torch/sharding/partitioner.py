@@ -97,14 +97,20 @@ class Partitioner(torch.fx.Interpreter):
 
     def _planned(self, op: Operation, plan: Plan) -> Any:
         chosen = [self._best(plan, axis) for axis in range(self.mesh.ndim)]
+        if plan.exchange is not None and chosen.count(plan.exchange.dim) > 1:
+            return self._planned(op, plan.without(plan.exchange.dim))
         chosen = self._fitting(plan, chosen)
         given = [self._moved(one, _placed(labels, chosen), op) for one, labels in plan.operands]
+        compute = plan.compute
+        if plan.exchange is not None and plan.exchange.dim in chosen:
+            compute = plan.exchange.compute
+            given = self._exchanged(op, plan, chosen, given)
         placed = [_placed(labels, chosen) for labels in plan.outputs]
         made = [
             layout.local_shape(shape, self.mesh, own)
             for shape, own in zip(op.shapes, placed, strict=True)
         ]
-        results = plan.compute(given, made, self._bounds(plan, chosen))
+        results = compute(given, made, self._bounds(plan, chosen))
         several = isinstance(results, list | tuple)
         found = [
             Spread(self._reduced(one, shape, op, plan, chosen, given), shape, own)
@@ -113,6 +119,36 @@ class Partitioner(torch.fx.Interpreter):
             )
         ]
         return found if several else found[0]
+
+    def _exchanged(
+        self, op: Operation, plan: Plan, chosen: Sequence[Any], given: list[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Return what a rank has of operands, and what it needs of the one that's exchanged."""
+        exchange = plan.exchange
+        assert exchange is not None
+        one, labels = plan.operands[exchange.operand]
+        axis = chosen.index(exchange.dim)
+        size = one.shape[exchange.dim]
+        old = self._cuts([axis], size)
+        new = exchange.wanted(self._cuts([axis], exchange.size), size)
+        moves = sum(
+            max(0, high - low) - max(0, min(high, last) - max(low, first))
+            for (first, last), (low, high) in zip(old, new, strict=True)
+        )
+        found, local = list(given), given[exchange.operand]
+        if moves:
+            key = (exchange.dim, tuple(new), _placed(labels, chosen))
+            if key not in one.exchanged:
+                self._note("all-to-all", moves * (one.nbytes // size), op)
+                made = layout.exchanged(local, exchange.dim, self.mesh, axis, old, new)
+                one.exchanged[key] = made
+            local = one.exchanged[key]
+        elif old != new:
+            index = self.mesh.get_coordinate()[axis]
+            (first, _), (low, high) = old[index], new[index]
+            local = aten.slice(local, exchange.dim, max(0, low - first), max(0, high - first))
+        found[exchange.operand] = local
+        return found
 
     def _best(self, plan: Plan, axis: int) -> Any:
         """Return the label to cut along an axis of the mesh; None to have all of it everywhere."""
@@ -235,7 +271,7 @@ def _sizes(plan: Plan) -> dict[Any, int]:
     """Return the sizes of a plan's labels."""
     return {
         label: size
-        for one, own in plan.operands
+        for one, own in reversed(plan.operands)  # what is exchanged has another size than the first
         for label, size in zip(own, one.shape, strict=True)
     }
 

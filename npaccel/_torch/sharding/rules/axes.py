@@ -7,7 +7,15 @@ from typing import Any
 import torch
 
 from npaccel._torch.sharding.layout import Shape
-from npaccel._torch.sharding.rules.plan import Bounds, Labels, Operation, Plan, along, rule
+from npaccel._torch.sharding.rules.plan import (
+    Bounds,
+    Exchange,
+    Labels,
+    Operation,
+    Plan,
+    along,
+    rule,
+)
 
 aten = torch.ops.aten
 
@@ -25,11 +33,18 @@ def _along_dim(op: Operation) -> Plan | None:
 def _slice(op: Operation) -> Plan | None:
     (x,) = op.spreads
     dim = op.arg(1, "dim", 0) % len(x.shape)
-    is_whole = op.shapes[0] == x.shape and op.arg(4, "step", 1) == 1
-    if is_whole:
-        own = tuple(range(len(x.shape)))
-        return Plan([(x, own)], [own], lambda given, *_: aten.alias(given[0]))
-    return along(op, dim)
+    if op.arg(4, "step", 1) != 1:
+        return along(op, dim)
+    own = tuple(range(len(x.shape)))
+
+    def taken(given: list[torch.Tensor], *_: Any) -> Any:
+        return aten.alias(given[0])
+
+    if op.shapes[0] == x.shape:
+        return Plan([(x, own)], [own], taken)
+    start = slice(op.arg(2, "start"), None).indices(x.shape[dim])[0]
+    exchange = Exchange(0, dim, op.shapes[0][dim], start, taken)
+    return Plan([(x, own)], [own], op.as_it_is, exchange=exchange)
 
 
 @rule(aten.slice_scatter)
@@ -50,11 +65,10 @@ def _slice_scatter(op: Operation) -> Plan | None:
         low, high = max(start, first), min(max(start, stop), last)
         if low >= high:
             return aten.clone(into)
-        part = aten.slice(part, dim, low - start, high - start)
         return aten.slice_scatter(into, part, dim, low - first, high - first)
 
-    of_source = tuple(None if i == dim else i for i in own)
-    return Plan([(x, own), (source, of_source)], [own], compute)
+    exchange = Exchange(1, dim, x.shape[dim], -start, compute)
+    return Plan([(x, own), (source, own)], [own], op.as_it_is, exchange=exchange)
 
 
 @rule(aten.roll)

@@ -17,10 +17,42 @@ from npaccel._torch.sharding.layout import Shape, Spread
 
 #: Labels of an array's axes, None for axes that are needed whole.
 Labels = tuple[Any, ...]
+#: From where to where each rank has an axis.
+Cuts = list[tuple[int, int]]
 #: Returns from where to where a rank has a label.
 Bounds = Callable[[Any], tuple[int, int]]
 #: Takes the size of a label, and what cuts an axis of some size into the ranks' parts.
 Fits = Callable[[int, Callable[[int], list[tuple[int, int]]]], bool]
+
+
+@dataclasses.dataclass
+class Exchange:
+    """Elements along an axis of an operand that ranks send each other.
+
+    Parameters
+    ----------
+    operand : int
+        Its place among those of the plan.
+    dim : int
+        Its axis, whose label is the number of the axis.
+    size : int
+        Of a result's axis by whose cut it's decided what a rank needs.
+    shift : int
+        How much further what a rank needs is in the operand than what it has of that axis.
+    compute : callable
+        As that of the plan, with what each rank needs of the operand.
+    """
+
+    operand: int
+    dim: int
+    size: int
+    shift: int
+    compute: Callable[[list[torch.Tensor], list[Shape], Bounds], Any]
+
+    def wanted(self, cuts: Cuts, most: int) -> Cuts:
+        """Return what each rank needs of the operand's elements, of which there are so many."""
+        shifted = [(low + self.shift, high + self.shift) for low, high in cuts]
+        return [(min(max(low, 0), most), min(max(high, 0), most)) for low, high in shifted]
 
 
 @dataclasses.dataclass
@@ -40,6 +72,9 @@ class Plan:
         By label that no result has: how it's reduced, a key of `REDUCERS`.
     fits : mapping
         By label: whether it may be cut, for labels for which that isn't always so.
+    exchange : Exchange, optional
+        What ranks send each other where its label is cut along one axis of the mesh; along several,
+        the label isn't cut.
     adds : callable, optional
         Is called with the first operand and the reduced result, and makes the result of both.
     """
@@ -49,6 +84,7 @@ class Plan:
     compute: Callable[[list[torch.Tensor], list[Shape], Bounds], Any]
     reduces: Mapping[Any, str] = dataclasses.field(default_factory=dict)
     fits: Mapping[Any, Fits] = dataclasses.field(default_factory=dict)
+    exchange: Exchange | None = None
     adds: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
 
     def for_some(self) -> Plan:
@@ -68,6 +104,7 @@ class Plan:
             self,
             operands=[(one, kept(own)) for one, own in self.operands],
             outputs=[kept(own) for own in self.outputs],
+            exchange=None,
         )
 
 
@@ -167,6 +204,8 @@ def along(op: Operation, dims: Any) -> Plan | None:
 __all__ = [
     "RULES",
     "Bounds",
+    "Cuts",
+    "Exchange",
     "Fits",
     "Labels",
     "Operation",
