@@ -69,6 +69,8 @@ def pytest_collection_modifyitems(config, items):
     if named:
         raise pytest.UsageError(f"addresses in names of tests, which need `ids=`: {named[:3]}")
     if os.environ.get("NPACCEL_TEST_SWEEP"):
+        for item in items:  # Some try hundreds of processes.
+            item.add_marker(pytest.mark.timeout(7200))
         return
     sampled = [item for item in items if item.get_closest_marker("sampled")]
     of_function = collections.Counter(function_of(item) for item in sampled)

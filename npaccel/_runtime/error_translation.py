@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 from collections.abc import Iterator
 
@@ -77,9 +78,12 @@ _ALLOCATION_FAILS = re.compile(r"DefaultCPUAllocator: can't allocate|\bbad_alloc
 #: How the C++ compiler and the loader do.
 _NO_MEMORY = re.compile(
     r"out of memory\b|\bmemory exhausted|[Cc]annot allocate memory(?! in static)"
-    r"|failed to map segment from shared object(?!: (?:Operation|Permission))"
     r"|can't start new thread|Killed signal terminated"
     r"|returned NULL without setting an exception"  # Python itself, where it's short of memory.
+)
+#: How the loader does, which says no more where code may not be run.
+_NOT_MAPPED = re.compile(
+    r"(\S+): failed to map segment from shared object(?!: (?:Operation|Permission))"
 )
 
 
@@ -100,8 +104,20 @@ def comes_of_memory(error: BaseException) -> bool:
         said = f"{found}\n{getattr(found, 'output', '')}"  # A program's complaints are apart.
         if is_out_of_memory(found) or is_systems or _NO_MEMORY.search(said):
             return True
+        library = _NOT_MAPPED.search(said)
+        if library is not None and not _forbids_code(library[1]):
+            return True
         found = getattr(found, "inner_exception", None) or found.__cause__ or found.__context__
     return False
+
+
+def _forbids_code(library: str) -> bool:
+    """Whether a file lies where no code may be run."""
+    try:
+        flags = os.statvfs(library).f_flag
+    except (OSError, AttributeError):  # It's gone, or the system has no such call.
+        return False
+    return bool(flags & getattr(os, "ST_NOEXEC", 0))
 
 
 def as_memory_error(error: Exception) -> MemoryError | None:
