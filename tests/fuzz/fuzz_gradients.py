@@ -19,8 +19,8 @@ from npaccel.errors import NotCompiledError
 TOLERANCE = 2e-5
 #: Results that are larger hide what others do to the sum.
 LARGE = 1e6
-#: Functions whose derivative is 0 by convention, where differences see another one.
-BY_CONVENTION = ("nextafter", "spacing")
+#: What has another derivative by convention than differences see: bits, and what rounds.
+BY_CONVENTION = ("nextafter", "spacing", "float16", "float32", "complex64")
 #: Steps of the differences: where they disagree, the program has a kink there, or rounds.
 STEPS = (1e-5, 3e-6, 1e-6)
 
