@@ -170,12 +170,20 @@ def before_a_call() -> Iterator[None]:
         raise UncompiledForMemoryError(str(error)) from error
 
 
+#: How torch says that a number isn't known while a function is captured.
+_DEPENDS = "data-dependent expression"
+
+
 def is_assumption(error: Exception) -> bool:
     """Whether an error says that something isn't as the code was compiled for."""
     text = str(error)
     if text in (errstate.CAUSE, SHARED) or ASSERTION in text or _lacks_kernel(error):
         return True
-    return "Runtime assertion failed" in text or re.search(r"\bu\d+\b", text) is not None
+    return (
+        "Runtime assertion failed" in text
+        or _DEPENDS in text
+        or re.search(r"\bu\d+\b", text) is not None
+    )
 
 
 def _lacks_kernel(error: Exception) -> bool:
@@ -193,6 +201,12 @@ def assumption_and_advice(error: Exception) -> tuple[str, str]:
         return f"{SHARED}, so this call runs in NumPy", "copy one of them before it's written to"
     if _lacks_kernel(error):
         return f"{error}, so this call runs in NumPy", "cast its arrays to another dtype"
+    if _DEPENDS in str(error):
+        return (
+            "a number that the data give, such as x.max().item(), is used where compiled code has "
+            "to know it, so this call runs in NumPy",
+            "leave it an array: without item(), int() or float()",
+        )
     translated = as_numpy_error(error)
     if translated is not None:
         return (
