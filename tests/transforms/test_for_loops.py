@@ -143,11 +143,15 @@ def short(x):
         i += 1
     for a, b in zip([x, x * 2], {"a": x[0], "b": x[1]}.values(), strict=True):
         total += np.sum(a * b)
+    for i, a in zip((0, 2), (x, x**2), strict=True):
+        total += a[i]
+    for i, a in enumerate((x, x**2)):
+        total *= a[i]
     t = 0.0
     while t < 1.0:
         total += x[0] * t
         t += 0.25
-    return total * i
+    return total + i
 
 
 SCANS = [

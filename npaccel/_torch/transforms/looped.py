@@ -80,12 +80,15 @@ def _count(steps: Any) -> int:
     """Return the number of iterations; -1 where they can't be a scan."""
     if isinstance(steps, range | np.ndarray):
         return len(steps) if isinstance(steps, range) or steps.ndim > 0 else -1
-    if not isinstance(steps, tuple) or not steps or steps[0] not in (enumerate, zip, reversed):
+    # The tuple may be the user's, of arrays, which aren't compared with the builtins.
+    if not isinstance(steps, tuple) or not steps or not isinstance(steps[0], type):
         return -1
     counts = [_count(one) for one in steps[2:]]
     if steps[0] is zip:
         return -1 if steps[1] and max(counts) != min(counts) else min(counts)
-    return -1 if steps[0] is reversed and isinstance(steps[2], tuple) else counts[0]
+    if steps[0] is enumerate:
+        return counts[0]
+    return counts[0] if steps[0] is reversed and not isinstance(steps[2], tuple) else -1
 
 
 def _columns(steps: Any, count: int) -> list[Any]:
