@@ -208,6 +208,10 @@ def _overlapping(spec: FunctionSpec, values: Sequence[Any]) -> Any:
     return _noted(spec, values, cause, advice)
 
 
+#: How causes end that are told where NumPy makes a call.
+_IN_NUMPY = ", so this call runs in NumPy"
+
+
 def after_error(spec: FunctionSpec, failure: CompiledCodeError, values: Sequence[Any]) -> Any:
     """Run a call in NumPy whose compiled code has raised, and whose writes are undone.
 
@@ -242,6 +246,10 @@ def after_error(spec: FunctionSpec, failure: CompiledCodeError, values: Sequence
             raise
         raise translated from error
     if has_gradients or spec.is_transformed:  # NumPy computes none.
+        if translated is None and spec.is_transformed:
+            cause, advice = error_translation.assumption_and_advice(error)
+            message = f"{spec.name}: {cause.removesuffix(_IN_NUMPY)}\n  {advice}"
+            raise NotCompiledError(message) from error
         raise translated or error
     note_error(spec, error)
     return result

@@ -109,3 +109,16 @@ def test_a_jitted_function_whose_calls_numpy_makes_at_first():
 
     for _ in range(4):
         np.testing.assert_allclose(descent(X, 3), X * 0.8**3)
+
+
+def test_a_size_that_depends_on_the_data_and_is_another_one_is_refused():
+    def function(x):
+        return np.sum(x[x > 0][:3] * np.arange(3.0))
+
+    with npaccel.options(backend="eager"):
+        gradient = npaccel.grad(function)
+        np.testing.assert_array_equal(gradient(np.array([1.0, 2, 3, -1])), [0, 1, 2, 0])
+        with pytest.raises(ValueError, match="could not be broadcast"):  # NumPy's own.
+            gradient(np.array([1.0, 2, -3, -1]))
+        with pytest.raises(npaccel.errors.NotCompiledError, match=r"np.where\(mask, a, b\)"):
+            gradient(np.array([1.0, -2, -3, -1]))
