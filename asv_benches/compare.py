@@ -38,7 +38,7 @@ from kernel_rows import kernel_rows
 from loop_rows import loops
 from mask_rows import masks
 from regret_rows import regret_rows
-from rows import Row, in_turn
+from rows import Row, implemented, in_turn
 from scipy_rows import scipy_rows
 from sklearn_rows import sklearn_rows
 from table_rows import Pieces, table_rows
@@ -59,14 +59,10 @@ def seconds_of(
 ) -> dict[str, float]:
     """Return the median seconds per call of those implementations that can run it."""
     calls: dict[str, Callable[[], Any]] = {}
-    for implementation in implementations:
-        try:
-            call = benchmark.prepare(implementation, *parameters)
-        except NotImplementedError as error:
-            print(f"  left out: {error}", file=sys.stderr)
-        else:
-            check_answers(benchmark, implementation, *parameters)
-            calls[implementation] = call
+    made = implemented(implementations, lambda one: benchmark.prepare(one, *parameters))
+    for implementation, call in made:
+        check_answers(benchmark, implementation, *parameters)
+        calls[implementation] = call
     return side_by_side(calls)
 
 

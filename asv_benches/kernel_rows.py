@@ -23,7 +23,7 @@ from benchmarks import functions
 from benchmarks.common import IMPLEMENTATIONS, build, same_results, side_by_side
 from benchmarks.loop_programs import PROGRAMS
 from benchmarks.loops import LOOP_IMPLEMENTATIONS, build_program, check_program, repeated
-from rows import Row
+from rows import Row, implemented
 
 #: Elements of a large array: 64 MB of float64.
 LARGE = 8_000_000
@@ -93,12 +93,7 @@ def kernel(name: str) -> Row:
     arguments = make_arguments()
     expected = function(*arguments)
     calls: dict[str, Callable[[], Any]] = {}
-    for implementation in IMPLEMENTATIONS:
-        try:
-            call = build(function, implementation)
-        except NotImplementedError as error:
-            print(f"  left out: {error}", file=sys.stderr)
-            continue
+    for implementation, call in implemented(IMPLEMENTATIONS, lambda one: build(function, one)):
         if not same_results(expected, call(*arguments)):
             raise AssertionError(f"compare: {implementation}'s answer to {name} is not NumPy's")
         calls[implementation] = lambda call=call: call(*arguments)  # type: ignore[misc]
@@ -118,12 +113,8 @@ def loop(name: str) -> Row:
     """Time a program with loops."""
     program = PROGRAMS[name]
     calls = {}
-    for implementation in LOOP_IMPLEMENTATIONS:
-        try:
-            call = build_program(program, implementation)
-        except NotImplementedError as error:
-            print(f"  left out: {error}", file=sys.stderr)
-            continue
+    made = implemented(LOOP_IMPLEMENTATIONS, lambda one: build_program(program, one))
+    for implementation, call in made:
         check_program(program, implementation, call, "bench")
         calls[implementation] = repeated(program, call, "bench")
     return _row(LOOPS[name], timed(calls))

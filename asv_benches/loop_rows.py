@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from statistics import geometric_mean
-from typing import Any
 
 from benchmarks.common import side_by_side
 from benchmarks.loop_programs import PROGRAMS, Program
@@ -16,7 +15,7 @@ from benchmarks.loops import (
     is_silent,
     repeated,
 )
-from rows import Row, in_turn
+from rows import Row, implemented, in_turn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +47,8 @@ class Run:
 def run_program(program: Program) -> Run:
     """Check a program's answers, then time it side by side."""
     calls, runs, failed = {}, {}, []
-    for implementation in LOOP_IMPLEMENTATIONS:
-        try:
-            call: Any = build_program(program, implementation)
-        except NotImplementedError as error:
-            print(f"  left out: {error}", file=sys.stderr)
-            continue
+    made = implemented(LOOP_IMPLEMENTATIONS, lambda one: build_program(program, one))
+    for implementation, call in made:
         try:
             check_program(program, implementation, call, "bench")
         except Exception as error:  # noqa: BLE001 (one program doesn't stop the others)

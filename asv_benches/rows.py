@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import statistics
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from benchmarks.processes import empty_caches, run_child
 
@@ -33,6 +35,17 @@ class Row:
     measured: str
     met: bool
     figures: dict[str, float]
+
+
+def implemented(names: Iterable[str], make: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+    """Yield names of implementations and what is made for each; say which can't run it."""
+    for name in names:
+        try:
+            made = make(name)
+        except NotImplementedError as error:
+            print(f"  left out: {error}", file=sys.stderr)
+        else:
+            yield name, made
 
 
 def in_turn(

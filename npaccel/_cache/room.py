@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["HEADER", "KERNEL", "fault"]
+__all__ = ["HEADER", "KERNEL", "fault", "forbids_code"]
 
 #: Bytes that the precompiled header of all kernels needs (125 MB with AVX2), and a kernel's files.
 HEADER = 160 << 20
@@ -21,7 +21,7 @@ def fault(folder: Path, nbytes: int) -> OSError | None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)  # It may have been cleaned.
         found = os.statvfs(folder)
-        if found.f_flag & getattr(os, "ST_NOEXEC", 0):
+        if forbids_code(found):
             return OSError(errno.EACCES, "Code on this disk can't be run (noexec)", str(folder))
         if found.f_bavail * found.f_frsize < nbytes:
             return _too_little(errno.ENOSPC, nbytes, folder)
@@ -35,6 +35,11 @@ def fault(folder: Path, nbytes: int) -> OSError | None:
             return None
         return OSError(error.errno, error.strerror, str(folder))
     return None
+
+
+def forbids_code(found: os.statvfs_result) -> bool:
+    """Whether code may not be run on a disk, of which this is known."""
+    return bool(found.f_flag & getattr(os, "ST_NOEXEC", 0))
 
 
 def _too_little(code: int, nbytes: int, folder: Path) -> OSError:

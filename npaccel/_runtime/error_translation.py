@@ -113,11 +113,12 @@ def comes_of_memory(error: BaseException) -> bool:
 
 def _forbids_code(library: str) -> bool:
     """Whether a file lies where no code may be run."""
+    from npaccel._cache import room
+
     try:
-        flags = os.statvfs(library).f_flag
+        return room.forbids_code(os.statvfs(library))
     except (OSError, AttributeError):  # It's gone, or the system has no such call.
         return False
-    return bool(flags & getattr(os, "ST_NOEXEC", 0))
 
 
 def as_memory_error(error: Exception) -> MemoryError | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from npaccel._syntax.context_managers import may_swallow
@@ -246,6 +246,37 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Any], Flow]] = {
     ast.Global: _nothing,
     ast.Nonlocal: _nothing,
 }
+
+
+def is_name_target(target: ast.expr) -> bool:
+    """Whether an assignment's target is a name, or a tuple of such targets."""
+    if isinstance(target, ast.Tuple):
+        return all(map(is_name_target, target.elts))
+    return isinstance(target, ast.Name)
+
+
+def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of a compound statement, but those of functions and classes."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return
+    for field in ("body", "orelse", "finalbody"):
+        part = getattr(statement, field, None)
+        if isinstance(part, list):
+            yield part
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def leaving(body: Iterable[ast.stmt]) -> Iterator[ast.Break | ast.Continue]:
+    """Yield what ends iterations of the loop that statements are the body of."""
+    for statement in body:
+        if isinstance(statement, ast.Break | ast.Continue):
+            yield statement
+        elif isinstance(statement, ast.For | ast.While):
+            yield from leaving(statement.orelse)
+        else:
+            for block in blocks(statement):
+                yield from leaving(block)
 
 
 def local_names(function: ast.FunctionDef) -> Names:

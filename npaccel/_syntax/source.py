@@ -12,7 +12,9 @@ import linecache
 import operator
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
+_Node = TypeVar("_Node", bound=ast.AST)
 _FEATURES = functools.reduce(
     operator.or_,
     (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
@@ -137,6 +139,14 @@ def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
             value = None
         found.append((instruction.opname.replace("LOAD_METHOD", "LOAD_ATTR"), value))
     return found
+
+
+def placed(node: _Node, place: ast.AST) -> _Node:
+    """Return a syntax tree, whose parts that stand nowhere stand where another one does."""
+    for one in ast.walk(node):
+        if "lineno" in one._attributes and not hasattr(one, "lineno"):
+            ast.copy_location(one, place)
+    return node
 
 
 def parameters(names: Iterable[str]) -> ast.arguments:

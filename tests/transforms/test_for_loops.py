@@ -388,3 +388,26 @@ def test_that_generated_loops_compute_the_same(function, checkpoint):
     if function is filtered:
         assert "for buf" not in gradient.source()
         assert "for (int64_t step = 0;" in gradient.source()
+
+
+def left_in_another_way(x):
+    for i in range(9):
+        match i % 3:
+            case 2 if i > 4:
+                break
+        x = np.sin(x)
+    for i in range(9):
+        for j in range(3):
+            if j > 3:
+                break
+            if i * j > 8:
+                return np.sum(x)
+        x = x * 1.1
+    return x[0]
+
+
+def test_that_loops_are_left_in_a_pattern_and_behind_a_break():
+    with npaccel.options(backend="eager"):
+        found = npaccel.grad(left_in_another_way)(X)
+    wanted = central_gradient(left_in_another_way, X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)

@@ -30,12 +30,13 @@ from npaccel._loops.partition import index_loops, liveness
 from npaccel._loops.partition import nodes as partition_nodes
 from npaccel._loops.partition.host_values import HostValues
 from npaccel._loops.partition.nodes import APPENDING, INDEX, INNER, NATIVE
+from npaccel._loops.partition.objects import Scope
 from npaccel._loops.partition.partition import split
 from npaccel._report import Loop
 from npaccel._report.details import Native
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime.callables import is_jitted
-from npaccel._syntax import dataflow, loop_detection, source
+from npaccel._syntax import loop_detection, source
 
 _CONTAINERS = (list, dict, set, collections.deque, collections.defaultdict)
 
@@ -77,16 +78,20 @@ class Program:
         definition = copy.deepcopy(definition) or source.definition(self.function)
         self.filename = self.function.__code__.co_filename
         self.outer = ChainMap(_closure(self.function), self.function.__globals__, builtins.__dict__)
-        definition = index_loops.expanded(definition, arguments, self.outer)
-        local_names = dataflow.local_names(definition)
-        host_values = HostValues(definition, local_names, arguments, self.outer)
+        definition = index_loops.expanded(Scope(definition, arguments, self.outer))
+        scope = Scope(definition, arguments, self.outer)  # With the names of new loops.
         nests = self.options.loops in ("auto", "numba")
         lists = frozenset(n for n, v in arguments.items() if type(v) in _CONTAINERS)
         self.split = split(
-            definition, host_values, self._callee_loops, self._primitive, nests=nests, lists=lists
+            definition,
+            HostValues(scope),
+            self._callee_loops,
+            self._primitive,
+            nests=nests,
+            lists=lists,
         )
         self.tensors = runtime_arguments.device_of(list(arguments.values()))
-        liveness.annotate(self.split.body, local_names | self.split.temporaries)
+        liveness.annotate(self.split.body, scope.local_names | self.split.temporaries)
         self._regions: list[Region] = []
         self._schedulers: list[LoopScheduler] = []
         self._has_nests = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def independent_loop(
     *before, loop, last = nest.body
     if not isinstance(loop, ast.For) or loop.orelse or not all(map(_only_names, before)):
         return None
-    leaving = {type(node) for node in _leaving(loop.body)}
+    leaving = {type(node) for node in dataflow.leaving(loop.body)}
     if ast.Break in leaving:
         return None
     flow = dataflow.of_expression(loop.target).then(dataflow.of_statements(loop.body))
@@ -82,17 +82,6 @@ def _only_names(node: ast.stmt) -> bool:
         isinstance(n, loops) or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
         for n in ast.walk(node)
     )
-
-
-def _leaving(body: Sequence[ast.stmt]) -> Iterator[ast.Break | ast.Continue]:
-    """Yield what ends iterations of the loop that statements are the body of."""
-    for node in body:
-        if isinstance(node, ast.Break | ast.Continue):
-            yield node
-        elif isinstance(node, ast.For | ast.While):
-            yield from _leaving(node.orelse)
-        elif isinstance(node, ast.If):
-            yield from _leaving([*node.body, *node.orelse])
 
 
 def _counters(loop: ast.For, values: Mapping[str, Any]) -> Names:

@@ -17,12 +17,6 @@ def called_name(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
-def is_name_target(target: ast.expr) -> bool:
-    if isinstance(target, ast.Tuple):
-        return all(map(is_name_target, target.elts))
-    return isinstance(target, ast.Name)
-
-
 def cannot_fail(statement: ast.stmt) -> bool:
     """Whether a statement about host values can't raise."""
     may = ast.Call | ast.Subscript | ast.Attribute | ast.Compare

@@ -10,7 +10,6 @@ from npaccel._loops.nests.scalarize.interchange import may_be_columns
 from npaccel._loops.partition.ast_utils import (
     Continues,
     called_name,
-    is_name_target,
     leading,
     may_be_elementwise,
     may_be_simple,
@@ -91,7 +90,7 @@ class _Builder(Hoisting):
         """Whether a statement gives a global name, or one of a closure, a host value."""
         match statement:
             case ast.Assign(targets=targets, value=value):
-                return all(map(is_name_target, targets)) and self.host_values.moves(value)
+                return all(map(dataflow.is_name_target, targets)) and self.host_values.moves(value)
             case ast.AugAssign(target=ast.Name() as target, value=value):
                 read = ast.copy_location(name(target.id), target)
                 return self.host_values.is_host(read) and self.host_values.is_host(value)
@@ -114,7 +113,7 @@ class _Builder(Hoisting):
                 new = ast.copy_location(ast.Expr(value=call), statement)
                 self.python(new, may_wait=grows)
             case ast.Assign(targets=targets, value=value) if self.facts.is_hoisted(value) and (
-                all(map(is_name_target, targets))
+                all(map(dataflow.is_name_target, targets))
             ):
                 call = self._with_hoisted_arguments(value)
                 self.python(ast.copy_location(ast.Assign(targets=targets, value=call), statement))

@@ -12,18 +12,17 @@ from __future__ import annotations
 import ast
 import builtins
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from npaccel._loops.partition.objects import (
     UNKNOWN,
     Objects,
+    Scope,
     bound_otherwise,
     is_of_library,
-    value_outside,
 )
 from npaccel._syntax import dataflow
-from npaccel._syntax.dataflow import Names
 
 _HOST_TYPES = (int, float, complex, bool, str, bytes, type(None), range, slice, type, type(...))
 #: Attributes of arrays that are host values.
@@ -51,12 +50,7 @@ class HostValues:
 
     Parameters
     ----------
-    definition : ast.FunctionDef
-    local_names : frozenset of str
-    arguments : mapping
-        The value of each parameter.
-    outer : mapping
-        The values of other names: globals, closure cells, builtins.
+    scope : Scope
     is_fixed : bool
         Whether those alone count that are host values at each call.
 
@@ -66,31 +60,20 @@ class HostValues:
         Those that are host values at each call.
     """
 
-    def __init__(
-        self,
-        definition: ast.FunctionDef,
-        local_names: Names,
-        arguments: Mapping[str, Any],
-        outer: Mapping[str, Any],
-        *,
-        is_fixed: bool = False,
-    ) -> None:
-        self.locals = local_names
-        self.outer = outer
-        self._objects = Objects(definition, local_names, arguments, outer) if is_fixed else None
-        self.fixed = (
-            self
-            if is_fixed
-            else HostValues(definition, local_names, arguments, outer, is_fixed=True)
-        )
+    def __init__(self, scope: Scope, *, is_fixed: bool = False) -> None:
+        self._scope = scope
+        self.locals = scope.local_names
+        self._objects = Objects(scope) if is_fixed else None
+        self.fixed = self if is_fixed else HostValues(scope, is_fixed=True)
+        arguments = scope.arguments
         # Every name is one until something else is assigned to it.
         self.host = {
-            name for name in local_names if name not in arguments or is_host_value(arguments[name])
+            name for name in self.locals if name not in arguments or is_host_value(arguments[name])
         }
         before = -1
         while before != len(self.host):
             before = len(self.host)
-            self._visit(definition.body)
+            self._visit(scope.definition.body)
 
     def _visit(self, body: Iterable[ast.AST]) -> None:
         for statement in body:
@@ -211,7 +194,7 @@ class HostValues:
             known = name in _HOST_BUILTINS or name in ITERATORS
             return known and all(map(self.is_host, node.args))
         if isinstance(node.func, ast.Attribute):
-            owner = self._value_of(node.func.value)
+            owner = self._scope.value_of(node.func.value)
             if isinstance(owner, types.ModuleType):
                 return owner.__name__ in ("math", "time") and all(map(self.is_host, node.args))
             if node.func.attr in _HOST_METHODS:
@@ -223,10 +206,10 @@ class HostValues:
         if not isinstance(function, ast.Name) or function.id in self.locals:
             return ""
         own = getattr(builtins, function.id, None)
-        return function.id if self.outer.get(function.id) is own is not None else ""
+        return function.id if self._scope.outer.get(function.id) is own is not None else ""
 
     def _is_progress_bar(self, function: ast.expr) -> bool:
-        found = self._value_of(function)
+        found = self._scope.value_of(function)
         return getattr(found, "__name__", "") in ("tqdm", "trange") and (
             str(getattr(found, "__module__", "")).partition(".")[0] == "tqdm"
         )
@@ -234,20 +217,17 @@ class HostValues:
     def _outer(self, node: ast.expr) -> bool:
         """Whether a name from outside, or an attribute of one, is a host value now."""
         if self._objects is None:
-            return is_host_value(self._value_of(node))
+            return is_host_value(self._scope.value_of(node))
         # Modules, and constants of libraries such as `np.pi`.
-        found = self._value_of(node)
-        owner = self._value_of(node.value) if isinstance(node, ast.Attribute) else found
+        found = self._scope.value_of(node)
+        owner = self._scope.value_of(node.value) if isinstance(node, ast.Attribute) else found
         return isinstance(owner, types.ModuleType) and (
             owner is found or (is_of_library(owner) and is_host_value(found))
         )
 
-    def _value_of(self, node: ast.expr) -> Any:
-        return value_outside(node, self.locals, self.outer)
-
     def value_of(self, node: ast.expr) -> Any:
         """Object that a name from outside leads to now; None if that isn't known."""
-        found = self._value_of(node)
+        found = self._scope.value_of(node)
         return None if found is UNKNOWN else found
 
     def is_simple(self, node: ast.expr) -> bool:

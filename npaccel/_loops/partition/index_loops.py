@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from npaccel._loops.partition.objects import value_outside
-from npaccel._syntax import dataflow
+from npaccel._loops.partition.objects import Scope
+from npaccel._syntax import dataflow, source
 
 #: Functions of NumPy that surely give an array.
 _MAKERS = frozenset(
@@ -26,39 +26,19 @@ _MAKERS = frozenset(
 _CHECK = "if {}: raise ValueError('negative dimensions are not allowed')"
 
 
-def expanded(
-    definition: ast.FunctionDef,
-    arguments: Mapping[str, Any],
-    outer: Mapping[str, Any],
-) -> ast.FunctionDef:
-    """Return a function with such loops as nested ones.
-
-    Parameters
-    ----------
-    definition : ast.FunctionDef
-        Changed in place.
-    arguments : mapping
-        The value of each parameter.
-    outer : mapping
-        The values of other names: globals, closure cells, builtins.
-    """
-    return _Expansion(definition, arguments, outer).visit(definition)  # type: ignore[no-any-return]
+def expanded(scope: Scope) -> ast.FunctionDef:
+    """Return a function with such loops as nested ones; its definition is changed in place."""
+    return _Expansion(scope).visit(scope.definition)  # type: ignore[no-any-return]
 
 
 class _Expansion(ast.NodeTransformer):
-    def __init__(
-        self,
-        definition: ast.FunctionDef,
-        arguments: Mapping[str, Any],
-        outer: Mapping[str, Any],
-    ) -> None:
-        self._outer = outer
-        self._locals = dataflow.local_names(definition)
-        self._definition = definition
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._definition = definition = scope.definition
         self._stores = dataflow.stores(definition.body)
         self._arrays = {
             name
-            for name, value in arguments.items()
+            for name, value in scope.arguments.items()
             if type(value) is np.ndarray and not self._stores[name]
         }
         self._arrays |= {
@@ -69,7 +49,7 @@ class _Expansion(ast.NodeTransformer):
             and self._stores[node.targets[0].id] == 1
             and len(node.targets) == 1
             and self._is_made(node.value)
-        } - arguments.keys()
+        } - scope.arguments.keys()
         self._count = 0
 
     def _is_made(self, node: ast.expr) -> bool:
@@ -77,7 +57,7 @@ class _Expansion(ast.NodeTransformer):
 
     def _numpys(self, function: ast.expr) -> str:
         """Return the name of a function of NumPy's; "" for others."""
-        found = value_outside(function, self._locals, self._outer)
+        found = self._scope.value_of(function)
         name = getattr(found, "__name__", "")
         return name if getattr(np, name, None) is found else ""
 
@@ -87,7 +67,7 @@ class _Expansion(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
         node.iter = self._without_flat(node.iter, node)
-        if node.orelse or _breaks(node.body) or not isinstance(node.iter, ast.Call):
+        if node.orelse or _has_break(node.body) or not isinstance(node.iter, ast.Call):
             return node
         function = self._numpys(node.iter.func)
         if node.iter.keywords or function not in ("ndindex", "ndenumerate"):
@@ -113,7 +93,7 @@ class _Expansion(ast.NodeTransformer):
                 parts = [loop.target, *loop.body, *loop.orelse]
                 if all(name not in dataflow.of_expression(part).reads for part in parts):
                     call = ast.Attribute(ast.Name(name, ast.Load()), "ravel", ast.Load())
-                    return _at(ast.Call(call, [], []), node)  # type: ignore[no-any-return]
+                    return source.placed(ast.Call(call, [], []), node)
         return node
 
     def _over_elements(self, loop: ast.For, args: Sequence[ast.expr]) -> Any:
@@ -127,7 +107,7 @@ class _Expansion(ast.NodeTransformer):
         key = ast.Tuple([ast.Name(one.id, ast.Load()) for one in indices.elts], ast.Load())  # type: ignore[attr-defined]
         item = ast.Subscript(ast.Name(name, ast.Load()), key, ast.Load())
         loop = copy.copy(loop)
-        loop.body = [_at(ast.Assign([value], item), loop), *loop.body]
+        loop.body = [source.placed(ast.Assign([value], item), loop), *loop.body]
         shape = ast.Attribute(ast.Name(name, ast.Load()), "shape", ast.Load())
         return self._over_indices(loop, [shape], indices)
 
@@ -144,8 +124,8 @@ class _Expansion(ast.NodeTransformer):
         body = loop.body
         for name, bound in reversed(list(zip(names, bounds, strict=True))):
             count = ast.Call(ast.Name("range", ast.Load()), [bound], [])
-            body = [_at(ast.For(ast.Name(name, ast.Store()), count, body, []), loop)]
-        return [*(_at(one, loop) for one in made), *body]
+            body = [source.placed(ast.For(ast.Name(name, ast.Store()), count, body, []), loop)]
+        return [*(source.placed(one, loop) for one in made), *body]
 
     def _sizes(
         self, args: Sequence[ast.expr], count: int
@@ -196,30 +176,8 @@ def _is_of_names(target: ast.Tuple) -> bool:
     return all(isinstance(one, ast.Name) for one in target.elts)
 
 
-def _breaks(body: Sequence[ast.stmt]) -> bool:
-    """Whether a loop with this body has a ``break`` of its own."""
-    for statement in body:
-        if isinstance(statement, ast.Break):
-            return True
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            continue
-        is_loop = isinstance(statement, ast.For | ast.While)
-        for field in ("body", "orelse", "finalbody"):
-            part = getattr(statement, field, None)
-            if isinstance(part, list) and not (is_loop and field == "body") and _breaks(part):
-                return True
-        parts = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
-        if any(_breaks(part.body) for part in parts):
-            return True
-    return False
-
-
-def _at(node: Any, place: ast.AST) -> Any:
-    """Return a node, whose parts that stand nowhere stand where another one does."""
-    for one in ast.walk(node):
-        if "lineno" in one._attributes and not hasattr(one, "lineno"):
-            ast.copy_location(one, place)
-    return node
+def _has_break(body: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.Break) for node in dataflow.leaving(body))
 
 
 __all__ = ["expanded"]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,35 +23,59 @@ _OF_ARRAYS = frozenset({"numpy", "scipy", "math", "torch", "npaccel"})
 _ARRAYS = np.ndarray | np.generic | torch.Tensor
 
 
+@dataclasses.dataclass
+class Scope:
+    """A function, and what its names lead to.
+
+    Parameters
+    ----------
+    definition : ast.FunctionDef
+    arguments : mapping
+        The value of each parameter.
+    outer : mapping
+        The values of other names: globals, closure cells, builtins.
+
+    Attributes
+    ----------
+    local_names : frozenset of str
+    """
+
+    definition: ast.FunctionDef
+    arguments: Mapping[str, Any]
+    outer: Mapping[str, Any]
+    local_names: Names = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.local_names = dataflow.local_names(self.definition)
+
+    def value_of(self, node: ast.expr) -> Any:
+        """Object that a name from outside leads to now, or a module's attribute; or `UNKNOWN`."""
+        if isinstance(node, ast.Name) and node.id not in self.local_names:
+            return self.outer.get(node.id, UNKNOWN)
+        if isinstance(node, ast.Attribute):
+            owner = self.value_of(node.value)
+            if isinstance(owner, types.ModuleType):
+                return getattr(owner, node.attr, UNKNOWN)
+        return UNKNOWN
+
+
 class Objects:
     """Local names of a function that may stand for objects.
 
     Parameters
     ----------
-    definition : ast.FunctionDef
-    local_names : frozenset of str
-    arguments : mapping
-        The value of each parameter.
-    outer : mapping
-        The values of other names: globals, closure cells, builtins.
+    scope : Scope
     """
 
-    def __init__(
-        self,
-        definition: ast.FunctionDef,
-        local_names: Names,
-        arguments: Mapping[str, Any],
-        outer: Mapping[str, Any],
-    ) -> None:
-        self._locals = local_names
-        self._outer = outer
-        bindings = list(_bindings(definition))
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        bindings = list(_bindings(scope.definition))
         self.names = {
             name
-            for name, value in arguments.items()
+            for name, value in scope.arguments.items()
             if not isinstance(value, _ARRAYS | int | float | complex | str | types.NoneType)
         }
-        for statement in definition.body:
+        for statement in scope.definition.body:
             self.names.update(*map(bound_otherwise, ast.walk(statement)))
         before = -1
         while before != len(self.names):
@@ -64,7 +89,7 @@ class Objects:
         while isinstance(node, ast.Attribute):
             node = node.value
         return isinstance(node, ast.Constant) or (
-            isinstance(node, ast.Name) and node.id in self._locals - self.names
+            isinstance(node, ast.Name) and node.id in self._scope.local_names - self.names
         )
 
     def _may_be_object(self, node: ast.expr) -> bool:
@@ -75,7 +100,7 @@ class Objects:
             case ast.Subscript(value=value) | ast.Starred(value=value):
                 return self._may_be_object(value)
             case ast.Call(func=function, args=args):
-                found = value_outside(function, self._locals, self._outer)
+                found = self._scope.value_of(function)
                 if found is UNKNOWN:  # A method, of an array for one.
                     return not isinstance(function, ast.Attribute) or self._may_be_object(
                         function.value
@@ -92,17 +117,6 @@ class Objects:
             case ast.Constant() | ast.BinOp() | ast.UnaryOp() | ast.Compare():
                 return False
         return True
-
-
-def value_outside(node: ast.expr, local_names: Names, outer: Mapping[str, Any]) -> Any:
-    """Object that a name from outside leads to now, or a module's attribute; or `UNKNOWN`."""
-    if isinstance(node, ast.Name) and node.id not in local_names:
-        return outer.get(node.id, UNKNOWN)
-    if isinstance(node, ast.Attribute):
-        owner = value_outside(node.value, local_names, outer)
-        if isinstance(owner, types.ModuleType):
-            return getattr(owner, node.attr, UNKNOWN)
-    return UNKNOWN
 
 
 def is_of_library(found: Any) -> bool:
@@ -157,4 +171,4 @@ def bound_otherwise(node: ast.AST) -> Names:
     return frozenset()
 
 
-__all__ = ["UNKNOWN", "Objects", "bound_otherwise", "is_of_library", "value_outside"]
+__all__ = ["UNKNOWN", "Objects", "Scope", "bound_otherwise", "is_of_library"]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from npaccel._loops.partition.ast_utils import (
     cannot_fail,
-    is_name_target,
     is_scalar_by_text,
     replaced,
 )
@@ -124,7 +123,7 @@ class Runs:
         """Whether a statement only renames values, or is about host values."""
         match statement:
             case ast.Assign(targets=targets, value=value):
-                return all(map(is_name_target, targets)) and self.host_values.moves(value)
+                return all(map(dataflow.is_name_target, targets)) and self.host_values.moves(value)
             case ast.AnnAssign(target=target, value=value):
                 return isinstance(target, ast.Name) and (
                     value is None or self.host_values.moves(value)

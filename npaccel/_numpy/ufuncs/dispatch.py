@@ -304,9 +304,7 @@ def _prepared(kernel: Kernel, operands: Sequence[Any], loop: Sequence[DType]) ->
             x = bool(x) if dtype.kind == "b" else x.real
         if tensor is not None:
             prepared.append(tensor)
-        elif _stays_number(kernel, position, tensors, dtype) and not (
-            dtype.kind == "c" and is_symbolic(x)  # torch makes a complex number of it at once.
-        ):
+        elif _stays_number(kernel, position, operands, tensors, dtype):
             prepared.append(x if is_symbolic(x) else _as_number(x, dtype))
         else:
             device = next((t.device for t in tensors if t is not None), None)
@@ -315,11 +313,17 @@ def _prepared(kernel: Kernel, operands: Sequence[Any], loop: Sequence[DType]) ->
 
 
 def _stays_number(
-    kernel: Kernel, position: int, tensors: Sequence[torch.Tensor | None], dtype: DType
+    kernel: Kernel,
+    position: int,
+    operands: Sequence[Any],
+    tensors: Sequence[torch.Tensor | None],
+    dtype: DType,
 ) -> bool:
     """Whether torch rounds a Python number here as NumPy does, in the same dtype."""
     if kernel.numbers == "no" or (kernel.numbers == "right" and position == 0):
         return False
+    if dtype.kind == "c" and is_symbolic(operands[position]):
+        return False  # torch makes a complex number of it at once.
     other = next((t for t in tensors if t is not None), None)
     if other is None or other.dtype in SIGNED or other.dtype == torch.float16:
         return False

@@ -27,7 +27,7 @@ import copy
 import dataclasses
 import types
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npaccel._syntax import dataflow, source
@@ -284,7 +284,7 @@ def _refusal(node: ast.For, written: Names, counted: Names, scope: _Scope) -> st
     """Return why a loop stays as it is; empty if it needn't."""
     if node.orelse:
         return "it has an `else`"
-    if not _is_of_names(node.target):
+    if not dataflow.is_name_target(node.target):
         return "its target isn't a name"
     if counted & dataflow.of_statements(node.body).writes:
         return "its body writes to the name that it counts with"
@@ -295,34 +295,27 @@ def _refusal(node: ast.For, written: Names, counted: Names, scope: _Scope) -> st
     return _left(node.body)
 
 
-def _is_of_names(target: ast.expr) -> bool:
-    if isinstance(target, ast.Tuple):
-        return all(map(_is_of_names, target.elts))
-    return isinstance(target, ast.Name)
-
-
 def _left(body: Sequence[ast.stmt]) -> str:
     """Return how a loop is left, but at its end."""
-    for statement in body:
-        if isinstance(statement, ast.Break | ast.Continue):
-            return f"it has a `{'break' if isinstance(statement, ast.Break) else 'continue'}`"
-        if isinstance(statement, ast.Return):
-            return "it has a `return`"
-        if isinstance(statement, ast.Delete | ast.Global | ast.Nonlocal):
-            return "it has a `del`, `global` or `nonlocal`"
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            continue
-        is_loop = isinstance(statement, ast.For | ast.While)
-        for field in ("body", "orelse", "finalbody"):
-            part = getattr(statement, field, None)
-            reason = _left(part) if isinstance(part, list) else ""
-            if reason and not (is_loop and field == "body" and "`return`" not in reason):
-                return reason
-        for handler in getattr(statement, "handlers", ()):
-            reason = _left(handler.body)
-            if reason:
-                return reason
+    leaving = next(dataflow.leaving(body), None)
+    if leaving is not None:
+        return f"it has a `{'break' if isinstance(leaving, ast.Break) else 'continue'}`"
+    if any(isinstance(one, ast.Return) for one in _statements(body, in_loops=True)):
+        return "it has a `return`"
+    kinds = ast.Delete | ast.Global | ast.Nonlocal
+    if any(isinstance(one, kinds) for one in _statements(body, in_loops=False)):
+        return "it has a `del`, `global` or `nonlocal`"
     return ""
+
+
+def _statements(body: Sequence[ast.stmt], *, in_loops: bool) -> Iterator[ast.stmt]:
+    """Yield statements, and those in them; of inner loops those of their bodies where asked for."""
+    for statement in body:
+        yield statement
+        is_loop = isinstance(statement, ast.For | ast.While)
+        for block in dataflow.blocks(statement):
+            if in_loops or not (is_loop and block is statement.body):  # type: ignore[attr-defined]
+                yield from _statements(block, in_loops=in_loops)
 
 
 _CALLS = """
@@ -463,18 +456,10 @@ class _Template(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.parts:
-            return _at(copy.deepcopy(self.parts[node.id]), self.node)
+            return source.placed(copy.deepcopy(self.parts[node.id]), self.node)
         if node.id in _NAMES:
             node.id = _NAMES[node.id]
         return node
-
-
-def _at(part: ast.expr, node: ast.stmt) -> ast.expr:
-    """Return an expression that stands where a statement does, where it stands nowhere."""
-    for one in ast.walk(part):
-        if "lineno" in one._attributes and not hasattr(one, "lineno"):
-            ast.copy_location(one, node)
-    return part
 
 
 __all__ = ["form_of", "original_of"]

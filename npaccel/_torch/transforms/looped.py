@@ -142,15 +142,16 @@ def rest_of(steps: Any) -> Any:
 def over(steps: Any, body: Function, carry: tuple[Any, ...]) -> Any:
     """Trace one iteration of a ``for`` loop over a range, an array, or several of them."""
     count = _count(steps)
+    columns = _columns(steps, count)
     if count < FEWEST:
         for i in range(count):
-            carry = body(_item(steps, i, [one[i] for one in _columns(steps, count)]), carry)
+            carry = body(_item(steps, i, [one[i] for one in columns]), carry)
         return carry
 
     def step(carry: Any, i: Any, row: Any) -> Any:
         return body(_item(steps, i, list(row)), carry), None
 
-    return _scanned(step, carry, _columns(steps, count), count, False)[0]
+    return _scanned(step, carry, columns, count, False)[0]
 
 
 def peeled_over(steps: Any, body: Function, carry: tuple[Any, ...]) -> Any:
