@@ -223,14 +223,15 @@ class Frame:
             raise
         self.shared = runtime_outputs.falsely_shared(outputs, self.capture.output_memory)
         run.outputs = outputs = runtime_outputs.apart(outputs, self.shared)
-        run.read_only = [
-            tensor
-            for tensor, original in zip(tensors, originals, strict=False)
-            if is_read_only(original)
-        ]
         run.inputs = tensors
+        owners = runtime_outputs.owners_of(outputs, tensors, self.capture.base_inputs)
+        run.read_only = {
+            i
+            for i, owner in enumerate(owners)
+            if owner is not None and owner < len(originals) and is_read_only(originals[owner])
+        }
         maps = {i: one for i, one in enumerate(originals) if isinstance(one, np.memmap)}
-        viewed = enumerate(self.capture.viewed_inputs)
+        viewed = enumerate(self.capture.same_class_inputs)
         run.mapped = {output: maps[i] for output, i in viewed if i in maps}
         if not (self.takes_tensors or device_transfer.is_host(self.converter.device)):
             run.uploaded = self._uploaded(tensors, originals)

@@ -286,8 +286,12 @@ class _SubgraphCompiler:
                     outputs = _computed(compiled.full, inputs, undone=undone)
             for i in set(compiled.mutated) & set(copied):
                 copy_back(copied[i], inputs[i])
-            known = subgraph.scalar_outputs, subgraph.read_only_outputs
-            runtime_outputs.note_outputs(outputs, *known, read_only)
+            owners = runtime_outputs.owners_of(outputs, inputs, subgraph.base_inputs)
+            views = [
+                is_one or owner in read_only
+                for is_one, owner in zip(subgraph.read_only_outputs, owners, strict=True)
+            ]
+            runtime_outputs.note_outputs(outputs, subgraph.scalar_outputs, views)
             runtime_outputs.note_wholes(
                 outputs, {o: copied[i] for o, i in wholes.items() if i in copied}
             )

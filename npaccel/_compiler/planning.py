@@ -315,7 +315,7 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
         undoes=compiled.undoes,
         mapped=tuple(
             (output, i)
-            for output, i in enumerate(capture.viewed_inputs)
+            for output, i in enumerate(capture.same_class_inputs)
             if i is not None and output in run.mapped and output in used
         ),
         leaves=compiled.leaves,
@@ -425,11 +425,8 @@ def _views(first: FirstRun, made: runtime_outputs.Template) -> frozenset[int] | 
         tensor = run.outputs[output.index]
         if frame.capture.read_only_outputs[output.index] and not output.is_scalar:
             found.add(output.index)
-        owner = (
-            runtime_outputs.is_view_of(tensor, run.inputs)
-            if isinstance(tensor, torch.Tensor)
-            else None
-        )
+        base = frame.capture.base_inputs[output.index]
+        owner = runtime_outputs.owner_of(tensor, run.inputs, base)
         if owner is None:
             continue
         item = frame.inputs[owner]

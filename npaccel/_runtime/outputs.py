@@ -45,7 +45,8 @@ class Run:
         self.arrays: dict[int, Any] = {}
         self.replays = False
         self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
-        self.read_only: list[torch.Tensor] = []
+        #: Outputs, by number, that are views of read-only arrays.
+        self.read_only: set[int] = set()
         #: Of outputs, by number: the memory maps that they are views of.
         self.mapped: dict[int, np.memmap[Any, Any]] = {}
         self.values: Sequence[Any] = ()
@@ -76,7 +77,7 @@ class Run:
                 result = restore(self._fetched(i), scalar=scalar, tensors=self.tensors)
                 if self.replays and isinstance(result, bool | int | float | complex | np.bool_):
                     result = _Place()  # Equal numbers may be one object, equal np.bool_ are.
-                if isinstance(result, np.ndarray) and self._is_read_only(i, value):
+                if isinstance(result, np.ndarray) and self._is_read_only(i):
                     result.flags.writeable = False
                 if isinstance(result, np.ndarray) and i in self.mapped:
                     result = as_memmap(result, self.mapped[i])
@@ -94,9 +95,9 @@ class Run:
             self.fetched = device_transfer.fetched(self.outputs, *self.uploaded)
         return self.fetched[i]
 
-    def _is_read_only(self, i: int, output: torch.Tensor) -> bool:
+    def _is_read_only(self, i: int) -> bool:
         known = i < len(self.read_only_outputs) and self.read_only_outputs[i]
-        return known or is_view_of(output, self.read_only) is not None
+        return known or i in self.read_only
 
 
 class _Place:
@@ -145,8 +146,8 @@ def enter(value: Any) -> Any:
     return tensor
 
 
-def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> list[torch.Tensor]:
-    """Refuse to write to read-only arrays that entered a subgraph, and return what stands for them.
+def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> set[int]:
+    """Refuse to write to read-only arrays that entered a subgraph, and return their numbers.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def check_writeable(inputs: Sequence[Any], written: Sequence[int]) -> list[torch
     _current.read_only = {}
     if any(id(inputs[i]) in read_only for i in written):
         raise CompiledCodeError(ValueError("assignment destination is read-only"))
-    return [value for value in inputs if id(value) in read_only]
+    return {i for i, value in enumerate(inputs) if id(value) in read_only}
 
 
 def copies_of(
@@ -230,7 +231,6 @@ def note_outputs(
     outputs: Sequence[Any],
     scalars: Sequence[IsScalar],
     read_only_outputs: Sequence[bool],
-    read_only: Sequence[torch.Tensor] = (),
 ) -> None:
     """Remember which outputs of a subgraph are NumPy scalars, or read-only, until they leave it.
 
@@ -239,13 +239,11 @@ def note_outputs(
     outputs : sequence
     scalars, read_only_outputs : sequence
         What is known of each output.
-    read_only : sequence of torch.Tensor
-        The inputs that are read-only arrays.
     """
     _current.read_only_outputs = {
         id(value): value
         for value, is_one in zip(outputs, read_only_outputs, strict=False)
-        if is_one or (isinstance(value, torch.Tensor) and is_view_of(value, read_only) is not None)
+        if is_one
     }
     _current.scalars = {
         id(value): (value, scalar)
@@ -540,6 +538,31 @@ def apart(outputs: Sequence[Any], indices: Sequence[int]) -> list[Any]:
     for i in indices:
         found[i] = found[i].clone()
     return found
+
+
+def owner_of(output: Any, inputs: Sequence[Any], base: int | None) -> int | None:
+    """Return which input an output shares its memory with, None where none.
+
+    Parameters
+    ----------
+    output : object
+    inputs : sequence
+    base : int or None
+        The one that the graph knows it to be a view of: several may share memory.
+    """
+    if not isinstance(output, torch.Tensor):
+        return None
+    if base is not None and is_view_of(output, inputs[base : base + 1]) is not None:
+        return base
+    return is_view_of(output, inputs)
+
+
+def owners_of(
+    outputs: Sequence[Any], inputs: Sequence[Any], bases: Sequence[int | None]
+) -> list[int | None]:
+    """Return which input each output shares its memory with, as `owner_of` says."""
+    pairs = zip(outputs, bases, strict=True)
+    return [owner_of(output, inputs, base) for output, base in pairs]
 
 
 def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:

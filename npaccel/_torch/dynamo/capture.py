@@ -65,7 +65,7 @@ from npaccel._torch.fx_passes.alias_checks import (
     output_memory,
 )
 from npaccel._torch.fx_passes.passes import AFTER_CAPTURE, run_passes
-from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs, viewed_inputs
+from npaccel._torch.fx_passes.read_only_outputs import base_inputs, read_only_outputs
 from npaccel._torch.leftovers import in_copied_context
 from npaccel._torch.patching import Patch, is_release, patched
 from npaccel._torch.transforms.attempts import attempted
@@ -174,6 +174,8 @@ class Capture:
         A number for the memory of each output: views of one array have the same.
     read_only_outputs : list of bool
         Which outputs are arrays that NumPy doesn't let be written.
+    base_inputs, same_class_inputs : list of int or None
+        The input that each output is in NumPy, or is a view of; a view of its class.
     narrowed : tuple of Narrowed
         The lines at which floats become 32 bit.
     drawn : tuple of LineCode
@@ -204,7 +206,8 @@ class Capture:
     build_check: Callable[[], Callable[[dict[str, Any]], bool]] | None
     output_memory: list[int | None] = dataclasses.field(default_factory=list)
     read_only_outputs: list[bool] = dataclasses.field(default_factory=list)
-    viewed_inputs: list[int | None] = dataclasses.field(default_factory=list)
+    base_inputs: list[int | None] = dataclasses.field(default_factory=list)
+    same_class_inputs: list[int | None] = dataclasses.field(default_factory=list)
     narrowed: tuple[Narrowed, ...] = ()
     drawn: tuple[LineCode, ...] = ()
     has_wide_data: bool = False
@@ -585,7 +588,8 @@ def _describe(
         scalar_outputs=scalar_results(graph.graph),
         output_memory=output_memory(graph.graph),
         read_only_outputs=read_only_outputs(graph.graph),
-        viewed_inputs=viewed_inputs(graph.graph),
+        base_inputs=base_inputs(graph.graph),
+        same_class_inputs=base_inputs(graph.graph, same_class=True),
         has_symbols=is_generic,
         has_sizes=_has_sizes(found.fakes) or _reads_sizes(shape_env),
         **common,

@@ -48,7 +48,7 @@ from npaccel._torch.fx_passes.alias_checks import (
     wholes_of,
     written_inputs,
 )
-from npaccel._torch.fx_passes.read_only_outputs import read_only_outputs
+from npaccel._torch.fx_passes.read_only_outputs import base_inputs, read_only_outputs
 from npaccel._torch.leftovers import forget_code
 
 #: Maximum number of compilations of a subgraph; for other values it runs in NumPy.
@@ -185,7 +185,7 @@ def _subgraph(graph: torch.fx.GraphModule, example_inputs: list[Any]) -> Capture
         draws=Draws(), guards=[], shape_guard=None, has_side_effects=False,
         scalar_outputs=scalar_results(graph.graph), traced_code=[], imports={},
         has_symbols=False, has_sizes=False, build_check=none,
-        read_only_outputs=read_only_outputs(graph.graph),
+        read_only_outputs=read_only_outputs(graph.graph), base_inputs=base_inputs(graph.graph),
     )  # fmt: skip
 
 

@@ -50,15 +50,23 @@ def read_only_outputs(graph: torch.fx.Graph) -> list[bool]:
     return [isinstance(out, torch.fx.Node) and is_read_only(out) for out in outputs]
 
 
-def viewed_inputs(graph: torch.fx.Graph) -> list[int | None]:
-    """Return for each output of a graph the input that NumPy has a view of the same class of."""
+def base_inputs(graph: torch.fx.Graph, *, same_class: bool = False) -> list[int | None]:
+    """Return for each output of a graph the input that it is in NumPy, or is a view of.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+    same_class : bool, default False
+        Only where the view has the class of its base.
+    """
     inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
     outputs = next(node for node in graph.nodes if node.op == "output").args[0]
     found: list[int | None] = []
     for out in outputs:
         node = out if isinstance(out, torch.fx.Node) else None
         while node is not None and node.op == "call_function":
-            node = None if name_of(node) in _OF_NO_CLASS else _base_of(node)
+            is_other = same_class and name_of(node) in _OF_NO_CLASS
+            node = None if is_other else _base_of(node)
         found.append(None if node is None else inputs.get(node))
     return found
 
@@ -105,4 +113,4 @@ def _base_of(node: torch.fx.Node) -> torch.fx.Node | None:
     return next(same, None)
 
 
-__all__ = ["is_read_only", "read_only_outputs", "viewed_inputs"]
+__all__ = ["base_inputs", "is_read_only", "read_only_outputs"]

@@ -173,3 +173,29 @@ def test_slices_of_flat_are_copies():
         ours, theirs = x.copy(), x.copy()
         np.testing.assert_array_equal(jitted(ours)[0], f(theirs)[0])
         np.testing.assert_array_equal(ours, theirs)
+
+
+def of_both(a, v):
+    return a.reshape(-1, 1), a[1:], v - 1, v[0], v[:, ::-1], v[1:].T, a
+
+
+def of_both_in_subgraphs(a, v):
+    first = v.T
+    print(end="")  # Breaks the graph.
+    return first, a.reshape(-1, 1), a[1:], v - 1, v[0], a
+
+
+@pytest.mark.parametrize("which", ["neither", "whole", "view", "both"])
+@pytest.mark.parametrize("f", [of_both, of_both_in_subgraphs])
+def test_views_of_one_of_two_arguments_that_share_memory(backend, f, which):
+    a = np.arange(6.0)
+    v = a.reshape(2, 3)[:, :2]
+    for array, names in ((a, ("whole", "both")), (v, ("view", "both"))):
+        if which in names:
+            array.flags.writeable = False
+    jitted = npaccel.jit(f, backend=backend, default_float="float64", cache=False)
+    wanted = [r.flags.writeable for r in f(a, v)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PerformanceWarning)
+        for _ in range(3):
+            assert [r.flags.writeable for r in jitted(a, v)] == wanted
