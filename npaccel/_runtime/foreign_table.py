@@ -22,6 +22,9 @@ class ForeignTable(Protocol):
     def row_of_method(self, obj: Any, name: str) -> tuple[str, Any]:
         """Return the name of an object's method, and its row or None."""
 
+    def implementation(self, row: Any) -> Callable[..., Any]:
+        """Return what computes a row's calls in a graph."""
+
 
 _load: Callable[[], ForeignTable] | None = None
 

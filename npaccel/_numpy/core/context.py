@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from npaccel._runtime.torch.symbolic_sizes import is_traced
+
 
 @dataclasses.dataclass(frozen=True)
 class TraceSettings:
@@ -65,6 +67,12 @@ def wants_gradients(*tensors: torch.Tensor) -> bool:
     if settings().is_transformed:
         return True
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def has_values(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's values are at hand, and neither traced nor differentiated."""
+    is_meta = tensor.device.type == "meta"
+    return not (is_meta or is_traced(tensor) or wants_gradients(tensor))
 
 
 @contextlib.contextmanager

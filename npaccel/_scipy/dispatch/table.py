@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeVar
 
 from npaccel import _scipy
@@ -63,6 +63,9 @@ class Row:
         of them that SciPy gets on a CPU are computed by all cores. Any ufunc is so.
     wide : bool
         Whether SciPy gets 64 bits on the host: its loops of 32 bits don't end.
+    is_pure : bool
+        Whether results are those of the arguments alone. In a jitted function such a call of
+        constants, ``butter(4, 0.2)``, is made once, by the capture.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Row:
     fused: bool = False
     by_element: bool = False
     wide: bool = False
+    is_pure: bool = False
 
 
 _declared: dict[str, Row] = {}
@@ -176,7 +180,14 @@ def _native(
     return declare
 
 
-def through_host(names: str, reason: str, *, takes_arrays: bool = True, wide: bool = False) -> None:
+def through_host(
+    names: str,
+    reason: str,
+    *,
+    takes_arrays: bool = True,
+    wide: bool = False,
+    is_pure: bool = False,
+) -> None:
     """Say why functions go through the host.
 
     Parameters
@@ -187,25 +198,37 @@ def through_host(names: str, reason: str, *, takes_arrays: bool = True, wide: bo
         Why, without a full stop.
     takes_arrays : bool
         False for functions none of whose arguments is an array: they are SciPy's own.
-    wide : bool
-        The field of `Row`.
+    wide, is_pure : bool
+        The fields of `Row`.
     """
-    _leave(names, "host", reason, takes_arrays, wide)
+    for name, original in _found(names):
+        row = Row(f"scipy.{name}", original, "host", reason=reason, takes_arrays=takes_arrays)
+        _declare(dataclasses.replace(row, wide=wide, is_pure=is_pure))
+
+
+def by_scipy(names: str) -> None:
+    """Declare functions that SciPy computes itself, or through the host, as pure ones."""
+    for name, original in _found(names):
+        _declare(dataclasses.replace(_undeclared(f"scipy.{name}", original), is_pure=True))
 
 
 def refused(names: str, reason: str) -> None:
     """Say why functions can't be called with tensors, and what to do instead."""
-    _leave(names, "refused", reason)
+    for name, original in _found(names):
+        _declare(Row(f"scipy.{name}", original, "refused", reason=reason))
 
 
-def _leave(
-    names: str, route: Route, reason: str, takes_arrays: bool = True, wide: bool = False
-) -> None:
+def _found(names: str) -> Iterator[tuple[str, Any]]:
+    """Yield names that the installed SciPy has, with what it has there."""
     for name in names.split():
         original = listing.find(name)
         if original is not None:
-            row = Row(f"scipy.{name}", original, route, reason=reason)
-            _declare(dataclasses.replace(row, takes_arrays=takes_arrays, wide=wide))
+            yield name, original
+
+
+def _undeclared(name: str, original: Any) -> Row:
+    delegated = listing.computes_on_gpu(original)
+    return Row(name, original, "delegated" if delegated else "host")
 
 
 def load() -> None:
@@ -225,8 +248,7 @@ def row(name: str) -> Row | None:
     same = _by_object.get(id(original))
     if same is not None:
         return dataclasses.replace(same, name=name)
-    delegated = listing.computes_on_gpu(original)
-    return Row(name, original, "delegated" if delegated else "host")
+    return _undeclared(name, original)
 
 
 def row_of(original: Any) -> Row | None:

@@ -14,8 +14,13 @@ from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.fft._trigonometric import as_floats, check_workers, transformed
 
 through_host(
-    "fft.fhtoffset fft.fftfreq fft.rfftfreq fft.get_workers fft.next_fast_len fft.prev_fast_len "
-    "fft.register_backend fft.set_backend fft.set_global_backend fft.set_workers "
+    "fft.fhtoffset fft.fftfreq fft.rfftfreq fft.next_fast_len fft.prev_fast_len",
+    "takes no arrays",
+    takes_arrays=False,
+    is_pure=True,
+)
+through_host(
+    "fft.get_workers fft.register_backend fft.set_backend fft.set_global_backend fft.set_workers "
     "fft.skip_backend",
     "takes no arrays",
     takes_arrays=False,

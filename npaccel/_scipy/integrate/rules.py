@@ -16,7 +16,12 @@ through_host(
     "Python calls the function where the estimate of the error says so",
 )
 through_host("integrate.odeint integrate.solve_bvp", "SciPy's own code calls the function")
-through_host("integrate.newton_cotes integrate.lebedev_rule", "takes no arrays", takes_arrays=False)
+through_host(
+    "integrate.newton_cotes integrate.lebedev_rule",
+    "takes no arrays",
+    takes_arrays=False,
+    is_pure=True,
+)
 
 
 def _parts(a: Any, axis: int, start: int, stop: int | None) -> Any:

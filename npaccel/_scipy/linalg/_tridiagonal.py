@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from npaccel._numpy.core.context import has_values
+
 #: Tensors.
 Tensor = Any
 
@@ -19,8 +21,7 @@ def solved(lower: Tensor, diagonal: Tensor, upper: Tensor, right: Tensor) -> Ten
         ``lower[0]`` and ``upper[-1]`` are 0.
     right : Tensor, shape (n, ...)
     """
-    plain = type(right) is torch.Tensor and right.device.type == "cpu"
-    if plain and not right.requires_grad and not torch.compiler.is_compiling():
+    if right.device.type == "cpu" and all(map(has_values, (lower, diagonal, upper, right))):
         return _by_lapack(lower, diagonal, upper, right)
     return by_reduction(lower, diagonal, upper, right)
 

@@ -7,6 +7,7 @@ through_host(
     "linalg.invpascal linalg.pascal",
     "takes no arrays",
     takes_arrays=False,
+    is_pure=True,
 )
 through_host(
     "linalg.find_best_blas_type linalg.get_blas_funcs linalg.get_lapack_funcs",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import has_values
 from npaccel._scipy.ndimage import _common as parts
 
 #: How the elements go on outside for the splines' coefficients, by mode.
@@ -272,7 +273,7 @@ def sampled(
     flat = torch.stack([c.reshape(-1) for c in places])
     outside = torch.full((), cval, dtype=x.dtype, device=x.device)
     few = (order + 1) ** rank <= parts.MANY
-    read = _compiled() if few and _plain(x) else _read_tensors
+    read = _compiled() if few and has_values(x) else _read_tensors
     found: torch.Tensor = read(table, flat, outside, order, mode, _polynomials(order))
     return found.reshape(*many, *places[0].shape)
 
@@ -280,11 +281,6 @@ def sampled(
 def _table_shape(x: torch.Tensor, rank: int, order: int, mode: str) -> list[int]:
     pad = _padding(order, mode)
     return [size + 2 * pad for size in x.shape[x.ndim - rank :]]
-
-
-def _plain(x: torch.Tensor) -> bool:
-    """Whether a tensor has values and nothing traces what is done with it."""
-    return type(x) is torch.Tensor and x.device.type != "meta"
 
 
 @functools.cache
@@ -353,7 +349,7 @@ def along(
         shape = [1] * x.ndim
         shape[axis] = -1
         flat = table.reshape(-1, table.shape[axis], _product(x.shape[axis + 1 :]))
-        mix = _mix_compiled() if _plain(x) else _mix
+        mix = _mix_compiled() if has_values(x) else _mix
         found = mix(flat, start, torch.stack(weights))
         x = found.reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :])
         if right is not None:

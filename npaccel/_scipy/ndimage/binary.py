@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import has_values
 from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.ndimage import _common as parts
@@ -34,8 +35,9 @@ def _window(x: torch.Tensor, structure: Any, axes: list[int]) -> Any:
     """Return a structure with all axes of the data: an array where its values are at hand."""
     if structure is None:
         structure = _cross(len(axes))
-    elif type(structure) is torch.Tensor and structure.device.type == "cpu":
-        structure = structure.numpy()
+    elif isinstance(structure, torch.Tensor):
+        is_near = structure.device.type == "cpu" and has_values(structure)
+        structure = structure.numpy() if is_near else structure
     found = np.asarray(structure != 0) if isinstance(structure, np.ndarray) else structure != 0
     if found.ndim != len(axes):
         raise RuntimeError("structure and input must have same dimensionality")

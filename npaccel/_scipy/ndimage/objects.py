@@ -115,4 +115,6 @@ through_host(
     "it calls a Python function for each element or label",
 )
 through_host("ndimage.watershed_ift", "it floods one element after the other, the lowest first")
-through_host("ndimage.generate_binary_structure", "takes no arrays", takes_arrays=False)
+through_host(
+    "ndimage.generate_binary_structure", "takes no arrays", takes_arrays=False, is_pure=True
+)

@@ -13,7 +13,7 @@ from npaccel._scipy.dispatch.table import in_numpy, on_tensors, through_host
 from npaccel._scipy.ndimage import _linear as linear
 from npaccel._scipy.signal import _common as parts
 
-through_host("signal.correlation_lags", "takes no arrays", takes_arrays=False)
+through_host("signal.correlation_lags", "takes no arrays", takes_arrays=False, is_pure=True)
 
 _SPREADS = "by Fourier transforms what isn't finite spreads over all of the result"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npaccel._scipy.dispatch.table import through_host
+from npaccel._scipy.dispatch.table import by_scipy, through_host
 
 through_host(
     "signal.besselap signal.buttap signal.cheb1ap signal.cheb2ap signal.ellipap signal.gammatone "
@@ -17,11 +17,13 @@ through_host(
     "signal.windows.parzen signal.windows.taylor signal.windows.triang signal.windows.tukey",
     "takes no arrays",
     takes_arrays=False,
+    is_pure=True,
 )
 through_host(
     "signal.bessel signal.butter signal.cheby1 signal.cheby2 signal.ellip signal.ellipord "
     "signal.firls signal.firwin2 signal.firwin_2d signal.remez signal.band_stop_obj",
     "a filter is designed from a few numbers, which decide what is computed",
+    is_pure=True,
 )
 through_host(
     "signal.bilinear signal.cont2discrete signal.findfreqs signal.group_delay signal.invres "
@@ -29,6 +31,7 @@ through_host(
     "signal.ss2zpk signal.tf2sos signal.tf2ss signal.tf2zpk signal.unique_roots signal.zpk2sos "
     "signal.zpk2ss signal.zpk2tf signal.lfiltic",
     "a few coefficients, whose values decide what is computed",
+    is_pure=True,
 )
 through_host(
     "signal.dbode signal.dfreqresp signal.dimpulse signal.dlsim signal.dstep signal.freqresp "
@@ -36,4 +39,9 @@ through_host(
     "a system of equations is followed from step to step, or is an object of SciPy's",
 )
 through_host("signal.closest_STFT_dual_window", "SciPy's `ShortTimeFFT` computes on NumPy's arrays")
-through_host("signal.firwin", "with tensors SciPy computes the window in 32 bits")
+through_host("signal.firwin", "with tensors SciPy computes the window in 32 bits", is_pure=True)
+by_scipy(
+    "signal.buttord signal.cheb1ord signal.cheb2ord signal.iirdesign signal.iirfilter "
+    "signal.freqz signal.freqs signal.freqz_zpk signal.freqs_zpk signal.freqz_sos "
+    "signal.gauss_spline signal.windows.general_cosine"
+)

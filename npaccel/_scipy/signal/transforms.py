@@ -13,7 +13,7 @@ import torch
 from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.signal import _common as parts
 
-through_host("signal.czt_points", "takes no arrays", takes_arrays=False)
+through_host("signal.czt_points", "takes no arrays", takes_arrays=False, is_pure=True)
 
 
 def _numbers(*names: str) -> Callable[[dict[str, Any]], str]:

@@ -11,7 +11,7 @@ import torch
 from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.signal import _common as parts
 
-through_host("signal.unit_impulse", "takes no arrays", takes_arrays=False)
+through_host("signal.unit_impulse", "takes no arrays", takes_arrays=False, is_pure=True)
 through_host("signal.max_len_seq", "a register is shifted bit after bit")
 
 
@@ -110,8 +110,9 @@ def _in_period(t: Any, width: Any) -> tuple[Any, Any, Any, Any]:
 def sawtooth(t: Any, width: Any = 1) -> Any:
     """A line that rises for a part of each period, and falls for the rest."""
     place, width, outside, rising = _in_period(t, width)
-    up = place / (math.pi * width) - 1
-    down = (math.pi * (width + 1) - place) / (math.pi * (1 - width))
+    # Where the other line is taken nothing is divided by 0, which derivatives would show.
+    up = place / (math.pi * torch.where(rising, width, 1.0)) - 1
+    down = (math.pi * (width + 1) - place) / (math.pi * torch.where(rising, 1.0, 1 - width))
     found = torch.where(rising, up, down)
     return torch.where(outside, math.nan, found).to(torch.float64)
 

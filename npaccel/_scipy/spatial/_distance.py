@@ -83,6 +83,24 @@ class Table:
         return total(self, A, B, lambda a, b: a * b)
 
 
+class RowByRow(Table):
+    """Each row of one set meets the row of the other with the same number."""
+
+    def columns(self, A: Any, B: Any) -> list[Any]:
+        """Return pairs of columns, or one of all of them."""
+        if self.wide:
+            return [(A, B)]
+        return [(A[:, k], B[:, k]) for k in range(self.features)]
+
+    def scalars(self, u: Any, v: Any) -> tuple[Any, Any]:
+        """Return one number of each row."""
+        return u, v
+
+    def products(self, A: Any, B: Any) -> Any:
+        """Return the scalar products of rows."""
+        return total(self, A, B, lambda a, b: a * b)
+
+
 def total(pairs: Any, A: Any, B: Any, term: Term, w: Any = None) -> Any:
     """Return the sum of a term over all features, each with its weight."""
     if pairs.wide:

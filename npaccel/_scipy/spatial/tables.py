@@ -11,11 +11,11 @@ from npaccel._scipy.dispatch.arguments import free_for_scipy
 from npaccel._scipy.dispatch.table import in_numpy
 from npaccel._scipy.spatial._distance import (
     METRICS,
+    RowByRow,
     Table,
     as_floats,
     as_weights,
     distances,
-    stored,
 )
 
 _ROUNDING = "distances of float32 rows are computed in float32, where SciPy has float64"
@@ -131,6 +131,7 @@ def pdist(
     (A,) = as_floats(X, metric=metric)
     w = as_weights(w, A.shape[1], A.dtype)
     V, VI = _spread(A, metric, V, VI)
-    table = distances(Table(A.shape[1]), A, A, metric, w, p, V, VI)
-    rows, columns = np.triu_indices(A.shape[0], 1)
-    return stored(table).reshape(-1)[rows * A.shape[0] + columns]
+    # Of these alone: a row's distance from itself has no derivative.
+    first, second = np.triu_indices(A.shape[0], 1)
+    pairs = RowByRow(A.shape[1])
+    return distances(pairs, A[first], A[second], metric, w, p, V, VI)

@@ -9,6 +9,7 @@ import math
 
 import torch
 
+from npaccel._runtime.torch.missing_derivatives import of_tensor
 from npaccel._scipy.special._common import Tensor, chebyshev
 
 # Coefficients of Chebyshev's polynomials, computed with 40 digits: of J0, J1 / x and what the
@@ -151,11 +152,21 @@ def bessel_y(n: int, x: Tensor) -> Tensor:
     return value
 
 
+def bessel_k0(x: Tensor, scaled: bool = False) -> Tensor:
+    """K_0(x); `scaled` by exp(x)."""
+    name = "special_scaled_modified_bessel_k0" if scaled else "special_modified_bessel_k0"
+    return of_tensor(getattr(torch.ops.aten, name).default, x)
+
+
+def bessel_k1(x: Tensor, scaled: bool = False) -> Tensor:
+    """K_1(x); `scaled` by exp(x)."""
+    name = "special_scaled_modified_bessel_k1" if scaled else "special_modified_bessel_k1"
+    return of_tensor(getattr(torch.ops.aten, name).default, x)
+
+
 def bessel_k(n: int, x: Tensor, scaled: bool) -> Tensor:
     """K_n(x) for n >= 0, upwards; `scaled` by exp(x)."""
-    special = torch.special
-    before = (special.scaled_modified_bessel_k0 if scaled else special.modified_bessel_k0)(x)
-    value = (special.scaled_modified_bessel_k1 if scaled else special.modified_bessel_k1)(x)
+    before, value = bessel_k0(x, scaled), bessel_k1(x, scaled)
     if n < 2:
         return value if n else before
     for k in range(1, n):

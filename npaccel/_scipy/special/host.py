@@ -15,6 +15,7 @@ through_host(
     "special.pbdn_seq special.pbdv_seq special.pbvv_seq special.riccati_jn special.riccati_yn",
     "takes no arrays",
     takes_arrays=False,
+    is_pure=True,
 )
 through_host(
     "special.chebyc special.chebys special.chebyt special.chebyu special.gegenbauer "
@@ -27,6 +28,7 @@ through_host(
     "special.roots_sh_legendre",
     "takes no arrays",
     takes_arrays=False,
+    is_pure=True,
 )
 through_host("special.geterr special.seterr", "sets how SciPy reports errors", takes_arrays=False)
 through_host(

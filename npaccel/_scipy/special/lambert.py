@@ -38,12 +38,17 @@ def _either(condition: Tensor, a: Pair, b: Pair) -> Pair:
     return torch.where(condition, a[0], b[0]), torch.where(condition, a[1], b[1])
 
 
+def _root(x: Tensor) -> Tensor:
+    """The square root, 0 with a derivative of 0 where x isn't positive."""
+    return torch.where(x > 0, torch.sqrt(torch.where(x > 0, x, 1.0)), 0.0)
+
+
 def _at_branch(z: Pair, sign: int) -> Pair:
     """The series around -1 / e."""
     x, y = 2 * (math.e * z[0] + 1), 2 * math.e * z[1]
     size = torch.hypot(x, y)
-    real = torch.sqrt(torch.clamp((size + x) / 2, min=0))
-    imaginary = torch.copysign(torch.sqrt(torch.clamp((size - x) / 2, min=0)), y)
+    real = _root((size + x) / 2)
+    imaginary = torch.copysign(_root((size - x) / 2), y)
     p = sign * real, sign * imaginary
     found = torch.full_like(x, _SERIES[-1]), torch.zeros_like(x)
     for c in reversed(_SERIES[:-1]):
@@ -75,15 +80,18 @@ def _near(z: Pair) -> Pair:
 
 
 def _start(z: Pair, k: int) -> Pair:
-    found = _far(z, k)
-    if k == 0:
-        size = torch.hypot(z[0], z[1])
-        found = _either((size < 5) & (z[0] > -0.3), _near(z), found)
-        found = _either(size < 1e-4, z, found)
     apart = torch.hypot(z[0] + 1 / math.e, z[1])
     close = apart < 0.3
     if k == 0:
+        # Each start of numbers that it's for: elsewhere it may have no derivative.
+        size = torch.hypot(z[0], z[1])
+        near = (size < 5) & (z[0] > -0.3)
+        one = torch.ones_like(z[0]), torch.zeros_like(z[1])
+        ten = 10 * one[0], one[1]
+        found = _either(near, _near(_either(near, z, one)), _far(_either(near, ten, z), k))
+        found = _either(size < 1e-4, z, found)
         return _either(apart < 0.6, _at_branch(z, 1), found)
+    found = _far(z, k)
     if k == -1:
         return _either(close & (z[1] >= 0), _at_branch(z, -1), found)
     return _either(close & (z[1] < 0), _at_branch(z, -1), found) if k == 1 else found
@@ -97,7 +105,7 @@ def _halley(w: Pair, z: Pair) -> Pair:
     after = w[0] + 1, w[1]
     bend = _over(_times((w[0] + 2, w[1]), miss), (2 * after[0], 2 * after[1]))
     step = _over(miss, (after[0] - bend[0], after[1] - bend[1]))
-    done = (miss[0] == 0) & (miss[1] == 0) | ~torch.isfinite(step[0]) | ~torch.isfinite(step[1])
+    done = ~torch.isfinite(step[0]) | ~torch.isfinite(step[1])
     return _either(done, w, (w[0] - step[0], w[1] - step[1]))
 
 
@@ -114,13 +122,14 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Tensor:
     branch = integer(k, "k", 1000)
     given = as_tensor(z)
     value = given.to(torch.complex128)
-    pair = value.real, value.imag
+    zero = (value.real == 0) & (value.imag == 0)
+    given_pair = value.real, value.imag
+    pair = torch.where(zero, 1.0, value.real), value.imag  # log(0) has no derivative.
     w = _start(pair, branch)
     for _ in range(6):
         w = _halley(w, pair)
     none = torch.zeros_like(pair[0])
-    zero = (pair[0] == 0) & (pair[1] == 0)
-    w = _either(zero, (none if branch == 0 else none - math.inf, none), w)
+    w = _either(zero, given_pair if branch == 0 else (none - math.inf, none), w)
     infinite = pair[0] == math.inf
     w = _either(infinite, (pair[0], none + 2 * math.pi * branch), w)
     infinite = pair[0] == -math.inf

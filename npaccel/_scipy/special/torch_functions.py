@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._bessel import bessel_k0, bessel_k1
 from npaccel._scipy.special._common import Tensor, elementwise, integer, number, on_cpu
 
 special = torch.special
@@ -160,22 +161,22 @@ def i1e(x: Tensor) -> Tensor:
 @elementwise("k0")
 def k0(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind, order 0."""
-    return special.modified_bessel_k0(x)
+    return bessel_k0(x)
 
 
 @elementwise("k0e", hosted=on_cpu)
 def k0e(x: Tensor) -> Tensor:
     """K0(x) exp(x)."""
-    return special.scaled_modified_bessel_k0(x)
+    return bessel_k0(x, scaled=True)
 
 
 @elementwise("k1")
 def k1(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind, order 1."""
-    return special.modified_bessel_k1(x)
+    return bessel_k1(x)
 
 
 @elementwise("k1e")
 def k1e(x: Tensor) -> Tensor:
     """K1(x) exp(x)."""
-    return special.scaled_modified_bessel_k1(x)
+    return bessel_k1(x, scaled=True)

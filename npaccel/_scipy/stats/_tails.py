@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.special import log_ndtr, ndtri
 
+from npaccel._numpy.core.context import has_values
 from npaccel._scipy.special._common import xlog1py, xlogy
 from npaccel._scipy.special._gamma import beta_density, log_beta_of_positive
 from npaccel._scipy.special._incomplete import incomplete_beta, incomplete_gamma
@@ -451,8 +452,7 @@ _HALVINGS = 60
 
 def _halvings(width: Any) -> int:
     """How often the widest interval is halved; the host reads it where there is one."""
-    known = type(width) is torch.Tensor and width.device.type != "meta" and width.numel()
-    if not known or torch.compiler.is_compiling():
+    if not width.numel() or not has_values(width):
         return _HALVINGS
     widest = float(torch.nan_to_num(width, nan=2.0).max())
     return min(_HALVINGS, math.ceil(math.log2(max(widest, 2.0))) + 1)

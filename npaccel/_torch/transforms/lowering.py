@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from npaccel._numpy.core.context import settings, tracing
+from npaccel._runtime.torch.missing_derivatives import WITH_DERIVATIVES
 from npaccel._torch.transforms.functional_forms import DECOMPOSITIONS
 from npaccel._torch.transforms.scans.body import body_of
 from npaccel._torch.transforms.scans.operator import SCAN
@@ -137,11 +138,24 @@ def lost_derivative(
                 return node, "floats are made of the bits of other ones"
             if is_lost:
                 bits.add(node)
-        elif node.target is _aten._linalg_svd.default and _is_undetermined(node):
-            return node, "which vectors full_matrices=True adds isn't determined"
+        elif why := _why_no_formula(node):
+            return node, why
         elif bits.intersection(given) and dtype is not torch.bool:
             bits.add(node)
     return None
+
+
+#: Parts of names of operators whose derivative torch takes for zero.
+_CONSTANTS = ("airy", "bessel", "chebyshev", "hermite", "laguerre", "legendre")
+
+
+def _why_no_formula(node: torch.fx.Node) -> str:
+    """Return why torch has no derivative of an operator, or an empty string."""
+    if node.target is _aten._linalg_svd.default and _is_undetermined(node):
+        return "which vectors full_matrices=True adds isn't determined"
+    name = getattr(node.target, "_opname", "")
+    is_constant = name.startswith("special_") and any(part in name for part in _CONSTANTS)
+    return "torch has none" if is_constant and node.target not in WITH_DERIVATIVES else ""
 
 
 def _is_undetermined(node: torch.fx.Node) -> bool:

@@ -15,9 +15,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch._dynamo import trace_rules
 from torch._dynamo.trace_rules import SkipResult
 from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import TensorVariable
 
@@ -72,6 +75,10 @@ def call_method(
 
 
 def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if row is not None and row.is_pure and all(map(_is_constant, (*args, *kwargs.values()))):
+        found = _of_constants(tx, row, args, kwargs)
+        if found is not None:
+            return found
     if row is None or row.route != "native":
         reason = (row.reason if row is not None else "") or _ON_ARRAYS
         return refuse(row.name if row is not None else name, f"args: {args}", reason)
@@ -80,8 +87,43 @@ def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any])
     if row.written_in == "numpy":
         function = VariableTracker.build(tx, row.implementation)
         return inlined(tx, function, row.name, args, kwargs)
-    operation = Operation(row.name, row.implementation, lambda node, flags: True)
-    return emit(tx, operation, args, kwargs)
+    function = foreign_table.table().implementation(row)
+    return emit(tx, Operation(row.name, function, lambda node, flags: True), args, kwargs)
+
+
+_DTYPES = frozenset(map(np.dtype, "?bBhHiIlLfdFD"))
+#: Maximum number of elements of an array that becomes part of the code.
+_MAX_CONSTANT = 2**16
+
+
+def _is_constant(value: Any) -> bool:
+    return bool(value.is_python_constant())
+
+
+def _of_constants(tx: Any, row: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Return what a function gives for constants, as a part of the graph; None if it isn't one."""
+    given = [arg.as_python_constant() for arg in args]
+    named = {name: value.as_python_constant() for name, value in kwargs.items()}
+    try:
+        found = row.scipy(*given, **named)
+    except Exception:  # noqa: BLE001 (SciPy raises it again, at the user's line)
+        return None
+    return _constant(tx, row.name, found)
+
+
+def _constant(tx: Any, name: str, value: Any) -> Any:
+    if type(value) is tuple:
+        items = [_constant(tx, name, item) for item in value]
+        return None if any(item is None for item in items) else TupleVariable(items)
+    if type(value) in (bool, int, float, complex):
+        return ConstantVariable.create(value)
+    if not isinstance(value, np.ndarray | np.generic) or np.size(value) > _MAX_CONSTANT:
+        return None
+    if type(value) not in (np.ndarray, value.dtype.type) or value.dtype not in _DTYPES:
+        return None
+    is_scalar = isinstance(value, np.generic)
+    made = Operation(name, lambda: torch.tensor(value), lambda node, flags: is_scalar)
+    return emit(tx, made, [], {})
 
 
 class _UnknownError(Exception):

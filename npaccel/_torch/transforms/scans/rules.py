@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch._C import _functorch
 
+from npaccel._runtime.torch.missing_derivatives import WITH_DERIVATIVES
 from npaccel._torch.transforms.forward_formulas import load_forward_formulas
 from npaccel._torch.transforms.scans.body import (
     Body,
@@ -26,9 +27,11 @@ from npaccel._torch.transforms.scans.segments import in_segments, segment_size
 
 
 class Interpreter(torch.fx.Interpreter):
-    """Runs a graph whose scans may be differentiated and batched."""
+    """Runs a graph that may be differentiated and batched, scans and Bessel functions too."""
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        if target in WITH_DERIVATIVES and (_is_differentiated(args[0]) or _is_transformed(args[0])):
+            return WITH_DERIVATIVES[target](*args)
         if target is not SCAN:
             return super().call_function(target, args, kwargs)
         carry, items, constants, sizes, number, length, reverse = args

@@ -1,0 +1,144 @@
+"""SciPy's native functions in jitted functions: part of one graph, and equal to SciPy's."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.fft
+import scipy.ndimage
+import scipy.signal
+import scipy.special
+import torch
+from scipy_rows import function_of, native_calls
+from scipy_running import differences, tolerance
+
+import npaccel
+from npaccel.errors import NotCompiledError
+
+#: Why calls stay SciPy's, as the error says it, by the name's beginning.
+LEFT_TO_SCIPY = {
+    "cluster.vq.kmeans": "until the values have settled",
+    "interpolate.interpn": "no compiled implementation",
+    "interpolate.make_interp_spline": "no compiled implementation",
+    "linalg.fractional_matrix_power": "until the values have settled",
+    "linalg.logm": "until the values have settled",
+    "linalg.signm": "until the values have settled",
+    "linalg.sqrtm": "until the values have settled",
+    "ndimage.binary_fill_holes": "no compiled implementation",
+    "ndimage.binary_propagation": "no compiled implementation",
+    "ndimage.generic_": "neither an array nor a number",
+    "ndimage.label": "no compiled implementation",
+    "signal.argrelextrema": "neither an array nor a number",
+    "signal.find_peaks": "no compiled implementation",
+    "signal.order_filter": "no compiled implementation",
+    "signal.sepfir2d": "no compiled implementation",
+    "spatial.distance.is_valid_y": "no compiled implementation",
+    "spatial.distance.num_obs_": "no compiled implementation",
+    "stats.combine_pvalues": "an object of SciPy's",
+    "stats.ks": "no compiled implementation|neither an array",
+    "stats.linregress": "no compiled implementation",
+    "stats.pearsonr": "no compiled implementation",
+    "stats.pointbiserialr": "an object of SciPy's",
+    "stats.spearmanr": "an object of SciPy's",
+    "stats.ttest_": "no compiled implementation",
+}
+
+
+def jitted(function, **options):
+    options = {"backend": "eager", "cache": False, "compile": "now", "strict": True, **options}
+    return npaccel.jit(function, **options)
+
+
+def as_tensors(value):
+    """Return a result with tensors in place of arrays, as `differences` takes it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return torch.from_numpy(np.array(value))
+    if isinstance(value, tuple | list):
+        parts = [as_tensors(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+@pytest.mark.sampled
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", native_calls())
+def test_rows(name):
+    function, values = function_of(name)
+    call = jitted(function, default_float="float64")
+    with np.errstate(all="ignore"):
+        wanted = function(*[value.copy() for value in values])
+    why = next((why for one, why in LEFT_TO_SCIPY.items() if name.startswith(one)), None)
+    if why is not None:
+        with pytest.raises(NotCompiledError) as raised:
+            call(*values)
+        assert re.search(why, str(raised.value))
+        return
+    found = call(*values)
+    assert not differences(wanted, as_tensors(found), False, tolerance(name))
+
+
+X = np.linspace(0.1, 1.0, 64)
+
+OF_CONSTANTS = {
+    "window": lambda x: x * scipy.signal.get_window("hann", len(x)),
+    "kaiser": lambda x: x * scipy.signal.windows.kaiser(64, beta=8.0),
+    "sections": lambda x: scipy.signal.sosfilt(scipy.signal.butter(4, 0.2, output="sos"), x),
+    "polynomials": lambda x: scipy.signal.filtfilt(*scipy.signal.butter(2, 0.3), x),
+    "list": lambda x: np.convolve(x, scipy.signal.firwin(15, [0.1, 0.3], pass_zero=False)),
+    "frequencies": lambda x: x + scipy.fft.fftfreq(64, 0.1),
+    "number": lambda x: np.pad(x, (0, scipy.fft.next_fast_len(67) - 64)),
+    "tuple": lambda x: x * np.sum(np.outer(*scipy.special.roots_legendre(5))),
+    "scalar": lambda x: x * scipy.signal.buttord(0.2, 0.3, 3, 40)[1],
+    "complex": lambda x: x @ scipy.linalg.dft(64),
+    "integers": lambda x: x @ scipy.linalg.hadamard(64),
+    "booleans": lambda x: x[:9].reshape(3, 3) * scipy.ndimage.generate_binary_structure(2, 1),
+}
+
+
+@pytest.mark.parametrize("f", OF_CONSTANTS.values(), ids=OF_CONSTANTS)
+def test_calls_of_constants_are_made_by_the_capture(f, backend):
+    call = jitted(f, backend=backend)
+    for _ in range(2):
+        found = call(X)
+        np.testing.assert_allclose(found, f(X), rtol=1e-12, atol=1e-12)
+        assert found.dtype == f(X).dtype
+    narrow = call(X.astype(np.float32))
+    assert narrow.dtype in (np.float32, np.complex64)
+    np.testing.assert_allclose(narrow, f(X), rtol=1e-4, atol=1e-4)
+
+
+def test_an_error_of_constants_is_scipys():
+    @npaccel.jit(backend="eager", cache=False, compile="now")
+    def f(x):
+        return scipy.signal.butter(4, 1.5)[0][0] * x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="critical frequencies"):
+            f(X)
+
+
+def test_functions_that_depend_on_a_state_are_left_alone():
+    with pytest.raises(NotCompiledError, match="no compiled implementation"):
+        jitted(lambda x: x * scipy.fft.get_workers())(X)
+
+
+def test_results_that_are_objects_keep_their_names():
+    @npaccel.jit(backend="eager", cache=False, compile="now")
+    def f(x, y):
+        return scipy.stats.spearmanr(x, y).statistic + 0.5
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = f.__wrapped__(X, X[::-1] ** 2)
+        assert f(X, X[::-1] ** 2) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_lists_in_place_of_arrays():
+    def f(image):
+        matrix = [[0.9, 0.1], [-0.2, 1.1]]
+        return scipy.ndimage.affine_transform(image, matrix, offset=(1.0, -0.5))
+
+    image = X.reshape(8, 8)
+    np.testing.assert_allclose(jitted(f)(image), f(image), rtol=1e-10, atol=1e-12)
