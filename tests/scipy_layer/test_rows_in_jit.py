@@ -6,10 +6,13 @@ import warnings
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.linalg
 import scipy.ndimage
+import scipy.optimize
 import scipy.signal
 import scipy.special
 import torch
+from scipy import integrate, stats
 from scipy_rows import function_of, native_calls
 from scipy_running import differences, tolerance
 
@@ -142,3 +145,81 @@ def test_lists_in_place_of_arrays():
 
     image = X.reshape(8, 8)
     np.testing.assert_allclose(jitted(f)(image), f(image), rtol=1e-10, atol=1e-12)
+
+
+M = np.random.default_rng(0).normal(size=(5, 9))
+K = np.arange(12).reshape(3, 4)
+
+#: Functions that SciPy computes on tensors itself, and that a graph has a form of in NumPy.
+TRACED = {
+    "trapezoid": [
+        *(lambda m: integrate.trapezoid(m, axis=0, dx=2), lambda m: integrate.trapezoid(m[0])),
+        *(lambda m: integrate.trapezoid(m, m * 2, axis=0), lambda k: integrate.trapezoid(k)),
+        lambda m: integrate.trapezoid(m, np.arange(9.0) ** 2),
+    ],
+    "cumulative_trapezoid": [
+        lambda m: integrate.cumulative_trapezoid(m, axis=0, initial=0),
+        lambda m: integrate.cumulative_trapezoid(m, np.arange(9.0) ** 2),
+        lambda m: integrate.cumulative_trapezoid(m, m**3, axis=0),
+    ],
+    "romb": [
+        *(lambda m: integrate.romb(m, dx=0.2), lambda m: integrate.romb(m[:, :2])),
+        *(lambda m: integrate.romb(m.T, axis=0), lambda m: integrate.romb(m[0])),
+    ],
+    "block_diag": [
+        lambda m: scipy.linalg.block_diag(m, m[:2], 3.0),
+        *(lambda m: scipy.linalg.block_diag(m[0], [1, 2]), lambda k: scipy.linalg.block_diag(k, k)),
+    ],
+    "rosen": [
+        *(lambda m: scipy.optimize.rosen(m), lambda m: scipy.optimize.rosen_der(m)),
+        *(lambda k: scipy.optimize.rosen(k), lambda k: scipy.optimize.rosen_der(k)),
+    ],
+    "fftshift": [lambda m: scipy.fft.fftshift(m), lambda m: scipy.fft.ifftshift(m, axes=1)],
+    "skew": [
+        *(lambda m: stats.skew(m), lambda m: stats.skew(m, axis=1, bias=False)),
+        *(lambda m: stats.skew(m, axis=None), lambda m: stats.skew(m, axis=None, keepdims=True)),
+        *(lambda m: stats.skew(m * 0 + 1), lambda k: stats.skew(k)),
+    ],
+    "kurtosis": [
+        *(lambda m: stats.kurtosis(m), lambda m: stats.kurtosis(m * 0 + 1)),
+        lambda m: stats.kurtosis(m, axis=1, bias=False, fisher=False),
+        lambda m: stats.kurtosis(m, axis=None, keepdims=True),
+    ],
+    "scores": [
+        *(lambda m: stats.zscore(m, axis=None, ddof=1), lambda m: stats.zscore(m * 0 + 2)),
+        *(lambda k: stats.zscore(k), lambda m: stats.zmap(m, m[:3])),
+    ],
+    "means": [
+        *(lambda m: stats.sem(m, axis=None), lambda k: stats.sem(k)),
+        lambda m: stats.sem(m, axis=1, ddof=0, keepdims=True),
+        lambda m: stats.gmean(abs(m), axis=1, keepdims=True),
+        *(lambda m: stats.gmean(abs(m), weights=abs(m) + 1), lambda k: stats.gmean(k + 1)),
+    ],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", TRACED)
+def test_functions_that_scipy_computes_on_tensors(name, dtype):
+    for f in TRACED[name]:
+        x = K if f.__code__.co_varnames[0] == "k" else M.astype(dtype)
+        wanted, found = f(x.copy()), jitted(f, default_float="float64")(x.copy())
+        rtol = 1e-10 if x.dtype != np.float32 else 2e-4
+        np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-2 * rtol)
+        assert type(found) is type(wanted)
+        assert found.dtype == wanted.dtype
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m: stats.skew(m, nan_policy="omit"),
+        lambda m: stats.sem(m[:1]),
+        lambda m: stats.zscore(m, axis=(0, 1)),
+    ],
+)
+def test_what_scipy_warns_of_is_left_to_it(f):
+    with pytest.raises(NotCompiledError, match="no compiled implementation"):
+        jitted(f)(M)

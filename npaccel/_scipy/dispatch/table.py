@@ -180,6 +180,35 @@ def _native(
     return declare
 
 
+def traced(
+    name: str,
+    *,
+    arrays: Iterable[str],
+    hosted: Callable[[dict[str, Any]], str] | None = None,
+) -> Callable[[F], F]:
+    """Declare a function in plain NumPy that jitted functions have in the place of SciPy's.
+
+    For functions that SciPy computes on tensors by itself: outside of a capture they stay so.
+
+    Parameters
+    ----------
+    name, arrays, hosted
+        As in `in_numpy`.
+    """
+
+    def declare(function: F) -> F:
+        for _, original in _found(name):
+            row = _undeclared(f"scipy.{name}", original)
+            _declare(
+                dataclasses.replace(
+                    row, implementation=function, arrays=tuple(arrays), hosted=hosted
+                )
+            )
+        return function
+
+    return declare
+
+
 def through_host(
     names: str,
     reason: str,

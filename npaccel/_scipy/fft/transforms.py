@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from npaccel._numpy.ufuncs.dispatch import named
-from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.dispatch.table import on_tensors, traced
 from npaccel._scipy.fft._trigonometric import as_floats, check_workers
+
+
+@traced("fft.fftshift", arrays=("x",))
+def fftshift(x: Any, axes: Any = None) -> Any:
+    """The zero frequency in the middle."""
+    return np.fft.fftshift(x, axes)
+
+
+@traced("fft.ifftshift", arrays=("x",))
+def ifftshift(x: Any, axes: Any = None) -> Any:
+    """The zero frequency first again."""
+    return np.fft.ifftshift(x, axes)
+
 
 _ROUNDING = "`workers` and `overwrite_x` are checked, and change nothing"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from npaccel._numpy.linalg.decompositions import conjugate, prepared
 from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.arguments import common_dtype, free_for_scipy, on_a_cpu
-from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.dispatch.table import on_tensors, traced
 from npaccel._scipy.linalg._common import at_least_1d, broadcast_shapes, check_stack, has_none, like
 
 _copied = on_a_cpu("NumPy copies as fast")
@@ -195,3 +196,17 @@ def matmul_toeplitz(
         )
     found = product[..., :rows, :]
     return found.squeeze(-1) if vector else found
+
+
+@traced("linalg.block_diag", arrays=("arrs",))
+def block_diag(*arrs: Any) -> Any:
+    """Matrices, one below and beside the other."""
+    blocks = [np.atleast_2d(one) for one in arrs] or [np.zeros((1, 0))]
+    if any(one.ndim != 2 for one in blocks):
+        raise ValueError("arguments in the following positions have dimension greater than 2")
+    columns = sum(one.shape[1] for one in blocks)
+    rows, before = [], 0
+    for one in blocks:
+        rows.append(np.pad(one, ((0, 0), (before, columns - before - one.shape[1]))))
+        before += one.shape[1]
+    return np.concatenate(rows)

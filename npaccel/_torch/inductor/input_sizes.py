@@ -1,10 +1,10 @@
 """Have generated code name each size of its inputs that it computes with.
 
-From 2.15 on a size that is no input by itself gets its name where the code asserts sizes, or where
+From 2.14 on a size that is no input by itself gets its name where the code asserts sizes, or where
 an operation asks for it. npaccel's code asserts none, as guards have said so before: the name was
 missing where a buffer has the size of a conjugated or negated argument.
 
-Read from torch/_inductor/codegen/wrapper.py (PythonWrapperCodegen.codegen_inputs) of 2.13 and 2.15.
+Read from torch/_inductor/codegen/wrapper.py (PythonWrapperCodegen.codegen_inputs) of 2.13 to 2.15.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PATCHES = (
     Patch(
         PythonWrapperCodegen, "codegen_inputs", _named,
         "Inductor names sizes of inputs only where it asserts them",
-        "tests/runtime/test_tensors.py", read="2.15", only="2.15-",
+        "tests/runtime/test_tensors.py", read="2.14", only="2.14-",
     ),
 )  # fmt: skip
 

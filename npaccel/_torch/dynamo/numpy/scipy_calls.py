@@ -79,7 +79,7 @@ def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any])
         found = _of_constants(tx, row, args, kwargs)
         if found is not None:
             return found
-    if row is None or row.route != "native":
+    if row is None or row.implementation is None:
         reason = (row.reason if row is not None else "") or _ON_ARRAYS
         return refuse(row.name if row is not None else name, f"args: {args}", reason)
     if why := _why_hosted(row, args, kwargs):
