@@ -224,12 +224,10 @@ class Frame:
         self.shared = runtime_outputs.falsely_shared(outputs, self.capture.output_memory)
         run.outputs = outputs = runtime_outputs.apart(outputs, self.shared)
         run.inputs = tensors
-        owners = runtime_outputs.owners_of(outputs, tensors, self.capture.base_inputs)
-        run.read_only = {
-            i
-            for i, owner in enumerate(owners)
-            if owner is not None and owner < len(originals) and is_read_only(originals[owner])
-        }
+        read_only = {i for i, original in enumerate(originals) if is_read_only(original)}
+        run.read_only = runtime_outputs.views_of(
+            outputs, tensors, self.capture.base_inputs, read_only
+        )
         maps = {i: one for i, one in enumerate(originals) if isinstance(one, np.memmap)}
         viewed = enumerate(self.capture.same_class_inputs)
         run.mapped = {output: maps[i] for output, i in viewed if i in maps}

@@ -286,12 +286,9 @@ class _SubgraphCompiler:
                     outputs = _computed(compiled.full, inputs, undone=undone)
             for i in set(compiled.mutated) & set(copied):
                 copy_back(copied[i], inputs[i])
-            owners = runtime_outputs.owners_of(outputs, inputs, subgraph.base_inputs)
-            views = [
-                is_one or owner in read_only
-                for is_one, owner in zip(subgraph.read_only_outputs, owners, strict=True)
-            ]
-            runtime_outputs.note_outputs(outputs, subgraph.scalar_outputs, views)
+            views = runtime_outputs.views_of(outputs, inputs, subgraph.base_inputs, read_only)
+            known = [is_one or i in views for i, is_one in enumerate(subgraph.read_only_outputs)]
+            runtime_outputs.note_outputs(outputs, subgraph.scalar_outputs, known)
             runtime_outputs.note_wholes(
                 outputs, {o: copied[i] for o, i in wholes.items() if i in copied}
             )

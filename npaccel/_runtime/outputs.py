@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -557,12 +557,17 @@ def owner_of(output: Any, inputs: Sequence[Any], base: int | None) -> int | None
     return is_view_of(output, inputs)
 
 
-def owners_of(
-    outputs: Sequence[Any], inputs: Sequence[Any], bases: Sequence[int | None]
-) -> list[int | None]:
-    """Return which input each output shares its memory with, as `owner_of` says."""
-    pairs = zip(outputs, bases, strict=True)
-    return [owner_of(output, inputs, base) for output, base in pairs]
+def views_of(
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    bases: Sequence[int | None],
+    wanted: Collection[int],
+) -> set[int]:
+    """Return the outputs that share their memory with some of the inputs, as `owner_of` says."""
+    if not wanted:  # Arrays of other kinds may have no memory that can be compared.
+        return set()
+    pairs = enumerate(zip(outputs, bases, strict=True))
+    return {i for i, (output, base) in pairs if owner_of(output, inputs, base) in wanted}
 
 
 def is_view_of(output: torch.Tensor, inputs: Sequence[Any]) -> int | None:
