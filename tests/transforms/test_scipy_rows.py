@@ -10,6 +10,7 @@ from sweep import FULL
 
 import npaccel
 import npaccel.scipy
+from npaccel._scipy.dispatch import table
 from npaccel.errors import NotCompiledError
 
 #: Rows whose derivative was wrong once.
@@ -99,3 +100,92 @@ def test_torchs_own_gradients_of_bessel_functions():
     at = x.detach().numpy()
     wanted = -scipy.special.k1(at) - (scipy.special.kn(2, at) + scipy.special.kn(4, at)) / 2
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
+
+
+#: Functions of elements whose derivative was wrong, or zero, at some of the points.
+ONCE_WRONG_AT_POINTS = (
+    *("agm", "beta", "betaincinv", "binom", "boxcox", "dawsn", "ellipkinc", "erfi", "exprel"),
+    *("inv_boxcox", "j1", "k0", "log_expit", "owens_t", "powm1", "rgamma", "shichi", "sici"),
+    *("sindg", "stdtr", "stdtrit", "tandg"),
+)
+#: Of what SciPy has rounded away: it takes n for a whole number.
+OF_WHOLE_NUMBERS = ("bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri")
+#: Where there is no derivative: at poles of the gamma function, and past an end.
+WITHOUT = {"binom", "poch", "voigt_profile", "zetac"}
+OTHERS = {1: (), 2: (1.6,), 3: (0.7, 1.3)}
+
+
+def ufuncs():
+    rows = [row for row in table.rows().values() if row.name.startswith("scipy.special.")]
+    named = {row.name.removeprefix("scipy.special."): row for row in rows}
+    return sorted(
+        name
+        for name, row in named.items()
+        if row.route == "native" and isinstance(row.scipy, np.ufunc) and row.scipy.nin in OTHERS
+    )
+
+
+def slopes(function, x):
+    """Return derivatives by differences, and where they're known."""
+    step = 1e-6 * np.maximum(1, np.abs(x))
+    with np.errstate(all="ignore"):
+        first = (function(x + step) - function(x - step)) / (2 * step)
+        found = (function(x + step / 2) - function(x - step / 2)) / step
+        above, below = (
+            (function(x + step) - function(x)) / step,
+            (function(x) - function(x - step)) / step,
+        )
+        scale = np.maximum(1, np.abs(found))
+        known = (np.abs(first - found) <= 1e-4 * scale) & (np.abs(above - below) <= 1e-3 * scale)
+    return found, known & np.isfinite(found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ufuncs() if FULL else ONCE_WRONG_AT_POINTS)
+def test_derivatives_where_formulas_change(name):
+    if name in OF_WHOLE_NUMBERS:
+        pytest.skip("SciPy takes n for a whole number")
+    ufunc = getattr(scipy.special, name)
+    for place in range(ufunc.nin) if FULL else [ufunc.nin - 1]:
+
+        def call(x, place=place):
+            others = OTHERS[ufunc.nin]
+            found = ufunc(*others[:place], x, *others[place:])
+            return found[0] if isinstance(found, tuple) else found
+
+        try:
+            wanted, known = slopes(call, POINTS)
+        except TypeError:  # Of whole numbers.
+            continue
+        if wanted.dtype.kind != "f" or not known.any():
+            continue
+        function = npaccel.jit(lambda x: np.sum(call(x)), backend="eager", cache=False)
+        try:
+            found = npaccel.grad(function)(POINTS)
+        except NotCompiledError as error:
+            assert "has none by its parameter" in str(error) or "no compiled" in str(error)  # noqa: PT017
+            continue
+        if name in WITHOUT:
+            known &= np.isfinite(found) & (found != 0)
+        np.testing.assert_allclose(found[known], wanted[known], rtol=3e-4, atol=3e-4)
+
+
+def test_parameters_without_a_derivative():
+    shape = npaccel.grad(lambda a: np.sum(scipy.special.gammainc(a, np.arange(1.0, 4.0))))
+    with pytest.raises(NotCompiledError, match="no derivative.*by its parameter 1"):
+        shape(2.5)
+
+
+def test_batches_and_second_derivatives_of_what_has_its_own():
+    def f(x):
+        return np.sum(scipy.special.betainc(2.0, 3.0, x) * scipy.special.k1(x))
+
+    x = np.array([[0.2, 0.5], [0.7, 0.9]])
+    found = npaccel.vmap(npaccel.grad(f))(x)
+    np.testing.assert_allclose(found, np.stack([npaccel.grad(f)(row) for row in x]), rtol=1e-13)
+    step = 1e-5 * np.eye(2)
+    wanted = [(npaccel.grad(f)(x[0] + h) - npaccel.grad(f)(x[0] - h)) / 2e-5 for h in step]
+    np.testing.assert_allclose(npaccel.hessian(f)(x[0]), wanted, rtol=1e-6, atol=1e-8)
+    forward = npaccel.jacobian(lambda x: scipy.special.beta(x, 1.5), mode="forward")(x[0])
+    backward = npaccel.jacobian(lambda x: scipy.special.beta(x, 1.5), mode="reverse")(x[0])
+    np.testing.assert_allclose(forward, backward, rtol=1e-13)

@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from npaccel._runtime.torch.missing_derivatives import of_tensor
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._common import Tensor, chebyshev
 
 # Coefficients of Chebyshev's polynomials, computed with 40 digits: of J0, J1 / x and what the
@@ -152,21 +152,53 @@ def bessel_y(n: int, x: Tensor) -> Tensor:
     return value
 
 
-def bessel_k0(x: Tensor, scaled: bool = False) -> Tensor:
-    """K_0(x); `scaled` by exp(x)."""
-    name = "special_scaled_modified_bessel_k0" if scaled else "special_modified_bessel_k0"
-    return of_tensor(getattr(torch.ops.aten, name).default, x)
+# K' of order 0 and 1, by A. and S. 9.6.27 and 9.6.26.
 
 
-def bessel_k1(x: Tensor, scaled: bool = False) -> Tensor:
-    """K_1(x); `scaled` by exp(x)."""
-    name = "special_scaled_modified_bessel_k1" if scaled else "special_modified_bessel_k1"
-    return of_tensor(getattr(torch.ops.aten, name).default, x)
+def _slope_0(x: Tensor) -> Tensor:
+    return -bessel_k1(x)
+
+
+def _slope_1(x: Tensor) -> Tensor:
+    return -bessel_k0(x) - bessel_k1(x) / x
+
+
+def _scaled_slope_0(x: Tensor) -> Tensor:
+    return scaled_k0(x) - scaled_k1(x)
+
+
+def _scaled_slope_1(x: Tensor) -> Tensor:
+    return (1 - 1 / x) * scaled_k1(x) - scaled_k0(x)
+
+
+@with_slopes(_slope_0)
+def bessel_k0(x: Tensor) -> Tensor:
+    """K_0(x)."""
+    return torch.special.modified_bessel_k0(x)
+
+
+@with_slopes(_slope_1)
+def bessel_k1(x: Tensor) -> Tensor:
+    """K_1(x)."""
+    return torch.special.modified_bessel_k1(x)
+
+
+@with_slopes(_scaled_slope_0)
+def scaled_k0(x: Tensor) -> Tensor:
+    """K_0(x) exp(x)."""
+    return torch.special.scaled_modified_bessel_k0(x)
+
+
+@with_slopes(_scaled_slope_1)
+def scaled_k1(x: Tensor) -> Tensor:
+    """K_1(x) exp(x)."""
+    return torch.special.scaled_modified_bessel_k1(x)
 
 
 def bessel_k(n: int, x: Tensor, scaled: bool) -> Tensor:
     """K_n(x) for n >= 0, upwards; `scaled` by exp(x)."""
-    before, value = bessel_k0(x, scaled), bessel_k1(x, scaled)
+    before = scaled_k0(x) if scaled else bessel_k0(x)
+    value = scaled_k1(x) if scaled else bessel_k1(x)
     if n < 2:
         return value if n else before
     for k in range(1, n):

@@ -7,6 +7,7 @@ import math
 import scipy.special
 import torch
 
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._common import (
     HALF_LOG_2PI,
     Tensor,
@@ -50,6 +51,11 @@ def is_pole(x: Tensor) -> Tensor:
     return (x <= 0) & (x == torch.floor(x))
 
 
+def _gamma_slope(x: Tensor) -> Tensor:
+    return gamma_of_real(x) * torch.special.digamma(x)
+
+
+@with_slopes(_gamma_slope)
 def gamma_of_real(x: Tensor) -> Tensor:
     """Gamma, by reflection for negative numbers; NaN at its poles, infinite at 0."""
     positive = gamma_of_positive(torch.where(x < 0, 1 - x, x))
@@ -59,6 +65,14 @@ def gamma_of_real(x: Tensor) -> Tensor:
     return torch.where(x == 0, torch.copysign(torch.full_like(x, math.inf), x), found)
 
 
+def _slope_of_reciprocal(x: Tensor) -> Tensor:
+    pole = is_pole(x)
+    at_pole = gamma_of_positive(torch.where(pole, 1 - x, 1.0)) * (1 - 2 * torch.remainder(x, 2))
+    inside = torch.where(pole, 1.0, x)
+    return torch.where(pole, at_pole, -torch.special.digamma(inside) * reciprocal_gamma(inside))
+
+
+@with_slopes(_slope_of_reciprocal)
 def reciprocal_gamma(x: Tensor) -> Tensor:
     """1 / Gamma, 0 at the poles of Gamma."""
     positive = gamma_of_positive(torch.where(x < 0, 1 - x, x))
@@ -82,6 +96,12 @@ def log_ratio(x: Tensor, m: Tensor) -> Tensor:
     return found + stirling_error(sum_) - stirling_error(x)
 
 
+def _digamma_less(a: Tensor, b: Tensor) -> Tensor:
+    """The derivative of ln B(a, b) by a."""
+    return torch.special.digamma(a) - torch.special.digamma(a + b)
+
+
+@with_slopes(_digamma_less, lambda a, b: _digamma_less(b, a))
 def log_beta_of_positive(a: Tensor, b: Tensor) -> Tensor:
     """Return ln B(a, b) for positive numbers (DiDonato and Morris 1992)."""
     low, high = torch.minimum(a, b), torch.maximum(a, b)
@@ -97,6 +117,11 @@ def log_beta_of_positive(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(low >= _LARGE, none, torch.where(high >= _LARGE, one, both))
 
 
+def _beta_slope(a: Tensor, b: Tensor) -> Tensor:
+    return beta_of_positive(a, b) * _digamma_less(a, b)
+
+
+@with_slopes(_beta_slope, lambda a, b: _beta_slope(b, a))
 def beta_of_positive(a: Tensor, b: Tensor) -> Tensor:
     """B(a, b) for positive numbers."""
     high = torch.maximum(a, b)

@@ -12,7 +12,10 @@ import math
 
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._common import (
+    HALF_LOG_2PI,
     Tensor,
     constants,
     expm1_less,
@@ -21,7 +24,7 @@ from npaccel._scipy.special._common import (
     stirling_error,
     xlogy,
 )
-from npaccel._scipy.special._gamma import beta_density, log_gamma_less
+from npaccel._scipy.special._gamma import beta_density, log_beta_of_positive, log_gamma_less
 
 _END = 36.7
 _NODES, _WEIGHTS = gauss_legendre(42)
@@ -99,7 +102,27 @@ def _small_upper(a: Tensor, x: Tensor, p: Tensor) -> Tensor:
 
 
 def incomplete_gamma(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return P(a, x) and Q(a, x), with their limits."""
+    """Return P(a, x) and Q(a, x), with their limits; they have no derivative by a."""
+    if wants_gradients(a, x):
+        return _gamma_below(a, x), _gamma_above(a, x)
+    return _incomplete_gamma(a, x)
+
+
+def _gamma_slope(a: Tensor, x: Tensor) -> Tensor:
+    return torch.exp(xlogy(a - 1, x) - x - torch.lgamma(a))
+
+
+@with_slopes(None, _gamma_slope)
+def _gamma_below(a: Tensor, x: Tensor) -> Tensor:
+    return _incomplete_gamma(a, x)[0]
+
+
+@with_slopes(None, lambda a, x: -_gamma_slope(a, x))
+def _gamma_above(a: Tensor, x: Tensor) -> Tensor:
+    return _incomplete_gamma(a, x)[1]
+
+
+def _incomplete_gamma(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     a, x = torch.broadcast_tensors(a, x)
     ordinary = (a > 0) & (a < math.inf) & (x >= 0) & (x < math.inf)
     p, q = gamma_tails(torch.where(ordinary, a, 1), torch.where(ordinary, x, 1))
@@ -149,7 +172,35 @@ def beta_tails(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tens
 
 
 def incomplete_beta(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return I_x(a, b) and 1 - I_x(a, b), with their limits."""
+    """Return I_x(a, b) and 1 - I_x(a, b), with their limits, where x + y = 1.
+
+    They have no derivative by a and b, and that by x has y's in it.
+    """
+    if wants_gradients(a, b, x, y):
+        return _beta_below(a, b, x, y), _beta_above(a, b, x, y)
+    return _incomplete_beta(a, b, x, y)
+
+
+def _beta_slope(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return torch.exp(xlogy(a - 1, x) + xlogy(b - 1, y) - log_beta_of_positive(a, b))
+
+
+def no_slope(*tensors: Tensor) -> Tensor:
+    """Return no derivative by a parameter that is 1 less another one, which has its part in it."""
+    return torch.zeros_like(tensors[-1])
+
+
+@with_slopes(None, None, _beta_slope, no_slope)
+def _beta_below(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return _incomplete_beta(a, b, x, y)[0]
+
+
+@with_slopes(None, None, lambda a, b, x, y: -_beta_slope(a, b, x, y), no_slope)
+def _beta_above(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return _incomplete_beta(a, b, x, y)[1]
+
+
+def _incomplete_beta(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     a, b, x, y = torch.broadcast_tensors(a, b, x, y)
     ordinary = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf) & (x >= 0) & (y >= 0)
     safe = [
@@ -162,3 +213,28 @@ def incomplete_beta(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor,
     p = torch.where(ordinary, p, torch.where(one, 1.0, torch.where(zero, 0.0, math.nan)))
     q = torch.where(ordinary, q, torch.where(one, 0.0, torch.where(zero, 1.0, math.nan)))
     return p, q
+
+
+# -- Student's distribution -----------------------------------------------------------------------
+
+
+def student_density(df: Tensor, t: Tensor) -> Tensor:
+    """The density of Student's distribution at t."""
+    known = torch.where(torch.isinf(df), 1.0, df)
+    log = -(known + 1) / 2 * torch.log1p(t * t / known) - torch.log(known) / 2
+    log = log - log_beta_of_positive(known / 2, torch.full_like(known, 0.5))
+    return torch.exp(torch.where(torch.isinf(df), -t * t / 2 - HALF_LOG_2PI, log))
+
+
+@with_slopes(None, student_density)
+def student_below(df: Tensor, t: Tensor) -> Tensor:
+    """The probability of less than t for df > 0: half of the beta tail that t**2 gives."""
+    known = torch.where(torch.isinf(df), 1.0, df)
+    square = t * t
+    large = torch.isinf(square)
+    share = torch.where(large, 0.0, known / (known + square))
+    rest = torch.where(large, 1.0, square / (known + square))
+    tail = incomplete_beta(known / 2, torch.full_like(known, 0.5), share, rest)[0] / 2
+    normal = 0.5 * torch.special.erfc(torch.abs(t) * math.sqrt(0.5))
+    tail = torch.where(torch.isinf(df), normal, tail)
+    return torch.where(torch.isnan(t), math.nan, torch.where(t > 0, 1 - tail, tail))

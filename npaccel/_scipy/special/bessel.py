@@ -18,7 +18,16 @@ from npaccel._scipy.special._bessel import (
     bessel_k,
     bessel_y,
 )
-from npaccel._scipy.special._common import Tensor, elementwise, integer, number, on_cpu, with_orders
+from npaccel._scipy.special._common import (
+    Tensor,
+    elementwise,
+    integer,
+    magnitude,
+    number,
+    on_cpu,
+    signed,
+    with_orders,
+)
 
 _LARGEST = 50
 _TURNING = "the recurrence loses digits where the order passes x"
@@ -33,7 +42,7 @@ def j0(x: Tensor) -> Tensor:
 @elementwise("j1", hosted=on_cpu)
 def j1(x: Tensor) -> Tensor:
     """The Bessel function of the first kind, order 1."""
-    return bessel_1(torch.abs(x))[0] * torch.where(x < 0, -1.0, 1.0)
+    return signed(bessel_1(magnitude(x))[0], x)
 
 
 def _positive_only(x: Tensor, found: Tensor) -> Tensor:

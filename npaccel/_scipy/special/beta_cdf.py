@@ -6,8 +6,9 @@ import math
 
 import torch
 
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._common import Tensor, elementwise, on_cpu
-from npaccel._scipy.special._incomplete import incomplete_beta
+from npaccel._scipy.special._incomplete import incomplete_beta, student_below, student_density
 from npaccel._scipy.special._inverse import beta_quantile
 
 
@@ -151,18 +152,12 @@ def fdtri(dfn: Tensor, dfd: Tensor, p: Tensor) -> Tensor:
 @elementwise("stdtr", hosted=on_cpu)
 def stdtr(df: Tensor, t: Tensor) -> Tensor:
     """Student's distribution's cumulative distribution (1908)."""
-    square = t * t
-    share, rest = df / (df + square), square / (df + square)
-    share = torch.where(torch.isinf(square), 0.0, share)
-    rest = torch.where(torch.isinf(square), 1.0, rest)
-    tail = incomplete_beta(df / 2, torch.full_like(df, 0.5), share, rest)[0] / 2
-    normal = 0.5 * torch.special.erfc(torch.abs(t) * math.sqrt(0.5))
-    tail = torch.where(torch.isinf(df), normal, tail)
-    found = torch.where(t > 0, 1 - tail, tail)
+    found = student_below(torch.where(df > 0, df, 1.0), t)
     return torch.where((df <= 0) | torch.isnan(df) | torch.isnan(t), math.nan, found)
 
 
 @elementwise("stdtrit", tolerance=2048, hosted=on_cpu)
+@with_slopes(None, lambda df, p: 1 / student_density(df, stdtrit(df, p)))
 def stdtrit(df: Tensor, p: Tensor) -> Tensor:
     """The t at which stdtr(df, t) is p."""
     tail = torch.minimum(p, 1 - p)

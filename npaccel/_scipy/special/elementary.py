@@ -7,14 +7,23 @@ from typing import Any
 
 import torch
 
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.dispatch.table import on_tensors
-from npaccel._scipy.special._common import Tensor, elementwise, floats, on_cpu
+from npaccel._scipy.special._common import Tensor, elementwise, floats, magnitude, on_cpu
 
 #: exp of more than this is infinite.
 _LARGEST = 709.78
 
 
+def _exprel_slope(x: Tensor) -> Tensor:
+    near = torch.abs(x) < 1e-3
+    safe = torch.where(near, 1.0, x)
+    far = (safe * torch.exp(safe) - torch.expm1(safe)) / (safe * safe)
+    return torch.where(near, 0.5 + x / 3 + x * x / 8 + x**3 / 30, far)
+
+
 @elementwise("exprel", wide=False)
+@with_slopes(_exprel_slope)
 def exprel(x: Tensor) -> Tensor:
     """(exp(x) - 1) / x, 1 at 0."""
     safe = torch.where(x == 0, 1, x)
@@ -71,7 +80,10 @@ def powm1(x: Tensor, y: Tensor) -> Tensor:
     near = torch.abs(exponent) < 0.5
     found = torch.where(near, torch.expm1(exponent), torch.pow(x, y) - 1)
     found = torch.where((x < 0) & torch.isinf(y), math.nan, found)
-    return torch.where((y == 0) | (x == 1), 0.0, found)
+    # y log(x) has the derivatives that 0 has none of.
+    log = torch.log(torch.where((x > 0) & torch.isfinite(x), x, 1.0))
+    line = torch.where(torch.isfinite(y), y, 0.0) * log
+    return torch.where((y == 0) | (x == 1), line, found)
 
 
 @elementwise("round", wide=False)
@@ -119,6 +131,7 @@ _LOST = 1e14
 
 
 @elementwise("sindg", hosted=on_cpu)
+@with_slopes(lambda x: cosdg(x) * (math.pi / 180))
 def sindg(x: Tensor) -> Tensor:
     """The sine of degrees."""
     size = _sine_of_degrees(torch.fmod(torch.abs(x), 360))
@@ -126,6 +139,7 @@ def sindg(x: Tensor) -> Tensor:
 
 
 @elementwise("cosdg", hosted=on_cpu)
+@with_slopes(lambda x: sindg(x) * (-math.pi / 180))
 def cosdg(x: Tensor) -> Tensor:
     """The cosine of degrees."""
     turned = torch.fmod(torch.abs(x), 360)
@@ -146,12 +160,14 @@ def _tangent(x: Tensor, inverse: bool) -> Tensor:
 
 
 @elementwise("tandg", hosted=on_cpu)
+@with_slopes(lambda x: (1 + tandg(x) ** 2) * (math.pi / 180))
 def tandg(x: Tensor) -> Tensor:
     """The tangent of degrees."""
     return _tangent(x, inverse=False)
 
 
 @elementwise("cotdg", tolerance=8192, note="SciPy loses digits where it's large", hosted=on_cpu)
+@with_slopes(lambda x: (1 + cotdg(x) ** 2) * (-math.pi / 180))
 def cotdg(x: Tensor) -> Tensor:
     """The cotangent of degrees."""
     return _tangent(x, inverse=True)
@@ -175,11 +191,17 @@ def _power_transform(log: Tensor, lmbda: Tensor) -> Tensor:
     return torch.where(torch.isnan(exponent), math.nan, found)
 
 
+def _at_zero(log: Tensor, lmbda: Tensor) -> Tensor:
+    """Return the logarithm where lmbda is about 0, with the derivative by lmbda."""
+    small = torch.where((torch.abs(lmbda) < 1e-19) & torch.isfinite(log), lmbda, 0.0)
+    return log + small * torch.where(torch.isfinite(log), log * log / 2, 0.0)
+
+
 @elementwise("boxcox")
 def boxcox(x: Tensor, lmbda: Tensor) -> Tensor:
     """(x**lmbda - 1) / lmbda, log(x) for lmbda = 0."""
     log = torch.log(x)
-    return torch.where(torch.abs(lmbda) < 1e-19, log, _power_transform(log, lmbda))
+    return torch.where(torch.abs(lmbda) < 1e-19, _at_zero(log, lmbda), _power_transform(log, lmbda))
 
 
 @elementwise("boxcox1p")
@@ -187,7 +209,7 @@ def boxcox1p(x: Tensor, lmbda: Tensor) -> Tensor:
     """((1 + x)**lmbda - 1) / lmbda, log(1 + x) for lmbda = 0."""
     log = torch.log1p(x)
     linear = (torch.abs(lmbda) < 1e-19) | ((torch.abs(log) < 1e-289) & (torch.abs(lmbda) < 1e273))
-    return torch.where(linear, log, _power_transform(log, lmbda))
+    return torch.where(linear, _at_zero(log, lmbda), _power_transform(log, lmbda))
 
 
 def _log_of_inverse(x: Tensor, lmbda: Tensor) -> Tensor:
@@ -198,17 +220,22 @@ def _log_of_inverse(x: Tensor, lmbda: Tensor) -> Tensor:
     return torch.where(product < 1.79e308, torch.log1p(product), far) / safe
 
 
+def _log_or_line(x: Tensor, lmbda: Tensor) -> Tensor:
+    zero = lmbda == 0
+    bend = torch.where(zero & torch.isfinite(x), x * x / 2, 0.0)
+    return torch.where(zero, x - lmbda * bend, _log_of_inverse(x, lmbda))
+
+
 @elementwise("inv_boxcox", hosted=on_cpu)
 def inv_boxcox(x: Tensor, lmbda: Tensor) -> Tensor:
     """The inverse of boxcox."""
-    log = torch.where(lmbda == 0, x, _log_of_inverse(x, lmbda))
-    return torch.exp(log)
+    return torch.exp(_log_or_line(x, lmbda))
 
 
 @elementwise("inv_boxcox1p", hosted=on_cpu)
 def inv_boxcox1p(x: Tensor, lmbda: Tensor) -> Tensor:
     """The inverse of boxcox1p."""
-    log = torch.where(lmbda == 0, x, _log_of_inverse(x, lmbda))
+    log = _log_or_line(x, lmbda)
     tiny = (lmbda != 0) & (torch.abs(lmbda * x) < 1e-154)
     return torch.where(tiny, x, torch.expm1(log))
 
@@ -234,14 +261,14 @@ def expit(x: Tensor) -> Tensor:
 @elementwise("log_expit", wide=False)
 def log_expit(x: Tensor) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
-    return torch.clamp(x, max=0) - torch.log1p(torch.exp(-torch.abs(x)))
+    return torch.where(torch.signbit(x), x, 0) - torch.log1p(torch.exp(-magnitude(x)))
 
 
 @on_tensors("special.softplus", arrays=("x",))
 def softplus(x: Any) -> Tensor:
     """log(1 + exp(x))."""
     (value,) = floats(x)
-    return torch.clamp(value, min=0) + torch.log1p(torch.exp(-torch.abs(value)))
+    return torch.where(torch.signbit(value), 0, value) + torch.log1p(torch.exp(-magnitude(value)))
 
 
 # -- Information and losses ---------------------------------------------------------------------

@@ -27,7 +27,8 @@ def agm(a: Tensor, b: Tensor) -> Tensor:
     """The arithmetic-geometric mean, of two numbers of one sign."""
     found = torch.copysign(_mean(torch.abs(a), torch.abs(b), 14), a)
     found = torch.where((a == 0) | (b == 0), 0.0, found)
-    found = torch.where((a == b) | torch.isinf(a), a, torch.where(torch.isinf(b), b, found))
+    found = torch.where(torch.isinf(a), a, torch.where(torch.isinf(b), b, found))
+    found = torch.where(a == b, (a + b) / 2, found)
     sign = torch.sign(a) * torch.sign(b)
     lost = (sign < 0) | ((a == 0) & torch.isinf(b)) | ((b == 0) & torch.isinf(a))
     return torch.where(torch.isnan(a) | torch.isnan(b) | lost, math.nan, found)
@@ -182,6 +183,12 @@ def _reduced(phi: Tensor) -> tuple[Tensor, Tensor]:
     return rest, turns
 
 
+def _bend(phi: Tensor) -> Tensor:
+    """The derivative of the first kind by m, at m = 0."""
+    inside = torch.where(torch.isfinite(phi), phi, 0.0)
+    return (2 * inside - torch.sin(2 * inside)) / 8
+
+
 @elementwise("ellipkinc", hosted=on_cpu)
 def ellipkinc(phi: Tensor, m: Tensor) -> Tensor:
     """The incomplete integral of the first kind."""
@@ -193,7 +200,7 @@ def ellipkinc(phi: Tensor, m: Tensor) -> Tensor:
     found = found + whole
     at_one = torch.where(torch.abs(phi) >= math.pi / 2, math.inf, torch.asinh(torch.tan(phi)))
     found = torch.where(m == 1, torch.copysign(torch.abs(at_one), phi), found)
-    found = torch.where(m == 0, phi, torch.where(m == -math.inf, 0.0, found))
+    found = torch.where(m == 0, phi + m * _bend(phi), torch.where(m == -math.inf, 0.0, found))
     found = torch.where(torch.isinf(phi) & (m <= 1) & (m > -math.inf), phi, found)
     invalid = (m > 1) | torch.isnan(phi) | torch.isnan(m) | (torch.isinf(phi) & torch.isinf(m))
     return torch.where(invalid, math.nan, found)
@@ -209,7 +216,7 @@ def ellipeinc(phi: Tensor, m: Tensor) -> Tensor:
     found = found - m * sine**3 * carlson_d(square, other, one) / 3
     whole = torch.where(turns == 0, 0.0, 2 * turns * ellipe(m))
     found = torch.where(m == 1, sine + 2 * turns, found + whole)
-    found = torch.where(m == 0, phi, torch.where(m == -math.inf, math.inf, found))
+    found = torch.where(m == 0, phi - m * _bend(phi), torch.where(m == -math.inf, math.inf, found))
     found = torch.where(torch.isinf(phi) & (m > -math.inf), phi, found)
     invalid = (m > 1) | torch.isnan(phi) | torch.isnan(m) | (torch.isinf(phi) & torch.isinf(m))
     return torch.where(invalid, math.nan, found)

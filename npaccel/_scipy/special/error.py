@@ -6,19 +6,26 @@ import math
 
 import torch
 
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._common import Tensor, elementwise, on_cpu, polynomial
 from npaccel._scipy.special._faddeeva import exp_of_square, faddeeva, real_line, upper_half
 
 _ROOT_PI = math.sqrt(math.pi)
 
 
+def _dawsn_slope(x: Tensor) -> Tensor:
+    return 1 - 2 * x * dawsn(x)
+
+
 @elementwise("dawsn", hosted=on_cpu)
+@with_slopes(_dawsn_slope)
 def dawsn(x: Tensor) -> Tensor:
     """exp(-x**2) times the integral of exp(t**2) from 0 to x."""
     return _ROOT_PI / 2 * real_line(x)
 
 
 @elementwise("erfi", hosted=on_cpu)
+@with_slopes(lambda z: 2 / _ROOT_PI * torch.exp(z * z))
 def erfi(z: Tensor) -> Tensor:
     """-i erf(iz)."""
     found = exp_of_square(z, 1) * real_line(z)

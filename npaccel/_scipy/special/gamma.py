@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.dispatch import checks, table
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.special._common import Tensor, elementwise, floats, integer, on_cpu, sin_pi
@@ -76,7 +77,18 @@ def _log_beta(a: Tensor, b: Tensor) -> Tensor:
     return torch.lgamma(low) + torch.where(large, -ratio, near)
 
 
+def _digamma_less(x: Tensor, less: Tensor) -> Tensor:
+    return torch.special.digamma(x) - torch.special.digamma(less)
+
+
+# NaN at poles of Gamma, where digamma has none.
+
+
 @elementwise("beta", hosted=on_cpu)
+@with_slopes(
+    lambda a, b: beta(a, b) * _digamma_less(a, a + b),
+    lambda a, b: beta(a, b) * _digamma_less(b, a + b),
+)
 def beta(a: Tensor, b: Tensor) -> Tensor:
     """Gamma(a) Gamma(b) / Gamma(a + b)."""
     positive = beta_of_positive(torch.where(a > 0, a, 1), torch.where(b > 0, b, 1))
@@ -94,6 +106,7 @@ def beta(a: Tensor, b: Tensor) -> Tensor:
 
 
 @elementwise("betaln", hosted=on_cpu)
+@with_slopes(lambda a, b: _digamma_less(a, a + b), lambda a, b: _digamma_less(b, a + b))
 def betaln(a: Tensor, b: Tensor) -> Tensor:
     """Return ln |B(a, b)|."""
     positive = log_beta_of_positive(torch.where(a > 0, a, 1), torch.where(b > 0, b, 1))
@@ -118,6 +131,10 @@ def _product(n: Tensor, k: Tensor) -> Tensor:
 
 
 @elementwise("binom", hosted=on_cpu)
+@with_slopes(
+    lambda n, k: binom(n, k) * _digamma_less(n + 1, n - k + 1),
+    lambda n, k: binom(n, k) * _digamma_less(n - k + 1, k + 1),
+)
 def binom(n: Tensor, k: Tensor) -> Tensor:
     """The binomial coefficient of real numbers."""
     below = torch.floor(k)
@@ -151,6 +168,10 @@ def _outside(n: Tensor, k: Tensor) -> Tensor:
 
 
 @elementwise("poch", hosted=on_cpu)
+@with_slopes(
+    lambda z, m: poch(z, m) * _digamma_less(z + m, z),
+    lambda z, m: poch(z, m) * torch.special.digamma(z + m),
+)
 def poch(z: Tensor, m: Tensor) -> Tensor:
     """Gamma(z + m) / Gamma(z)."""
     top = z + m

@@ -13,8 +13,10 @@ from npaccel._scipy.special._common import (
     gauss_legendre,
     half_line,
     integer,
+    magnitude,
     on_cpu,
     polynomial,
+    signed,
     with_orders,
 )
 
@@ -114,7 +116,7 @@ _CHI = [1 / (2 * k * math.factorial(2 * k)) for k in range(1, 57)]
 @elementwise("sici", hosted=on_cpu)
 def sici(x: Tensor) -> tuple[Tensor, Tensor]:
     """Si and Ci: series up to 3, else by their auxiliary functions (A. and S. 5.2.12, 5.2.13)."""
-    size = torch.abs(x)
+    size = magnitude(x)
     near = torch.clamp(size, max=3) ** 2
     small = size * polynomial(near, _SI), near * polynomial(near, _CI) + _EULER + torch.log(size)
     far = torch.clamp(size, min=3)
@@ -131,19 +133,19 @@ def sici(x: Tensor) -> tuple[Tensor, Tensor]:
     ci = torch.where(size <= 3, small[1], large[1])
     si = torch.where(torch.isinf(x), math.pi / 2, si)
     ci = torch.where(x == math.inf, 0.0, torch.where(x == -math.inf, math.nan, ci))
-    return torch.copysign(si, x), ci
+    return signed(si, x), ci
 
 
 @elementwise("shichi", hosted=on_cpu)
 def shichi(x: Tensor) -> tuple[Tensor, Tensor]:
     """Shi and Chi: series up to 40, where exp(-x) is lost beside exp(x)."""
-    size = torch.abs(x)
+    size = magnitude(x)
     near = torch.clamp(size, max=40)
     square = near * near
     far = _expi(torch.clamp(size, min=40)) / 2
     shi = torch.where(size <= 40, near * polynomial(square, _SHI), far)
     chi = square * polynomial(square, _CHI) + _EULER + torch.log(size)
-    return torch.copysign(shi, x), torch.where(size <= 40, chi, far)
+    return signed(shi, x), torch.where(size <= 40, chi, far)
 
 
 # -- Spence ---------------------------------------------------------------------------------------
@@ -235,7 +237,7 @@ def _owens_t(h: Tensor, a: Tensor) -> Tensor:
 @elementwise("owens_t", hosted=on_cpu)
 def owens_t(h: Tensor, a: Tensor) -> Tensor:
     """Owen's T (1956): the probability of X > h and 0 < Y < a X of two normal numbers."""
-    size, slope = torch.abs(h), torch.abs(a)
+    size, slope = torch.abs(h), magnitude(a)
     steep = slope > 1
     safe = torch.where(steep, slope, 1)
     product = torch.where(steep & (size > 0), size * safe, size)
@@ -245,7 +247,7 @@ def owens_t(h: Tensor, a: Tensor) -> Tensor:
     found = torch.where(steep, 0.5 * (one + other) - one * other - found, found)
     found = torch.where(torch.isinf(h), 0.0, found)
     found = torch.where(torch.isnan(h) | torch.isnan(a), math.nan, found)
-    return torch.where(a < 0, -found, found)
+    return signed(found, a)
 
 
 @elementwise("wrightomega", hosted=on_cpu)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch.table import on_tensors
-from npaccel._scipy.special._bessel import bessel_k0, bessel_k1
+from npaccel._scipy.special._bessel import bessel_k0, bessel_k1, scaled_k0, scaled_k1
 from npaccel._scipy.special._common import Tensor, elementwise, integer, number, on_cpu
 
 special = torch.special
@@ -167,7 +167,7 @@ def k0(x: Tensor) -> Tensor:
 @elementwise("k0e", hosted=on_cpu)
 def k0e(x: Tensor) -> Tensor:
     """K0(x) exp(x)."""
-    return bessel_k0(x, scaled=True)
+    return scaled_k0(x)
 
 
 @elementwise("k1")
@@ -179,4 +179,4 @@ def k1(x: Tensor) -> Tensor:
 @elementwise("k1e")
 def k1e(x: Tensor) -> Tensor:
     """K1(x) exp(x)."""
-    return bessel_k1(x, scaled=True)
+    return scaled_k1(x)

@@ -11,7 +11,7 @@ from torch.special import log_ndtr, ndtri
 from npaccel._numpy.core.context import has_values
 from npaccel._scipy.special._common import xlog1py, xlogy
 from npaccel._scipy.special._gamma import beta_density, log_beta_of_positive
-from npaccel._scipy.special._incomplete import incomplete_beta, incomplete_gamma
+from npaccel._scipy.special._incomplete import incomplete_beta, incomplete_gamma, student_below
 from npaccel._scipy.special._inverse import beta_quantile, gamma_quantile
 from npaccel._scipy.stats._methods import Continuous, Discrete, both_hold, integral
 
@@ -166,15 +166,7 @@ class Student(Continuous):
 
     def cdf(self, y: Any, df: Any) -> Any:
         """Half of the beta tail that y**2 gives."""
-        known = torch.where(torch.isinf(df), 1.0, df)
-        square = y * y
-        large = torch.isinf(square)
-        share = torch.where(large, 0.0, known / (known + square))
-        rest = torch.where(large, 1.0, square / (known + square))
-        tail = incomplete_beta(known / 2, torch.full_like(known, 0.5), share, rest)[0] / 2
-        normal = 0.5 * torch.erfc(torch.abs(y) * math.sqrt(0.5))
-        tail = torch.where(torch.isinf(df), normal, tail)
-        return torch.where(torch.isnan(y), math.nan, torch.where(y > 0, 1 - tail, tail))
+        return student_below(df, y)
 
     def sf(self, y: Any, df: Any) -> Any:
         """The same from the right."""

@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from npaccel._numpy.core.context import settings, tracing
-from npaccel._runtime.torch.missing_derivatives import WITH_DERIVATIVES
+from npaccel._numpy.host.own_derivatives import OF_ELEMENTS, of_name
 from npaccel._torch.transforms.functional_forms import DECOMPOSITIONS
 from npaccel._torch.transforms.scans.body import body_of
 from npaccel._torch.transforms.scans.operator import SCAN
@@ -138,7 +138,7 @@ def lost_derivative(
                 return node, "floats are made of the bits of other ones"
             if is_lost:
                 bits.add(node)
-        elif why := _why_no_formula(node):
+        elif why := _why_no_formula(node, depends):
             return node, why
         elif bits.intersection(given) and dtype is not torch.bool:
             bits.add(node)
@@ -149,13 +149,19 @@ def lost_derivative(
 _CONSTANTS = ("airy", "bessel", "chebyshev", "hermite", "laguerre", "legendre")
 
 
-def _why_no_formula(node: torch.fx.Node) -> str:
-    """Return why torch has no derivative of an operator, or an empty string."""
+def _why_no_formula(node: torch.fx.Node, depends: set[torch.fx.Node]) -> str:
+    """Return why there is no derivative of an operator, or an empty string."""
+    if node.target is OF_ELEMENTS:
+        name, tensors = node.args
+        slopes = of_name(str(name)).slopes
+        pairs = enumerate(zip(slopes, tensors, strict=True))  # type: ignore[arg-type]
+        missing = [i for i, (slope, one) in pairs if slope is None and one in depends]
+        return f"it has none by its parameter {missing[0] + 1}" if missing else ""
     if node.target is _aten._linalg_svd.default and _is_undetermined(node):
         return "which vectors full_matrices=True adds isn't determined"
     name = getattr(node.target, "_opname", "")
     is_constant = name.startswith("special_") and any(part in name for part in _CONSTANTS)
-    return "torch has none" if is_constant and node.target not in WITH_DERIVATIVES else ""
+    return "torch has none" if is_constant else ""
 
 
 def _is_undetermined(node: torch.fx.Node) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._C import _functorch
 
-from npaccel._runtime.torch.missing_derivatives import WITH_DERIVATIVES
+from npaccel._numpy.host.own_derivatives import OF_ELEMENTS, of_name
+from npaccel._runtime.torch.transform_levels import is_differentiated, is_transformed
 from npaccel._torch.transforms.forward_formulas import load_forward_formulas
 from npaccel._torch.transforms.scans.body import (
     Body,
@@ -27,11 +27,12 @@ from npaccel._torch.transforms.scans.segments import in_segments, segment_size
 
 
 class Interpreter(torch.fx.Interpreter):
-    """Runs a graph that may be differentiated and batched, scans and Bessel functions too."""
+    """Runs a graph that may be differentiated and batched, with its scans and own derivatives."""
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        if target in WITH_DERIVATIVES and (_is_differentiated(args[0]) or _is_transformed(args[0])):
-            return WITH_DERIVATIVES[target](*args)
+        if target is OF_ELEMENTS:
+            name, tensors = args
+            return of_name(name)(*tensors)
         if target is not SCAN:
             return super().call_function(target, args, kwargs)
         carry, items, constants, sizes, number, length, reverse = args
@@ -60,8 +61,8 @@ def scan(
     list of torch.Tensor
         The last carry, and the results with an axis for the iterations.
     """
-    wanted = tuple(is_float(t) and _is_differentiated(t) for t in tensors)
-    if not any(wanted) and not any(map(_is_transformed, tensors)):
+    wanted = tuple(is_float(t) and is_differentiated(t) for t in tensors)
+    if not any(wanted) and not any(map(is_transformed, tensors)):
         return _computed(body, length, reverse, tensors, sizes)
     count = len(body.outputs)
     if any(wanted):
@@ -85,25 +86,6 @@ def _computed(
 ) -> list[torch.Tensor]:
     carry, items, constants = body.split(tensors)
     return list(SCAN(carry, items, constants, list(sizes), body.number, length, reverse))
-
-
-def _is_differentiated(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has a gradient, at whatever level of transforms."""
-    while True:
-        if tensor.requires_grad:
-            return True
-        if not _functorch.is_functorch_wrapped_tensor(tensor):
-            return False
-        tensor = _functorch.get_unwrapped(tensor)
-
-
-def _is_transformed(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is one of a batch, or has a tangent, at whatever level of transforms."""
-    while _functorch.is_functorch_wrapped_tensor(tensor):
-        if not _functorch.is_functionaltensor(tensor):
-            return True
-        tensor = _functorch.get_unwrapped(tensor)
-    return False
 
 
 def _run(body: Body, inputs: Sequence[Any]) -> tuple[Any, ...]:
