@@ -98,7 +98,7 @@ class Transfers:
 
     @property
     def bytes(self) -> int:
-        """How many bytes were copied."""
+        """Number of bytes that were copied."""
         return sum(copy.bytes for copy in self.copies)
 
     def _note(self, source: torch.device, target: torch.device, nbytes: int) -> None:

@@ -283,7 +283,7 @@ class Pending:
             self.spec.log.drop_build(self.build)
 
     def _end(self, state: str) -> None:
-        """Let others make the calls."""
+        """Leave the calls to others."""
         self._is_over = True
         self._prepared = None
         self.build.state = state

@@ -309,7 +309,7 @@ def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Unco
 
 
 def _error_for(kind: Kind | None) -> type[NotCompiledError]:
-    """What ``strict=True`` raises for arrays that NumPy alone computes with."""
+    """Return the error of ``strict=True`` for arrays that NumPy alone computes with."""
     if kind is Kind.DTYPE:
         return UnsupportedDtypeError
     return UnsupportedArrayError if kind is Kind.SUBCLASS else NotCompiledError

@@ -118,7 +118,7 @@ class Frame:
         self.forget_graph()
 
     def forget_graph(self) -> None:
-        """Let go of the graph, which Dynamo's code looks for in the function's module."""
+        """Release the graph, which Dynamo's code looks for in the function's module."""
         self.spec.function.__globals__.pop(self.capture.backend_name, None)
 
     def _expression(self, text: str) -> str:

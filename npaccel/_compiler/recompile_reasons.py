@@ -1,4 +1,4 @@
-"""Why a signature is compiled again: which guard failed, in words for the report."""
+"""Reasons why a signature is compiled again: which guard failed, in words for the report."""
 
 from __future__ import annotations
 

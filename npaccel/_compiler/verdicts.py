@@ -1,4 +1,4 @@
-"""What timing both ways of a function's calls has shown, on disk for later processes.
+"""Verdicts of timing both ways of a function's calls, on disk for later processes.
 
 A verdict is a hint. It says whether it pays to look for compiled code before NumPy's calls have
 taken long; that code is kept, and found, as any other is. So a wrong one costs time, and nothing
@@ -18,7 +18,7 @@ from npaccel._runtime.guard_serialization import NotKeepableError
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """How long a call took, in seconds.
+    """Seconds that a call took in each way.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ def _be_alone(ready: threading.Barrier) -> None:
 
 
 def _forget_threads() -> None:
-    """After a fork there are none."""
+    """Forget the threads, of which there are none after a fork."""
     global _lock
     _lock = threading.Lock()
     _pools.clear()

@@ -89,7 +89,7 @@ class Collective:
 
     @property
     def remedy(self) -> str:
-        """What to do about it, if it's a gather."""
+        """Suggestion what to do about it, if it's a gather."""
         return _REMEDIES.get(self.operation, _SHARD_OTHERWISE)
 
 
@@ -138,7 +138,7 @@ class Native:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """How long a call takes once it's compiled, and in plain NumPy.
+    """Seconds that a call takes once it's compiled, and in plain NumPy.
 
     Parameters
     ----------
@@ -154,5 +154,5 @@ class Timing:
 
     @property
     def speed_up(self) -> float:
-        """How many times as fast the compiled call is."""
+        """Factor by which the compiled call is faster."""
         return self.plain / self.compiled

@@ -145,7 +145,7 @@ class Build:
 
 @dataclasses.dataclass
 class Tier:
-    """Who makes calls with similar arguments, with ``compile="auto"``.
+    """Maker of calls with similar arguments, with ``compile="auto"``.
 
     Parameters
     ----------

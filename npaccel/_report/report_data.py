@@ -75,7 +75,7 @@ class ReportData:
 
     @property
     def break_even(self) -> float | None:
-        """After how many calls the compilation has paid off.
+        """Number of calls after which the compilation has paid off.
 
         None where it wasn't measured, infinity where NumPy is as fast.
         """

@@ -138,7 +138,7 @@ def raise_without_memory(error: Exception) -> None:
 
 
 class Patience:
-    """When to compile again after memory has run out: after 1 call, 2 further ones, 4 and so on."""
+    """Number of calls until compiling again after memory has run out: 1, then 2, 4 and so on."""
 
     def __init__(self) -> None:
         self.calls = 0

@@ -31,7 +31,7 @@ _ARRAYS = np.ndarray | np.generic
 
 
 class Kind(enum.Enum):
-    """Why compiled code can't compute with something."""
+    """Reason why compiled code can't compute with something."""
 
     DTYPE = "dtype"
     SUBCLASS = "subclass"

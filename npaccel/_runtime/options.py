@@ -40,7 +40,7 @@ NOT_GIVEN: Any = _NotGiven()
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How a function is compiled and run.
+    """Options of compiling and running a function.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from npaccel._runtime.outputs import Template
 
 @dataclasses.dataclass(frozen=True)
 class InputPlan:
-    """How one input of the graph is made.
+    """Recipe of one input of the graph.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which local names statements read and write."""
+"""Local names that statements read and write."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _loaded(nodes: Iterable[ast.AST]) -> Names:
 
 
 def stores(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """How often each name is assigned to in some code, in place as well."""
+    """Return how often each name is assigned to in some code, in place as well."""
     names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
     return Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
 

@@ -36,7 +36,7 @@ _args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
 
 @dataclasses.dataclass(frozen=True)
 class _Program:
-    """What is run.
+    """Program that is run.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ HOT = 0.03
 FLAT = 0.2
 #: Seconds that a run takes longer at its start, about.
 _START = 2.0
-#: So many functions are tried.
+#: Maximum number of functions that are tried.
 MOST = 12
 #: The decorator for what is compiled from the first call on.
 _NOW = '@npaccel.jit(compile="now")'

@@ -43,7 +43,7 @@ class Trial:
 
     @property
     def speed_up(self) -> float:
-        """How many times as fast as NumPy; 1 where that isn't known, or it isn't right."""
+        """Factor by which it's faster than NumPy; 1 where that isn't known, or it isn't right."""
         return self.timing.speed_up if self.timing and self.is_right else 1.0
 
     @property

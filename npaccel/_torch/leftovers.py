@@ -1,4 +1,4 @@
-"""Let go of what torch keeps of each compilation for as long as the process lives.
+"""Release what torch keeps of each compilation for as long as the process lives.
 
 Read from torch/fx/graph_module.py (_EvalCacheLoader), torch/fx/experimental/symbolic_shapes.py
 (_lru_cache), torch/_inductor/fx_passes/misc_patterns.py (NumpyCompatNormalization),
@@ -39,7 +39,7 @@ _NOTES = 1024
 
 @contextlib.contextmanager
 def forgotten() -> Iterator[None]:
-    """Let go of what is left of a compilation, by which nothing that was compiled is called.
+    """Release what is left of a compilation, by which nothing that was compiled is called.
 
     It's for one that holds Dynamo's lock.
     """
@@ -97,7 +97,7 @@ def in_copied_context(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def forget_code() -> None:
-    """Let go of code that was compiled, and of code that this thread has compiled in.
+    """Release code that was compiled, and code that this thread has compiled in.
 
     Each metric that torch notes of a compilation comes with the stack of that moment, for an error
     text. Code that Dynamo has written is on it where it leads to another compilation.

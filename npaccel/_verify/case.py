@@ -128,7 +128,7 @@ class Case:
         return reference, slack
 
     def _rough_slack(self) -> Slack:
-        """How far results may be apart where there is no source: relative to the largest."""
+        """Return how far results may be apart where there is no source: relative to the largest."""
         slack = Slack()
         relative = TOLERANCES[4 if self.narrows else 8] / 16
         for name, a, b in self._parts(self.plain, self.plain):

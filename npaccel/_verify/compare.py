@@ -45,7 +45,7 @@ class Mismatch:
 
 @dataclasses.dataclass
 class Slack:
-    """How much further apart values may be: as much as NumPy's own vary.
+    """Slack: how much further apart values may be, as NumPy's own vary.
 
     Parameters
     ----------

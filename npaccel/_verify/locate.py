@@ -104,7 +104,7 @@ class Locator:
                 yield i, (step, _why(events[step.place], mismatch))
 
     def _slack(self, events: dict[Any, Event]) -> Slack:
-        """How far every intermediate result moves when those before it do a little."""
+        """Return how far each intermediate result moves when those before it do a little."""
         slack = Slack()
         for seed in range(PERTURBATIONS):
             other = Recording()

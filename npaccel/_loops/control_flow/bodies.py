@@ -36,7 +36,7 @@ _TYPE = "_npaccel_type{}"
 
 
 class Drive(Protocol):
-    """Makes the driver of another function that loops."""
+    """Maker of the driver of another function that loops."""
 
     def __call__(
         self,

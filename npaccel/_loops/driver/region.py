@@ -173,7 +173,7 @@ class Region:
             self.countdown, self.was_timed = 1, False
 
     def keep_compiled(self) -> None:
-        """Never again run it in NumPy."""
+        """Run it in NumPy never again."""
         self.may_choose = False
         self.on_choice("")
         self.chosen = self._compiled

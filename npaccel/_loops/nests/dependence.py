@@ -102,7 +102,7 @@ def _counters(loop: ast.For, values: Mapping[str, Any]) -> Names:
 
 
 class _Uses(ast.NodeVisitor):
-    """Where arrays are used only at the number of the iteration.
+    """Uses of arrays that are only at the number of the iteration.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Memory:
     item: Py | Np
 
     def give_back(self, *, is_changed: bool) -> None:
-        """Let the list have what the code has made of it.
+        """Give the list what the code has made of it.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Memory:
 
 
 class Room:
-    """How much memory the lists of a nest are given, as learned from its calls."""
+    """Memory that the lists of a nest are given, as learned from its calls."""
 
     def __init__(self) -> None:
         self._factors: dict[str, int] = {}

@@ -231,7 +231,7 @@ class _Iteration(ast.NodeTransformer):
         return ast.copy_location(element, node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """All indices were looked at before."""
+        """Leave an index, which was looked at before, as it is."""
         assert isinstance(node.value, ast.Name)
         parts = _parts(node)
         known = [called(Intrinsic.KNOWN, p) if isinstance(p, ast.Name) else p for p in parts]

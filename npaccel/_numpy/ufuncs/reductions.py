@@ -39,7 +39,7 @@ Axes = tuple[int, ...]
 
 @dataclasses.dataclass(frozen=True)
 class Fold:
-    """How a ufunc folds.
+    """Reduction and accumulation of one ufunc.
 
     Parameters
     ----------

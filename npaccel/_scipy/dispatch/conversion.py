@@ -124,7 +124,7 @@ def _is_wide(dtype: Any) -> bool:
 
 
 class Width:
-    """How wide the floats of a result are: as wide as the widest float that was given.
+    """Width of the floats of a result: that of the widest float that was given.
 
     Parameters
     ----------

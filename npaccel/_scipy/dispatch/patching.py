@@ -56,7 +56,7 @@ class Replaced:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """It passes for SciPy's."""
+        """Class of SciPy's, which it passes for."""
         return type(self._original)
 
     @property

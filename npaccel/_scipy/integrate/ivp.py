@@ -153,7 +153,7 @@ def _stepped(solver: Solver) -> bool:
 
 
 def _count(times: Any, solver: Solver) -> int:
-    """How many of the wanted times are reached."""
+    """Return the number of the wanted times that are reached."""
     return int(np.count_nonzero((solver.t - times) * solver.direction >= 0))
 
 

@@ -112,13 +112,13 @@ def _positions(input: Any, labels: Any, index: Any, largest: bool) -> Any:
 
 @on_tensors("ndimage.minimum_position", arrays=_ARRAYS)
 def minimum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Where the smallest element of each label is."""
+    """Position of the smallest element of each label."""
     return _positions(input, labels, index, False)
 
 
 @on_tensors("ndimage.maximum_position", arrays=_ARRAYS)
 def maximum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Where the largest element of each label is."""
+    """Position of the largest element of each label."""
     return _positions(input, labels, index, True)
 
 

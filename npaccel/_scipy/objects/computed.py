@@ -35,7 +35,7 @@ class Computed:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """It passes for SciPy's."""
+        """Class of SciPy's, which it passes for."""
         return type(self) if self._kind is None else self._kind
 
     def _like(self, other: Computed) -> Computed:

@@ -38,7 +38,7 @@ class _Around:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """It passes for SciPy's."""
+        """Class of SciPy's, which it passes for."""
         return type(self._inner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -224,7 +224,7 @@ def curve_fit(
 
 
 def _start(f: Any, p0: Any, y: Any) -> Any:
-    """Where to begin: ones, as many as `f` has parameters."""
+    """Return a start: ones, as many as `f` has parameters."""
     if p0 is None:
         count = len(inspect.signature(f).parameters) - 1
         if count < 1:

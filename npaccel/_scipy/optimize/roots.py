@@ -164,7 +164,7 @@ def approx_fprime(xk: Any, f: Any, epsilon: Any = _EPSILON, *args: Any) -> Any:
 
 
 def _places_at_once(x: Any) -> int:
-    """How many points next to x are made at a time: 2 MB of them."""
+    """Return the number of points next to x that are made at a time: 2 MB of them."""
     return max(1, (1 << 18) // max(x.numel(), 1))
 
 
@@ -188,7 +188,7 @@ def check_grad(
     direction: str = "all",
     rng: Any = None,
 ) -> Any:
-    """How far a gradient is from differences."""
+    """Distance of a gradient from differences."""
     x = x0.to(torch.float64)
     apart = torch.as_tensor(grad(x, *args)) - approx_fprime(x, func, epsilon, *args)
     return torch.linalg.vector_norm(apart)

@@ -1,4 +1,4 @@
-"""Other rates of sampling, in `scipy.signal`."""
+"""Resampling: other rates of sampling, in `scipy.signal`."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _refuse_exact(exact: Any) -> None:
 
 @on_tensors("special.comb", arrays=("N", "k"), hosted=_exact)
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Tensor:
-    """How many ways there are to choose k of N."""
+    """Number of ways to choose k of N."""
     _refuse_exact(exact)
     n, k = as_tensor(N), as_tensor(k)
     if repetition:
@@ -204,7 +204,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Te
 
 @on_tensors("special.perm", arrays=("N", "k"), hosted=_exact)
 def perm(N: Any, k: Any, exact: bool = False) -> Tensor:
-    """How many ways there are to choose k of N one after the other."""
+    """Number of ways to choose k of N one after the other."""
     _refuse_exact(exact)
     n, k = as_tensor(N), as_tensor(k)
     found = _native("poch")(n - k + 1, k)

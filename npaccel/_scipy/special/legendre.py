@@ -123,7 +123,7 @@ def _normalised(degree: int, order: int, theta: Tensor) -> Tensor:
 
 
 def _table_of(degree: int, order: int, theta: Tensor) -> Tensor:
-    """All of them: degrees along the first axis, orders 0, 1, ..., -1 along the second."""
+    """Return all of them: degrees along the first axis, orders 0, 1, ..., -1 along the second."""
     none = torch.zeros_like(theta)
     right = []
     for m in range(order + 1):

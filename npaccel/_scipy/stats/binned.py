@@ -83,28 +83,28 @@ class _Groups:
         return torch.where(self.counts > 0, found, math.nan)
 
     def mean(self, values: Tensor) -> Tensor:
-        """Of each bin."""
+        """Mean of each bin."""
         return self.known(self.sums(values) / self.counts)
 
     def std(self, values: Tensor) -> Tensor:
-        """Of each bin."""
+        """Standard deviation of each bin."""
         apart = values - (self.sums(values) / self.counts)[self.place]
         return self.known(torch.sqrt(self.sums(apart * apart) / self.counts))
 
     def max(self, values: Tensor) -> Tensor:
-        """Of each bin; NaN is the largest."""
+        """Maximum of each bin; NaN is the largest."""
         start = torch.full((self.total,), -math.inf, dtype=torch.float64, device=values.device)
         return self.known(start.scatter_reduce(0, self.place, values, "amax"))
 
     def min(self, values: Tensor) -> Tensor:
-        """Of each bin; NaN is the largest."""
+        """Minimum of each bin; NaN is the largest."""
         missing = torch.isnan(values)
         least = -self.max(torch.where(missing, -math.inf, -values))
         only = self.sums(missing.to(torch.float64)) == self.counts
         return torch.where(only, math.nan, least)
 
     def median(self, values: Tensor) -> Tensor:
-        """Of each bin, by two stable sorts."""
+        """Median of each bin, by two stable sorts."""
         order = torch.sort(values, stable=True).indices
         order = order[torch.sort(self.place[order], stable=True).indices]
         ordered = values[order]

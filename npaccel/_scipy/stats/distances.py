@@ -59,7 +59,7 @@ def _apart(p: int, u: Any, v: Any, u_weights: Any, v_weights: Any) -> Tensor:
 def wasserstein_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
-    """How far earth has to be moved."""
+    """Earth mover's distance."""
     return _apart(1, u_values, v_values, u_weights, v_weights)
 
 
@@ -67,7 +67,7 @@ def wasserstein_distance(
 def energy_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
-    """That of H. Cramer, twice."""
+    """Distance of H. Cramer, twice."""
     return math.sqrt(2) * _apart(2, u_values, v_values, u_weights, v_weights)
 
 
@@ -206,7 +206,7 @@ def kstest(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
-    """Either of both."""
+    """Test of one sample or of two."""
     from npaccel._scipy.dispatch import mirror
 
     if alternative not in ("two-sided", "less", "greater"):

@@ -35,7 +35,7 @@ def _cut(a: Tensor, low: int, high: int, axis: int) -> Tensor:
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
-    """Without the smallest and the largest."""
+    """Sample without its smallest and its largest."""
     if not a.numel():
         return a
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis)
@@ -54,7 +54,7 @@ def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trim1(a: Any, proportiontocut: Any, tail: str = "right", axis: Any = 0) -> Any:
-    """Without the smallest, or the largest."""
+    """Sample without its smallest, or its largest."""
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis)
     n = a.shape[axis]
     if proportiontocut >= 1:
@@ -94,7 +94,7 @@ def _one_power(bound: dict[str, Any]) -> str:
 
 @on_tensors("stats.yeojohnson", arrays=("x",), hosted=_one_power)
 def yeojohnson(x: Any, lmbda: Any = None) -> Any:
-    """That of I. Yeo and R. A. Johnson (2000), for numbers of both signs."""
+    """Transform of I. Yeo and R. A. Johnson (2000), for numbers of both signs."""
     if not x.numel():
         return x
     (x,) = floats(x)
@@ -108,7 +108,7 @@ def yeojohnson(x: Any, lmbda: Any = None) -> Any:
 
 @on_tensors("stats.obrientransform", arrays=())
 def obrientransform(*samples: Any) -> Any:
-    """That of R. G. O'Brien (1981)."""
+    """Transform of R. G. O'Brien (1981)."""
     given = floats(*samples)
     shapes = {tuple(x.shape) for x in given}
     if len(shapes) != 1 or next(iter(shapes))[0] < 3:
@@ -164,7 +164,7 @@ def _histogram(a: Tensor, bins: int, limits: Any, weights: Any) -> tuple[Tensor,
 
 @on_tensors("stats.cumfreq", arrays=("a", "weights"))
 def cumfreq(a: Any, numbins: int = 10, defaultreallimits: Any = None, weights: Any = None) -> Any:
-    """How many are in a bin or in one before it."""
+    """Number of elements in a bin or in one before it."""
     counts, *rest = _histogram(a, numbins, defaultreallimits, weights)
     return result("CumfreqResult")(torch.cumsum(counts, 0), *rest)
 

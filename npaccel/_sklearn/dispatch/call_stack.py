@@ -1,4 +1,4 @@
-"""Which method of which estimator is running in this thread, and where it computes."""
+"""Stack of the estimators' methods that run in this thread, and where each computes."""
 
 from __future__ import annotations
 

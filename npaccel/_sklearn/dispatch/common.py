@@ -18,7 +18,7 @@ TILE = 1 << 23
 
 
 class HostOnCpu:
-    """For estimators whose code in scikit-learn is as fast on a CPU."""
+    """Base of estimators whose code in scikit-learn is as fast on a CPU."""
 
     def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         return AS_FAST

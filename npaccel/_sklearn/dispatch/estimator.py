@@ -232,7 +232,7 @@ class Accelerated:
 
     @property
     def report_(self) -> EstimatorReport:
-        """Where the calls since the last fit computed, what crossed, and how long they took."""
+        """Report of the calls since the last fit: where they computed, copies, and time."""
         return dispatch_state.state_of(self).log.report()
 
     # -- scikit-learn's protocols ----------------------------------------------------------------

@@ -192,7 +192,7 @@ def _for_scikit_learn(estimator: Any, name: str, value: Any) -> Any:
 
 
 def note_arrays(estimator: Any, device: torch.device) -> None:
-    """After a fit: those who gave tensors read as tensors what NumPy's code has learnt, too."""
+    """Note after a fit who reads what NumPy has learnt as tensors: those who gave tensors."""
     state = state_of(estimator)
     if state.given != "tensor":
         return

@@ -220,7 +220,7 @@ class SMOState(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """How the variables stand, which shrinking changes.
+    """Order of the variables, which shrinking changes.
 
     Parameters
     ----------

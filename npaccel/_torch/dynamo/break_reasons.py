@@ -25,7 +25,7 @@ _INSIDES = re.compile(
 
 
 def _error_of_call(found: re.Match[str]) -> str:
-    """What a row of the table raises while it's traced."""
+    """Return what a row of the table raises while it's traced."""
     called, kind = found["called"], found["kind"]
     text = re.sub(r"\\(['\"])", r"\1", found["text"]).replace("\\n", " ").strip()
     if kind in ("UnsupportedDtypeError", "NotImplementedError"):

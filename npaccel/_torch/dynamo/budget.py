@@ -35,7 +35,7 @@ _IF_UNROLLED = 10
 
 @dataclasses.dataclass
 class Budget:
-    """What a capture may go through.
+    """Budget of a capture.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ class GuardRecord:
 
 @dataclasses.dataclass(frozen=True)
 class GraphInput:
-    """Where one input of the graph comes from.
+    """Origin of one input of the graph.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class Capture:
         return self.reads is not None and self.reads.have_moved()
 
     def forget(self) -> None:
-        """Let go of the graph and of the arrays that it was captured with."""
+        """Release the graph and the arrays that it was captured with."""
         self.example_inputs = []
         self.reads = None
         self.fake_mode = self.tensor_to_context = None
@@ -431,7 +431,7 @@ def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
 
 @dataclasses.dataclass
 class _Found:
-    """What Dynamo hands to its backend."""
+    """Graph and inputs as Dynamo hands them to its backend."""
 
     graph: torch.fx.GraphModule
     example_inputs: list[Any]
@@ -696,7 +696,7 @@ def _shape_guard(shape_env: Any, example_inputs: list[Any]) -> ShapeGuard:
 
 
 def _build_check(output: Any, code: types.CodeType) -> Callable[[dict[str, Any]], bool]:
-    """Let Dynamo check its own guards, where npaccel has no form of one of them."""
+    """Make Dynamo check its own guards, where npaccel can't write one of them."""
     with _contexts(), as_traced():
         manager: CheckFunctionManager = output.build_guards(code)
 

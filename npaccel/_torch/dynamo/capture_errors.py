@@ -1,4 +1,4 @@
-"""Why a function isn't captured: Dynamo's errors as npaccel's.
+"""Reasons why a function isn't captured: Dynamo's errors as npaccel's.
 
 Read from torch/_dynamo/{exc,symbolic_convert}.py of 2.11 and 2.13.
 """

@@ -1,4 +1,4 @@
-"""Let fake tensors compute sizes and dtypes of common operations in a shorter way.
+"""Compute sizes and dtypes of common operations on fake tensors in a shorter way.
 
 Most of a capture's time goes into operations on fake tensors of symbolic sizes: the same sizes are
 multiplied and compared again for each, through torch's Python references. Two things spare that.
@@ -166,7 +166,7 @@ def _operands(
 
 
 def _kind(value: Any, mode: Any) -> Hashable:
-    """What decides on the dtype of a result; None where that can't be told."""
+    """Return what decides on the dtype of a result; None where that isn't known."""
     if type(value) is FakeTensor:
         known = (
             value.fake_mode is mode

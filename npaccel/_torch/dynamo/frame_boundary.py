@@ -1,4 +1,4 @@
-"""What enters a frame as an array or a NumPy function, and how arrays leave it.
+"""Boundary of a frame: what enters it as an array or a NumPy function, and how arrays leave it.
 
 Read from torch/_dynamo/{codegen,guards,output_graph}.py, torch/_dynamo/variables/builder.py and
 torch/_numpy/_util.py of 2.11 and 2.13.
@@ -273,7 +273,7 @@ def _call(original: Any) -> Any:
 
 
 def _reconstruct(original: Any) -> Any:
-    """Let a dtype that isn't an argument leave a frame."""
+    """Reconstruct a dtype that isn't an argument where it leaves a frame."""
 
     def reconstruct(self: Any, codegen: Any) -> None:
         codegen.add_push_null(lambda: codegen.load_import_from("numpy", "dtype"))

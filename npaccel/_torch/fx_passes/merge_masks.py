@@ -1,4 +1,4 @@
-"""Let several arrays be read by one mask at once: ``x, y, z = x[m], y[m], z[m]``.
+"""Read several arrays by one mask at once: ``x, y, z = x[m], y[m], z[m]``.
 
 Each read alone counts the mask's elements and lists their positions, and its size is one more
 number that only the running code knows. Read together the positions are listed once, and the

@@ -46,7 +46,7 @@ MISSING = object()
 
 
 class Scope:
-    """Where a function's other names are looked up, and what was found.
+    """Scope in which a function's other names are looked up, and what was found.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Scope:
 
 
 class Caller(Protocol):
-    """Writes a call of a user's function."""
+    """Writer of calls of a user's function."""
 
     def __call__(
         self, code: Expressions, function: types.FunctionType, arguments: Any, node: ast.Call

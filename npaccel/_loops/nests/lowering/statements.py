@@ -133,7 +133,7 @@ class Statements(Expressions):
         method(node)
 
     def _pass(self, node: ast.Pass) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def _expr(self, node: ast.Expr) -> None:
         if is_intrinsic(node.value, Intrinsic.REQUIRE):

@@ -128,7 +128,7 @@ class Array:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unbound:
-    """Not assigned yet."""
+    """Type of what isn't assigned yet."""
 
     def __str__(self) -> str:
         return "unbound name"

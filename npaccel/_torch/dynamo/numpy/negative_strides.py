@@ -1,4 +1,4 @@
-"""Let NumPy make the reversed views that leave a graph: torch's tensors can't be reversed.
+"""Reversed views that leave a graph are made by NumPy: torch's tensors can't be reversed.
 
 A graph has a copy for `a[::-1]`. Where such an array leaves it, the array that it's a view of
 leaves in its place, and what the function did to it is done by NumPy. So the result shares memory
@@ -32,7 +32,7 @@ _REMADE = "npaccel_remade"
 
 @dataclasses.dataclass(frozen=True)
 class _Remade:
-    """How a view is made.
+    """Recipe of a view.
 
     Parameters
     ----------

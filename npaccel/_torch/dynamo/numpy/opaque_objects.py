@@ -78,7 +78,7 @@ def _refuse(variable: Any, *_: Any, **__: Any) -> Any:
 
 
 def _name(source: Any) -> str:
-    """What the user calls an object; empty for one that only Dynamo has named."""
+    """Return what the user calls an object; empty for one that only Dynamo has named."""
     text = "" if source is None else source.name
     text = text() if callable(text) else text  # A method up to torch 2.9.
     text = re.sub(r"[GL]\['(\w+)'\]", r"\1", text).replace(".cell_contents", "")

@@ -1,4 +1,4 @@
-"""What stands in a graph for a call of NumPy, and whether its result is a NumPy scalar."""
+"""Nodes that stand in a graph for calls of NumPy, and whether a result is a NumPy scalar."""
 
 from __future__ import annotations
 

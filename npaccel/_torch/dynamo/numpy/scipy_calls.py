@@ -34,7 +34,7 @@ _ON_ARRAYS = "SciPy computes it on NumPy's arrays"
 
 
 def _is_numpy(original: Any) -> Any:
-    """Let SciPy's functions be found where Dynamo looks for NumPy's."""
+    """Accept SciPy's functions where Dynamo looks for NumPy's."""
 
     def is_numpy(obj: Any) -> bool:
         return original(obj) or (bool(active.depth) and is_scipy(obj))

@@ -330,7 +330,7 @@ def rounded(tx: Any, function: Any, x: Any) -> Any:
 
 @functools.cache
 def _error_of_arrays(function: Any) -> TypeError | None:
-    """What `float`, `int` or `operator.index` raises for an array that has dimensions."""
+    """Return what `float`, `int` or `operator.index` raises for an array that has dimensions."""
     with thread_warnings.ignored():  # NumPy before 2.4 warns.
         try:
             function(np.ones(1, np.int64))

@@ -78,7 +78,7 @@ def _remove_guards(guards: Any, source: Any) -> None:
 
 
 def _wrap_listlike(original: Any) -> Any:
-    """Let a list from outside grow."""
+    """Allow a list from outside to grow."""
 
     @functools.wraps(original)
     def wrap_listlike(self: Any, value: Any) -> Any:

@@ -89,7 +89,7 @@ def _as_scalar(tx: Any, element: Any) -> Any:
 
 
 def _call(original: Any) -> Any:
-    """Let numbers leave a frame through `npaccel._runtime.outputs`."""
+    """Make numbers leave a frame through `npaccel._runtime.outputs`."""
 
     def call(self: Any, value: Any, allow_cache: bool = True) -> None:
         if not (active.depth and type(value) is SymNodeVariable and _is_computed(self, value)):
@@ -110,7 +110,7 @@ def _call(original: Any) -> Any:
 
 
 def _is_specialization_case(original: Any) -> Any:
-    """Let ints of modules and classes change, as those of arguments may."""
+    """Allow ints of modules and classes to change, as those of arguments may."""
 
     def is_specialized(value: Any, source: Any) -> bool:
         if active.depth and not -(2**63) <= value < 2**63:
