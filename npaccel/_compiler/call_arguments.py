@@ -15,7 +15,7 @@ from npaccel._runtime.error_translation import FAILURES, CompiledCodeError, is_o
 from npaccel._runtime.runner import narrowed
 from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 
 
 class InputConverter:

@@ -42,8 +42,8 @@ from npaccel._torch.beside import beside_the_program
 from npaccel._torch.dynamo import budget
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.break_reasons import UNKNOWN, in_our_words
-from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import OVER_BUDGET, CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
 from npaccel._torch.inductor import compile as inductor

@@ -33,7 +33,7 @@ from npaccel._runtime.runner import (
     is_apart,
     make_check,
 )
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.reads import MovedError
 from npaccel._torch.inductor.compile import CompiledGraph
 

@@ -33,8 +33,8 @@ from npaccel._syntax.wide_data import FOUND_LATE, WideDataError, holds_wide
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo import failed_subgraphs
 from npaccel._torch.dynamo import graph_breaks as dynamo_breaks
-from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.leftovers import forgotten

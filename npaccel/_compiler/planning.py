@@ -31,7 +31,7 @@ from npaccel._runtime.guards import Guard
 from npaccel._runtime.plan import Plan
 from npaccel._runtime.runner import Compiled, Runner
 from npaccel._runtime.torch.loader import Code
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.inductor.compile import CompiledGraph
 
 

@@ -18,8 +18,8 @@ from npaccel._runtime import arguments
 from npaccel._runtime import outputs as runtime_outputs
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo import graph_breaks as dynamo_breaks
-from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.numpy.operations import Operation, is_scalar
 from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.inductor.compile import CompiledGraph

@@ -34,8 +34,10 @@ from npaccel._report.details import Narrowed
 from npaccel._runtime.callables import with_code
 from npaccel._runtime.host_rng import Draws
 from npaccel._torch.dynamo.budget import limited, of
-from npaccel._torch.dynamo.capture import Capture, check_views, rewritten
+from npaccel._torch.dynamo.capture import check_views
+from npaccel._torch.dynamo.capture_description import rewritten
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.install import install, numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
 from npaccel._torch.dynamo.numpy.operations import scalar_results

@@ -30,7 +30,7 @@ from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 from npaccel._runtime.torch.ndarray_runtime import compiled_on_arrays
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
 from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
 from npaccel._torch.fx_passes.early_checks import (
