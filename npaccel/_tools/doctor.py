@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from npaccel._compiler import tiers
+from npaccel._compiler import tier_buckets
 from npaccel._report.text import duration, table
 from npaccel._runtime.options import disabled
 from npaccel._tools import flat_scripts
@@ -363,7 +363,7 @@ def _advice(trial: Trial, chosen: Sequence[Trial]) -> str:
 
 def _decorator(trial: Trial) -> str:
     """Return the decorator: by default NumPy would make all calls where they take no longer."""
-    is_short = trial.watched.calls == 1 or trial.watched.seconds < tiers.price()
+    is_short = trial.watched.calls == 1 or trial.watched.seconds < tier_buckets.price()
     return _NOW if is_short else "@npaccel.jit"
 
 

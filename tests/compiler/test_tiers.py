@@ -10,7 +10,7 @@ from comparing import assert_same
 from test_behind import KINDS, agree
 
 import npaccel
-from npaccel._compiler import call_kinds, recursion, tiers
+from npaccel._compiler import call_kinds, recursion, tier_buckets, tiers
 from npaccel._process import background
 from npaccel._report import Log
 from npaccel._runtime import options as runtime_options
@@ -47,10 +47,11 @@ class Clock:
 @pytest.fixture
 def tiered(monkeypatch):
     """Return what makes a tiered function of a clock, and what it has settled for."""
-    monkeypatch.setattr(tiers, "_prices", tiers.deque(maxlen=16))
+    monkeypatch.setattr(tier_buckets, "_prices", tier_buckets.deque(maxlen=16))
 
     def make(clock):
-        monkeypatch.setattr(tiers, "time", clock)
+        for module in (tiers, tier_buckets):
+            monkeypatch.setattr(module, "time", clock)
         settled = []
 
         def function(x, n=0):
@@ -283,8 +284,8 @@ def test_what_cannot_be_undone_happens_once(capsys):
 @pytest.fixture
 def at_once(monkeypatch):
     """Have functions compiled as soon as they can be."""
-    monkeypatch.setattr(tiers, "_prices", [0.0])
-    monkeypatch.setattr(tiers, "note_price", lambda _: None)
+    monkeypatch.setattr(tier_buckets, "_prices", [0.0])
+    monkeypatch.setattr(tier_buckets, "note_price", lambda _: None)
 
 
 @pytest.mark.inductor
@@ -414,7 +415,7 @@ jitted_helper = npaccel.jit(lambda x: x / 3, compile="auto")
 
 
 def test_brief_calls_go_straight_to_the_function(monkeypatch):
-    monkeypatch.setattr(tiers, "_BRIEF_OF_NUMBERS", 1.0)
+    monkeypatch.setattr(tier_buckets, "_BRIEF_OF_NUMBERS", 1.0)
     jitted = npaccel.jit(objective, compile="auto")
     for k in range(5000):
         assert_same(jitted(k / 7), objective(k / 7))
@@ -430,7 +431,7 @@ def test_brief_calls_go_straight_to_the_function(monkeypatch):
 
 def test_calls_of_jitted_functions_stay_under_their_scope(monkeypatch):
     """Whose floats would else be narrowed."""
-    monkeypatch.setattr(tiers, "_BRIEF", 1.0)
+    monkeypatch.setattr(tier_buckets, "_BRIEF", 1.0)
     jitted = npaccel.jit(calling_a_jitted_one, compile="auto", default_float="float64")
     x = np.arange(3)
     for _ in range(5000):
@@ -495,9 +496,9 @@ def test_threads_that_decide_at_once(ratio, tiered, quick_switches, monkeypatch)
             self.now += self.seconds[way]
             time.sleep(0)
 
-    monkeypatch.setattr(tiers, "_PATIENCE", 0.001)
-    monkeypatch.setattr(tiers, "_NOTED_CALLS", 2)
-    monkeypatch.setattr(tiers, "_RETRY_SHARE", 0.5)
+    monkeypatch.setattr(tier_buckets, "_PATIENCE", 0.001)
+    monkeypatch.setattr(tier_buckets, "_NOTED_CALLS", 2)
+    monkeypatch.setattr(tier_buckets, "_RETRY_SHARE", 0.5)
     call, *_ = tiered(Seconds(numpy=0.1, compiled=0.1 * ratio))
     failures = []
 

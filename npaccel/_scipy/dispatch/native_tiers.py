@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npaccel._compiler import call_kinds
-from npaccel._compiler.tiers import Bucket, Tiered, has_tiers, price
+from npaccel._compiler.tier_buckets import Bucket, price
+from npaccel._compiler.tiers import Tiered, has_tiers
 from npaccel._loops.make_engine import make_engine
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.options import Options
