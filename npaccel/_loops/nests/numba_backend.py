@@ -15,8 +15,8 @@ from npaccel._loops.nests.lowering import lower_nest
 from npaccel._loops.nests.lowering.code_builder import Site
 from npaccel._loops.nests.lowering.expressions import MISSING
 from npaccel._loops.nests.lowering.lower_nest import Lowered
+from npaccel._loops.nests.lowering.returns import layout
 from npaccel._loops.nests.lowering.rng import Drawn, drawing, is_generator
-from npaccel._loops.nests.lowering.statements import layout
 from npaccel._loops.nests.lowering.types import (
     Array,
     Character,
