@@ -127,7 +127,7 @@ def _many_on_a_cpu(bound: dict[str, Any]) -> str:
     return "on a CPU, SciPy sorts sooner" if many and free_for_scipy(bound) else ""
 
 
-@on_tensors("ndimage.extrema", arrays=_ARRAYS, hosted=_many_on_a_cpu)
+@on_tensors("ndimage.extrema", arrays=_ARRAYS, host_reason=_many_on_a_cpu)
 def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Smallest and largest elements of each label, and where they are."""
     if not groups.is_one(labels, index) and input.ndim:

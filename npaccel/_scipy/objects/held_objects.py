@@ -75,7 +75,7 @@ class Hosted(_Around):
 
     def _called(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         full = self._name + name
-        return hosted(full, function, args, kwargs, self._device, self._width)
+        return call_on_host(full, function, args, kwargs, self._device, self._width)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._inner, name, conversion.to_host(value))
@@ -141,7 +141,7 @@ def on_device(value: Any, device: torch.device) -> Any:
     return conversion.mapped(value, lambda part: conversion.to_device(part, device))
 
 
-def hosted(
+def call_on_host(
     name: str,
     function: Any,
     args: Any,

@@ -31,13 +31,13 @@ class _Roots(NamedTuple):
 _Roots.__name__ = "result"
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     x = bound["x0"]
     many = isinstance(x, torch.Tensor) and x.numel() > 1
     return "" if many else "one number at a time"
 
 
-@on_tensors("optimize.newton", arrays=("x0", "x1"), tolerance=1e5, hosted=_why_hosted)
+@on_tensors("optimize.newton", arrays=("x0", "x1"), tolerance=1e5, host_reason=_host_reason)
 def newton(
     func: Any,
     x0: Any,
@@ -168,7 +168,7 @@ def _places_at_once(x: Any) -> int:
     return max(1, (1 << 18) // max(x.numel(), 1))
 
 
-def _why_check_hosted(bound: dict[str, Any]) -> str:
+def _check_host_reason(bound: dict[str, Any]) -> str:
     return "" if bound["direction"] == "all" else "SciPy draws a direction"
 
 
@@ -176,7 +176,7 @@ def _why_check_hosted(bound: dict[str, Any]) -> str:
     "optimize.check_grad",
     arrays=("x0",),
     tolerance=1e10,
-    hosted=_why_check_hosted,
+    host_reason=_check_host_reason,
     note="differences cancel digits",
 )
 def check_grad(

@@ -108,7 +108,7 @@ def _not_zeros(mode: Any, cval: Any) -> str:
     return "" if cval is None or (np.ndim(cval) == 0 and cval == 0) else "`cval` isn't 0"
 
 
-@on_tensors("signal.upfirdn", arrays=("h", "x"), hosted=_zeros_around)
+@on_tensors("signal.upfirdn", arrays=("h", "x"), host_reason=_zeros_around)
 def upfirdn(
     h: Any,
     x: Any,
@@ -157,7 +157,7 @@ def _lowpass(window: Any, rate: int, x: Any) -> tuple[Any, int]:
     return parts.numbers(design(2 * half + 1, 1.0 / rate, window=window), x), half
 
 
-@on_tensors("signal.resample_poly", arrays=("x",), hosted=_zeros_around)
+@on_tensors("signal.resample_poly", arrays=("x",), host_reason=_zeros_around)
 def resample_poly(
     x: Any,
     up: int,
@@ -200,7 +200,7 @@ def _designed(bound: dict[str, Any]) -> str:
     return _ON_A_CPU if free_for_scipy(bound) else ""
 
 
-@on_tensors("signal.decimate", arrays=("x",), hosted=_designed, tolerance=2**14)
+@on_tensors("signal.decimate", arrays=("x",), host_reason=_designed, tolerance=2**14)
 def decimate(
     x: Any,
     q: int,
@@ -249,7 +249,7 @@ def _called(bound: dict[str, Any]) -> str:
     return "`window` is a function" if called else ""
 
 
-@on_tensors("signal.resample", arrays=("x",), hosted=_called)
+@on_tensors("signal.resample", arrays=("x",), host_reason=_called)
 def resample(
     x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
 ) -> Any:

@@ -12,26 +12,26 @@ from npaccel._scipy.special._faddeeva import exp_of_square, faddeeva, real_line,
 _ROOT_PI = math.sqrt(math.pi)
 
 
-@elementwise("dawsn", hosted=on_cpu)
+@elementwise("dawsn", host_reason=on_cpu)
 def dawsn(x: Tensor) -> Tensor:
     """exp(-x**2) times the integral of exp(t**2) from 0 to x."""
     return _ROOT_PI / 2 * real_line(x)
 
 
-@elementwise("erfi", hosted=on_cpu)
+@elementwise("erfi", host_reason=on_cpu)
 def erfi(z: Tensor) -> Tensor:
     """-i erf(iz)."""
     found = exp_of_square(z, 1) * real_line(z)
     return torch.where(torch.abs(z) > 26.65, torch.copysign(torch.full_like(z, math.inf), z), found)
 
 
-@elementwise("wofz", complex_too=True, hosted=on_cpu)
+@elementwise("wofz", complex_too=True, host_reason=on_cpu)
 def wofz(z: Tensor) -> Tensor:
     """Faddeeva's function."""
     return torch.complex(*faddeeva(z.real, z.imag))
 
 
-@elementwise("voigt_profile", hosted=on_cpu)
+@elementwise("voigt_profile", host_reason=on_cpu)
 def voigt_profile(x: Tensor, sigma: Tensor, gamma: Tensor) -> Tensor:
     """The convolution of a normal distribution's density with a Cauchy distribution's."""
     scale = torch.where(sigma == 0, 1, sigma) * math.sqrt(2)
@@ -63,7 +63,7 @@ def _quarter_turns(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cos(angle), torch.sin(angle)
 
 
-@elementwise("fresnel", hosted=on_cpu)
+@elementwise("fresnel", host_reason=on_cpu)
 def fresnel(z: Tensor) -> tuple[Tensor, Tensor]:
     """The integrals of sin and cos of pi t**2 / 2 from 0 to z."""
     x = torch.abs(z)

@@ -28,8 +28,8 @@ _ALTERNATIVES = {"less": -1, "two-sided": 0, "greater": 1}
 SORTS_LESS = "NumPy's partition sorts less"
 
 
-def hosted(**native: Any) -> Callable[[dict[str, Any]], str]:
-    """Return a `hosted` of the table: native only for these values of parameters.
+def other_than(**native: Any) -> Callable[[dict[str, Any]], str]:
+    """Return a `host_reason` of the table: native only for these values of parameters.
 
     Parameters
     ----------

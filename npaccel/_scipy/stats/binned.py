@@ -123,7 +123,7 @@ _FEW = 1 << 14
 _STATISTICS = ("mean", "median", "count", "sum", "std", "min", "max")
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     if bound["statistic"] not in _STATISTICS:
         return "`statistic` is a function of the values in one bin"
     if bound.get("binned_statistic_result") is not None:
@@ -173,7 +173,7 @@ def _each(bins: Any, count: int) -> list[Any]:
     return [int(b) if not hasattr(b, "__len__") else b for b in found]
 
 
-@on_tensors("stats.binned_statistic", arrays=("x", "values"), hosted=_why_hosted)
+@on_tensors("stats.binned_statistic", arrays=("x", "values"), host_reason=_host_reason)
 def binned_statistic(
     x: Any, values: Any, statistic: Any = "mean", bins: Any = 10, range: Any = None
 ) -> Any:
@@ -186,7 +186,7 @@ def binned_statistic(
     return result("BinnedStatisticResult")(found, edges[0], numbers[0])
 
 
-@on_tensors("stats.binned_statistic_2d", arrays=("x", "y", "values"), hosted=_why_hosted)
+@on_tensors("stats.binned_statistic_2d", arrays=("x", "y", "values"), host_reason=_host_reason)
 def binned_statistic_2d(
     x: Any,
     y: Any,
@@ -208,7 +208,7 @@ def binned_statistic_2d(
     return result("BinnedStatistic2dResult")(found, *edges, number)
 
 
-@on_tensors("stats.binned_statistic_dd", arrays=("sample", "values"), hosted=_why_hosted)
+@on_tensors("stats.binned_statistic_dd", arrays=("sample", "values"), host_reason=_host_reason)
 def binned_statistic_dd(
     sample: Any,
     values: Any,

@@ -71,7 +71,7 @@ def _declare(name: str, family: Continuous) -> None:
             arrays=(first, *parameters(family)),
             tolerance=tolerance,
             note=note,
-            hosted=on_cpu if _faster_in_scipy(name, method) else None,
+            host_reason=on_cpu if _faster_in_scipy(name, method) else None,
             # The other methods' loops are short, and Python's part of them runs on one core.
             by_element=name in OF_TAILS,
         )(_twin(family, method, first))

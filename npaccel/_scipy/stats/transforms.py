@@ -12,7 +12,7 @@ from npaccel._scipy.dispatch.arguments import as_float, common_dtype, on_a_cpu
 from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors, through_host
-from npaccel._scipy.stats._samples import SORTS_LESS, floats, hosted, result
+from npaccel._scipy.stats._samples import SORTS_LESS, floats, other_than, result
 
 #: Tensors.
 Tensor = Any
@@ -31,7 +31,7 @@ def _cut(a: Tensor, low: int, high: int, axis: int) -> Tensor:
     "stats.trimboth",
     arrays=("a",),
     tolerance=0,
-    hosted=on_a_cpu(SORTS_LESS),
+    host_reason=on_a_cpu(SORTS_LESS),
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
@@ -50,7 +50,7 @@ def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
     "stats.trim1",
     arrays=("a",),
     tolerance=0,
-    hosted=on_a_cpu(SORTS_LESS),
+    host_reason=on_a_cpu(SORTS_LESS),
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trim1(a: Any, proportiontocut: Any, tail: str = "right", axis: Any = 0) -> Any:
@@ -73,7 +73,7 @@ def _given_power(bound: dict[str, Any]) -> str:
     return "" if bound["lmbda"] is not None else "SciPy looks for the best power"
 
 
-@on_tensors("stats.boxcox", arrays=("x", "lmbda"), hosted=_given_power)
+@on_tensors("stats.boxcox", arrays=("x", "lmbda"), host_reason=_given_power)
 def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) -> Any:
     """(x**lmbda - 1) / lmbda, or log(x): G. E. P. Box and D. R. Cox (1964)."""
     x, power = floats(x, lmbda)
@@ -92,7 +92,7 @@ def _one_power(bound: dict[str, Any]) -> str:
     return "" if isinstance(bound["lmbda"], int | float) else "`lmbda` is no number"
 
 
-@on_tensors("stats.yeojohnson", arrays=("x",), hosted=_one_power)
+@on_tensors("stats.yeojohnson", arrays=("x",), host_reason=_one_power)
 def yeojohnson(x: Any, lmbda: Any = None) -> Any:
     """Transform of I. Yeo and R. A. Johnson (2000), for numbers of both signs."""
     if not x.numel():
@@ -180,7 +180,9 @@ def relfreq(a: Any, numbins: int = 10, defaultreallimits: Any = None, weights: A
 # -- Percentiles ----------------------------------------------------------------------------
 
 
-@on_tensors("stats.percentileofscore", arrays=("a", "score"), hosted=hosted(nan_policy="propagate"))
+@on_tensors(
+    "stats.percentileofscore", arrays=("a", "score"), host_reason=other_than(nan_policy="propagate")
+)
 def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = "propagate") -> Any:
     """The share of values below a score."""
     if a.ndim != 1 or kind not in ("rank", "strict", "weak", "mean"):
@@ -210,7 +212,7 @@ def _numbers(bound: dict[str, Any]) -> str:
 
 
 @on_tensors(
-    "stats.scoreatpercentile", arrays=("a",), hosted=on_a_cpu("NumPy sorts sooner", _numbers)
+    "stats.scoreatpercentile", arrays=("a",), host_reason=on_a_cpu("NumPy sorts sooner", _numbers)
 )
 def scoreatpercentile(
     a: Any,
