@@ -85,7 +85,7 @@ class Owner(Protocol):
     python: Callable[..., Any]
     deciding: threading.RLock
 
-    def engine(self, is_exact: bool) -> Any:
+    def dispatcher(self, is_exact: bool) -> Any:
         """Return what compiles the function."""
 
     def is_as_numpy(self, values: Sequence[Any]) -> bool:
@@ -153,7 +153,7 @@ class Bucket:
         self._credit = 0.0
         self._failures = 0
         self._graphs = 0
-        self._engine: Any = None
+        self._dispatcher: Any = None
         self._has_arrays = any(isinstance(value, np.ndarray) for value in values)
         owner.spec.log.add_tier(self.tier)
         if is_warm or owner.has_to_compile(values):
@@ -203,7 +203,7 @@ class Bucket:
 
     def be_compiled(self, state: str) -> None:
         """Have the compiled function make the calls."""
-        self._engine = self.owner.engine(self.is_exact)
+        self._dispatcher = self.owner.dispatcher(self.is_exact)
         self.tier.state = state
         self._go_on("compiled", self._compiled)
 
@@ -279,14 +279,14 @@ class Bucket:
 
     def _begin(self) -> None:
         logs.compile.debug("%s: is worth compiling: %s", self.owner.spec.name, self.tier.signature)
-        self._engine = self.owner.engine(self.is_exact)
+        self._dispatcher = self.owner.dispatcher(self.is_exact)
         self.owner.rent = 0.0
         self._graphs = len(self.owner.spec.log.graphs)
         self.compileds.clear()
         self.tier.state = "being compiled"
         self._credit = price()
         if self._verdict is None or not self._verdict.is_compiled:  # It isn't on disk.
-            self._engine.get_ready()
+            self._dispatcher.get_ready()
         self._go_on("building", self._building)
 
     # -- Compiled calls, until they are compiled -----------------------------------
@@ -302,7 +302,7 @@ class Bucket:
                 self.spent = before
         start = time.perf_counter()
         try:
-            return self._engine(args, kwargs)
+            return self._dispatcher(args, kwargs)
         finally:
             seconds = time.perf_counter() - start
             if background.is_idle():
@@ -348,7 +348,7 @@ class Bucket:
                         self._decide()
         start = time.perf_counter()
         try:
-            return self._engine(args, kwargs)
+            return self._dispatcher(args, kwargs)
         finally:
             self.compileds.append(time.perf_counter() - start)
 
@@ -377,7 +377,7 @@ class Bucket:
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         start = time.perf_counter()
-        result = self._engine(args, kwargs)
+        result = self._dispatcher(args, kwargs)
         self.spent += time.perf_counter() - start
         self._count += 1
         if self._count >= _NOTED_CALLS:

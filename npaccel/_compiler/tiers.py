@@ -71,7 +71,7 @@ class Tiered:
     log : Log
     scope : Scope
         In which it's called.
-    make_engine : callable
+    make_dispatcher : callable
         Returns what compiles the function under options.
     settle : callable
         Is given this object, and what makes its calls without asking it: itself where it has to
@@ -84,14 +84,14 @@ class Tiered:
         options: Options,
         log: Log,
         scope: Scope,
-        make_engine: Callable[[types.FunctionType, Options, Log], Any],
+        make_dispatcher: Callable[[types.FunctionType, Options, Log], Any],
         settle: Callable[[Tiered, Any], None],
     ) -> None:
         self.spec = FunctionSpec(function, options, log)
         self.function = function
-        self._make_engine = make_engine
+        self._make_dispatcher = make_dispatcher
         self._settle = settle
-        self._engines: dict[bool, Any] = {}
+        self._dispatchers: dict[bool, Any] = {}
         self._verdicts: Verdicts | None = None
         self.buckets: dict[Key, Bucket] = {}
         #: Seconds that NumPy has taken for calls since something was compiled.
@@ -133,21 +133,21 @@ class Tiered:
                 bucket.pay()
         return result if bucket.is_exact else bucket.as_compiled(result)
 
-    def engine(self, is_exact: bool) -> Any:
+    def dispatcher(self, is_exact: bool) -> Any:
         """Return what compiles the function: with NumPy's dtypes, or as the options say."""
         with self.deciding:
-            if is_exact not in self._engines:
+            if is_exact not in self._dispatchers:
                 options = dataclasses.replace(self.spec.options, compile="behind")
                 if is_exact:
                     options = dataclasses.replace(options, default_float="float64")
-                engine = self._make_engine(self.function, options, self.spec.log)
-                engine.on_new = self._ask_again
-                self._engines[is_exact] = engine
-            return self._engines[is_exact]
+                dispatcher = self._make_dispatcher(self.function, options, self.spec.log)
+                dispatcher.on_new = self._ask_again
+                self._dispatchers[is_exact] = dispatcher
+            return self._dispatchers[is_exact]
 
-    def engine_for(self, values: Sequence[Any]) -> Any:
+    def dispatcher_for(self, values: Sequence[Any]) -> Any:
         """Return what compiles a call with bound values."""
-        return self.engine(self.is_as_numpy(values))
+        return self.dispatcher(self.is_as_numpy(values))
 
     def is_as_numpy(self, values: Sequence[Any]) -> bool:
         """Whether a call has NumPy's dtypes throughout."""
@@ -179,11 +179,11 @@ class Tiered:
 
     def narrows(self, values: Sequence[Any]) -> bool:
         """Whether invented floats are 32 bit in calls like this one."""
-        return bool(self.engine_for(values).narrows(values))
+        return bool(self.dispatcher_for(values).narrows(values))
 
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the compiled function with bound values, which then makes such calls."""
-        result = self.engine_for(values).run_unverified(values)
+        result = self.dispatcher_for(values).run_unverified(values)
         args = tuple(values)
         for some in (args, without_defaults(self.function, args)):
             bucket = self.buckets.get(kind(some))
@@ -220,15 +220,15 @@ class Tiered:
         """Have calls go straight to the compiled function, if that makes all of them."""
         with self.deciding:
             ways = {bucket.way for bucket in self.buckets.values()}
-            if ways == {"compiled"} and len(self._engines) == 1:
-                self._settle(self, *self._engines.values())
+            if ways == {"compiled"} and len(self._dispatchers) == 1:
+                self._settle(self, *self._dispatchers.values())
 
     def note_brief(self) -> bool:
         """Have calls of small arguments go straight to the function: a clock takes as long.
 
         Returns whether they do.
         """
-        if self._engines or wide_data.reaches_jitted(self.function):
+        if self._dispatchers or wide_data.reaches_jitted(self.function):
             return False
         self._settle(self, Brief(self))
         return True
@@ -286,9 +286,9 @@ class Brief:
         return self.function(*args) if not kwargs else self.owner(args, kwargs)
 
 
-def compiler_of(engine: Any, values: Sequence[Any]) -> Any:
+def dispatcher_of(dispatcher: Any, values: Sequence[Any]) -> Any:
     """Return what compiles a call, where that has tiers."""
-    return engine.engine_for(values) if isinstance(engine, Tiered) else engine
+    return dispatcher.dispatcher_for(values) if isinstance(dispatcher, Tiered) else dispatcher
 
 
 def has_tiers(options: Options) -> bool:
@@ -302,4 +302,4 @@ def has_tiers(options: Options) -> bool:
     )
 
 
-__all__ = ["Plain", "Tiered", "compiler_of", "has_tiers"]
+__all__ = ["Plain", "Tiered", "dispatcher_of", "has_tiers"]

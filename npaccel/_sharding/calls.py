@@ -24,7 +24,7 @@ from npaccel._compiler.fallback import DeclinedError
 from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.scratch import scratch_folder
-from npaccel._loops.make_engine import make_engine
+from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._numpy.core.context import tracing
 from npaccel._process.progress import notice
 from npaccel._report import Graph
@@ -77,7 +77,7 @@ class ShardedCalls:
         self.spec = spec
         self._runners: dict[Any, list[Runner]] = {}
         self._lock = threading.RLock()
-        self._engine: Any = None
+        self._dispatcher: Any = None
 
     def __call__(self, values: Sequence[Any]) -> Any:
         """Make a call."""
@@ -216,9 +216,9 @@ class ShardedCalls:
             **place,
         )
         with self._lock:
-            if self._engine is None:
+            if self._dispatcher is None:
                 options = dataclasses.replace(spec.options, compile="now")
-                self._engine = make_engine(spec.function, options, spec.log)
+                self._dispatcher = make_dispatcher(spec.function, options, spec.log)
         mesh = _mesh_of(values, spec)
         wholes: dict[int, tuple[DTensor, torch.Tensor]] = {}
 
@@ -228,7 +228,7 @@ class ShardedCalls:
             return wholes.setdefault(id(leaf), (leaf, leaf.full_tensor().clone()))[1]
 
         given = [arguments.map_leaves(value, whole) for value in values]
-        result = spec.binding.call(given, lambda *args, **kwargs: self._engine(args, kwargs))
+        result = spec.binding.call(given, lambda *args, **kwargs: self._dispatcher(args, kwargs))
         for sharded, now in wholes.values():
             sharded.copy_(distribute_tensor(now, mesh, [Replicate()] * mesh.ndim))
         back = {id(now): sharded for sharded, now in wholes.values()}

@@ -1,4 +1,4 @@
-"""Artifacts on disk, seen from the engine: damage, no disk, many processes, kills."""
+"""Artifacts on disk, seen from the dispatcher: damage, no disk, many processes, kills."""
 
 import errno
 import json
@@ -47,7 +47,7 @@ def new():
 
 def group_of(function):
     scope = npaccel._runtime.options.current()
-    return function._npaccel_engine(scope)._stored().group()
+    return function._npaccel_dispatcher(scope)._stored().group()
 
 
 def entries():
@@ -140,7 +140,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_an_artifact_that_npaccel_did_not_write_is_built_again(kept, kind):
-    """Whole, and with right sums, but not of this engine."""
+    """Whole, and with right sums, but not of this dispatcher."""
     store_again(kept, FOREIGN[kind], {})
     graph, said = call()
     assert not graph.loaded

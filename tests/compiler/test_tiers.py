@@ -58,7 +58,7 @@ def tiered(monkeypatch):
             clock.pass_("numpy")
             return x
 
-        class Engine:
+        class Dispatcher:
             on_new = None
 
             def get_ready(self):
@@ -73,8 +73,8 @@ def tiered(monkeypatch):
             Options(default_float="float64"),
             Log(),
             runtime_options.current(),
-            lambda *_: Engine(),
-            lambda _, engine: settled.append(engine),
+            lambda *_: Dispatcher(),
+            lambda _, dispatcher: settled.append(dispatcher),
         )
         return (lambda *args, **kwargs: made(args, kwargs)), settled, made
 
@@ -107,7 +107,7 @@ def test_the_faster_way_goes_on(tiered, seconds):
     for _ in range(100):
         call(X)
     assert set(clock.called()) == {"compiled"}
-    assert type(settled[-1]).__name__ == "Engine"
+    assert type(settled[-1]).__name__ == "Dispatcher"
 
 
 @pytest.mark.parametrize("slower", [1.2, 3, 1000])
@@ -155,8 +155,8 @@ def test_other_arguments_are_other_buckets(tiered):
     call, settled, made = tiered(clock)
     while not settled:
         call(X)
-    engine = settled[-1]
-    engine.on_new()
+    dispatcher = settled[-1]
+    dispatcher.on_new()
     assert settled[-1] is made  # Which is asked again.
     clock.called()
     call(np.ones(1000))
@@ -170,7 +170,7 @@ def test_other_arguments_are_other_buckets(tiered):
         call(np.ones(1000))
         call(np.ones(1000), n=7)
         call(np.ones((3, 3)))
-    assert settled[-1] is engine
+    assert settled[-1] is dispatcher
 
 
 def test_kinds_of_arguments():
@@ -524,6 +524,6 @@ def test_a_function_forgets_those_that_have_called_it():
         outer = npaccel.jit(lambda x: inner(x) * 2, compile="auto", default_float="float64")
         assert_same(outer(x), np.full(3, 4.0))
     assert_same(inner(x), np.full(3, 2.0))
-    assert len(inner._npaccel_engines) <= 70
+    assert len(inner._npaccel_dispatchers) <= 70
     assert len(inner._npaccel_direct) <= 70
     assert inner.report().tiers[0].calls == 301

@@ -33,7 +33,7 @@ def process(monkeypatch, tmp_path):
         for module in (tiers, tier_buckets):
             monkeypatch.setattr(module, "time", Clock())
 
-        class Engine:
+        class Dispatcher:
             on_new = None
 
             def get_ready(self):
@@ -45,7 +45,12 @@ def process(monkeypatch, tmp_path):
 
         options = Options(default_float="float64", cache=cache)
         made = tiers.Tiered(
-            code, options, Log(), runtime_options.current(), lambda *_: Engine(), lambda *_: None
+            code,
+            options,
+            Log(),
+            runtime_options.current(),
+            lambda *_: Dispatcher(),
+            lambda *_: None,
         )
 
         def in_numpy(x):

@@ -89,7 +89,7 @@ def test_errors_are_scipys_and_come_once(monkeypatch):
 def test_what_cannot_be_compiled_stays_scipys(monkeypatch):
     monkeypatch.setattr(tier_buckets, "_USUAL_SECONDS", 0.0)
 
-    class Engine:
+    class Dispatcher:
         def get_ready(self):
             pass
 
@@ -97,7 +97,9 @@ def test_what_cannot_be_compiled_stays_scipys(monkeypatch):
             raise NotCompiledError("it can't be compiled")
 
     tried = []
-    monkeypatch.setattr(native_tiers.NativeTiers, "engine", lambda *_: tried.append(1) or Engine())
+    monkeypatch.setattr(
+        native_tiers.NativeTiers, "dispatcher", lambda *_: tried.append(1) or Dispatcher()
+    )
     wanted = scipy.ndimage.uniform_filter(X.numpy(), 3)
     for _ in range(400):
         np.testing.assert_array_equal(ndimage.uniform_filter(X, 3), wanted)

@@ -1,6 +1,6 @@
 """Kernels of the ufuncs: torch computations on operands in the loop's dtypes.
 
-Each gets tensors that the engine has cast already. For the ordinary dtypes a
+Each gets tensors that dispatch has cast already. For the ordinary dtypes a
 kernel is one torch op; what follows the name's first branch is for the others.
 Those that order numbers or take floats apart have modules of their own.
 """

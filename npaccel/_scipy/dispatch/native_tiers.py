@@ -16,7 +16,7 @@ import torch
 from npaccel._compiler import call_kinds
 from npaccel._compiler.tier_buckets import Bucket, price
 from npaccel._compiler.tiers import Tiered, has_tiers
-from npaccel._loops.make_engine import make_engine
+from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.options import Options
 from npaccel._scipy.dispatch.checks import OwnError
@@ -83,7 +83,7 @@ class NativeTiers(Tiered):
             options,
             jitted._npaccel_log,
             runtime_options.current(),
-            make_engine,
+            make_dispatcher,
             lambda *_: None,
         )
         self.name = name
