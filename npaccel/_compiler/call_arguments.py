@@ -145,21 +145,21 @@ class Call:
             history=history,
             dynamic=dynamic,
             scalars=self.scalars,
-            relaid=self.restrided,
+            restrided=self.restrided,
             is_part=bool(self.spec.label),
             remakes_views=not (self.tensors or self.spec.options.narrow_inputs),
             weak_scalars=self.spec.on_wide is not None,
         )
 
-    def in_key(self, generic: bool, expression: str, kind: str) -> bool:
+    def in_key(self, is_dynamic: bool, expression: str, kind: str) -> bool:
         """Whether the signature key holds what a guard would check.
 
-        The key of a generic signature has no numbers in it.
+        The key of a dynamic signature has no numbers in it.
         """
         if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
             return False
         part = self.known[expression]
-        if type(part) in (int, float) and (generic or expression in self.spec.varying_names):
+        if type(part) in (int, float) and (is_dynamic or expression in self.spec.varying_names):
             return False
         if isinstance(part, types.FunctionType):
             return kind in ("TYPE_MATCH", "CLOSURE_MATCH")

@@ -214,7 +214,7 @@ def breaks_wide(spec: FunctionSpec, error: CaptureError, values: Sequence[Any]) 
     return spec.on_wide is None and reaches_wide(spec.function, values)
 
 
-def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, TraceSettings]:
+def capture_call(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, TraceSettings]:
     """Capture a call in the width that its data have.
 
     What is read besides the arguments is known afterwards only: where it isn't as in the last
@@ -234,22 +234,24 @@ def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, T
         for width in (True, False)
     )
     settings = wide if has_wide or spec.captures_wide else narrow
-    capture = _captured(call, history, dynamic, settings)
+    capture = _capture_with(call, history, dynamic, settings)
     if has_wide or spec.options.default_float == "float64":
         return capture, settings
     if settings is wide and not capture.has_wide_data:
         settings = narrow
-        capture = _captured(call, history, dynamic, settings)
+        capture = _capture_with(call, history, dynamic, settings)
     if settings is narrow and capture.has_wide_data:
         if spec.on_wide is not None:
             spec.on_wide()
         settings = wide
-        capture = _captured(call, history, dynamic, settings)
+        capture = _capture_with(call, history, dynamic, settings)
     spec.note_width(call.values, captures_wide=settings is wide)
     return capture, settings
 
 
-def _captured(call: Call, history: Any, dynamic: bool | None, settings: TraceSettings) -> Capture:
+def _capture_with(
+    call: Call, history: Any, dynamic: bool | None, settings: TraceSettings
+) -> Capture:
     with tracing(settings), budget.limited(budget.of(call.spec.options.loops)):
         capture = call.capture(history, dynamic)
         if capture.has_sizes and capture.has_side_effects:
@@ -269,7 +271,7 @@ def _captured_and_compiled(
         while True:
             start = time.perf_counter()
             logs.compile.debug("%s: capture begins", call.spec.name)
-            capture, settings = captured(call, history, dynamic)
+            capture, settings = capture_call(call, history, dynamic)
             stages["capture"] = stages.get("capture", 0.0) + time.perf_counter() - start
             logs.compile.debug("%s: captured in %.3f s", call.spec.name, stages["capture"])
             if capture.graph is None:

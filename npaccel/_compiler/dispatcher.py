@@ -67,7 +67,7 @@ class Attempt:
 
     Parameters
     ----------
-    key, coarse : tuple
+    key, rank_key : tuple
         Of the call that it's compiled for.
     count : int
         How many signatures of the kind were compiled before.
@@ -78,7 +78,7 @@ class Attempt:
     """
 
     key: Key
-    coarse: Key
+    rank_key: Key
     count: int
     signature: str
     cause: str
@@ -123,8 +123,8 @@ class Dispatcher:
         # Each call reads these.
         self._arity = spec.binding.arity
         self._has_own_key = bool(spec.static or spec.varying)
-        self._generic: dict[Key, list[Compiled | Kept]] = {}
-        self._generic_frames: dict[Key, list[Runner]] = {}
+        self._dynamic: dict[Key, list[Compiled | Kept]] = {}
+        self._dynamic_frames: dict[Key, list[Runner]] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
         self._guards: dict[Key, Sequence[Guard]] = {}
@@ -287,27 +287,27 @@ class Dispatcher:
             result = self._known(values, key)  # Another thread may have been faster.
             if result is not MISS:
                 return result
-            coarse = self.spec.coarse_key(values)
-            result = self._generic_runner(values, key, coarse)
+            rank_key = self.spec.rank_key(values)
+            result = self._dynamic_runner(values, key, rank_key)
             if result is not MISS:
                 return result
             if self._patience.calls:
                 return fallback.without_memory(self.spec, values, self._patience)
             if self.on_new is not None:
                 self.on_new()
-            runner = None if waits else self._runner_of_kind(coarse)
+            runner = None if waits else self._runner_of_kind(rank_key)
             try:
-                kept = self._from_disk(values, key, coarse) if runner is None else MISS
+                kept = self._from_disk(values, key, rank_key) if runner is None else MISS
                 if kept is not MISS:
                     return kept
                 if runner is None and not waits:
-                    runner = self._runner_meanwhile(values, key, coarse, device)
-                if runner is None and self._is_special(values, coarse):
+                    runner = self._runner_meanwhile(values, key, rank_key, device)
+                if runner is None and self._is_special(values, rank_key):
                     self._interpreted += 1
                     self.compilations += 1
                     return self._interpreter()(tuple(values), NO_KEYWORDS)
                 if runner is None:
-                    return self._compile_and_run(values, key, coarse, device)
+                    return self._compile_and_run(values, key, rank_key, device)
                 # Other runners of the signature are asked first.
                 self.runners.setdefault(key, []).append(runner)
             except UncompiledForMemoryError as error:
@@ -315,14 +315,14 @@ class Dispatcher:
                 return fallback.without_memory(self.spec, values, self._patience, error)
         return runner(values)
 
-    def _generic_runner(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
-        for found in self._generic.get(coarse, ()):
+    def _dynamic_runner(self, values: Sequence[Any], key: Key, rank_key: Key) -> Any:
+        for found in self._dynamic.get(rank_key, ()):
             runner = self._bind(found)
             result = self._run(runner, values)
             if result is not MISS:
                 self._remember(key, for_key(runner))
                 return result
-        for runner in self._generic_frames.get(coarse, ()):
+        for runner in self._dynamic_frames.get(rank_key, ()):
             result = self._run(runner, values)
             if result is not MISS:
                 self._remember(key, runner)
@@ -349,20 +349,20 @@ class Dispatcher:
         """Whether calls are answered otherwise until something is compiled."""
         return self._made_behind is not None and self._made_behind.is_pending()
 
-    def _runner_of_kind(self, coarse: Key) -> Runner | None:
+    def _runner_of_kind(self, rank_key: Key) -> Runner | None:
         """Return what makes calls while one of their kind is compiled; None if none is."""
         behind = self._made_behind
-        return None if behind is None else behind.runner_of_kind(coarse)
+        return None if behind is None else behind.runner_of_kind(rank_key)
 
     def _runner_meanwhile(
-        self, values: Sequence[Any], key: Key, coarse: Key, device: torch.device
+        self, values: Sequence[Any], key: Key, rank_key: Key, device: torch.device
     ) -> Runner | None:
         """Return what makes calls of a signature until it's compiled; None if they wait."""
-        if self._captures.get(coarse, 0) >= MAX_CAPTURES:
+        if self._captures.get(rank_key, 0) >= MAX_CAPTURES:
             return None
         if self._made_behind is None:
             self._made_behind = load("npaccel._compiler.behind").Behind(self)
-        return self._made_behind.runner(values, key, coarse, device)
+        return self._made_behind.runner(values, key, rank_key, device)
 
     def interpreted(self, values: Sequence[Any]) -> Any:
         """Call the function's graph, interpreted."""
@@ -372,12 +372,12 @@ class Dispatcher:
 
     # -- Indices that are special ---------------------------------------------
 
-    def _is_special(self, values: Sequence[Any], coarse: Key) -> bool:
+    def _is_special(self, values: Sequence[Any], rank_key: Key) -> bool:
         """Whether a call is likely to be one of few that need code of their own."""
         if not self.indexing or self.spec.options.backend == "eager":
             return False
         first = any(type(values[i]) is int and values[i] in (0, 1) for i in self.indexing)
-        return (first or coarse in self._generic) and self._interpreted < MAX_INTERPRETED
+        return (first or rank_key in self._dynamic) and self._interpreted < MAX_INTERPRETED
 
     # Under this dispatcher's lock, as below: that of `functools.cached_property` is one for all
     # objects in Python 3.11, and a child that is forked meanwhile deadlocks on it.
@@ -409,22 +409,22 @@ class Dispatcher:
             self._made_stored = module.StoredSignatures(self.spec)
         return self._made_stored
 
-    def claim_name(self, key: Key, coarse: Key) -> str | None:
+    def claim_name(self, key: Key, rank_key: Key) -> str | None:
         """Return under which name a signature is claimed; None where it isn't kept on disk."""
         stored = self._stored()
-        return None if stored is None else stored.claim_name(key, coarse)
+        return None if stored is None else stored.claim_name(key, rank_key)
 
-    def _from_disk(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
+    def _from_disk(self, values: Sequence[Any], key: Key, rank_key: Key) -> Any:
         start = time.perf_counter()
         stored = self._stored()
-        for kept in stored.find(values, key, coarse) if stored is not None else ():
-            result = self._first_of_kept(kept, values, key, coarse, start)
+        for kept in stored.find(values, key, rank_key) if stored is not None else ():
+            result = self._first_of_kept(kept, values, key, rank_key, start)
             if result is not MISS:
                 return result
         return MISS
 
     def _first_of_kept(
-        self, kept: Kept, values: Sequence[Any], key: Key, coarse: Key, start: float
+        self, kept: Kept, values: Sequence[Any], key: Key, rank_key: Key, start: float
     ) -> Any:
         """Run an artifact from disk, and remember it if it's the one for a call."""
         runner = self._bind(kept)
@@ -435,14 +435,14 @@ class Dispatcher:
         self.compilations += 1
         if not self.spec.has_wide(values):
             self.spec.note_width(values, kept.plan.has_wide_data)
-        self._last_keys[coarse] = key
-        self._loaded.setdefault(coarse, runtime_arguments.sizes(self.spec.binding.names, values))
-        if kept.plan.is_generic:
-            self._generic.setdefault(coarse, []).append(kept)
+        self._last_keys[rank_key] = key
+        self._loaded.setdefault(rank_key, runtime_arguments.sizes(self.spec.binding.names, values))
+        if kept.plan.is_dynamic:
+            self._dynamic.setdefault(rank_key, []).append(kept)
         self.spec.log.add_graph(
             Graph(
                 signature=self.spec.describe(values),
-                generic=kept.plan.is_generic,
+                dynamic=kept.plan.is_dynamic,
                 backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - start),
                 loaded=True,
@@ -457,9 +457,9 @@ class Dispatcher:
     # -- Capture and compilation ----------------------------------------------
 
     def _compile_and_run(
-        self, values: Sequence[Any], key: Key, coarse: Key, device: torch.device
+        self, values: Sequence[Any], key: Key, rank_key: Key, device: torch.device
     ) -> Any:
-        count = self._captures.get(coarse, 0)
+        count = self._captures.get(rank_key, 0)
         if count >= MAX_CAPTURES:
             return fallback.beyond_limit(self.spec, values, count)
         failure = import_compiler(self.spec.options.backend, device.type)
@@ -470,15 +470,15 @@ class Dispatcher:
         from npaccel._cache import claims
         from npaccel._compiler import compile as compiler_compile
 
-        name = self.claim_name(key, coarse)
+        name = self.claim_name(key, rank_key)
         with claims.claimed(name):
             # Another process may have compiled it while this one waited, or imported the compiler.
-            kept = MISS if name is None else self._from_disk(values, key, coarse)
+            kept = MISS if name is None else self._from_disk(values, key, rank_key)
             if kept is not MISS:
                 return kept
-            attempt = self.begin(values, key, coarse)
+            attempt = self.begin(values, key, rank_key)
             try:
-                history = self.history(coarse)
+                history = self.history(rank_key)
                 outcome = compiler_compile.compile_call(self.spec, values, history, device)
             except BaseException as error:
                 is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
@@ -488,40 +488,40 @@ class Dispatcher:
             runner = self.settle(attempt, outcome)
         return runner(values) if isinstance(outcome, fallback.Uncompiled) else outcome.result
 
-    def begin(self, values: Sequence[Any], key: Key, coarse: Key) -> Attempt:
+    def begin(self, values: Sequence[Any], key: Key, rank_key: Key) -> Attempt:
         """Note that a signature is going to be compiled."""
         start = time.perf_counter()
-        cause, guard = self._cause(key, coarse, values)
+        cause, guard = self._cause(key, rank_key, values)
         logs.guards.debug("%s: %s", self.spec.name, f"{cause} {guard}".strip() or "is new")
-        count = self._captures.get(coarse, 0)
-        self._captures[coarse] = count + 1
+        count = self._captures.get(rank_key, 0)
+        self._captures[rank_key] = count + 1
         self.compilations += 1
-        self._last_keys[coarse] = key
-        return Attempt(key, coarse, count, self.spec.describe(values), cause, guard, start)
+        self._last_keys[rank_key] = key
+        return Attempt(key, rank_key, count, self.spec.describe(values), cause, guard, start)
 
     def take_back(self, attempt: Attempt) -> None:
         """Note that a signature wasn't compiled, and another call may try again."""
-        self._captures[attempt.coarse] = attempt.count
+        self._captures[attempt.rank_key] = attempt.count
 
-    def history(self, coarse: Key) -> Any:
+    def history(self, rank_key: Key) -> Any:
         """Return what sizes and numbers calls of a kind have had; the compiler is imported."""
-        history = self._histories.get(coarse)
+        history = self._histories.get(rank_key)
         if history is None:
             history = load("npaccel._compiler.compile").new_history(self.spec)
-            history.note(self.spec.function.__code__, self._loaded.pop(coarse, {}))
-            self._histories[coarse] = history
+            history.note(self.spec.function.__code__, self._loaded.pop(rank_key, {}))
+            self._histories[rank_key] = history
         return history
 
     def settle(self, attempt: Attempt, outcome: CompiledCall | fallback.Uncompiled) -> Runner:
         """Remember and report what has become of a signature; return its runner."""
-        key, coarse = attempt.key, attempt.coarse
+        key, rank_key = attempt.key, attempt.rank_key
         self._patience.end()
         if isinstance(outcome, fallback.Uncompiled):
             runner = outcome.settled(self._forget)
             if outcome.is_kept:
                 self._remember(key, runner)
             if outcome.serves_kind:
-                self._generic_frames.setdefault(coarse, []).append(outcome.runner)
+                self._dynamic_frames.setdefault(rank_key, []).append(outcome.runner)
             return runner
         self._guards[key] = outcome.guards
         artifact: str | None = None
@@ -529,18 +529,18 @@ class Dispatcher:
         if outcome.compiled is not None:
             runner = self._bind(outcome.compiled)
             self._remember(key, runner)
-            if outcome.compiled.plan.is_generic:
-                self._generic.setdefault(coarse, []).append(outcome.compiled)
+            if outcome.compiled.plan.is_dynamic:
+                self._dynamic.setdefault(rank_key, []).append(outcome.compiled)
             stored, not_kept = self._stored(), ""
             if stored is not None:
                 artifact, not_kept = signals.held(
-                    stored.store, outcome.compiled, outcome.details, key, coarse
+                    stored.store, outcome.compiled, outcome.details, key, rank_key
                 )
         else:
             runner = outcome.runner
             self._remember(key, runner)
-            if outcome.generic:
-                self._generic_frames.setdefault(coarse, []).append(outcome.runner)
+            if outcome.dynamic:
+                self._dynamic_frames.setdefault(rank_key, []).append(outcome.runner)
         logs.compile.debug("%s: compiled: %s", self.spec.name, logs.seconds(outcome.stages))
         logs.cache.debug(
             "%s: kept: %s", self.spec.name, artifact or f"no, {not_kept or 'not asked'}"
@@ -548,7 +548,7 @@ class Dispatcher:
         self.spec.log.add_graph(
             Graph(
                 signature=attempt.signature,
-                generic=outcome.generic,
+                dynamic=outcome.dynamic,
                 backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - attempt.start),
                 artifact=artifact,
@@ -562,7 +562,7 @@ class Dispatcher:
         )
         return runner
 
-    def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> tuple[str, str]:
+    def _cause(self, key: Key, rank_key: Key, values: Sequence[Any]) -> tuple[str, str]:
         """Say why there is no runner yet, where there are others of this kind.
 
         Returns
@@ -582,7 +582,7 @@ class Dispatcher:
             if changed is not None:
                 guard = failed_guard(changed, self.spec.scope, arguments)
             return f"{what} changed since the last compilation", guard
-        earlier = self._last_keys.get(coarse)
+        earlier = self._last_keys.get(rank_key)
         if earlier is not None:
             which, guard = differing(names, earlier, key)
             return f"{which} has another shape or value than before", guard

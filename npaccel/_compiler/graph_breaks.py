@@ -256,7 +256,7 @@ class _SubgraphCompiler:
         self.spec.log.add_graph(
             Graph(
                 signature=f"subgraph {self.count}",
-                generic=dynamo_breaks.is_generic(subgraph),
+                dynamic=dynamo_breaks.is_dynamic(subgraph),
                 backend=self.spec.options.backend,
                 seconds=time.perf_counter() - start,
                 not_kept="it's a subgraph between graph breaks",

@@ -45,7 +45,7 @@ class CompiledCall:
     result: Any
     compiled: Compiled | None
     runner: Runner
-    generic: bool
+    dynamic: bool
     source: str
     not_kept: str = ""
     guards: Sequence[Guard] = ()
@@ -135,7 +135,7 @@ def _planned(first: FirstRun, has_moved: Callable[[], bool]) -> CompiledCall | U
         result=result,
         compiled=compiled,
         runner=frame.runner,
-        generic=frame.capture.has_symbols,
+        dynamic=frame.capture.has_symbols,
         source=frame.compiled.source if frame.compiled else "",
         not_kept=why,
         guards=frame.guards or (),
@@ -306,7 +306,7 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
         tensors=call.tensors,
         device=str(call.device),
         shape_guard=sizes,
-        is_generic=capture.has_symbols,
+        is_dynamic=capture.has_symbols,
         boxed=boxed,
         shared=frame.shared,
         draws=dataclasses.replace(frame.draws, may_fail=_may_fail(frame)),

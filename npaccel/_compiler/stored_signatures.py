@@ -40,35 +40,35 @@ class StoredSignatures:
             self._known_group = artifacts.group_key(self.spec.scope, self.spec.options)
         return self._known_group
 
-    def _texts(self, key: Key, coarse: Key) -> list[str]:
+    def _texts(self, key: Key, rank_key: Key) -> list[str]:
         """Return the keys of entries that may serve a call: for its sizes, and for all."""
         grad = torch.is_grad_enabled()
         if self.spec.options.dynamic is True:
-            return [artifacts.key_text(("generic", coarse, grad))]
+            return [artifacts.key_text(("dynamic", rank_key, grad))]
         return [
             artifacts.key_text(("fixed", key, grad)),
-            artifacts.key_text(("generic", coarse, grad)),
+            artifacts.key_text(("dynamic", rank_key, grad)),
         ]
 
-    def claim_name(self, key: Key, coarse: Key) -> str | None:
+    def claim_name(self, key: Key, rank_key: Key) -> str | None:
         """Return under which name a process claims to compile a signature; None if none can."""
         try:
-            return cache_key(self.group(), *self._texts(key, coarse))
+            return cache_key(self.group(), *self._texts(key, rank_key))
         except NotKeepableError:
             return None
 
-    def find(self, values: Sequence[Any], key: Key, coarse: Key) -> Iterator[Kept]:
+    def find(self, values: Sequence[Any], key: Key, rank_key: Key) -> Iterator[Kept]:
         """Load the signatures whose guards hold for a call, one after the other.
 
         Parameters
         ----------
         values : sequence
             Of all parameters.
-        key, coarse : tuple
+        key, rank_key : tuple
             The call's.
         """
         try:
-            texts = self._texts(key, coarse)
+            texts = self._texts(key, rank_key)
             with before_a_call():
                 entries = signals.held(default_cache().load_group, self.group())
         except NotKeepableError:
@@ -87,7 +87,7 @@ class StoredSignatures:
                 yield kept
 
     def store(
-        self, compiled: Compiled, details: Details, key: Key, coarse: Key
+        self, compiled: Compiled, details: Details, key: Key, rank_key: Key
     ) -> tuple[str | None, str]:
         """Store a compiled signature.
 
@@ -101,8 +101,8 @@ class StoredSignatures:
             return None, compiled.not_kept
         portable_source = load("npaccel._torch.inductor.portable_code").portable_source
         try:
-            texts = self._texts(key, coarse)
-            text = texts[-1] if compiled.plan.is_generic else texts[0]
+            texts = self._texts(key, rank_key)
+            text = texts[-1] if compiled.plan.is_dynamic else texts[0]
             kept = artifacts.encode_details(details, self.spec.function.__code__)
             source = portable_source(compiled.source)
             entry = artifacts.store(default_cache(), self.group(), text, compiled, source, kept)

@@ -110,7 +110,7 @@ def _graphs(report: ReportData) -> str:
         cells = (
             str(i),
             graph.signature,
-            "generic" if graph.generic else "fixed",
+            "dynamic" if graph.dynamic else "fixed",
             "disk" if graph.loaded else graph.backend,
             duration(graph.seconds),
         )

@@ -33,7 +33,7 @@ class Graph:
     ----------
     signature : str
         The arguments that it was compiled for.
-    generic : bool
+    dynamic : bool
         Whether it serves other shapes too.
     backend : str
     seconds : float
@@ -57,7 +57,7 @@ class Graph:
     """
 
     signature: str
-    generic: bool
+    dynamic: bool
     backend: str
     seconds: float
     loaded: bool = False

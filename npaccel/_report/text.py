@@ -139,7 +139,7 @@ def _graph_rows(report: ReportData) -> list[tuple[str, ...]]:
             (
                 str(i),
                 graph.signature,
-                "generic" if graph.generic else "fixed",
+                "dynamic" if graph.dynamic else "fixed",
                 "disk" if graph.loaded else graph.backend,
                 duration(graph.seconds),
                 "yes" if graph.artifact else "no",

@@ -275,10 +275,10 @@ def map_parts(value: Any, function: Callable[[Any], Any]) -> Any:
     return kind(new) if kind is tuple else kind(*new)
 
 
-def coarse_key(
+def rank_key(
     values: Sequence[Any], static: frozenset[int], varying: frozenset[int] = frozenset()
 ) -> tuple[Token, ...]:
-    """Return what calls have in common that one shape-generic artifact serves.
+    """Return what calls have in common that one dynamic artifact serves.
 
     Sizes are left out but for 0 and 1, which compiled code treats specially,
     and numbers are left out. Of varying numbers 0 and 1 aren't special.
@@ -288,12 +288,12 @@ def coarse_key(
         if i in static
         else type(value)
         if i in varying and type(value) in (int, float)
-        else _coarse(value)
+        else _rank_part(value)
         for i, value in enumerate(values)
     )
 
 
-def _coarse(value: Any) -> Token:
+def _rank_part(value: Any) -> Token:
     if is_opaque(value):
         return _type_token(value)
     if isinstance(value, np.ndarray):
@@ -309,7 +309,7 @@ def _coarse(value: Any) -> Token:
     if is_container(value):
         names = tuple(value) if type(value) is dict else ()
         items = value.values() if type(value) is dict else value
-        return (type(value), names, *map(_coarse, items))
+        return (type(value), names, *map(_rank_part, items))
     return token(value)
 
 

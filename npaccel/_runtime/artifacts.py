@@ -184,7 +184,7 @@ def store(
     group : str
         As `group_key` returns it.
     key : str
-        The signature key, or the coarse one, as text.
+        The signature key, or that of dtypes and ranks, as text.
     compiled : Compiled
     source : str
         Its code, for processes without the compiler.
@@ -325,7 +325,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "tensors": plan.tensors,
         "device": plan.device,
         "shape_guard": plan.shape_guard,
-        "is_generic": plan.is_generic,
+        "is_dynamic": plan.is_dynamic,
         "boxed": plan.boxed,
         "shared": list(plan.shared),
         "draws": dataclasses.asdict(plan.draws),
@@ -346,7 +346,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         tensors=item["tensors"],
         device=item["device"],
         shape_guard=item["shape_guard"],
-        is_generic=bool(item["is_generic"]),
+        is_dynamic=bool(item["is_dynamic"]),
         boxed=item["boxed"],
         shared=tuple(item["shared"]),
         draws=_decode_draws(item["draws"]),

@@ -136,7 +136,7 @@ class ShardedCalls:
         spec.log.add_graph(
             Graph(
                 signature=spec.describe(values),
-                generic=False,
+                dynamic=False,
                 backend=spec.options.backend,
                 seconds=time.perf_counter() - start,
                 not_kept=compiled.not_portable,
@@ -155,9 +155,13 @@ class ShardedCalls:
         spec = given.spec
         varying = [name for name, value in given.arguments.items() if type(value) is float]
         try:
-            capture, settings = compiler_compile.captured(given, dynamo.SizeHistory(varying), None)
+            capture, settings = compiler_compile.capture_call(
+                given, dynamo.SizeHistory(varying), None
+            )
             if varying and _depends_on_numbers(capture):
-                capture, settings = compiler_compile.captured(given, dynamo.SizeHistory(), False)
+                capture, settings = compiler_compile.capture_call(
+                    given, dynamo.SizeHistory(), False
+                )
         except CaptureError as error:
             frame = error.stack[-1]
             place = {
@@ -266,11 +270,11 @@ class _ShardedCall(Call):
             return super()._converted(value)
         return self._alone.setdefault(id(value), (value, stand_in(value)))[1]
 
-    def in_key(self, generic: bool, expression: str, kind: str) -> bool:
+    def in_key(self, is_dynamic: bool, expression: str, kind: str) -> bool:
         """Whether the signature key holds what a guard would check."""
         if isinstance(self.known.get(expression), DTensor):
             return kind not in ("DUPLICATE_INPUT", "OBJECT_ALIASING")
-        return super().in_key(generic, expression, kind)
+        return super().in_key(is_dynamic, expression, kind)
 
 
 #: What is assumed of sizes, which the key holds.

@@ -30,7 +30,7 @@ class Where:
     always: Names = _NONE
 
 
-def captured(body: Sequence[ast.stmt]) -> Names:
+def closure_names(body: Sequence[ast.stmt]) -> Names:
     """Return the names that functions defined in some code read from around them."""
     found: set[str] = set()
     for statement in body:

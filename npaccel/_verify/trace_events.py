@@ -233,7 +233,7 @@ def graph_run(spec: FunctionSpec, values: Sequence[Any]) -> GraphRun:
     try:
         with dynamo.lock:
             call = Call(spec, values, device)
-            capture, settings = compiler_compile.captured(
+            capture, settings = compiler_compile.capture_call(
                 call, compiler_compile.new_history(spec), False
             )
             if capture.graph is not None:

@@ -532,7 +532,7 @@ def test_what_comes_from_disk_counts_as_the_first(tmp_path):
             for name, args in calls(n).items():
                 wanted = getattr(values, name)(*args)
                 np.testing.assert_allclose(jitted[name](*args), wanted, rtol=1e-6)
-        answer(**{name: [[g.loaded, g.generic] for g in f.report().graphs]
+        answer(**{name: [[g.loaded, g.dynamic] for g in f.report().graphs]
                   for name, f in jitted.items()})
     """
     for numbers, graphs in (

@@ -1,4 +1,4 @@
-"""Shapes: fixed at first, generic from the second on; never a cliff."""
+"""Shapes: fixed at first, dynamic from the second on; never a cliff."""
 
 import itertools
 
@@ -24,7 +24,7 @@ def test_twenty_shapes_two_compilations(backend):
         agree(f, rng.normal(size=(n, 2)), rng.normal(size=(4, 2)))
     report = f.report()
     assert len(report.graphs) == 2
-    assert [graph.generic for graph in report.graphs] == [False, True]
+    assert [graph.dynamic for graph in report.graphs] == [False, True]
     assert not report.fallbacks
 
 

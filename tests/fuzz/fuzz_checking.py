@@ -86,7 +86,7 @@ def _loops_of(seed: int) -> contextlib.AbstractContextManager[Any]:
 
 
 def calls_of(program: Program, dynamic: bool | None = None) -> list[tuple[int, int]]:
-    """The sizes of the calls: fast path, capture for all sizes, generic artifact."""
+    """The sizes of the calls: fast path, capture for all sizes, dynamic artifact."""
     first, second, third = program.sizes
     if dynamic is None:
         return [first, first, second, third, second]

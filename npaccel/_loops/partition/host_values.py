@@ -96,7 +96,7 @@ class HostValues:
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._drop(node.optional_vars)
         elif isinstance(node, ast.match_case):
-            self.host -= dataflow.captured(node)
+            self.host -= dataflow.bound_names(node)
         elif self._objects is not None:
             self.host -= bound_otherwise(node)
 

@@ -153,7 +153,7 @@ def capture(
     history: SizeHistory,
     dynamic: bool | None,
     scalars: Sequence[torch.Tensor],
-    relaid: Sequence[torch.Tensor] = (),
+    restrided: Sequence[torch.Tensor] = (),
     is_part: bool = False,
     remakes_views: bool = False,
     weak_scalars: bool = False,
@@ -172,7 +172,7 @@ def capture(
         As in `npaccel.jit`.
     scalars : sequence of torch.Tensor
         The arguments that stand for NumPy scalars.
-    relaid : sequence of torch.Tensor
+    restrided : sequence of torch.Tensor
         The arguments that have other strides than the caller's arrays.
     is_part : bool
         Whether other code of the same function goes on with the results.
@@ -213,7 +213,7 @@ def capture(
     with (
         noted(function.__globals__, local_values, cells) as reads,
         numpy_traced(
-            scalars, relaid, draws=True, remakes_views=remakes_views, weak_scalars=weak_scalars
+            scalars, restrided, draws=True, remakes_views=remakes_views, weak_scalars=weak_scalars
         ),
         history.used(),
         _configured(dynamic),

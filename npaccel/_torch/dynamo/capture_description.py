@@ -112,7 +112,7 @@ def describe(
     graph = rewritten(found.graph, found.example_inputs)
     has_numbers = any(not isinstance(value, torch.Tensor) for value in found.fakes)
     has_numbers = has_numbers or any(item.is_number for item in found.inputs)
-    is_generic = has_numbers or _has_sizes(found.fakes)
+    is_dynamic = has_numbers or _has_sizes(found.fakes)
     return Capture(
         backend_name=graph.meta.get("backend_id", ""),
         graph=graph,
@@ -123,14 +123,14 @@ def describe(
         draws=found.draws,
         drawn=found.drawn,
         shape_guard=functools.partial(_shape_guard, shape_env, found.fakes)
-        if is_generic or decided
+        if is_dynamic or decided
         else None,
         scalar_outputs=scalar_results(graph.graph),
         output_memory=output_memory(graph.graph),
         read_only_outputs=read_only_outputs(graph.graph),
         base_inputs=base_inputs(graph.graph),
         same_class_inputs=base_inputs(graph.graph, same_class=True),
-        has_symbols=is_generic,
+        has_symbols=is_dynamic,
         has_sizes=_has_sizes(found.fakes) or _reads_sizes(shape_env),
         **common,
     )

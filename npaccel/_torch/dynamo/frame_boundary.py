@@ -39,7 +39,7 @@ from npaccel._syntax.wide_data import is_wide
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.numpy import vectorize as vectorized_calls
 from npaccel._torch.dynamo.numpy.calls import refuse
-from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, SCALAR
+from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RESTRIDED, SCALAR
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch, is_release
 
@@ -62,7 +62,7 @@ def _wrap_tensor(original: Any) -> Any:
             return variable
         _note_wide(value)
         meta = variable.as_proxy().node.meta
-        meta[SCALAR], meta[RELAID] = id(value) in active.scalars, id(value) in active.relaid
+        meta[SCALAR], meta[RESTRIDED] = id(value) in active.scalars, id(value) in active.restrided
         return NumpyNdarrayVariable(**dict(variable.__dict__))
 
     return wrap_tensor
@@ -110,8 +110,8 @@ def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> A
     value = _looked_at(value)
     variable = original(builder, value)
     if value.strides != strides:
-        variable.as_proxy().node.meta[RELAID] = True
-        active.relaid |= {id(value)}
+        variable.as_proxy().node.meta[RESTRIDED] = True
+        active.restrided |= {id(value)}
     if active.is_subgraph:  # A reversed array becomes a tensor as others do.
         flags = AttrSource(AttrSource(builder.source, "flags"), "c_contiguous")
         install_guard(flags.make_guard(dynamo_builder.GuardBuilder.CONSTANT_MATCH))

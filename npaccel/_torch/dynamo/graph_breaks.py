@@ -202,7 +202,7 @@ def lines_of(raised: BaseException) -> set[tuple[str, int]]:
     }
 
 
-def is_generic(subgraph: Capture) -> bool:
+def is_dynamic(subgraph: Capture) -> bool:
     """Whether a size is an input of a subgraph."""
     return any(not isinstance(value, torch.Tensor) for value in subgraph.example_inputs)
 

@@ -15,7 +15,7 @@ class _Active(threading.local):
     draws = False
     quick_fakes = 0
     scalars: frozenset[int] = frozenset()
-    relaid: frozenset[int] = frozenset()
+    restrided: frozenset[int] = frozenset()
     remakes_views = False
     has_wide_data = False
     weak_scalars = False

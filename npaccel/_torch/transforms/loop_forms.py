@@ -32,7 +32,7 @@ from typing import Any
 
 from npaccel._syntax import dataflow, source
 from npaccel._syntax.dataflow import Names
-from npaccel._syntax.liveness import Liveness, Where, captured
+from npaccel._syntax.liveness import Liveness, Where, closure_names
 from npaccel._syntax.loop_detection import FRAME_CALLS, UNSPLIT
 from npaccel._syntax.source import NoSourceError
 
@@ -143,7 +143,7 @@ class _Rewriter:
     def function(self, definition: ast.FunctionDef) -> None:
         """Rewrite the loops of a function."""
         names = dataflow.local_names(definition)
-        own = captured(definition.body)
+        own = closure_names(definition.body)
         Liveness(names).block(definition.body, frozenset(), Where(always=own))
         parameters = definition.args
         every = [

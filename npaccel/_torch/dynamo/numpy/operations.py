@@ -41,7 +41,7 @@ SCALAR = python_numbers.SCALAR
 #: In the meta of ``a.flat``: the variable of a.
 FLAT_OF = "npaccel_flat_of"
 #: In an input's meta: whether it's a copy of the caller's array, with other strides.
-RELAID = "npaccel_relaid"
+RESTRIDED = "npaccel_restrided"
 
 
 class Operation:
