@@ -217,7 +217,7 @@ class Pending:
     def _compile(self, copies: Copies, has_grad: bool) -> None:
         dispatcher = self.dispatcher
         self._claim, has_waited = claims.waited_for(dispatcher.claim_name(self.key, self.rank_key))
-        if has_waited:  # The next call finds it on disk, or begins anew.
+        if has_waited:  # The next call finds it on disk, or starts over.
             with dispatcher._lock:
                 self._drop("compiled by another process")
             return
@@ -275,7 +275,7 @@ class Pending:
         self._drop(f"given up: {why}")
 
     def _drop(self, state: str) -> None:
-        """Have another call begin anew."""
+        """Have another call start over."""
         self.dispatcher.take_back(self.attempt)
         self._give_claim_up()
         self._end(state)

@@ -93,14 +93,14 @@ def around_breaks(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Ru
         try:
             result = runner(values)
         except WideDataError:
-            if spec.on_wide is not None:  # The function that this is part of begins anew.
+            if spec.on_wide is not None:  # The function that this is part of starts over.
                 raise
             has_wide = True
             return run_once(values)
         if patience.calls:
             fallback.note(spec, *error_translation.NO_MEMORY_TO_COMPILE)
             patience.calls -= 1
-            if not patience.calls:  # Compile anew.
+            if not patience.calls:  # Compile again.
                 runners.pop(width, None)
         return result
 
@@ -116,20 +116,20 @@ def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patie
         breaks.add,
         _LIMIT_IN_LOOPS if spec.varying else dynamo_breaks.LIMIT,
     )
-    #: Whether the next call can begin anew, if 64-bit floats turn up on its way.
-    may_begin_anew = settings.narrow and spec.on_wide is None
+    #: Whether the next call can start over, if 64-bit floats turn up on its way.
+    may_start_over = settings.narrow and spec.on_wide is None
 
     def on_host(values: Sequence[Any]) -> Any:
         with tracing(settings):
             return spec.binding.call(values, run)
 
     def runner(values: Sequence[Any]) -> Any:
-        nonlocal may_begin_anew
+        nonlocal may_start_over
         if arguments.device_of(values) is not None:
             from npaccel._runtime import host_fallback
 
             result = host_fallback.through_host(on_host, values, spec.log)
-        elif may_begin_anew:
+        elif may_start_over:
             saved = Snapshot(spec.function, values)
             try:
                 with compile_subgraph.restartable():
@@ -137,7 +137,7 @@ def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patie
             except WideDataError:
                 saved.restore()
                 raise
-            may_begin_anew = False
+            may_start_over = False
         else:
             result = on_host(values)
         if not compile_subgraph.count:
@@ -210,7 +210,7 @@ class _SubgraphCompiler:
 
     @contextlib.contextmanager
     def restartable(self) -> Iterator[None]:
-        """Say that the call of this thread can begin anew, if 64-bit floats turn up."""
+        """Say that the call of this thread can start over, if 64-bit floats turn up."""
         self.current.is_saved = True
         try:
             yield

@@ -230,7 +230,7 @@ def _are_identical(some: list[Any], others: list[Any]) -> bool:
 
 
 def _is(one: Any, other: Any) -> bool:
-    # Numbers of a bytearray, or of a view of one, are made anew whenever they're looked at.
+    # Numbers of a bytearray, or of a view of one, are made again whenever they're looked at.
     return one is other or (type(one) is type(other) is int and one == other)
 
 

@@ -43,7 +43,7 @@ def of_blocks(function: Callable[..., Any], who: str) -> BlockFunction:
     if places:
         raise ValueError(
             f"{who}: the function has a parameter {places[0]!r}, which would be another number in "
-            f"each block and compile it anew; pass an array with a block for each, or use "
+            f"each block and compile it again; pass an array with a block for each, or use "
             f"dask.array.{who}"
         )
     options = runtime_options.resolve(jitted._npaccel_explicit, runtime_options.current())

@@ -174,7 +174,7 @@ def wait(timeout: float | None = None) -> bool:
 
 
 def _forget() -> None:
-    """Begin anew in a forked child, which has no thread."""
+    """Start over in a forked child, which has no thread."""
     global _thread
     _thread = _Thread()
 

@@ -76,7 +76,7 @@ def kept():
 
 
 def replace(path, data):
-    """Write anew; the old file may be mapped into this process."""
+    """Write again; the old file may be mapped into this process."""
     draft = path.with_name("draft")
     draft.write_bytes(data)
     draft.chmod(0o600)

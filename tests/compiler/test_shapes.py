@@ -48,7 +48,7 @@ def test_sizes_zero_and_one(backend):
         agree(f, np.ones(shape))
 
 
-def test_broadcasting_is_decided_anew():
+def test_broadcasting_is_decided_again():
     f = npaccel.jit(lambda x, y: x + y, backend="eager")
     for a, b in [(3, 3), (4, 4), (5, 5), (1, 5), (5, 1), (6, 6)]:
         agree(f, np.ones(a), np.ones(b))

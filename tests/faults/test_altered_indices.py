@@ -87,7 +87,7 @@ def test_any_altered_field_means_that_it_is_built_again(own_cache, monkeypatch):
     body = json.loads(good[_BODY : -len(_TAIL)])
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     built = []
-    # That is made anew as in the first call: what is tried here is that it's called for.
+    # That is made again as in the first call: what is tried here is that it's called for.
     monkeypatch.setattr(
         npaccel._compiler.dispatcher.Dispatcher, "_compile_and_run", recovered(built)
     )

@@ -1,4 +1,4 @@
-"""Imports of the compiler that end for want of memory: a later call makes them anew."""
+"""Imports of the compiler that end for want of memory: a later call makes them again."""
 
 import os
 

@@ -48,7 +48,7 @@ class Callees:
         plain = getattr(function, "__func__", function)
         if not loop_detection.is_users(plain) or not loop_detection.loops(plain):
             return function
-        if plain.__closure__ and bound is None:  # It may be made anew at every call.
+        if plain.__closure__ and bound is None:  # It may be made again at every call.
             body = self._primitives.inner(plain)
             if body is not None:
                 return body

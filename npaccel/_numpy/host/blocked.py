@@ -128,7 +128,7 @@ SHORT = (np.logical_and, np.logical_or)
 
 
 def reduceat(ufunc: np.ufunc, x: Array, starts: Array, axis: int) -> Array:
-    """Fold slices of an axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
+    """Reduce slices of an axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
     if ufunc in SHORT:
         return ufunc.reduceat(x, starts, axis, np.dtype(bool))
     part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART

@@ -208,13 +208,13 @@ def has_extreme_number(x: torch.Tensor, axes: Sequence[int]) -> bool:
     return x.dtype in _FLOATS and bool(axes) and 0 not in x.shape and usable(x)
 
 
-def _folded(x: torch.Tensor, _: str, axis: int, *__: Any) -> Form:
+def _reduced(x: torch.Tensor, _: str, axis: int, *__: Any) -> Form:
     return (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
 
 
-@kernel("ufunc_reduce(Tensor x, str name, int axis, Tensor? first) -> Tensor", _folded)
+@kernel("ufunc_reduce(Tensor x, str name, int axis, Tensor? first) -> Tensor", _reduced)
 def ufunc_reduce(x: Array, name: str, axis: int, first: Array | None) -> Array:
-    """Fold along an axis with a ufunc, in NumPy's order and in the dtype of x."""
+    """Reduce along an axis with a ufunc, in NumPy's order and in the dtype of x."""
     start = {} if first is None else {"initial": first[()]}
     with np.errstate(all="ignore"):
         return getattr(np, name).reduce(x, axis, x.dtype, **start)  # type: ignore[no-any-return]
@@ -222,7 +222,7 @@ def ufunc_reduce(x: Array, name: str, axis: int, first: Array | None) -> Array:
 
 @kernel("ufunc_accumulate(Tensor x, str name, int axis) -> Tensor", _like)
 def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
-    """Fold along an axis with a ufunc in the dtype of x, and keep every step."""
+    """Reduce along an axis with a ufunc in the dtype of x, and keep every step."""
     with np.errstate(all="ignore"):
         return getattr(np, name).accumulate(x, axis, x.dtype)  # type: ignore[no-any-return]
 
@@ -235,7 +235,7 @@ def _per_start(x: torch.Tensor, starts: torch.Tensor, name: str, axis: int) -> F
 
 @kernel("ufunc_reduceat(Tensor x, Tensor starts, str name, int axis) -> Tensor", _per_start)
 def ufunc_reduceat(x: Array, starts: Array, name: str, axis: int) -> Array:
-    """Fold slices of an axis, counted from the first, with a ufunc in the dtype of x.
+    """Reduce slices of an axis, counted from the first, with a ufunc in the dtype of x.
 
     See `blocked.reduceat`.
     """

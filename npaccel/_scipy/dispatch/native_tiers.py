@@ -132,7 +132,7 @@ class NativeTiers(Tiered):
 
     def price(self) -> float:
         """Return how many seconds SciPy may take for calls of a kind before it's compiled."""
-        return price()  # Other values are compiled anew.
+        return price()  # Other values are compiled again.
 
     def make_bucket(self, key: Any, values: Any, *, is_warm: bool) -> Bucket:
         """Return a bucket for another kind of calls."""

@@ -1,4 +1,4 @@
-"""Ranks of windows: the median and its kin in `scipy.ndimage`."""
+"""Ranks of windows: the median and its relatives in `scipy.ndimage`."""
 
 from __future__ import annotations
 

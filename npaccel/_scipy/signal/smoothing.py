@@ -170,7 +170,7 @@ def _window_sum(x: Any, sizes: Any) -> Any:
     for axis, size in enumerate(sizes):
         before = size // 2
         grown = nd.extended(x, axis, before, size - 1 - before, "constant", 0.0)
-        x = nd.folded(grown, axis, size, np.add, False)
+        x = nd.reduced(grown, axis, size, np.add, False)
     return x
 
 

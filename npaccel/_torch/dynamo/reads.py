@@ -87,8 +87,8 @@ class Reads:
                 return False  # An argument, whose kind is in the signature.
             if isinstance(value, _CONSTANTS):
                 return not same(found, value)
-            is_made_anew = eval(name, names) is not found  # As methods that are bound.
-            return not is_made_anew
+            is_made_again = eval(name, names) is not found  # As methods that are bound.
+            return not is_made_again
         return not _are_alike(_contents(found), contents)
 
     def _names(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ Results are kept apart likewise. ``a[0] = 3; w = a.copy(); a[:] = 0; return w`` 
 dropped, and the first write made in place: the result is the argument, and zero. So is that of
 ``a + np.zeros(a.shape)``. A copy that Inductor doesn't know to be one stands between.
 
-Where Inductor writes a loop's indices anew, it forgets after which of the writes to an array the
+Where Inductor rewrites a loop's indices, it forgets after which of the writes to an array the
 loop reads, and takes it into the loop of the first.
 
 Read from torch/_inductor/fx_passes/{post_grad,reinplace}.py, torch/_inductor/scheduler.py
@@ -135,7 +135,7 @@ def _fusable(original: Any) -> Any:
 
 
 def _read_as_written(original: Any) -> Any:
-    """Keep in mind after which write a loop reads an array, when its indices are written anew."""
+    """Keep in mind after which write a loop reads an array, when its indices are rewritten."""
 
     def recompute_size_and_body(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)

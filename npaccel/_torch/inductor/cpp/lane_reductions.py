@@ -54,7 +54,7 @@ PATCHES = (
     Patch(
         CppVecKernel, "reduction", _reduction,
         "ATen reduces the lanes of a vector one by one",
-        "tests/torch_layer/inductor/test_lane_folds.py",
+        "tests/torch_layer/inductor/test_lane_reductions.py",
     ),
 )  # fmt: skip
 
