@@ -41,7 +41,7 @@ AnyDispatcher: TypeAlias = "Dispatcher | Driver | tiers.Tiered | tiers.Plain"
 
 #: Maximum number of scopes in which a function is known.
 _MAX_SCOPES = 64
-#: What a class can't have another of for its objects.
+#: Attributes that a class can't have another of for its objects.
 _NAMES = ("__name__", "__qualname__", "__type_params__")
 
 

@@ -12,7 +12,7 @@ __all__ = ["HEADER", "KERNEL", "fault", "forbids_code"]
 #: Bytes that the precompiled header of all kernels needs (125 MB with AVX2), and a kernel's files.
 HEADER = 160 << 20
 KERNEL = 1 << 20
-#: What file systems answer that can't tell.
+#: Errors of file systems that can't tell.
 _NOT_SAID = (errno.EINVAL, errno.ENODEV, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Dispatcher
     from npaccel._loops.driver.driver import Driver
 
-#: What a finding can be.
+#: Kinds of findings.
 KINDS = ("changed", "narrowed", "lossy", "widened", "overflow")
 _SHORT = {
     "changed": "NumPy 1 and 2 differ",

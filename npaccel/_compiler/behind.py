@@ -56,7 +56,7 @@ class Behind:
         self.dispatcher = dispatcher
         self.spec = dispatcher.spec
         self.pending: dict[Key, Pending] = {}
-        #: How often a kind of call was compiled in vain.
+        #: Number of times that a kind of call was compiled in vain.
         self.failures: dict[Key, int] = {}
 
     def runner(self, values: Sequence[Any], key: Key, rank_key: Key, device: Any) -> Runner | None:

@@ -57,7 +57,7 @@ MAX_CAPTURES = 32
 MAX_KEYS = 4096
 
 Key = tuple[Any, ...]
-#: For calls by position.
+#: Keywords of calls by position.
 NO_KEYWORDS: dict[str, Any] = {}
 
 
@@ -114,9 +114,9 @@ class Dispatcher:
         self.indexing = indexing & spec.varying
         self._interpreted = 0
         self._patience = Patience()
-        #: What made the last call, None if that was none of a known signature.
+        #: Runner of the last call, None if that was none of a known signature.
         self.last: Runner | None = None
-        #: How often a call had to be captured, compiled or looked up on disk, or was answered
+        #: Number of calls that had to be captured, compiled or looked up on disk, or were answered
         #: otherwise meanwhile.
         self.compilations = 0
         self.runners: dict[Key, list[Runner]] = {}
@@ -129,13 +129,13 @@ class Dispatcher:
         self._captures: dict[Key, int] = {}
         self._guards: dict[Key, Sequence[Guard]] = {}
         self._last_keys: dict[Key, Key] = {}
-        #: What artifacts from disk were first called with, until something else is compiled.
+        #: Sizes that artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
         self._made_interpreter: Dispatcher | None = None
         self._goes_behind = may_go_behind and spec.options.compile != "now"
         self._made_behind: Behind | None = None
         self._made_stored: StoredSignatures | None = None
-        #: Is called where a call's signature is new, by whoever makes such calls otherwise.
+        #: Callback for a new signature, of whoever makes such calls otherwise.
         self.on_new: Callable[[], None] | None = None
         self._lock = threading.RLock()
         fork.renew(self)

@@ -208,7 +208,7 @@ def _overlapping(spec: FunctionSpec, values: Sequence[Any]) -> Any:
     return _noted(spec, values, cause, advice)
 
 
-#: How causes end that are told where NumPy makes a call.
+#: End of causes that are told where NumPy makes a call.
 _IN_NUMPY = ", so this call runs in NumPy"
 
 

@@ -83,7 +83,7 @@ class Frame:
         self.shared: tuple[int, ...] = ()
         self.guards: list[Guard] | None = None
         self.unknown = ""
-        #: What the code assumes of arrays that aren't arguments, by expression.
+        #: Assumptions of the code on arrays that aren't arguments, by expression.
         self.layouts: dict[str, Any] = {}
         # Other signatures come here too: what the key of this one holds isn't theirs.
         self._has_shape_guard = capture.has_symbols or capture.shape_guard is not None

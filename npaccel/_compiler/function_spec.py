@@ -69,7 +69,7 @@ class FunctionSpec:
         #: Whether the last capture met 64-bit floats besides the arguments; by kind of call.
         self.captures_wide = False
         self._widths: dict[Any, bool] = {}
-        #: What makes calls with DTensors, once there was one.
+        #: Maker of calls with DTensors, once there was one.
         self.sharded_calls: Any = None
 
     @property

@@ -35,32 +35,32 @@ Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 _USUAL_SECONDS = 3.0
 #: Seconds that loading what is on disk is taken to last; such calls of NumPy's aren't even begun.
 _LOAD_SECONDS, _LONG_CALL = 0.03, 0.03
-#: How many times the price doubles for what NumPy did faster in an earlier process.
+#: Number of times that the price doubles for what NumPy did faster in an earlier process.
 _WAS_SLOWER = 3
 #: The share of it after which NumPy's calls are summed up.
 _LOOK_SHARE = 0.02
-#: Maximum of it, for a compilation that took longer.
+#: Maximum of those seconds, for a compilation that took longer.
 _LONGEST = 30.0
 #: Number of calls of each way that are timed before one is chosen, and if both are about as fast.
 _FEWEST = 3
 _CLOSE_SAMPLES = 9
 #: Calls that take less, in seconds, are shorter than those of compiled code.
 _BRIEF, _BRIEF_OF_NUMBERS = 3e-6, 6e-6
-#: Number of calls after which that is said.
+#: Number of calls after which it's said that they are short.
 _BRIEF_CALLS = 100
-#: After how many seconds it's looked for the first time what calls take.
+#: Seconds after which it's looked for the first time what calls take.
 _FIRST_LOOK = 1e-3
 #: A way that takes less than this of the other's time is faster without a doubt.
 _CLEARLY = 0.7
 #: The share of the time that goes into timing both again.
 _RETRY_SHARE = 1 / 50
-#: How many times the price calls may take until one compiles nothing.
+#: Multiple of the price that calls may take until one compiles nothing.
 _PATIENCE = 3
-#: After how many compiled calls it's looked whether all are compiled.
+#: Number of compiled calls after which it's looked whether all are compiled.
 _NOTED_CALLS = 64
 
 _set_scope, _reset_scope = runtime_options._scope.set, runtime_options._scope.reset
-#: What the last compilations have taken, in seconds.
+#: Seconds that the last compilations have taken.
 _prices: deque[float] = deque(maxlen=16)
 
 
@@ -144,7 +144,7 @@ class Bucket:
         #: Seconds of all calls of NumPy's until compiling paid.
         self._seconds = 0.0
         self._is_slower = False
-        #: What an earlier process has found, as far as that is known.
+        #: Verdict of an earlier process, as far as that is known.
         self._verdict: Verdict | None = None
         #: Types and dtypes that compiled code gives, where NumPy's are others.
         self._kinds: Any = None

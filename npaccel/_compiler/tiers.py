@@ -104,7 +104,7 @@ class Tiered:
         self.python = recursion.without_detours(function)
         #: Makes this function's calls of itself.
         self.plain = Plain(self.spec)
-        #: Is held by who changes what makes calls.
+        #: Lock of whoever changes what makes calls.
         self.deciding = threading.RLock()
         fork.renew(self)
 

@@ -153,7 +153,7 @@ def _taken(left: deque[T]) -> Iterator[T]:
         yield item
 
 
-#: How OpenMP calls what it runs.
+#: Signature of what OpenMP runs.
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 # -- Threads of npaccel's own ---------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-#: What the code of a line is called at which NumPy draws random numbers.
+#: Name of the code of a line at which NumPy draws random numbers.
 DRAWS = "NumPy draws"
 
 
@@ -47,7 +47,7 @@ class Narrowed:
 _SHARD_OTHERWISE = "shard along another axis, or take the line out of the function"
 _PRODUCT = "shard both operands along the axis that is summed over, or replicate the smaller one"
 _VIEW = "keep sharded axes out of reshape and ravel, or choose a size that ranks divide evenly"
-#: What to do about a move, by the operation that asks for it.
+#: Suggestions about a move, by the operation that asks for it.
 _REMEDIES = {
     "_unsafe_view": _VIEW,
     "argument": "reduce it before the call, with its method `redistribute`",

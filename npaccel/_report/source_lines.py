@@ -17,11 +17,11 @@ from npaccel._report.log import Graph, Place
 if TYPE_CHECKING:
     from npaccel._report.report_data import ReportData
 
-#: Of several engines of one line, the first of these is named.
+#: Order of engines: of several of one line, the first of these is named.
 _ORDER = (
     "NumPy", "Python", "draws", "Numba", "Triton", "C++", "library", "interpreted", "compiled",
 )  # fmt: skip
-#: How the lines are called that a choice between compiled code and NumPy is about.
+#: Pattern of the lines that a choice between compiled code and NumPy is about.
 _CHOSEN = re.compile(r"(?P<file>.*): lines? (?P<first>\d+)(?:-(?P<last>\d+))?(?:, .*)?")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from npaccel._report.log import Build, Graph, Tier
     from npaccel._report.report_data import ReportData
 
-#: How the stages of compiling are called.
+#: Names of the stages of compiling.
 STAGES = {
     "capture": "capture",
     "lowering": "lowering",
@@ -24,7 +24,7 @@ STAGES = {
     "rest": "first run and cache",
 }
 
-#: Why NumPy makes calls that weren't compared, by the state of their tier.
+#: Reasons why NumPy makes calls that weren't compared, by the state of their tier.
 _WHY_NUMPY = {
     "being compiled": "they're compiled beside the program, or wait for it",
     "NumPy's for now, as compiled calls went on compiling": "compiled calls went on compiling",
@@ -35,7 +35,7 @@ _WHY_NUMPY = {
 _SO_FAR = "compiling would take longer than they have so far"
 #: The fewest columns that a report is written for, and those of a table's cell.
 _NARROWEST, _NARROWEST_CELL = 40, 12
-#: How many times as fast as NumPy a call is that is faster.
+#: Factor by which a call is faster than NumPy's that counts as faster.
 _AS_FAST = 1.05
 
 

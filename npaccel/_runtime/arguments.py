@@ -174,7 +174,7 @@ def _new_function_key(ids: tuple[int, int], value: types.FunctionType) -> Functi
     return _function_keys.setdefault(ids, FunctionKey(value))
 
 
-#: From so many on those are dropped that nothing uses.
+#: Number of entries from which those are dropped that nothing uses.
 _MANY = 1024
 #: References to a key that nothing uses: the dict's, the list's item, the name's and the call's.
 _UNUSED = 4
@@ -477,7 +477,7 @@ def to_tensor(value: Any) -> torch.Tensor:
     return CONVERTERS[how_converted(value)](value)
 
 
-#: How an array becomes a tensor, by name.
+#: Conversions of an array to a tensor, by name.
 CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "any": to_tensor,
     "copied": copied,

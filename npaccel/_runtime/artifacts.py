@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from npaccel._report.details import Details, LineCode, Narrowed
 
 _CODE = "code.py"
-#: What comes of reading metadata that another program, or another version, wrote.
+#: Errors of reading metadata that another program, or another version, wrote.
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 

@@ -16,14 +16,14 @@ from npaccel._runtime.guards import Scope
 from npaccel._runtime.outputs import Template, outputs_of, template_code
 from npaccel._runtime.plan import Plan, is_copied, is_moved, keeps_memory
 
-#: How an array becomes a tensor that is its memory, and what the array itself is for the code.
+#: Conversions to a tensor that is an array's memory, and what the array itself is for the code.
 _AS_THEY_ARE = {
     "direct": "{}",
     "plain": "{}.view(ndarray)",
     "readonly": "{}",
     "renamed": "{}",
 }
-#: What is asked of tensors that arrays don't answer in the same words.
+#: Methods of tensors that arrays don't have under the same names.
 _OF_TENSORS = re.compile(r"\.(?!size\(\)|shape\b|strides\b|itemsize\b)[a-z]\w*\(|\bL\[")
 
 

@@ -23,7 +23,7 @@ from npaccel._tools.decorate import Source
 from npaccel._tools.jit_options import flags, given, jit_options
 from npaccel._tools.run_script import module_of, run_script
 
-#: What `npaccel doctor` exits with, besides 0 and click's 2 for wrong usage.
+#: Exit statuses of `npaccel doctor`, besides 0 and click's 2 for wrong usage.
 SCRIPT_FAILED, DIFFERS, TOO_SLOW = 1, 3, 4
 
 _SETTINGS = {"allow_interspersed_args": False}

@@ -33,7 +33,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: How many of torch's notes on the last compilations are kept.
+#: Number of torch's notes on the last compilations that are kept.
 _NOTES = 1024
 
 

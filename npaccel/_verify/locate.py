@@ -20,7 +20,7 @@ from npaccel._verify.trace_events import Event, Recording, Step, graph_run
 if TYPE_CHECKING:
     from npaccel._compiler.function_spec import FunctionSpec
 
-#: How often NumPy's own result is perturbed to see how far it moves.
+#: Number of times that NumPy's own result is perturbed to see how far it moves.
 PERTURBATIONS = 6
 
 

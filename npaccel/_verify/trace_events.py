@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: Maximum size of the intermediate results that are kept, in bytes; later ones aren't compared.
 MAX_BYTES = 1 << 30
 
-#: Where operations are the same in both records: file, line, name, how often before.
+#: Places at which operations are the same in both records: file, line, name, how often before.
 Place = tuple[str, int, str, int]
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from npaccel._runtime.options import Options
 
 
-#: Are told of every signature that is verified: dispatcher, values, differences.
+#: Callbacks for every signature that is verified: dispatcher, values, differences.
 listeners: list[Callable[[Dispatcher, Sequence[Any], list[Difference]], None]] = []
 
 

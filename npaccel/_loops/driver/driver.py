@@ -71,7 +71,7 @@ class Driver:
         self.whole = Dispatcher(self.spec)
         self._bind = self.spec.binding.bind
         self._narrows = options.default_float == "float32"
-        #: What the parts of this function call where they meet 64-bit floats.
+        #: Callback of the function's parts where they meet 64-bit floats.
         self.on_wide = (on_wide or self._start_over) if self._narrows else None
         self._kind_of = _kind_and_width if self._narrows else _kind
         self._is_part = on_wide is not None
@@ -80,7 +80,7 @@ class Driver:
         self._variants: dict[Kind, Callable[..., Any]] = {}
         self._callees = Callees(self.spec, self.on_wide, self._drive)
         self._made_exact: Driver | None = None
-        #: Is called for a call of a new kind, by whoever makes such calls otherwise.
+        #: Callback for a call of a new kind, of whoever makes such calls otherwise.
         self.on_new: Callable[[], None] | None = None
         self._lock = threading.RLock()
         fork.renew(self)

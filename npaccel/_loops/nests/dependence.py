@@ -20,7 +20,7 @@ from npaccel._loops.nests.resolve import builtin, is_slice
 from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
 
-#: What says nothing about elements.
+#: Attributes that say nothing about elements.
 _ABOUT = frozenset({"shape", "size", "ndim", "dtype"})
 
 

@@ -12,7 +12,7 @@ from npaccel._loops.nests.lowering.types import DTYPES, MAX, MIN, Np, Py
 
 #: Room for items in a list that grows: as much at least, and as many times its length.
 _LEAST, _FACTOR = 64, 2
-#: How many times as much room there is in the next try.
+#: Factor by which there is more room in the next try.
 _GROWTH = 8
 
 

@@ -38,7 +38,7 @@ __all__ = ["CompiledNest", "NotInstalledError", "NotSupportedError", "compile_ne
 
 #: Maximum number of nests that are kept, and of versions of one for changing globals.
 _KEPT, _VERSIONS = 256, 4
-#: After so many calls that Python had to start over, it does so at once.
+#: Number of calls that Python had to start over, after which it does so at once.
 _PATIENCE = 2
 _compiled: dict[tuple[Any, ...], list[_Version]] = {}
 _lock = threading.Lock()

@@ -33,10 +33,10 @@ _LONG, _UNEVEN, _PARTS = 4e-3, 2.0, 4
 _ROUNDS, _FIRST_INTERVAL = 3, 64
 #: Maximum ratio that is expected of the last iterations' time to that of the first ones.
 _MOST = 16
-#: What is asked for in a record, see `numba_runtime.some_iterations`.
+#: Requests in a record, see `numba_runtime.some_iterations`.
 _ALL, _FIRST, _SOME = 0, 1, 2
 
-#: What is kept of arrays: a view of one, and its copy.
+#: Saved arrays: a view of one, and its copy.
 Kept = list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
 

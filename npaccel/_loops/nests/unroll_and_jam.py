@@ -38,7 +38,7 @@ from npaccel._syntax import dataflow
 #: cache; minimum number of them.
 _MOST, _FEW = 512, 8
 _ARITHMETIC = ast.Add | ast.Sub | ast.Mult | ast.Div
-#: Of names that no user gives: numbers of elements and places.
+#: Prefix of names that no user gives: numbers of elements and places.
 _GENERATED = "0"
 
 
@@ -292,7 +292,7 @@ class _Columns:
         self.written = _written(loop)
         #: Names that are float64 in an iteration, or ints.
         self.kinds: dict[str, str] = {}
-        #: What must be within the bounds: an index, an array, an axis.
+        #: Indices that must be within the bounds: an index, an array, an axis.
         self.places: dict[tuple[str, str, int], None] = {}
 
     def are_fit(self) -> bool:

@@ -16,7 +16,7 @@ import torch
 from npaccel._numpy.host.registration import Array
 from npaccel._process.thread_pool import in_threads
 
-#: With fewer elements waking the threads of compiled code takes longer than a kernel's work.
+#: Minimum number of elements for threads: waking those of compiled code takes longer with fewer.
 MANY = 32768
 #: Number of elements that is worth a thread. Python's threads take 0.1 ms to start and to join.
 PART = 1 << 18
@@ -122,7 +122,7 @@ def along_axis(function: Callable[..., Any], x: Array, axis: int, dtype: Any) ->
     return out
 
 
-#: What takes numbers for bools and reads no further than it has to: sooner done than threads are
+#: Ufuncs that take numbers for bools and read no further than need be: done before threads are
 #: at work.
 SHORT = (np.logical_and, np.logical_or)
 

@@ -34,10 +34,10 @@ from npaccel._numpy.host.registration import (
 )
 from npaccel._runtime.error_translation import refusing
 
-#: What rows ask before they call a kernel.
+#: Tests that rows make before they call a kernel.
 usable = registration.usable
 
-#: How many times the time of NumPy's vector kernel the compiled code of one thread takes: a million
+#: Multiple of the time of NumPy's vector kernel that compiled code of one thread takes: a million
 #: float64, AVX512.
 _SLOWER = {
     "angle": 4.6,

@@ -90,7 +90,7 @@ _UNIFORM = frozenset({"rand", "random", "random_sample"})
 _INTEGERS = frozenset({"integers", "randint"})
 _COUNTS = frozenset({"binomial", "poisson"})
 _ARRANGED = frozenset({"choice", "permutation", "permuted", "shuffle"})
-#: What ``rng="device"`` offers.
+#: Functions that ``rng="device"`` offers.
 OFFERED = frozenset({*_STANDARD, *_UNIFORM, *_INTEGERS, *_COUNTS, *_ARRANGED, "uniform"})
 
 

@@ -350,7 +350,7 @@ def _extreme_complex(x: torch.Tensor, axis: int, keepdims: bool, largest: bool) 
     return torch.where(some, first, _first_true(best, axis, keepdims))
 
 
-#: From this many elements on NumPy finds the extreme one 2 to 6 times faster than compiled code,
+#: Number of elements from which NumPy finds the extreme one 2 to 6 times faster than compiled code,
 #: which is more than what computes the elements saves by being fused with the search.
 _LONG = 256
 

@@ -340,7 +340,7 @@ def _float_arctanh(x: torch.Tensor) -> torch.Tensor:
     return (torch.log1p(x) - torch.log1p(-x)) / 2
 
 
-#: From here on exp(-x) is nothing beside exp(x), for float64 as for float32.
+#: Limit from which exp(-x) is nothing beside exp(x), for float64 as for float32.
 _FAR = 80.0
 
 

@@ -210,7 +210,7 @@ def _cumulative_difference(x: torch.Tensor) -> torch.Tensor:
     return _cumulative_sum(_alternating(x, negated), -1)
 
 
-#: Up to so many numbers are divided step by step where that is an operator each.
+#: Maximum number of numbers that are divided step by step where that is an operator each.
 _FEW = 32
 _WIDER = {
     torch.float16: torch.float64,
@@ -480,7 +480,7 @@ REDUCTIONS: dict[np.ufunc, Reduction] = {
 }
 
 
-#: What NumPy reduces on a CPU, and what it accumulates there.
+#: Ufuncs with which NumPy reduces on a CPU, and those with which it accumulates there.
 _WHOLE: tuple[np.ufunc, ...] = (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
 _STEPS: tuple[np.ufunc, ...] = (
     *(np.fmax, np.fmin, np.hypot, np.logaddexp, np.logaddexp2),

@@ -18,7 +18,7 @@ from npaccel._scipy.linalg._common import refuse_traced
 _WHY = "its steps go on until the values have settled"
 #: Maximum number of distances that are computed at once.
 _AT_ONCE = 2**24
-#: Up to so many, times the features, SciPy is as fast on a CPU.
+#: Number of distances, times the features, up to which SciPy is as fast on a CPU.
 _FEW = 2**22
 
 

@@ -16,7 +16,7 @@ from npaccel.errors import MixedDevicesError
 
 #: Functions of these packages take NumPy's arrays, not tensors.
 _OF_ARRAYS = ("numpy", "scipy", "builtins")
-#: What NumPy has no dtype for.
+#: Dtypes of torch's that NumPy doesn't have.
 _WIDENED = {torch.bfloat16: torch.float32}
 
 
@@ -210,7 +210,7 @@ def restored(value: Any, device: torch.device, width: Width) -> Any:
     return _restored_object(value, part)
 
 
-#: What makes objects on a device of SciPy's own, by subpackage.
+#: Makers of objects on a device from SciPy's own, by subpackage.
 _objects: dict[str, Callable[[Any, torch.device, Width], Any]] = {}
 
 

@@ -26,7 +26,7 @@ from npaccel.errors import NotCompiledError
 if TYPE_CHECKING:
     from npaccel._jit import Jitted
 
-#: Why such calls go through the host.
+#: Reason why such calls go through the host.
 REASON = "SciPy makes such calls until compiling pays, and where it is faster"
 
 _made: dict[tuple[str, Options], NativeTiers] = {}

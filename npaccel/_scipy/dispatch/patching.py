@@ -30,7 +30,7 @@ _lock = threading.RLock()
 fork.hold(_lock)
 #: Namespaces and names in which something is replaced, and what was there.
 _places: list[tuple[dict[str, Any], str, Any]] = []
-#: By the identity of what SciPy has what stands for it, for good: compiled code asks for it.
+#: Stand-ins by the identity of what SciPy has, for good: compiled code asks for them.
 _replaced: dict[int, Replaced] = {}
 _everywhere = False
 

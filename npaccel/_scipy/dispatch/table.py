@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: device. "host": NumPy's arrays go through SciPy, and tensors come back. "refused": an error.
 Route = Literal["delegated", "native", "host", "refused"]
 
-#: How far from SciPy's the tests let native results be, in units of the result dtype's eps.
+#: Tolerance of the tests on native results, in units of the result dtype's eps.
 DEFAULT_TOLERANCE = 256
 
 

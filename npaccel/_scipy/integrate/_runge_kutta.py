@@ -20,7 +20,7 @@ State = Any
 
 #: The next step is at most so much of the last one, or at least.
 _LARGEST, _LEAST = 10.0, 0.2
-#: What is left to chance in the estimate of the next step.
+#: Safety factor of the estimate of the next step.
 _SAFETY = 0.9
 
 

@@ -534,7 +534,7 @@ def regular_grid(
     return Grid(grid, values, method, (bool(bounds_error), fill_value))
 
 
-#: What makes an object, by SciPy's name of the class.
+#: Makers of objects, by SciPy's name of the class.
 BUILT = {
     "PPoly": ppoly,
     "CubicHermiteSpline": cubic_hermite,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-#: What a mode of SciPy's filters means, under one name each.
+#: Modes of SciPy's filters, under one name each.
 MODES = {
     "reflect": "reflect",
     "grid-mirror": "reflect",

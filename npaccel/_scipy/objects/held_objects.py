@@ -112,7 +112,7 @@ def around(kind: Any, inner: Any, name: str, device: torch.device, width: conver
     return _with_operators(kind, of)(inner, name, device, width)
 
 
-#: What Python looks for in the class.
+#: Methods that Python looks for in the class.
 _OPERATORS = (
     *("add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "rmatmul", "truediv", "rtruediv"),
     *("pow", "rpow", "neg", "pos", "abs", "eq", "ne", "lt", "le", "gt", "ge"),

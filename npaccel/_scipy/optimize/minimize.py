@@ -40,7 +40,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "finite_diff_rel_step": None,
     },
 }
-#: Which options `tol` stands for.
+#: Options that `tol` stands for.
 _TOLERANCES = {
     "bfgs": ("gtol",),
     "cg": ("gtol",),

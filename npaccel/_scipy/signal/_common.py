@@ -16,7 +16,7 @@ from npaccel._scipy.dispatch.checks import is_near
 
 #: Tensors.
 Tensor = Any
-#: From so many taps on, products with a matrix of weights are faster than a pass for each tap.
+#: Number of taps from which products with a matrix of weights are faster than a pass for each tap.
 _FEW_TAPS = 3
 #: Outputs in a block, and up to how many taps: what is fastest on a CPU.
 _BLOCKS = ((24, 24), (32, 64), (64, 150), (128, 400), (256, math.inf))

@@ -101,7 +101,7 @@ def _of_ufunc(ufunc: np.ufunc, kernel: Kernel, wide: bool, complex_too: bool) ->
     return call
 
 
-#: Of functions of elements that take many steps for each of them.
+#: Host reason of functions of elements that take many steps for each of them.
 on_cpu = on_a_cpu("SciPy's own loop is as fast, on every core")
 
 

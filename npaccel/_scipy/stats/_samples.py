@@ -24,7 +24,7 @@ _ALTERNATIVES = {"less": -1, "two-sided": 0, "greater": 1}
 # -- Arguments ------------------------------------------------------------------------------
 
 
-#: Why sorting is left to NumPy on a CPU.
+#: Reason why sorting is left to NumPy on a CPU.
 SORTS_LESS = "NumPy's partition sorts less"
 
 

@@ -118,7 +118,7 @@ class _Groups:
         return self.known((below + above) / 2)
 
 
-#: Up to so many values SciPy's own code is as fast on a CPU.
+#: Maximum number of values for which SciPy's own code is as fast on a CPU.
 _FEW = 1 << 14
 _STATISTICS = ("mean", "median", "count", "sum", "std", "min", "max")
 

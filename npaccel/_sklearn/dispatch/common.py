@@ -11,7 +11,7 @@ import torch
 
 from npaccel._sklearn.dispatch import call_stack, routes, state, validation
 
-#: Why a call on a CPU is left to scikit-learn's own code.
+#: Reason why a call on a CPU is left to scikit-learn's own code.
 AS_FAST = "scikit-learn's own code is as fast on a CPU"
 #: Number of elements of an intermediate result of a tile of rows.
 TILE = 1 << 23

@@ -20,7 +20,7 @@ from npaccel.errors import DeviceNotFoundError, OptionError, PerformanceWarning
 
 #: The key of an estimator's ``__dict__`` that holds its state.
 KEY = "_npaccel"
-#: What `set_output` wrote; scikit-learn's wrapper around npaccel's reads it.
+#: Attribute that `set_output` writes; scikit-learn's wrapper around npaccel's reads it.
 OUTPUT = "_sklearn_output_config"
 #: NumPy's numbers, which are tensors without dimensions to those who fitted with tensors.
 _SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_)

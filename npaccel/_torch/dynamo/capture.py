@@ -359,5 +359,5 @@ _OF_CAPTURES = (
     ),
 )  # fmt: skip
 
-#: For as long as a function is captured.
+#: Patches for as long as a function is captured.
 PATCHES = (*_OF_HISTORIES, *_OF_CAPTURES)

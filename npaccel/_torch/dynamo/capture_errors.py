@@ -37,7 +37,7 @@ _OF_WHOLE = frozenset(
 )
 
 
-#: What is said of it, and what to write.
+#: Text about it, and what to write.
 TOO_LONG = (
     "the loops and calls from here would be unrolled into more than can be compiled in seconds",
     "write the loop in the jitted function itself, or decorate the function that has it; "

@@ -28,7 +28,7 @@ aten = torch.ops.aten
 
 #: Methods of a SymNode whose results depend on nothing but the two expressions.
 _PURE = ("_add", "_sub", "_mul", "_eq", "_ne", "_ge", "_gt", "_le", "_lt", "_sym_max", "_sym_min")
-#: What gives one element for each of the first operand's, beside what torch says of itself.
+#: Operators that give one element for each of the first operand's, beside those torch lists.
 _LIKE_FIRST = frozenset(
     {
         aten._to_copy.default,

@@ -45,7 +45,7 @@ from npaccel._torch.patching import Patch, is_release
 
 #: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown.
 _LACKS_BOUND_BUILTINS = is_release("2.11-2.12")
-#: Why what follows isn't compiled.
+#: Reason why what follows isn't compiled.
 _NOT_SHARED = (
     "it isn't aligned, or of another byte order: compiled code would have a copy of it, and what "
     "is written there would be lost"

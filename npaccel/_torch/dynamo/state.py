@@ -21,10 +21,10 @@ class _Active(threading.local):
     weak_scalars = False
     reads: Any = None
     raises = False
-    #: What the capture may go through yet; None where there is no limit.
+    #: Rest of what the capture may go through; None where there is no limit.
     budget: Any = None
     errors: Any = ()
-    #: Which loops in transformed functions are scans.
+    #: Loops in transformed functions that are scans.
     loops: Any = None
     #: Those that Dynamo has made, until what is made of them has its guards.
     shape_envs: list[Any] | None = None

@@ -21,25 +21,25 @@ from npaccel._torch.dynamo.state import active
 
 #: Functions that reverse an array.
 FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
-#: Why a subgraph that makes a copy of a view isn't used.
+#: Reason why a subgraph that makes a copy of a view isn't used.
 LEAVES = (
     "a reversed view, such as a[::-1], a broadcast one, or one that may be a copy by its array's "
     "strides goes on to code that isn't compiled with it: compiled code has a copy, or an array to "
     "write to, where NumPy has a view"
 )
-#: Why a graph isn't used that writes to a view or its array.
+#: Reason why a graph isn't used that writes to a view or its array.
 REASON = (
     "a reversed view, such as a[::-1] (or a[i] with a NumPy scalar i, or a.flat of an array that "
     "isn't contiguous), is written to, or its array is, and the other is used afterwards: "
     "compiled code has a copy where NumPy has a view"
 )
-#: Why a graph isn't used that writes to what may be a view.
+#: Reason why a graph isn't used that writes to what may be a view.
 UNSURE = (
     "an array is written to, or what `ravel` or `reshape` make of it, and the other is used "
     "afterwards: whether that is a view or a copy goes by the array's strides, which aren't surely "
     "NumPy's; take a `copy()` of the array before"
 )
-#: Why a graph isn't used that writes to a reversed array.
+#: Reason why a graph isn't used that writes to a reversed array.
 RESHAPED = (
     "an array whose strides are negative is written to, and this may be a view of it or a copy: "
     "compiled code has the array with other strides; take np.ascontiguousarray of it"

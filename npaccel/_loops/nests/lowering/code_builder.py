@@ -150,7 +150,7 @@ class Code:
         self.count = 0
         #: Names of variables that are never assigned to.
         self.fixed: frozenset[str] = frozenset()
-        #: What was computed before, in code that surely ran, and from which
+        #: Expressions that were computed before, in code that surely ran, and from which
         #: state of the variables.
         self._known: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._states: dict[str, int] = {}

@@ -41,7 +41,7 @@ from npaccel._loops.nests.lowering.types import (
 )
 
 TRUE, FALSE = Value((One(PY_BOOL, "True"),)), Value((One(PY_BOOL, "False"),))
-#: What stands for a name that a namespace doesn't have.
+#: Stand-in for a name that a namespace doesn't have.
 MISSING = object()
 
 

@@ -158,7 +158,7 @@ def _where(rewriting: Bounds, condition: ast.expr, yes: ast.expr, no: ast.expr) 
     return Expression(lengths, element, tuple(v for part in parts for v in part.views))
 
 
-#: What writes a function, by the number of its arguments.
+#: Writers of functions, by the number of arguments.
 _FUNCTIONS: dict[tuple[Any, int], Callable[..., Expression]] = {
     (np.copy, 1): expression,
     (np.zeros_like, 1): _filled(0.0),

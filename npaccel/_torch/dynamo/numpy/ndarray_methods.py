@@ -42,7 +42,7 @@ from npaccel._torch.patching import Patch
 _CONSTANT_ATTRIBUTES = frozenset(
     {"device", "dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"}
 )
-#: What tells arrays that own their memory from others.
+#: Attributes that tell arrays that own their memory from others.
 _OF_OWNERS = frozenset({"base", "flags", "resize"})
 _DUNDERS: dict[str, Callable[..., Any]] = {
     "__getitem__": operator.getitem,

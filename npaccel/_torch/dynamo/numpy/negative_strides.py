@@ -26,7 +26,7 @@ from npaccel._torch.dynamo.state import active
 from npaccel._torch.fx_passes.alias_checks import FLIPS, is_view_in_numpy, memory_of, written
 from npaccel._torch.patching import Patch
 
-#: In a node's meta: how NumPy makes the array.
+#: Key of a node's meta: how NumPy makes the array.
 _REMADE = "npaccel_remade"
 
 

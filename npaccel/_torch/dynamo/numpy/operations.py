@@ -36,11 +36,11 @@ _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
 INPLACE = frozenset(f"operator.{op.__name__}" for op in operators.INPLACE)
 #: The end of the name of the operation by which an array is shuffled.
 IN_PLACE = "in_place"
-#: In a node's meta: whether NumPy has a scalar there, not an array.
+#: Key of a node's meta: whether NumPy has a scalar there, not an array.
 SCALAR = python_numbers.SCALAR
-#: In the meta of ``a.flat``: the variable of a.
+#: Key of the meta of ``a.flat``: the variable of a.
 FLAT_OF = "npaccel_flat_of"
-#: In an input's meta: whether it's a copy of the caller's array, with other strides.
+#: Key of an input's meta: whether it's a copy of the caller's array, with other strides.
 RESTRIDED = "npaccel_restrided"
 
 

@@ -28,7 +28,7 @@ class GrowingListVariable(ListVariable):
     length, as Dynamo has it from the start.
     """
 
-    #: What Dynamo doesn't go through: results that hold the list have guards on nothing in it.
+    #: Fields that Dynamo leaves out: results that hold the list have guards on nothing in it.
     _nonvar_fields: ClassVar[set[str]] = {"before", *ListVariable._nonvar_fields}
 
     before: list[Any]
