@@ -314,7 +314,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
 
 @contextlib.contextmanager
 def _with_pairs(inputs: list[str]) -> Iterator[None]:
-    """Let code that is generated meanwhile compute with pairs, which some inputs consist of."""
+    """Generate code meanwhile that computes with pairs, which some inputs consist of."""
     with loads_of_pairs(), stores_of_pairs(), seen_as_real(inputs), viewed_late():
         yield
 

@@ -61,7 +61,7 @@ _UNKNOWN_VIEWS = (
     _aten.view.dtype,
 )
 _COPY = _aten.copy_.default
-#: What Inductor may replace by one of its arguments.
+#: Operators that Inductor may replace by one of their arguments.
 _DROPPED = (
     _aten.clone.default,
     _aten.copy.default,
@@ -106,7 +106,7 @@ class _Part:
 
 @contextlib.contextmanager
 def reads_before_writes() -> Iterator[None]:
-    """Let code that is generated meanwhile read all of what a write changes before it does."""
+    """Generate code meanwhile that reads all of what a write changes before it does."""
     known: Any = lowering.lowerings
     copies = {_KEPT: known.get(_KEPT, known[_aten.clone.default])}
     passes = {"joint_custom_pre_pass": keep_results, "post_grad_custom_post_pass": keep_copies}
@@ -173,7 +173,7 @@ def _reading_first(original: Any) -> Any:
 
 
 def keep_results(graph: torch.fx.Graph) -> None:
-    """Let no result, and nothing that is written to an argument, become what it's a copy of.
+    """Keep results, and what is written to an argument, from becoming what they're copies of.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _INTEGERS = (*_BYTES, torch.int16, torch.uint16, torch.int32, torch.int64)
 
 @contextlib.contextmanager
 def narrow_as_written() -> Iterator[None]:
-    """Let kernels that are generated meanwhile compute narrow integers as they are."""
+    """Generate kernels meanwhile that compute narrow integers as they are."""
     with patched(PATCHES):
         yield
 
