@@ -42,7 +42,7 @@ from npaccel._torch.transforms.marks import ENTER, LEAVE, SCAN_KIND, marked
 #: Dynamo's place for why a loop isn't a scan.
 CATEGORY = "npaccel: a loop in a transform"
 _TWO_NAMES = "an iteration writes to an array that it knows by two names"
-#: In the meta of a mark that ends the body of a loop: where the loop stands.
+#: Key of the meta of a mark that ends the body of a loop: where the loop stands.
 PLACE = "npaccel_loop"
 
 

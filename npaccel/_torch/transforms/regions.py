@@ -76,7 +76,7 @@ def check_regions(graph: torch.fx.Graph) -> None:
 
 _LOST = "something in this line has no derivative for `{kind}`: {}"
 _NO_BITS = "write it with other NumPy calls, or pass its result as an argument"
-#: What users call the transforms.
+#: Names of the transforms for users.
 _KINDS: dict[Any, str] = {
     "grad": "grad",
     "value": "vjp",

@@ -109,7 +109,7 @@ def take_rows_out(body: LoopBody, length: int, call: Call) -> dict[int, tuple[in
 
 
 class _Places:
-    """Finds places that are surely within an array.
+    """Finder of places that are surely within an array.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from npaccel._torch.transforms.scans.segments import in_segments, segment_size
 
 
 class Interpreter(torch.fx.Interpreter):
-    """Runs a graph that may be differentiated and batched, scans and Bessel functions too."""
+    """Interpreter of a graph to be differentiated and batched, with scans and Bessel functions."""
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if target in WITH_DERIVATIVES and (_is_differentiated(args[0]) or _is_transformed(args[0])):
