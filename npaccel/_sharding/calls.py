@@ -251,7 +251,7 @@ class ShardedCalls:
 
 @dataclasses.dataclass(frozen=True)
 class _Uncaptured:
-    """Why a function can't be captured as one graph, and where."""
+    """Reason why a function can't be captured as one graph, and where."""
 
     cause: str
     place: dict[str, Any]
@@ -277,7 +277,7 @@ class _ShardedCall(Call):
         return super().in_key(is_dynamic, expression, kind)
 
 
-#: What is assumed of sizes, which the key holds.
+#: Guards on sizes, which the key holds.
 _OF_SIZES = re.compile(r"L\['t\d+'\]\.(size|stride|storage_offset)\(\)(\[\d+\])? == \d+")
 
 

@@ -1,4 +1,4 @@
-"""How ATen's operations go along the axes of sharded arrays, a module for each kind.
+"""Rules of ATen's operations along the axes of sharded arrays, a module for each kind.
 
 `plan` first. What has no rule here is computed on whole arrays.
 """
