@@ -116,7 +116,7 @@ class Jitted(Generic[P, R]):
         self._npaccel_binds = bool(self._npaccel_prefix or self._npaccel_keywords)
         self._npaccel_log = Log()
         self._npaccel_dispatchers: dict[Scope, AnyDispatcher | None] = {}
-        #: Those that take a call's arguments as they are. A call reads no other attribute here:
+        #: Dispatchers that take a call's arguments as they are. A call reads nothing else here:
         #: `__getattr__` makes that slow.
         self._npaccel_direct: dict[Scope, AnyDispatcher | tiers.Brief] = {}
         if "static_argnames" in explicit:

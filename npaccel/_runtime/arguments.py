@@ -491,7 +491,7 @@ CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "tensor": tensor,
 }
 
-#: Those of them that always copy.
+#: Conversions that always copy.
 COPYING = frozenset({"copied", "resolved"})
 
 

@@ -45,7 +45,7 @@ def block(facts: Facts, statements: Sequence[ast.stmt], bound: Names, depth: int
 
 
 class _Builder(Hoisting):
-    """Places the statements of one block, and what is inside them."""
+    """Builder of one block: it places the statements, and what is inside them."""
 
     def place(self, statement: ast.stmt) -> None:
         """Decide about one statement."""

@@ -1,4 +1,4 @@
-"""Which expressions are about Python numbers, and which about arrays.
+"""Analysis of which expressions are about Python numbers, and which about arrays.
 
 A *host* value is a Python number, string, None, or a tuple of those. Python
 computes with them faster than a compiled call takes. Which they are is said of

@@ -1,4 +1,4 @@
-"""Which names may stand for objects of the user's, whose attributes can be anything.
+"""Names that may stand for objects of the user's, whose attributes can be anything.
 
 `x.size` is a number where x is an array, and may be an array where x is an object.
 """

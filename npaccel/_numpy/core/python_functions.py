@@ -40,7 +40,7 @@ MATH: dict[Any, Callable[..., torch.Tensor]] = {
         }
     ).items()
 }  # fmt: skip
-#: Those that give ints.
+#: Functions that give ints.
 TO_INT: dict[Any, Callable[..., torch.Tensor]] = {
     math.floor: torch.floor,
     math.ceil: torch.ceil,

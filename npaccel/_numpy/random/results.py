@@ -81,7 +81,7 @@ ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 _VECTORS = frozenset(
     {"dirichlet", "multinomial", "multivariate_hypergeometric", "multivariate_normal"}
 )
-#: These take sizes as arguments.
+#: Functions that take sizes as arguments.
 _SIZES_AS_ARGUMENTS = frozenset({"rand", "randn"})
 
 

@@ -17,7 +17,7 @@ from npaccel._sklearn.manifold import _tsne
 from npaccel._sklearn.metrics import _pairwise
 from npaccel._sklearn.neighbors import _nearest
 
-#: Here the first is what other dtypes become.
+#: Dtypes of floats here; other dtypes become the first.
 _FLOATS = (np.float32, np.float64)
 #: Minimum number of rows on a CPU; fewer are left to scikit-learn.
 _FEW = 2000

@@ -26,7 +26,7 @@ class _Active(threading.local):
     errors: Any = ()
     #: Loops in transformed functions that are scans.
     loops: Any = None
-    #: Those that Dynamo has made, until what is made of them has its guards.
+    #: Objects that Dynamo has made, until what is made of them has its guards.
     shape_envs: list[Any] | None = None
 
 

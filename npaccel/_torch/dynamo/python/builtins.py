@@ -65,7 +65,7 @@ _DIVISIONS = frozenset(
     for name in ("truediv", "floordiv", "mod")
 ) | {divmod}
 _POWERS = frozenset({operator.pow, operator.ipow})
-#: Functions that Dynamo writes in Python, by operators that do something else with arrays.
+#: Operators that Dynamo writes in Python with others that do something else with arrays.
 _OF_SEQUENCES = frozenset({operator.concat, operator.countOf, operator.iconcat})
 _SHIFTS = frozenset({operator.lshift, operator.rshift, operator.ilshift, operator.irshift})
 #: Other operators of numbers.
