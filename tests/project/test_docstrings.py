@@ -58,3 +58,13 @@ def test_a_half_sentence_is_found(text):
 
 def test_other_sentences_are_left():
     assert not half_sentences('"""Whether calls share."""\n#: Number of bins.\nA = 1\n')
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for path in PACKAGE.glob("_*/**/__init__.py")),
+    ids=lambda path: path.parent.relative_to(PACKAGE).as_posix(),
+)
+def test_a_private_package_says_what_it_does_in_a_few_lines(path):
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    assert 5 <= len(text.splitlines()) <= 15
