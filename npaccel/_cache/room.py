@@ -17,7 +17,7 @@ _NOT_SAID = (errno.EINVAL, errno.ENODEV, errno.ENOSYS, errno.ENOTSUP, errno.EOPN
 
 
 def fault(folder: Path, nbytes: int) -> OSError | None:
-    """Return why code of so many bytes can't be built and loaded in a folder, or None."""
+    """Return why code of a number of bytes can't be built and loaded in a folder, or None."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)  # It may have been cleaned.
         found = os.statvfs(folder)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from npaccel._runtime.options import Options
 
 _EPS = float(np.finfo(np.float32).eps)
-#: An operation loses digits that makes the error so many times larger than its operands' are.
+#: Factor by which an operation that loses digits makes the error larger than its operands' are.
 GROWTH = 8.0
 
 _ADDITIVE = frozenset({"add", "sub", "subtract", "iadd", "isub", "diff", "ediff1d", "gradient"})

@@ -254,7 +254,7 @@ class Bucket:
         return result
 
     def pay(self) -> None:
-        """Look whether calls have taken so much that compiling pays by now."""
+        """Look whether calls have taken long enough for compiling to pay."""
         with self.owner.deciding:
             if self.is_numpys and self.spent >= self.limit:  # As another thread has left it.
                 self._pay()

@@ -216,7 +216,7 @@ def _tried_on_corners(
 
 
 def _corner(array: Any, size: float) -> _Block:
-    """Return the first block, or so many elements of it; one where it isn't known how many."""
+    """Return the first block, or a number of its elements; one where it isn't known how many."""
     shape = [1 if np.isnan(sizes[0]) else int(min(sizes[0], size)) for sizes in array.chunks]
     return _Block(tuple(shape), array.dtype)
 

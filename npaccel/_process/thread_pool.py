@@ -86,7 +86,7 @@ def _in_torchs_library(name: str) -> Any:
 
 @contextlib.contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """Have loops of compiled code that this thread starts use so many threads at most.
+    """Have loops of compiled code that this thread starts use a number of threads at most.
 
     `torch.set_num_threads` would say it to threads that start meanwhile, too. Without OpenMP's own
     functions nothing is limited.

@@ -229,7 +229,7 @@ def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
 @click.option("--write", "write_path", type=click.Path(dir_okay=False),
               help="Write the script with functions made of its statements there.")  # fmt: skip
 @click.option("--expect", type=float, metavar="FACTOR",
-              help="Exit with 4 if the whole run can't be made so many times as fast.")  # fmt: skip
+              help="Exit with 4 if the whole run can't be made faster by this factor.")  # fmt: skip
 @_module
 @jit_options
 @_script

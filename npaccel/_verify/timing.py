@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Dispatcher
     from npaccel._loops.driver.driver import Driver
 
-#: Each way is called for about so many seconds, and at most so often; the shortest call counts.
+#: Seconds, about, and maximum number of calls of each way; the shortest call counts.
 _SECONDS = 0.3
 _MOST_CALLS = 200
 _FEWEST_CALLS = 2

@@ -300,7 +300,7 @@ def _chosen_form(x: torch.Tensor, _: Any, axis: int) -> Form:
     return (*x.shape[:axis], _counted(), *x.shape[axis + 1 :]), x.dtype
 
 
-#: A run of a mask's elements is found and copied in the time that so many positions take.
+#: Number of positions that take the time in which a run of a mask's elements is copied.
 _RUN = 16
 
 

@@ -360,8 +360,8 @@ def _is_long(x: torch.Tensor, axis: int) -> bool:
     return length >= _LONG if isinstance(length, int) else x.ndim == 1
 
 
-#: An extreme element of so many is found by rows of `_ROW`, in one pass that runs in parallel and
-#: is fused with what computes the elements.
+#: Number of elements from which the extreme one is found by rows of `_ROW`, in one pass that runs
+#: in parallel and is fused with what computes the elements.
 _MANY, _ROW = 1 << 15, 1 << 10
 
 

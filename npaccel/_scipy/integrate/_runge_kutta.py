@@ -18,7 +18,7 @@ import torch
 #: Tensors.
 State = Any
 
-#: The next step is at most so much of the last one, or at least.
+#: Maximum and minimum ratio of the next step to the last one.
 _LARGEST, _LEAST = 10.0, 0.2
 #: Safety factor of the estimate of the next step.
 _SAFETY = 0.9

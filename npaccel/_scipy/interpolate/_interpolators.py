@@ -273,7 +273,7 @@ def spline_through(x: Any, y: Any, k: int, axis: int) -> Spline:
 
 _ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 _NEIGHBOURS = ("linear", "nearest", "nearest-up", "previous", "next")
-#: Dense equations are solved for at most so many points.
+#: Maximum number of points for which dense equations are solved.
 LARGEST = 2048
 
 

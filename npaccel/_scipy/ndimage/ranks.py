@@ -30,7 +30,7 @@ def _host_reason(bound: dict[str, Any]) -> str:
         count = int(np.count_nonzero(np.asarray(footprint)))
     if count <= _EXCHANGED:
         return ""
-    return "on a CPU, SciPy's selection is faster than sorting windows of so many elements"
+    return "on a CPU, SciPy's selection is faster than sorting windows of that many elements"
 
 
 @in_numpy("ndimage.rank_filter", arrays=("input", "output"), host_reason=_host_reason, note=_NAN)

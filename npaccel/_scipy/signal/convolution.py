@@ -41,7 +41,7 @@ def _host_reason(bound: dict[str, Any]) -> str:
         return "on a CPU, NumPy's loop over few weights is faster" if few else ""
     if taps > 8 and free_for_scipy(bound):
         return "on a CPU, NumPy's loop over integers is faster"
-    return "sums of so many integers are exact only one after the other" if taps > 512 else ""
+    return "long sums of integers are exact only one after the other" if taps > 512 else ""
 
 
 def _two(in1: Any, in2: Any) -> tuple[Any, Any, torch.dtype]:

@@ -31,7 +31,7 @@ def _places(up: int, down: int, offset: int, first: int, count: int, like: Any) 
 
 
 def _by_taps(x: Any, phases: Any, places: tuple[Any, Any], before: int) -> Any:
-    """Sum the taps of each output, one tap after the other; x begins so many samples earlier."""
+    """Sum the taps of each output, one tap after the other; x begins that many samples earlier."""
     phase, last = places
     found = 0
     for j in range(phases.shape[1]):
@@ -118,7 +118,7 @@ def upfirdn(
     mode: str = "constant",
     cval: Any = 0,
 ) -> Any:
-    """Put zeros between samples, filter, and take every so many."""
+    """Put zeros between samples, filter, and take every n-th."""
     h, x = parts.floats(h, x)
     up, down = operator.index(up), operator.index(down)
     if h.ndim != 1 or not h.shape[0] or up < 1 or down < 1 or mode != "constant":
@@ -186,7 +186,7 @@ def resample_poly(
     lines = lines if level is None else lines - level
     size, before = lines.shape[-1], down - half % down
     count, first = -(-size * up // down), (half + before) // down
-    taps = (count + first - 1) * down + 1 - (size - 1) * up  # so many, or more
+    taps = (count + first - 1) * down + 1 - (size - 1) * up  # as many, or more
     h = torch.nn.functional.pad(h * up, (before, max(0, taps - h.shape[0] - before)))
     found = _polyphase(lines, h, up, down, first * down, count)
     return (found if level is None else found + level).movedim(-1, axis)

@@ -15,7 +15,7 @@ from npaccel._scipy.spatial._distance import Table, as_floats, squared, total
 
 
 def _observations(pairs: int) -> int:
-    """Return how many rows have so many pairs.
+    """Return how many rows have that number of pairs.
 
     Raises
     ------

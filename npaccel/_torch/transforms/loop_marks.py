@@ -249,7 +249,7 @@ def _holders(
 
 
 def _place(i: int, from_place: Sequence[int | None], count: int) -> int | None:
-    """Return which array a name has after so many iterations; None if it gets a new one."""
+    """Return which array a name has after a number of iterations; None if it gets a new one."""
     ring = _ring(i, from_place)
     return ring[count % len(ring)] if ring else None
 

@@ -129,7 +129,7 @@ def _cut(graph: torch.fx.Graph, end: torch.fx.Node) -> None:
 def _lowered(
     kind: str, body: torch.fx.Graph, examples: Sequence[Any], count: int
 ) -> torch.fx.GraphModule:
-    """Return a region without writes in place, of which so many inputs are differentiated."""
+    """Return a region without writes in place, of which a number of inputs are differentiated."""
     try:
         region = lowered(torch.fx.GraphModule(torch.nn.Module(), body), examples)
     except LoweringError as error:

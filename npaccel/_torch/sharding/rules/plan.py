@@ -50,7 +50,7 @@ class Exchange:
     compute: Callable[[list[torch.Tensor], list[Shape], Bounds], Any]
 
     def wanted(self, cuts: Cuts, most: int) -> Cuts:
-        """Return what each rank needs of the operand's elements, of which there are so many."""
+        """Return what each rank needs of the operand's elements, whose number is given."""
         shifted = [(low + self.shift, high + self.shift) for low, high in cuts]
         return [(min(max(low, 0), most), min(max(high, 0), most)) for low, high in shifted]
 

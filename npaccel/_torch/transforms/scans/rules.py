@@ -438,7 +438,7 @@ def _spread(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
 
 
 def _parts(values: Sequence[Any], counts: Sequence[int]) -> list[list[Any]]:
-    """Return so many values, and so many, and so on, and the rest."""
+    """Return values in groups of the given numbers, and the rest."""
     left = list(values)
     found = []
     for count in counts:
