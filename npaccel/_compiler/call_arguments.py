@@ -101,7 +101,7 @@ class Call:
             for expression, part in arguments.parts(value, f"a_{name}"):
                 self.known[expression] = part
                 if arguments.is_array(part):
-                    self.conversions[expression] = arguments.how_converted(part)
+                    self.conversions[expression] = arguments.conversion_of(part)
         self._alone: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.converted = {
             name: arguments.map_arrays(value, self._converted)

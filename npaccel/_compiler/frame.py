@@ -244,7 +244,7 @@ class Frame:
             for i, original in enumerate(originals)
             if isinstance(original, np.ndarray)
             and isinstance(tensors[i], torch.Tensor)
-            and runtime_arguments.how_converted(original) not in runtime_arguments.COPYING
+            and runtime_arguments.conversion_of(original) not in runtime_arguments.COPYING
             and not self.converter.narrows(original)
         ]
         return [tensors[i] for i in kept], [runtime_arguments.to_tensor(originals[i]) for i in kept]

@@ -474,7 +474,7 @@ def plain(value: np.ndarray[Any, Any]) -> torch.Tensor:
 
 def to_tensor(value: Any) -> torch.Tensor:
     """An array, NumPy scalar or tensor as a tensor, without a copy where possible."""
-    return CONVERTERS[how_converted(value)](value)
+    return CONVERTERS[conversion_of(value)](value)
 
 
 #: Conversions of an array to a tensor, by name.
@@ -495,7 +495,7 @@ CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
 COPYING = frozenset({"copied", "resolved"})
 
 
-def how_converted(value: Any) -> str:
+def conversion_of(value: Any) -> str:
     """Choose how arrays like this one become tensors: a key of `CONVERTERS`."""
     if isinstance(value, torch.Tensor):
         return "resolved" if is_lazy(value) else "tensor"

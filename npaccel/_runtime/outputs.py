@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import device_transfer
-from npaccel._runtime.arguments import COPYING, how_converted, is_container, to_array, to_tensor
+from npaccel._runtime.arguments import COPYING, conversion_of, is_container, to_array, to_tensor
 from npaccel._runtime.error_translation import SHARED, CompiledCodeError
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
@@ -141,7 +141,7 @@ def enter(value: Any) -> Any:
         return tensor
     if isinstance(value, np.ndarray) and not value.flags.writeable:
         _current.read_only[id(tensor)] = tensor
-    if how_converted(value) in COPYING:
+    if conversion_of(value) in COPYING:
         _current.copied[id(tensor)] = tensor, value
     return tensor
 

@@ -36,7 +36,7 @@ from npaccel._loops.driver.tensor_calls import (
     make_tensor_call,
 )
 from npaccel._loops.nests.nest_runner import NestRunner
-from npaccel._runtime.arguments import how_converted, map_arrays
+from npaccel._runtime.arguments import conversion_of, map_arrays
 from npaccel._runtime.error_translation import CompiledCodeError
 from npaccel._runtime.outputs import has_overlap
 
@@ -464,13 +464,13 @@ class TensorResidency:
         arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
         found = list(arrays.values())
         self.is_unfit = any(
-            type(a) is not np.ndarray or how_converted(a) != "direct" for a in found
+            type(a) is not np.ndarray or conversion_of(a) != "direct" for a in found
         ) or has_overlap(found, range(len(found)))
         self.tensors = [] if self.is_unfit else [self.tensor(value) for value in values]
 
     def tensor(self, value: Any) -> Any:
         """An array as the tensor that stands for it; other values as they are."""
-        if type(value) is not np.ndarray or how_converted(value) != "direct":
+        if type(value) is not np.ndarray or conversion_of(value) != "direct":
             return value
         if id(value) not in self._tensors:
             made = torch.from_numpy(value)

@@ -14,8 +14,8 @@ import torch
 from npaccel._numpy.host.blocked import MANY
 from npaccel._numpy.host.registration import Array, Form, kernel, operator, several, usable, writing
 
-#: Number of multiplications of a matrix from which stacks are NumPy's: torch's threads wait for
-#: each other at every one of them.
+#: Maximum number of multiplications of each matrix of stacks that are NumPy's: torch's threads wait
+#: for each other at every one of them.
 _SMALL = 4096
 
 

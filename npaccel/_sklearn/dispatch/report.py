@@ -1,4 +1,4 @@
-"""Report on an estimator's calls: where each step computed, what crossed, how long it took."""
+"""Report on an estimator's calls: where each step computed, transfers, and time."""
 
 from __future__ import annotations
 

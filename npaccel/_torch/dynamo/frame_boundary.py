@@ -33,7 +33,7 @@ from npaccel._numpy.core import table
 from npaccel._numpy.core.context import settings
 from npaccel._process import thread_warnings
 from npaccel._runtime import outputs
-from npaccel._runtime.arguments import COPYING, has_other_name, how_converted, to_tensor
+from npaccel._runtime.arguments import COPYING, has_other_name, conversion_of, to_tensor
 from npaccel._runtime.callables import is_jitted
 from npaccel._syntax.wide_data import is_wide
 from npaccel._torch.dynamo.numpy import opaque_objects
@@ -104,7 +104,7 @@ def _wrap(original: Any) -> Any:
 def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> Any:
     """Return the variable for an array that enters a frame."""
     _note_wide(value)
-    if active.is_subgraph and how_converted(value) in COPYING and not _is_reversed(value):
+    if active.is_subgraph and conversion_of(value) in COPYING and not _is_reversed(value):
         refuse("an array that NumPy hands on", "", _NOT_SHARED)
     strides = value.strides
     value = _looked_at(value)

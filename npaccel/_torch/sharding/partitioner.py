@@ -203,15 +203,15 @@ class Partitioner(torch.fx.Interpreter):
         given: Sequence[torch.Tensor],
     ) -> torch.Tensor:
         """Reduce what ranks have made of a result of some shape."""
-        hows = {plan.reduces[label] for label in chosen if label in plan.reduces}
-        if hows:
-            (how,) = hows
+        reductions = {plan.reduces[label] for label in chosen if label in plan.reduces}
+        if reductions:
+            (reduction,) = reductions
             axes = [i for i, label in enumerate(chosen) if label in plan.reduces]
-            if how in ("argmax", "argmin"):
-                result = self._place(result, shape, op, plan, chosen, given, axes, how)
+            if reduction in ("argmax", "argmin"):
+                result = self._place(result, shape, op, plan, chosen, given, axes, reduction)
             else:
                 self._note("all-reduce", math.prod(shape) * result.itemsize, op)
-                result = REDUCERS[how](result, self.mesh, axes)
+                result = REDUCERS[reduction](result, self.mesh, axes)
         return result if plan.adds is None else plan.adds(given[0], result)
 
     def _place(
