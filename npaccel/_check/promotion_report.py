@@ -441,14 +441,14 @@ def _findings(new: _Record, old: _Record, own: _Record) -> list[Finding]:
     for place, op in new.items():
         before, ours = old.get(place, op), own.get(place, op)
         dtypes = (before.result, op.result, ours.result)
-        for kind, why, fix in _told(op, before, ours):
+        for kind, why, fix in _described(op, before, ours):
             where = op.where
             made = Finding(kind, where.file, where.line, where.text, *dtypes, why, fix)
             found.setdefault((kind, where), made)
     return list(found.values())
 
 
-def _told(op: _Operation, old: _Operation, own: _Operation) -> list[tuple[str, str, str]]:
+def _described(op: _Operation, old: _Operation, own: _Operation) -> list[tuple[str, str, str]]:
     told = []
     if op.result != old.result:
         follows = op.operands != old.operands

@@ -171,7 +171,9 @@ class Case:
         if wanted.error is not None or got.error is not None:
             one, other = public_class(wanted.error), public_class(got.error)
             if one != other:
-                yield Mismatch("exception", "result", _told(wanted.error), _told(got.error))
+                yield Mismatch(
+                    "exception", "result", _described(wanted.error), _described(got.error)
+                )
             return
         for name, a, b in self._parts(wanted, got):
             yield from compare(a, b, name, narrowed=narrowed, slack=slack)
@@ -200,7 +202,7 @@ def public_class(error: Exception | None) -> str:
     return next(c.__name__ for c in type(error).__mro__ if not c.__name__.startswith("_"))
 
 
-def _told(error: Exception | None) -> str:
+def _described(error: Exception | None) -> str:
     if error is None:
         return "no exception"
     text = " ".join(str(error).split())

@@ -46,12 +46,12 @@ def settings() -> dict[str, str]:
     glibc = f"blocks of up to {_FROM_HEAP >> 20} MiB come from the heap, {_KEPT >> 20} MiB stay"
     pages = f"torch asks for them, compiled code from {huge_pages.MUCH >> 20} MiB on"
     return {
-        "glibc": _told(_obstacle(), glibc),
-        "huge pages": _told(huge_pages.obstacle(), pages),
+        "glibc": _described(_obstacle(), glibc),
+        "huge pages": _described(huge_pages.obstacle(), pages),
     }
 
 
-def _told(obstacle: str, what: str) -> str:
+def _described(obstacle: str, what: str) -> str:
     return f"as they are: {obstacle}" if obstacle else what
 
 

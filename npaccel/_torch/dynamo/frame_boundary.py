@@ -33,7 +33,7 @@ from npaccel._numpy.core import table
 from npaccel._numpy.core.context import settings
 from npaccel._process import thread_warnings
 from npaccel._runtime import outputs
-from npaccel._runtime.arguments import COPYING, has_other_name, conversion_of, to_tensor
+from npaccel._runtime.arguments import COPYING, conversion_of, has_other_name, to_tensor
 from npaccel._runtime.callables import is_jitted
 from npaccel._syntax.wide_data import is_wide
 from npaccel._torch.dynamo.numpy import opaque_objects
