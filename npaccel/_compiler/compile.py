@@ -48,7 +48,7 @@ from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
 from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.inductor.compile import CompiledGraph
-from npaccel._torch.leftovers import forgotten
+from npaccel._torch.leftovers import leftovers_released
 from npaccel.errors import (
     CompilerNotFoundError,
     NotCompiledError,
@@ -88,7 +88,7 @@ def compile_call(
         return uncompiled(spec, _YIELDS, "return arrays instead of yielding them")
     with (
         dynamo.lock,
-        forgotten(),
+        leftovers_released(),
         notice(f"{spec.name}({spec.describe(values)})"),
     ):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
@@ -140,7 +140,7 @@ def compile_beside(
     """
     if spec.function.__code__.co_flags & _GENERATORS:
         return uncompiled(spec, _YIELDS, "return arrays instead of yielding them")
-    with dynamo.lock, forgotten(), beside_the_program():
+    with dynamo.lock, leftovers_released(), beside_the_program():
         for _ in range(ATTEMPTS):
             with contextlib.suppress(MovedError):
                 return _compiled_beside(spec, copies, history, device)
@@ -184,7 +184,7 @@ def first_call_of_prepared(
     try:
         if not prepared.fits(values):
             return MISS
-        with forgotten(), tracing(prepared.frame.settings):
+        with leftovers_released(), tracing(prepared.frame.settings):
             return prepared.first_call(values)
     except MovedError:
         return MISS

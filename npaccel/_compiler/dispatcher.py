@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from npaccel._compiler.behind import Behind
     from npaccel._compiler.planning import CompiledCall
     from npaccel._compiler.stored_signatures import StoredSignatures
-    from npaccel._runtime.artifacts import Kept
+    from npaccel._runtime.artifacts import Artifact
 
 #: Maximum number of calls with special indices that are interpreted before they get compiled code.
 MAX_INTERPRETED = 8
@@ -123,7 +123,7 @@ class Dispatcher:
         # Each call reads these.
         self._arity = spec.binding.arity
         self._has_own_key = bool(spec.static or spec.varying)
-        self._dynamic: dict[Key, list[Compiled | Kept]] = {}
+        self._dynamic: dict[Key, list[Compiled | Artifact]] = {}
         self._dynamic_frames: dict[Key, list[Runner]] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
@@ -297,9 +297,9 @@ class Dispatcher:
                 self.on_new()
             runner = None if waits else self._runner_of_kind(rank_key)
             try:
-                kept = self._from_disk(values, key, rank_key) if runner is None else MISS
-                if kept is not MISS:
-                    return kept
+                loaded = self._from_disk(values, key, rank_key) if runner is None else MISS
+                if loaded is not MISS:
+                    return loaded
                 if runner is None and not waits:
                     runner = self._runner_meanwhile(values, key, rank_key, device)
                 if runner is None and self._is_special(values, rank_key):
@@ -340,7 +340,7 @@ class Dispatcher:
             if runner in runners:
                 runners.remove(runner)
 
-    def _bind(self, found: Compiled | Kept) -> Runner:
+    def _bind(self, found: Compiled | Artifact) -> Runner:
         return make_runner(found.plan, found.code, found.guards, self.spec.scope)
 
     # -- Calls that don't wait ------------------------------------------------
@@ -417,39 +417,39 @@ class Dispatcher:
     def _from_disk(self, values: Sequence[Any], key: Key, rank_key: Key) -> Any:
         start = time.perf_counter()
         stored = self._stored()
-        for kept in stored.find(values, key, rank_key) if stored is not None else ():
-            result = self._first_of_kept(kept, values, key, rank_key, start)
+        for artifact in stored.find(values, key, rank_key) if stored is not None else ():
+            result = self._first_of_artifact(artifact, values, key, rank_key, start)
             if result is not MISS:
                 return result
         return MISS
 
-    def _first_of_kept(
-        self, kept: Kept, values: Sequence[Any], key: Key, rank_key: Key, start: float
+    def _first_of_artifact(
+        self, artifact: Artifact, values: Sequence[Any], key: Key, rank_key: Key, start: float
     ) -> Any:
         """Run an artifact from disk, and remember it if it's the one for a call."""
-        runner = self._bind(kept)
+        runner = self._bind(artifact)
         result = self._run(runner, values)
         if result is MISS:
             return MISS
         self._remember(key, for_key(runner))
         self.compilations += 1
         if not self.spec.has_wide(values):
-            self.spec.note_width(values, kept.plan.has_wide_data)
+            self.spec.note_width(values, artifact.plan.has_wide_data)
         self._last_keys[rank_key] = key
         self._loaded.setdefault(rank_key, runtime_arguments.sizes(self.spec.binding.names, values))
-        if kept.plan.is_dynamic:
-            self._dynamic.setdefault(rank_key, []).append(kept)
+        if artifact.plan.is_dynamic:
+            self._dynamic.setdefault(rank_key, []).append(artifact)
         self.spec.log.add_graph(
             Graph(
                 signature=self.spec.describe(values),
-                dynamic=kept.plan.is_dynamic,
+                dynamic=artifact.plan.is_dynamic,
                 backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - start),
                 loaded=True,
-                artifact=str(kept.entry.folder),
-                source=kept.source,
+                artifact=str(artifact.entry.folder),
+                source=artifact.source,
                 stages={"load": seconds},
-                details=kept.details,
+                details=artifact.details,
             )
         )
         return result
@@ -473,9 +473,9 @@ class Dispatcher:
         name = self.claim_name(key, rank_key)
         with claims.claimed(name):
             # Another process may have compiled it while this one waited, or imported the compiler.
-            kept = MISS if name is None else self._from_disk(values, key, rank_key)
-            if kept is not MISS:
-                return kept
+            loaded = MISS if name is None else self._from_disk(values, key, rank_key)
+            if loaded is not MISS:
+                return loaded
             attempt = self.begin(values, key, rank_key)
             try:
                 history = self.history(rank_key)
@@ -525,15 +525,15 @@ class Dispatcher:
             return runner
         self._guards[key] = outcome.guards
         artifact: str | None = None
-        not_kept = outcome.not_kept
+        uncacheable = outcome.uncacheable
         if outcome.compiled is not None:
             runner = self._bind(outcome.compiled)
             self._remember(key, runner)
             if outcome.compiled.plan.is_dynamic:
                 self._dynamic.setdefault(rank_key, []).append(outcome.compiled)
-            stored, not_kept = self._stored(), ""
+            stored, uncacheable = self._stored(), ""
             if stored is not None:
-                artifact, not_kept = signals.held(
+                artifact, uncacheable = signals.held(
                     stored.store, outcome.compiled, outcome.details, key, rank_key
                 )
         else:
@@ -543,7 +543,7 @@ class Dispatcher:
                 self._dynamic_frames.setdefault(rank_key, []).append(outcome.runner)
         logs.compile.debug("%s: compiled: %s", self.spec.name, logs.seconds(outcome.stages))
         logs.cache.debug(
-            "%s: kept: %s", self.spec.name, artifact or f"no, {not_kept or 'not asked'}"
+            "%s: kept: %s", self.spec.name, artifact or f"no, {uncacheable or 'not asked'}"
         )
         self.spec.log.add_graph(
             Graph(
@@ -552,7 +552,7 @@ class Dispatcher:
                 backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - attempt.start),
                 artifact=artifact,
-                not_kept=not_kept,
+                uncacheable=uncacheable,
                 cause=attempt.cause,
                 guard=attempt.guard,
                 source=outcome.source,

@@ -115,9 +115,9 @@ class Frame:
             self.check = dynamo_check(call, self.capture)
 
     def __del__(self) -> None:
-        self.forget_graph()
+        self.release_graph()
 
-    def forget_graph(self) -> None:
+    def release_graph(self) -> None:
         """Release the graph, which Dynamo's code looks for in the function's module."""
         self.spec.function.__globals__.pop(self.capture.backend_name, None)
 

@@ -37,7 +37,7 @@ from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.inductor import compile as inductor
-from npaccel._torch.leftovers import forgotten
+from npaccel._torch.leftovers import leftovers_released
 
 #: Maximum number of times that a subgraph is compiled whose number changes at every iteration.
 _LIMIT_IN_LOOPS = 4
@@ -243,7 +243,7 @@ class _SubgraphCompiler:
         wholes, parts = dynamo_breaks.shared_with_inputs(subgraph)
         what = f"subgraph {self.count} of {self.spec.name}"
         try:
-            with dynamo.lock, forgotten(), tracing(self.settings), notice(what):
+            with dynamo.lock, leftovers_released(), tracing(self.settings), notice(what):
                 compiled = inductor.compile_graph(
                     subgraph, self.spec.options.backend, scratch_folder()
                 )
@@ -259,7 +259,7 @@ class _SubgraphCompiler:
                 dynamic=dynamo_breaks.is_dynamic(subgraph),
                 backend=self.spec.options.backend,
                 seconds=time.perf_counter() - start,
-                not_kept="it's a subgraph between graph breaks",
+                uncacheable="it's a subgraph between graph breaks",
                 source=compiled.source,
                 stages=compiled.stages,
                 details=Details(compiled.lines, subgraph.narrowed, headers=compiled.headers),

@@ -13,9 +13,9 @@ from npaccel._process import signals
 from npaccel._process.imports import load
 from npaccel._report.details import Details
 from npaccel._runtime import artifacts
-from npaccel._runtime.artifacts import Kept
+from npaccel._runtime.artifacts import Artifact
 from npaccel._runtime.error_translation import before_a_call
-from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guard_serialization import UncacheableError
 from npaccel._runtime.runner import Compiled
 from npaccel._runtime.torch.loader import NotPortableError
 
@@ -54,10 +54,10 @@ class StoredSignatures:
         """Return under which name a process claims to compile a signature; None if none can."""
         try:
             return cache_key(self.group(), *self._texts(key, rank_key))
-        except NotKeepableError:
+        except UncacheableError:
             return None
 
-    def find(self, values: Sequence[Any], key: Key, rank_key: Key) -> Iterator[Kept]:
+    def find(self, values: Sequence[Any], key: Key, rank_key: Key) -> Iterator[Artifact]:
         """Load the signatures whose guards hold for a call, one after the other.
 
         Parameters
@@ -71,20 +71,20 @@ class StoredSignatures:
             texts = self._texts(key, rank_key)
             with before_a_call():
                 entries = signals.held(default_cache().load_group, self.group())
-        except NotKeepableError:
+        except UncacheableError:
             return
         arguments = dict(zip(self.spec.binding.names, values, strict=True))
         for text in texts:
             found = artifacts.find(entries, text, self.spec.scope, arguments)
             while True:
                 try:
-                    kept = signals.held(next, found, None)
+                    artifact = signals.held(next, found, None)
                 except (NotPortableError, OSError, ImportError) as error:
                     self.spec.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
                     break
-                if kept is None:
+                if artifact is None:
                     break
-                yield kept
+                yield artifact
 
     def store(
         self, compiled: Compiled, details: Details, key: Key, rank_key: Key
@@ -97,16 +97,16 @@ class StoredSignatures:
         why : str
             Why there is no folder.
         """
-        if compiled.not_kept:
-            return None, compiled.not_kept
+        if compiled.uncacheable:
+            return None, compiled.uncacheable
         portable_source = load("npaccel._torch.inductor.portable_code").portable_source
         try:
             texts = self._texts(key, rank_key)
             text = texts[-1] if compiled.plan.is_dynamic else texts[0]
-            kept = artifacts.encode_details(details, self.spec.function.__code__)
+            encoded = artifacts.encode_details(details, self.spec.function.__code__)
             source = portable_source(compiled.source)
-            entry = artifacts.store(default_cache(), self.group(), text, compiled, source, kept)
-        except (NotKeepableError, NotPortableError) as error:
+            entry = artifacts.store(default_cache(), self.group(), text, compiled, source, encoded)
+        except (UncacheableError, NotPortableError) as error:
             return None, str(error)
         except MemoryError:  # The call is made, and its result known.
             return None, "memory has run out"

@@ -13,7 +13,7 @@ from typing import Any
 from npaccel._cache.store import cache_key, default_cache
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._runtime import artifacts
-from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guard_serialization import UncacheableError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _key(kind: Any) -> str | None:
     """Return the cache's key of a kind of calls; None of one that only this process knows."""
     try:
         return cache_key(artifacts.key_text(kind))
-    except NotKeepableError:
+    except UncacheableError:
         return None
 
 

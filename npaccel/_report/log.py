@@ -42,7 +42,7 @@ class Graph:
         Whether it came from disk.
     artifact : str or None
         Where it lies on disk.
-    not_kept : str
+    uncacheable : str
         Why it doesn't lie on disk.
     cause : str
         Why it was compiled, where an earlier one existed.
@@ -62,7 +62,7 @@ class Graph:
     seconds: float
     loaded: bool = False
     artifact: str | None = None
-    not_kept: str = ""
+    uncacheable: str = ""
     cause: str = ""
     guard: str = ""
     source: str = dataclasses.field(default="", repr=False)

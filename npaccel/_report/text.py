@@ -155,8 +155,8 @@ def facts(report: ReportData) -> list[str]:
         if graph.cause:
             guard = f" ({graph.guard})" if graph.guard else ""
             lines.append(f"graph {i} because {graph.cause}{guard}")
-        if graph.not_kept:
-            lines.append(f"graph {i} isn't kept on disk: {graph.not_kept}")
+        if graph.uncacheable:
+            lines.append(f"graph {i} isn't kept on disk: {graph.uncacheable}")
         if graph.details.headers:
             lines.append(
                 f"graph {i} takes longer to compile: kernels need torch's headers for "

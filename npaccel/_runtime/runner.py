@@ -68,7 +68,7 @@ class Compiled:
     kernels : list of Path
     files : list
         Files of inlined code, see `guard_serialization.uncovered_files`.
-    not_kept : str
+    uncacheable : str
         Why it can't be kept on disk; empty where it can.
     """
 
@@ -78,7 +78,7 @@ class Compiled:
     source: str
     kernels: list[Path]
     files: list[list[Any]]
-    not_kept: str
+    uncacheable: str
 
 
 def make_runner(

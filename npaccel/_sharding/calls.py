@@ -36,7 +36,7 @@ from npaccel._sharding import agreement
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
-from npaccel._torch.leftovers import forgotten
+from npaccel._torch.leftovers import leftovers_released
 from npaccel._torch.sharding import compile as sharding
 from npaccel._torch.sharding.failures import Place, place_of
 from npaccel._torch.sharding.stand_ins import stand_in
@@ -104,7 +104,11 @@ class ShardedCalls:
         agreement.agree(mesh, told, self.spec.name)
         if self.spec.options.verify:
             self.spec.log.add_note("`verify` compares nothing in calls with DTensors")
-        with dynamo.lock, forgotten(), notice(f"{self.spec.name}({self.spec.describe(values)})"):
+        with (
+            dynamo.lock,
+            leftovers_released(),
+            notice(f"{self.spec.name}({self.spec.describe(values)})"),
+        ):
             for _ in range(ATTEMPTS):
                 try:
                     return self._compiled(values, key, mesh)
@@ -139,7 +143,7 @@ class ShardedCalls:
                 dynamic=False,
                 backend=spec.options.backend,
                 seconds=time.perf_counter() - start,
-                not_kept=compiled.not_portable,
+                uncacheable=compiled.not_portable,
                 source=compiled.source,
                 stages={"capture": captured} | compiled.stages,
                 details=Details(compiled.lines, capture.narrowed, collectives=part.collectives),
@@ -147,7 +151,7 @@ class ShardedCalls:
         )
         result = runner(values)
         given.release()
-        capture.forget()
+        capture.release()
         return result
 
     def _part(self, given: Call, mesh: Any) -> Any:

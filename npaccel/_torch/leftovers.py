@@ -38,7 +38,7 @@ _NOTES = 1024
 
 
 @contextlib.contextmanager
-def forgotten() -> Iterator[None]:
+def leftovers_released() -> Iterator[None]:
     """Release what is left of a compilation, by which nothing that was compiled is called.
 
     It's for one that holds Dynamo's lock.
@@ -60,7 +60,7 @@ def forgotten() -> Iterator[None]:
 
 
 def _shorten_notes() -> None:
-    forget_code()
+    release_code()
     counts = convert_frame.FRAME_COMPILE_COUNTER
     for frame in _oldest(counts):
         del counts[frame]
@@ -96,7 +96,7 @@ def in_copied_context(function: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def forget_code() -> None:
+def release_code() -> None:
     """Release code that was compiled, and code that this thread has compiled in.
 
     Each metric that torch notes of a compilation comes with the stack of that moment, for an error
@@ -106,7 +106,7 @@ def forget_code() -> None:
     dynamo_guards.code_framelocals_names_reversed_cached.cache_clear()
 
 
-def forget_module(scope: Mapping[str, Any]) -> None:
+def release_module(scope: Mapping[str, Any]) -> None:
     """Don't keep a generated module, and its kernels, for longer than what it's called by.
 
     Parameters
@@ -128,4 +128,4 @@ def forget_module(scope: Mapping[str, Any]) -> None:
     cache.linemaps.pop(path, None)
 
 
-__all__ = ["forget_code", "forget_module", "forgotten", "in_copied_context"]
+__all__ = ["in_copied_context", "leftovers_released", "release_code", "release_module"]

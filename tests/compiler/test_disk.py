@@ -244,7 +244,7 @@ def test_a_full_disk(elsewhere, monkeypatch, where):
     assert (graph.loaded, graph.artifact) == (False, None)
     assert len(said) == 1
     assert "No space left" in said[0]
-    assert graph.not_kept
+    assert graph.uncacheable
     assert call()[1] == []
     monkeypatch.undo()
 
@@ -584,4 +584,4 @@ def test_arrays_in_the_code_are_kept(function, dtype, monkeypatch):
     if dtype is np.float64:
         comparing.assert_same(results[0], function(x), rtol=1e-12)
     if function is with_many:
-        assert "bytes in its code" in graph.not_kept
+        assert "bytes in its code" in graph.uncacheable

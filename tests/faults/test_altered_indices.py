@@ -80,7 +80,7 @@ def test_any_altered_field_means_that_it_is_built_again(own_cache, monkeypatch):
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(own_cache))
     (graph,), said = called(several)
     assert said == []
-    assert graph.not_kept == ""
+    assert graph.uncacheable == ""
     folder = Path(graph.artifact)
     index = folder / INDEX
     good = index.read_bytes()

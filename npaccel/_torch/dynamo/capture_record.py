@@ -144,7 +144,7 @@ class Capture:
         """Whether something that it has read is another than it was."""
         return self.reads is not None and self.reads.have_moved()
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Release the graph and the arrays that it was captured with."""
         self.example_inputs = []
         self.reads = None

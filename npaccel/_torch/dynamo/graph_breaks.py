@@ -51,7 +51,7 @@ from npaccel._torch.fx_passes.alias_checks import (
     written_inputs,
 )
 from npaccel._torch.fx_passes.read_only_outputs import base_inputs, read_only_outputs
-from npaccel._torch.leftovers import forget_code
+from npaccel._torch.leftovers import release_code
 
 #: Maximum number of compilations of a subgraph; for other values it runs in NumPy.
 LIMIT = 64
@@ -138,7 +138,7 @@ def _forget(code: CodeType) -> None:
 
     Code leads to that where the garbage collector doesn't look, and it may lead back.
     """
-    forget_code()
+    release_code()
     todo = [code]
     while todo:
         code = todo.pop()

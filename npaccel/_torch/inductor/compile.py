@@ -49,7 +49,7 @@ from npaccel._torch.inductor.ndarray_codegen import on_arrays
 from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
 from npaccel._torch.inductor.portable_code import with_constants
 from npaccel._torch.inductor.provenance import observed
-from npaccel._torch.leftovers import forget_module, in_copied_context
+from npaccel._torch.leftovers import in_copied_context, release_module
 from npaccel._torch.transforms.application import keeping
 from npaccel.errors import CompilerNotFoundError
 
@@ -369,7 +369,7 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     compiled.inner = call
     scope = getattr(getattr(call, "__func__", call), "__globals__", {})
     compiled.source = with_constants(compiled.source, scope)
-    forget_module(scope)
+    release_module(scope)
     use_huge_pages(scope, compiled.source)
     compiled.on_arrays = compiled_on_arrays(on_arrays(compiled.source), scope)
     try:
