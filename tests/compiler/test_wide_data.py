@@ -326,7 +326,7 @@ def test_numbers_are_weak(text):
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
 
-# -- Split functions and pieces
+# -- Split functions and subgraphs
 
 
 class Simulation:

@@ -62,7 +62,7 @@ def test_alarms_in_imports_of_the_compiler(tmp_path):
 
 
 def test_alarms_in_pieces():
-    """Dynamo suppresses the errors of pieces: they run in NumPy."""
+    """Dynamo suppresses the errors of subgraphs: they run in NumPy."""
     found = children.run_prepared("""
 import npaccel
 warnings.simplefilter("ignore")

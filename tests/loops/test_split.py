@@ -83,7 +83,7 @@ def passed_on(a, b, counts):
 
 
 @pytest.mark.parametrize("counts", [range(-1, 9), (0, 0, 1, 5, 0), (8, 0, 8, 7, 3, 3)])
-def test_the_count_decides_what_a_turn_does(counts):
+def test_the_count_decides_what_an_iteration_does(counts):
     check(by_the_count, X, counts, loops="compile")
     check(passed_on, X, X + 1, counts, loops="compile")
 

@@ -6,7 +6,7 @@ These ways are run on the host, or recorded on the device `meta`, since no GPU i
 import numpy as np
 import pytest
 import torch
-from chapter import ALL
+from row_checks import ALL
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from npaccel._numpy.core.dtypes import cast, within

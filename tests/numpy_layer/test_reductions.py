@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import (
+from row_checks import (
     ALL,
     INEXACT,
     NUMBERS,

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, same, tensors
+from row_checks import ALL, check, data, implementation, same, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from npaccel._numpy.core.context import TraceSettings, tracing
