@@ -501,7 +501,7 @@ def jit(
         Also cast float64 and complex128 arguments to 32 bit a part.
     strict : bool, default False
         Raise `errors.NotCompiledError` where part of the function would run
-        uncompiled, instead of warning once per cause.
+        uncompiled, instead of warning once per reason.
     dynamic : bool, optional
         None: the first shape is compiled for itself, the second one for all
         shapes. True or False: always or never for all shapes.

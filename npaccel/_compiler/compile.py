@@ -17,7 +17,7 @@ from npaccel._torch.importing import load_compiler
 
 load_compiler()
 
-from npaccel._cache.cache_warnings import remedy_of
+from npaccel._cache.cache_warnings import fix_of
 from npaccel._compiler.call_arguments import Call
 from npaccel._compiler.fallback import Uncompiled, runner_in_numpy, uncompiled
 from npaccel._compiler.frame import Frame
@@ -321,7 +321,7 @@ def _not_compiled(spec: FunctionSpec, error: Exception) -> Uncompiled:
     if is_assumption(error):  # It's known now: sizes that depend on the data were taken for equal.
         return uncompiled(spec, *assumption_and_advice(error))
     said = in_our_words(inductor.first_line(error))
-    cause = f"the compiler failed on it: {type(error).__name__}"
-    cause += f": {said}" if said != UNKNOWN else ""
+    reason = f"the compiler failed on it: {type(error).__name__}"
+    reason += f": {said}" if said != UNKNOWN else ""
     advice = "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
-    return uncompiled(spec, cause, remedy_of(error) if isinstance(error, OSError) else advice)
+    return uncompiled(spec, reason, fix_of(error) if isinstance(error, OSError) else advice)

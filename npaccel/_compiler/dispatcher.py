@@ -71,7 +71,7 @@ class Attempt:
         Of the call that it's compiled for.
     count : int
         How many signatures of the kind were compiled before.
-    signature, cause, guard : str
+    signature, reason, guard : str
         What the report says of it.
     start : float
         By `time.perf_counter`.
@@ -81,7 +81,7 @@ class Attempt:
     rank_key: Key
     count: int
     signature: str
-    cause: str
+    reason: str
     guard: str
     start: float
 
@@ -491,13 +491,13 @@ class Dispatcher:
     def begin(self, values: Sequence[Any], key: Key, rank_key: Key) -> Attempt:
         """Note that a signature is going to be compiled."""
         start = time.perf_counter()
-        cause, guard = self._cause(key, rank_key, values)
-        logs.guards.debug("%s: %s", self.spec.name, f"{cause} {guard}".strip() or "is new")
+        reason, guard = self._reason(key, rank_key, values)
+        logs.guards.debug("%s: %s", self.spec.name, f"{reason} {guard}".strip() or "is new")
         count = self._captures.get(rank_key, 0)
         self._captures[rank_key] = count + 1
         self.compilations += 1
         self._last_keys[rank_key] = key
-        return Attempt(key, rank_key, count, self.spec.describe(values), cause, guard, start)
+        return Attempt(key, rank_key, count, self.spec.describe(values), reason, guard, start)
 
     def take_back(self, attempt: Attempt) -> None:
         """Note that a signature wasn't compiled, and another call may try again."""
@@ -553,7 +553,7 @@ class Dispatcher:
                 seconds=(seconds := time.perf_counter() - attempt.start),
                 artifact=artifact,
                 uncacheable=uncacheable,
-                cause=attempt.cause,
+                reason=attempt.reason,
                 guard=attempt.guard,
                 source=outcome.source,
                 stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
@@ -562,12 +562,12 @@ class Dispatcher:
         )
         return runner
 
-    def _cause(self, key: Key, rank_key: Key, values: Sequence[Any]) -> tuple[str, str]:
+    def _reason(self, key: Key, rank_key: Key, values: Sequence[Any]) -> tuple[str, str]:
         """Say why there is no runner yet, where there are others of this kind.
 
         Returns
         -------
-        cause, guard : str
+        reason, guard : str
             In words, and the guard that doesn't hold any more.
         """
         load("npaccel._compiler.recompile_reasons")

@@ -48,7 +48,7 @@ _SHARD_OTHERWISE = "shard along another axis, or take the line out of the functi
 _PRODUCT = "shard both operands along the axis that is summed over, or replicate the smaller one"
 _VIEW = "keep sharded axes out of reshape and ravel, or choose a size that ranks divide evenly"
 #: Suggestions about a move, by the operation that asks for it.
-_REMEDIES = {
+_FIXES = {
     "_unsafe_view": _VIEW,
     "argument": "reduce it before the call, with its method `redistribute`",
     "bmm": _PRODUCT,
@@ -88,9 +88,9 @@ class Collective:
     is_gather: bool = False
 
     @property
-    def remedy(self) -> str:
+    def fix(self) -> str:
         """Suggestion what to do about it, if it's a gather."""
-        return _REMEDIES.get(self.operation, _SHARD_OTHERWISE)
+        return _FIXES.get(self.operation, _SHARD_OTHERWISE)
 
 
 @dataclasses.dataclass(frozen=True)

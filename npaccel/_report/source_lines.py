@@ -40,7 +40,7 @@ class SourceLine:
         for compiled code. "Python", "NumPy": uncompiled. "": nothing is computed
         there.
     notes : tuple of str
-        Causes, remedies, narrowed dtypes.
+        Reasons, fixes, narrowed dtypes.
     code : tuple of str
         The generated code behind it.
     """
@@ -147,7 +147,7 @@ class _Found:
             self._note((native.file, native.line), native.reason)
         for one in report.fallbacks:
             self._add((one.file, one.line), "NumPy")
-            self._note((one.file, one.line), f"{one.cause}: {one.remedy}")
+            self._note((one.file, one.line), f"{one.reason}: {one.fix}")
         for place, choice in report._choices.items():
             lines = _CHOSEN.fullmatch(place)
             if lines is not None and choice.startswith("in NumPy"):

@@ -152,9 +152,9 @@ def facts(report: ReportData) -> list[str]:
     """Return what is to be said besides tables, a line each."""
     lines = []
     for i, graph in enumerate(report.graphs):
-        if graph.cause:
+        if graph.reason:
             guard = f" ({graph.guard})" if graph.guard else ""
-            lines.append(f"graph {i} because {graph.cause}{guard}")
+            lines.append(f"graph {i} because {graph.reason}{guard}")
         if graph.uncacheable:
             lines.append(f"graph {i} isn't kept on disk: {graph.uncacheable}")
         if graph.details.headers:
@@ -190,7 +190,7 @@ def _between_ranks(i: int, graph: Graph) -> list[str]:
         where = f" at {one.file}:{one.line}" if one.file else ""
         said = f"  {one.kind} of {one.nbytes} bytes for {one.operation}{where}{often}"
         if one.is_gather:
-            said += f": an array moves, as it isn't computed as it's sharded; {one.remedy}"
+            said += f": an array moves, as it isn't computed as it's sharded; {one.fix}"
         lines.append(said)
     return lines
 

@@ -43,7 +43,7 @@ from npaccel._torch.sharding.stand_ins import stand_in
 from npaccel._verify.copies import read_by
 from npaccel.errors import MixedDevicesError, NotCompiledError, UnsupportedArrayError
 
-_REMEDY = "compile the parts of the function before and after this line as functions of their own"
+_FIX = "compile the parts of the function before and after this line as functions of their own"
 
 
 def call(spec: FunctionSpec, values: Sequence[Any]) -> Any:
@@ -155,7 +155,7 @@ class ShardedCalls:
         return result
 
     def _part(self, given: Call, mesh: Any) -> Any:
-        """Return a rank's part of a captured call; or why there is none: cause, place, advice."""
+        """Return a rank's part of a captured call; or why there is none: reason, place, advice."""
         spec = given.spec
         varying = [name for name, value in given.arguments.items() if type(value) is float]
         try:
@@ -211,16 +211,16 @@ class ShardedCalls:
     # -- On whole arrays ------------------------------------------------------
 
     def _gathers(self, values: Sequence[Any], key: Any, why: _Uncaptured) -> Any:
-        self._runners[key] = [lambda values: self._gathered(values, why.cause, why.place)]
+        self._runners[key] = [lambda values: self._gathered(values, why.reason, why.place)]
         return self._runners[key][0](values)
 
-    def _gathered(self, values: Sequence[Any], cause: str, place: dict[str, Any]) -> Any:
+    def _gathered(self, values: Sequence[Any], reason: str, place: dict[str, Any]) -> Any:
         """Compute a function on whole arrays, on each rank."""
         spec = self.spec
         fallback.note(
             spec,
-            f"{cause}, so each rank gathers the whole arrays and computes all of it",
-            _REMEDY,
+            f"{reason}, so each rank gathers the whole arrays and computes all of it",
+            _FIX,
             **place,
         )
         with self._lock:
@@ -257,11 +257,11 @@ class ShardedCalls:
 class _Uncaptured:
     """Reason why a function can't be captured as one graph, and where."""
 
-    cause: str
+    reason: str
     place: dict[str, Any]
 
     def __str__(self) -> str:
-        return self.cause
+        return self.reason
 
 
 class _ShardedCall(Call):

@@ -370,5 +370,5 @@ def _decorator(trial: Trial) -> str:
 def _causes(trial: Trial) -> list[str]:
     """Return what keeps parts of it from being compiled, and what to write instead."""
     report = trial.report
-    found = [] if report is None else [f"line {o.line}: {o.remedy}" for o in report.fallbacks]
+    found = [] if report is None else [f"line {o.line}: {o.fix}" for o in report.fallbacks]
     return list(dict.fromkeys(found))[:3]

@@ -91,7 +91,7 @@ for i in range(6):
         outcomes.append("raised")
     value = jitted(np.ones(3))
     assert np.allclose(value, function(np.ones(3)))
-    causes = [one.cause for one in jitted.report().fallbacks if "print" not in one.cause]
+    causes = [one.reason for one in jitted.report().fallbacks if "print" not in one.reason]
     assert not causes and jitted.report().graphs, causes
 answer(outcomes=outcomes)
 """)

@@ -223,7 +223,7 @@ class TestResults:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", errors.PerformanceWarning)
                 assert jitted(*given) == f(*given)
-        assert "one object" in jitted.report().fallbacks[0].cause
+        assert "one object" in jitted.report().fallbacks[0].reason
 
     def test_arrays_that_are_written_stay_the_same_ones(self, backend):
         def f(x, y):

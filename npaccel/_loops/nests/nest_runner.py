@@ -173,17 +173,17 @@ class NestRunner:
             text=source.line(self.filename, line),
         )
 
-    def _in_python(self, cause: str, advice: str) -> None:
+    def _in_python(self, reason: str, advice: str) -> None:
         line = self.nest.lineno
         fallback.note(
             self.spec,
-            f"this loop runs in Python: {cause}",
+            f"this loop runs in Python: {reason}",
             advice,
             file=self.filename,
             line=line,
             text=source.line(self.filename, line),
         )
-        self._note("Python", cause)
+        self._note("Python", reason)
 
 
 def _is_of_elements(value: Any) -> bool:
