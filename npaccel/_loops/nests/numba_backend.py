@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests import captured, list_memory, numba_errors, parallel
+from npaccel._loops.nests import captured_values, list_memory, numba_errors, parallel
 from npaccel._loops.nests.lowering import lower_nest
 from npaccel._loops.nests.lowering.code_builder import Site
 from npaccel._loops.nests.lowering.expressions import MISSING
@@ -200,7 +200,7 @@ class CompiledNest:
         """Return all values that the code takes, and what its types depend on."""
         own = tuple(map(_kind, given.values()))
         if own not in self._paths:
-            self._paths[own] = captured.with_captured(self.nest, given, self.namespace)
+            self._paths[own] = captured_values.with_captured(self.nest, given, self.namespace)
         _, paths = self._paths[own]
         values = dict(given)
         for name, path in paths.items():
