@@ -184,7 +184,7 @@ def traced(
     name: str,
     *,
     arrays: Iterable[str],
-    hosted: Callable[[dict[str, Any]], str] | None = None,
+    host_reason: Callable[[dict[str, Any]], str] | None = None,
 ) -> Callable[[F], F]:
     """Declare a function in plain NumPy that jitted functions have in the place of SciPy's.
 
@@ -192,7 +192,7 @@ def traced(
 
     Parameters
     ----------
-    name, arrays, hosted
+    name, arrays, host_reason
         As in `in_numpy`.
     """
 
@@ -201,7 +201,7 @@ def traced(
             row = _undeclared(f"scipy.{name}", original)
             _declare(
                 dataclasses.replace(
-                    row, implementation=function, arrays=tuple(arrays), hosted=hosted
+                    row, implementation=function, arrays=tuple(arrays), host_reason=host_reason
                 )
             )
         return function
