@@ -1,7 +1,7 @@
 """Make of a graph for whole arrays the one that a rank computes, with collectives in it.
 
 The graph is interpreted operation by operation, with what the rank has of each array, and traced
-anew. A rule says along which axes an operation may be cut; an array that is cut otherwise moves
+again. A rule says along which axes an operation may be cut; an array that is cut otherwise moves
 first, and the move is noted with its line. All decisions depend on shapes of whole arrays and on
 the mesh alone, so that all ranks decide the same.
 """
