@@ -4,8 +4,9 @@
     python asv_benches/dask_cluster.py stencil
 
 ``chain`` is a chain of 12 operations and a mean over the first axis of random numbers, which each
-block draws anew. ``stencil`` takes 50 steps of a 9-point stencil, ten at once by ``map_overlap``.
-Answers are compared before a time is printed. The first round compiles, or loads from disk.
+block draws its own. ``stencil`` takes 50 steps of a 9-point stencil, ten at once by
+``map_overlap``. Answers are compared before a time is printed. The first round compiles, or loads
+from disk.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     python asv_benches/compare.py estimators --kept FILE --device cuda           # on a GPU
 
 Without ``--match`` those are measured that have no figure yet. Figures of one device are of one
-machine and its versions: where these differ from the file's, all of the device are measured anew.
+machine and its versions: where these differ from the file's, all of the device are measured again.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def table_rows(pieces: Pieces | None = None) -> list[Row]:
     timed = [
         row.name
         for row in support_page.table()
-        if row.status == "compiled" and support_page.chapter(row) != "Constants and types"
+        if row.status == "compiled" and support_page.section(row) != "Constants and types"
     ]
     texts, without = calls(timed)
     left = measure(texts, pieces)

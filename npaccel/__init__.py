@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 #: Modules that are imported when they're used.
 _MODULES = ("dask", "scipy", "sklearn", "testing")
-#: Where the names are that are imported when they're used.
+#: Modules of the names that are imported when they're used.
 _LATER = {
     "CheckResult": "npaccel._verify.verification",
     "PrecisionAudit": "npaccel._check.precision_audit",

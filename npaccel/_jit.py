@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeAlias, Typ
 from npaccel._compiler import fallback, tiers
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._loops.make_engine import make_engine
+from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._process.imports import load
 from npaccel._report import Log, Report
 from npaccel._runtime import call_samples, errstate
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 #: Makes a function's calls.
-Engine: TypeAlias = "Dispatcher | Driver | tiers.Tiered | tiers.Plain"
+AnyDispatcher: TypeAlias = "Dispatcher | Driver | tiers.Tiered | tiers.Plain"
 
 
 #: Maximum number of scopes in which a function is known.
 _MAX_SCOPES = 64
-#: What a class can't have another of for its objects.
+#: Attributes that a class can't have another of for its objects.
 _NAMES = ("__name__", "__qualname__", "__type_params__")
 
 
@@ -101,7 +101,7 @@ class Jitted(Generic[P, R]):
     __slots__ = (
         *("__wrapped__", "__dict__", "__weakref__", "_npaccel_explicit", "_npaccel_target"),
         *("_npaccel_prefix", "_npaccel_keywords", "_npaccel_binds", "_npaccel_log"),
-        *("_npaccel_engines", "_npaccel_direct"),
+        *("_npaccel_dispatchers", "_npaccel_direct"),
     )
 
     _npaccel_jitted = True
@@ -115,10 +115,10 @@ class Jitted(Generic[P, R]):
         self._npaccel_target, self._npaccel_prefix, self._npaccel_keywords = _unwrap(function)
         self._npaccel_binds = bool(self._npaccel_prefix or self._npaccel_keywords)
         self._npaccel_log = Log()
-        self._npaccel_engines: dict[Scope, Engine | None] = {}
-        #: Those that take a call's arguments as they are. A call reads no other attribute here:
+        self._npaccel_dispatchers: dict[Scope, AnyDispatcher | None] = {}
+        #: Dispatchers that take a call's arguments as they are. A call reads nothing else here:
         #: `__getattr__` makes that slow.
-        self._npaccel_direct: dict[Scope, Engine | tiers.Brief] = {}
+        self._npaccel_direct: dict[Scope, AnyDispatcher | tiers.Brief] = {}
         if "static_argnames" in explicit:
             FunctionSpec(
                 self._npaccel_target,
@@ -129,73 +129,77 @@ class Jitted(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the compiled function."""
         scope = runtime_options._scope.get() or runtime_options.config._scope
-        engine = self._npaccel_direct.get(scope)
-        if engine is None:
+        dispatcher = self._npaccel_direct.get(scope)
+        if dispatcher is None:
             return self._npaccel_call(scope, args, kwargs)  # type: ignore[no-any-return]
         if errstate.have_effect():
-            return self._npaccel_under_errstate(engine, args, kwargs)  # type: ignore[no-any-return]
-        return engine(args, kwargs)  # type: ignore[no-any-return]
+            return self._npaccel_under_errstate(dispatcher, args, kwargs)  # type: ignore[no-any-return]
+        return dispatcher(args, kwargs)  # type: ignore[no-any-return]
 
     def _npaccel_call(self, scope: Scope, args: Any, kwargs: Any) -> Any:
         """Make a call in a scope for the first time, or with arguments bound before."""
-        engine = self._npaccel_engines.get(scope) or self._npaccel_engine(scope)
-        if engine is None:
+        dispatcher = self._npaccel_dispatchers.get(scope) or self._npaccel_dispatcher(scope)
+        if dispatcher is None:
             return self.__wrapped__(*args, **kwargs)
         if not self._npaccel_binds:
-            self._npaccel_direct[scope] = engine
+            self._npaccel_direct[scope] = dispatcher
         if errstate.have_effect():
-            return self._npaccel_under_errstate(engine, args, kwargs)
+            return self._npaccel_under_errstate(dispatcher, args, kwargs)
         if self._npaccel_binds:
-            return engine(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})
-        return engine(args, kwargs)
+            return dispatcher(self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs})
+        return dispatcher(args, kwargs)
 
-    def _npaccel_under_errstate(self, engine: Engine | tiers.Brief, args: Any, kwargs: Any) -> Any:
+    def _npaccel_under_errstate(
+        self, dispatcher: AnyDispatcher | tiers.Brief, args: Any, kwargs: Any
+    ) -> Any:
         """Run a call in NumPy, which raises where floats overflow, or calls something."""
-        values = engine.spec.binding.bind(
+        values = dispatcher.spec.binding.bind(
             self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
         )
-        return fallback.under_errstate(engine.spec, values)
+        return fallback.under_errstate(dispatcher.spec, values)
 
-    def _npaccel_engine(self, scope: Scope) -> Engine | None:
-        """Return the engine of a scope; None where compilation is off."""
+    def _npaccel_dispatcher(self, scope: Scope) -> AnyDispatcher | None:
+        """Return the dispatcher of a scope; None where compilation is off."""
         if scope.disabled:
             return None
         options = runtime_options.resolve(self._npaccel_explicit, scope)
         if options.compile == "auto" and not tiers.has_tiers(options):
             options = dataclasses.replace(options, compile="now")
-        for engine in list(self._npaccel_engines.values()):
-            is_plain = isinstance(engine, tiers.Plain)
-            if engine is not None and not is_plain and engine.spec.options == options:
-                if len(self._npaccel_engines) >= _MAX_SCOPES:
+        for dispatcher in list(self._npaccel_dispatchers.values()):
+            is_plain = isinstance(dispatcher, tiers.Plain)
+            if dispatcher is not None and not is_plain and dispatcher.spec.options == options:
+                if len(self._npaccel_dispatchers) >= _MAX_SCOPES:
                     self._npaccel_forget_scopes()
-                self._npaccel_engines[scope] = engine
-                return engine
+                self._npaccel_dispatchers[scope] = dispatcher
+                return dispatcher
         function, log = self._npaccel_target, self._npaccel_log
         if options.compile != "auto":
-            return self._npaccel_engines.setdefault(scope, make_engine(function, options, log))
-        made = tiers.Tiered(function, options, log, scope, make_engine, self._npaccel_settle)
-        engine = self._npaccel_engines.setdefault(scope, made)
-        if engine is made:
+            return self._npaccel_dispatchers.setdefault(
+                scope, make_dispatcher(function, options, log)
+            )
+        made = tiers.Tiered(function, options, log, scope, make_dispatcher, self._npaccel_settle)
+        dispatcher = self._npaccel_dispatchers.setdefault(scope, made)
+        if dispatcher is made:
             for own in (made.narrow_scope, made.exact_scope):
-                self._npaccel_engines[own] = made.plain
-        return engine
+                self._npaccel_dispatchers[own] = made.plain
+        return dispatcher
 
     def _npaccel_forget_scopes(self) -> None:
         """Forget scopes that functions have made which call this one: they may be gone."""
-        kept: list[Engine | None] = []
-        for scope, engine in list(self._npaccel_engines.items()):
-            is_first = all(engine is not other for other in kept)
-            if is_first or isinstance(engine, tiers.Plain) or runtime_options.is_lasting(scope):
-                kept.append(engine)
+        kept: list[AnyDispatcher | None] = []
+        for scope, dispatcher in list(self._npaccel_dispatchers.items()):
+            is_first = all(dispatcher is not other for other in kept)
+            if is_first or isinstance(dispatcher, tiers.Plain) or runtime_options.is_lasting(scope):
+                kept.append(dispatcher)
             else:
-                self._npaccel_engines.pop(scope, None)
+                self._npaccel_dispatchers.pop(scope, None)
                 self._npaccel_direct.pop(scope, None)
 
-    def _npaccel_settle(self, tiered: tiers.Tiered, engine: Any) -> None:
-        """Have calls made by an engine without asking its tiers, or by the tiers again."""
-        for scope, known in list(self._npaccel_engines.items()):
+    def _npaccel_settle(self, tiered: tiers.Tiered, dispatcher: Any) -> None:
+        """Have calls made by a dispatcher without asking its tiers, or by the tiers again."""
+        for scope, known in list(self._npaccel_dispatchers.items()):
             if known is tiered and scope in self._npaccel_direct:
-                self._npaccel_direct[scope] = engine
+                self._npaccel_direct[scope] = dispatcher
 
     @overload
     def __get__(self, instance: None, owner: type) -> Jitted[P, R]: ...
@@ -233,12 +237,12 @@ class Jitted(Generic[P, R]):
     def _npaccel_measure(self, args: Sequence[Any] | None) -> None:
         from npaccel._verify.timing import measured
 
-        engine = self._npaccel_engine(runtime_options.current())
-        if engine is None:
+        dispatcher = self._npaccel_dispatcher(runtime_options.current())
+        if dispatcher is None:
             raise ValueError("report: npaccel is switched off here, so there is nothing to measure")
         values = call_samples.last(self._npaccel_log.calls)
         if args is not None:
-            values = engine.spec.binding.bind(
+            values = dispatcher.spec.binding.bind(
                 self._npaccel_prefix + tuple(args), self._npaccel_keywords
             )
         if values is None:
@@ -247,7 +251,7 @@ class Jitted(Generic[P, R]):
                 f"report: the arguments of the last call of {name} that was compiled are "
                 "gone, or there was none; pass arguments: report(measure=(x, y))"
             )
-        self._npaccel_log.timing = measured(tiers.compiler_of(engine, values), values)
+        self._npaccel_log.timing = measured(tiers.dispatcher_of(dispatcher, values), values)
 
     def warmup(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Compile the function for arguments, and wait for it.
@@ -272,13 +276,13 @@ class Jitted(Generic[P, R]):
         >>> x
         array([1., 1.])
         """
-        engine = self._npaccel_engine(runtime_options.current())
-        if engine is not None:
-            values = engine.spec.binding.bind(
+        dispatcher = self._npaccel_dispatcher(runtime_options.current())
+        if dispatcher is not None:
+            values = dispatcher.spec.binding.bind(
                 self._npaccel_prefix + args, {**self._npaccel_keywords, **kwargs}
             )
             load("npaccel._verify.copies").call_on_copies(
-                engine.spec.function, engine.run_unverified, values
+                dispatcher.spec.function, dispatcher.run_unverified, values
             )
 
     def source(self, *, line: int | None = None) -> str:
@@ -372,8 +376,8 @@ def _by_value(data: bytes) -> Jitted[..., Any]:
 LEFT_ALONE.append(Jitted.__call__.__code__)
 
 
-def _verified(engine: Dispatcher, values: Sequence[Any], key: Any) -> Any:
-    return load("npaccel._verify.verification").verified_call(engine, values, key)
+def _verified(dispatcher: Dispatcher, values: Sequence[Any], key: Any) -> Any:
+    return load("npaccel._verify.verification").verified_call(dispatcher, values, key)
 
 
 Dispatcher.verifier = staticmethod(_verified)
@@ -497,7 +501,7 @@ def jit(
         Also cast float64 and complex128 arguments to 32 bit a part.
     strict : bool, default False
         Raise `errors.NotCompiledError` where part of the function would run
-        uncompiled, instead of warning once per cause.
+        uncompiled, instead of warning once per reason.
     dynamic : bool, optional
         None: the first shape is compiled for itself, the second one for all
         shapes. True or False: always or never for all shapes.

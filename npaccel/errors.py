@@ -43,7 +43,7 @@ class CollectiveError(NpaccelError, RuntimeError):
 
 
 class CompilerNotFoundError(NpaccelError, RuntimeError):
-    """There is no C++ compiler to build kernels with."""
+    """Error where there is no C++ compiler to build kernels with."""
 
 
 class DeviceNotFoundError(NpaccelError, ValueError):
@@ -55,11 +55,11 @@ class MixedDevicesError(NpaccelError, ValueError):
 
 
 class NotCompiledError(NpaccelError):
-    """With ``strict=True``: part of the function would run uncompiled."""
+    """Error with ``strict=True``: part of the function would run uncompiled."""
 
 
 class NotOnDeviceError(NpaccelError, NotImplementedError):
-    """With ``rng="device"``: random numbers that only NumPy itself can draw.
+    """Error with ``rng="device"``: random numbers that only NumPy itself can draw.
 
     With `npaccel.sklearn.accelerate(..., on_unsupported="raise") <npaccel.sklearn.accelerate>`: a
     step that only the host can compute.
@@ -91,7 +91,7 @@ class UnsupportedArrayError(NotCompiledError, TypeError):
 
 
 class UnsupportedDtypeError(NotCompiledError, TypeError):
-    """With ``strict=True``: an array has a dtype that torch has no counterpart for."""
+    """Error with ``strict=True``: an array has a dtype that torch has no counterpart for."""
 
 
 class UnsupportedTorchError(NpaccelError, RuntimeError):
@@ -111,8 +111,8 @@ class PerformanceWarning(UserWarning):
 
 
 class UntestedTorchWarning(UserWarning):
-    """With ``NPACCEL_UNTESTED_TORCH=1``: npaccel was tested with older releases of torch only."""
+    """Warning with ``NPACCEL_UNTESTED_TORCH=1``: npaccel was tested with older torch only."""
 
 
 class VerificationWarning(UserWarning):
-    """With ``verify="warn"``: a compiled function's outcome isn't NumPy's."""
+    """Warning with ``verify="warn"``: a compiled function's outcome isn't NumPy's."""

@@ -50,8 +50,8 @@ class _Checks:
         self._differences = 0
         self._findings: dict[str, None] = {}
 
-    def _checked(self, engine: Any, values: Any, differences: Any) -> None:
-        function = engine.spec.function
+    def _checked(self, dispatcher: Any, values: Any, differences: Any) -> None:
+        function = dispatcher.spec.function
         name = f"{function.__module__}.{function.__qualname__}"
         self._functions[name] = self._functions.get(name, 0) + 1
         self._differences += bool(differences)
@@ -59,7 +59,7 @@ class _Checks:
             from npaccel._check.promotion_report import report_of
 
             try:
-                report = report_of(engine, values)
+                report = report_of(dispatcher, values)
             except Exception as error:  # noqa: BLE001 (the test itself will tell)
                 self._findings.setdefault(f"{name}: can't be looked at: {error}")
             else:

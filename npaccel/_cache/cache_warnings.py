@@ -9,18 +9,18 @@ import warnings
 
 from npaccel.errors import CacheError, CacheWarning
 
-__all__ = ["describe", "log", "remedy_of", "warn", "warn_compiler", "warn_failure", "warn_once"]
+__all__ = ["describe", "fix_of", "log", "warn", "warn_compiler", "warn_failure", "warn_once"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _said: dict[str, object] = {}
 
-_REMEDIES = {
+_FIXES = {
     errno.ENOSPC: "free some space or lower NPACCEL_CACHE_MAX_BYTES",
     errno.EDQUOT: "free some space or lower NPACCEL_CACHE_MAX_BYTES",
     errno.EFBIG: "raise the limit on file sizes (`ulimit -f`)",
     errno.EMFILE: "close some files or raise the limit on them (`ulimit -n`)",
 }
-_REMEDY = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACHE=0"
+_FIX = "set NPACCEL_CACHE_DIR to a folder that you can write, or NPACCEL_CACHE=0"
 
 
 def log(text: str, *args: object) -> None:
@@ -52,12 +52,12 @@ def describe(error: CacheError | OSError) -> str:
     if isinstance(error, CacheError):
         return str(error)
     where = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror or error}{where}; {remedy_of(error)}"
+    return f"{error.strerror or error}{where}; {fix_of(error)}"
 
 
-def remedy_of(error: OSError) -> str:
+def fix_of(error: OSError) -> str:
     """Say what to do about a disk that fails."""
-    return _REMEDIES.get(error.errno or 0, _REMEDY)
+    return _FIXES.get(error.errno or 0, _FIX)
 
 
 def warn_failure(error: CacheError | OSError) -> None:

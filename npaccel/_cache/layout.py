@@ -1,4 +1,4 @@
-"""Where things lie in the cache folder, and how they leave it.
+"""Places of things in the cache folder, and their removal.
 
 ::
 

@@ -12,12 +12,12 @@ __all__ = ["HEADER", "KERNEL", "fault", "forbids_code"]
 #: Bytes that the precompiled header of all kernels needs (125 MB with AVX2), and a kernel's files.
 HEADER = 160 << 20
 KERNEL = 1 << 20
-#: What file systems answer that can't tell.
+#: Errors of file systems that can't tell.
 _NOT_SAID = (errno.EINVAL, errno.ENODEV, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def fault(folder: Path, nbytes: int) -> OSError | None:
-    """Return why code of so many bytes can't be built and loaded in a folder, or None."""
+    """Return why code of a number of bytes can't be built and loaded in a folder, or None."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)  # It may have been cleaned.
         found = os.statvfs(folder)

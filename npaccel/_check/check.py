@@ -12,12 +12,12 @@ import torch
 from npaccel._compiler import tiers
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._jit import Jitted, jit
-from npaccel._loops.make_engine import make_engine
+from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._report import Log
 from npaccel._runtime import arguments
 from npaccel._runtime import options as runtime_options
 from npaccel._verify.case import Case
-from npaccel._verify.verification import CheckResult, Difference, check_engine
+from npaccel._verify.verification import CheckResult, Difference, check_dispatcher
 from npaccel.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -65,20 +65,20 @@ def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckRe
     >>> print(result)
     normalised: no difference from NumPy on cpu...
     """
-    engine, values = engine_and_values(function, args, kwargs)
-    case = Case(engine, values)
+    dispatcher, values = dispatcher_and_values(function, args, kwargs)
+    case = Case(dispatcher, values)
     found: list[Difference] = []
     narrowed: dict[str, None] = {}
     notes: dict[str, None] = {}
     devices = []
-    for device, other in _engines(engine, values):
+    for device, other in _dispatchers(dispatcher, values):
         devices.append(device)
-        differences, narrow = check_engine(case, other, device)
+        differences, narrow = check_dispatcher(case, other, device)
         found += differences
         narrowed |= dict.fromkeys(narrow)
         notes |= dict.fromkeys(str(one) for one in other.spec.log.fallbacks.values())
     return CheckResult(
-        engine.spec.name,
+        dispatcher.spec.name,
         tuple(devices),
         tuple(found),
         tuple(narrowed),
@@ -86,7 +86,7 @@ def check(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> CheckRe
     )
 
 
-def engine_and_values(
+def dispatcher_and_values(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Dispatcher | Driver, Sequence[Any]]:
     """Return what compiles a call of a function, jitted or not, and the call's bound arguments.
@@ -105,22 +105,22 @@ def engine_and_values(
             "check: npaccel is switched off here (NPACCEL_DISABLE or npaccel.disabled()), so there "
             "is nothing to compare; switch it on"
         )
-    engine = jitted._npaccel_engines.get(scope) or jitted._npaccel_engine(scope)
-    assert engine is not None
-    values = engine.spec.binding.bind(
+    dispatcher = jitted._npaccel_dispatchers.get(scope) or jitted._npaccel_dispatcher(scope)
+    assert dispatcher is not None
+    values = dispatcher.spec.binding.bind(
         jitted._npaccel_prefix + args, {**jitted._npaccel_keywords, **kwargs}
     )
-    return tiers.compiler_of(engine, values), values
+    return tiers.dispatcher_of(dispatcher, values), values
 
 
-def _engines(
-    engine: Dispatcher | Driver, values: Sequence[Any]
+def _dispatchers(
+    dispatcher: Dispatcher | Driver, values: Sequence[Any]
 ) -> list[tuple[str, Dispatcher | Driver]]:
-    """Return the engine, and one for CUDA where there is a device and nothing decides."""
+    """Return the dispatcher, and one for CUDA where there is a device and nothing decides."""
     given = arguments.device_of(values)
-    first = str(given or engine.spec.options.device or "cpu")
-    engines: list[tuple[str, Dispatcher | Driver]] = [(first, engine)]
+    first = str(given or dispatcher.spec.options.device or "cpu")
+    dispatchers: list[tuple[str, Dispatcher | Driver]] = [(first, dispatcher)]
     if first == "cpu" and given is None and torch.cuda.is_available():
-        options = dataclasses.replace(engine.spec.options, device="cuda")
-        engines.append(("cuda", make_engine(engine.spec.function, options, Log())))
-    return engines
+        options = dataclasses.replace(dispatcher.spec.options, device="cuda")
+        dispatchers.append(("cuda", make_dispatcher(dispatcher.spec.function, options, Log())))
+    return dispatchers

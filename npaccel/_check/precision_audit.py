@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel._check.check import engine_and_values
+from npaccel._check.check import dispatcher_and_values
 from npaccel._check.promotion_report import fix_of_narrowing
-from npaccel._loops.make_engine import make_engine
+from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._report import Log
 from npaccel._report.text import table
 from npaccel._verify.case import Case
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from npaccel._runtime.options import Options
 
 _EPS = float(np.finfo(np.float32).eps)
-#: An operation loses digits that makes the error so many times larger than its operands' are.
+#: Factor by which an operation that loses digits makes the error larger than its operands' are.
 GROWTH = 8.0
 
 _ADDITIVE = frozenset({"add", "sub", "subtract", "iadd", "isub", "diff", "ediff1d", "gradient"})
@@ -210,8 +210,8 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     >>> print(audit.advice[0])
     write np.linspace(0, 1, n, dtype=np.float64) to stay in 64 bit (line 2...): nothing is...
     """
-    engine, values = engine_and_values(function, args, kwargs)
-    narrow = _narrow_engine(engine, engine.spec.options)
+    dispatcher, values = dispatcher_and_values(function, args, kwargs)
+    narrow = _narrow_dispatcher(dispatcher, dispatcher.spec.options)
     case = Case(narrow, values)
     if case.plain.error is not None:
         raise case.plain.error
@@ -226,21 +226,21 @@ def audit_precision(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     outputs = _outputs(case, compiled.result, compiled.values)
     advice = _advice(case, list(getattr(observer, "narrowed", {})))
     case.surroundings.restore()
-    name = engine.spec.name
+    name = dispatcher.spec.name
     return PrecisionAudit(name, tuple(outputs), tuple(_lines(wide, own)), tuple(advice))
 
 
-def _narrow_engine(engine: Dispatcher | Driver, options: Options) -> Dispatcher | Driver:
+def _narrow_dispatcher(dispatcher: Dispatcher | Driver, options: Options) -> Dispatcher | Driver:
     if options.default_float == "float32":
-        return engine
-    return make_engine(
-        engine.spec.function, dataclasses.replace(options, default_float="float32"), Log()
+        return dispatcher
+    return make_dispatcher(
+        dispatcher.spec.function, dataclasses.replace(options, default_float="float32"), Log()
     )
 
 
 def _traced(case: Case, kind: type[Observer]) -> tuple[Observer, _Trace]:
     trace = _Trace()
-    observer = kind(case.engine.spec.function, trace)
+    observer = kind(case.dispatcher.spec.function, trace)
     _run(case, observer)
     return observer, trace
 
@@ -249,7 +249,7 @@ def _run(case: Case, observer: Observer) -> tuple[Any, list[Any]]:
     values = case.fresh_arrays()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return case.engine.spec.binding.call(values, observer.function()), values
+        return case.dispatcher.spec.binding.call(values, observer.function()), values
 
 
 # -- Errors ------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def _error(wanted: Any, got: Any) -> tuple[float, float]:
 
 def _outputs(case: Case, result: Any, values: Sequence[Any]) -> list[OutputError]:
     found = []
-    names = [f"argument {name}" for name in case.engine.spec.binding.names]
+    names = [f"argument {name}" for name in case.dispatcher.spec.binding.names]
     parts = [("result", case.plain.result, result)]
     parts += list(zip(names, case.plain.values, values, strict=True))
     for name, wanted, got in parts:
@@ -332,7 +332,7 @@ def _advice(case: Case, places: list[Site]) -> list[str]:
 
 
 def _left(case: Case) -> float:
-    result, _ = _run(case, Narrowing(case.engine.spec.function))
+    result, _ = _run(case, Narrowing(case.dispatcher.spec.function))
     parts = pairs(case.plain.result, result, "")
     finite = [_error(a, b)[0] for _, a, b in parts if is_value(b)]
     return max(finite, default=0.0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npaccel._check import numpy1_promotion
-from npaccel._check.check import engine_and_values
+from npaccel._check.check import dispatcher_and_values
 from npaccel._numpy.core import operators
 from npaccel._report.text import table
 from npaccel._syntax.wide_data import has_wide, reaches_wide
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Dispatcher
     from npaccel._loops.driver.driver import Driver
 
-#: What a finding can be.
+#: Kinds of findings.
 KINDS = ("changed", "narrowed", "lossy", "widened", "overflow")
 _SHORT = {
     "changed": "NumPy 1 and 2 differ",
@@ -378,16 +378,16 @@ def check_promotion(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     [('changed', 'float32', 'float64', '2.5 for np.float64(2.5)'),
      ('widened', 'float32', 'float64', '2.5 for np.float64(2.5)')]
     """
-    engine, values = engine_and_values(function, args, kwargs)
-    return report_of(engine, values)
+    dispatcher, values = dispatcher_and_values(function, args, kwargs)
+    return report_of(dispatcher, values)
 
 
-def report_of(engine: Dispatcher | Driver, values: Sequence[Any]) -> PromotionReport:
+def report_of(dispatcher: Dispatcher | Driver, values: Sequence[Any]) -> PromotionReport:
     """Return the report of one call.
 
     Parameters
     ----------
-    engine : Dispatcher or Driver
+    dispatcher : Dispatcher or Driver
     values : sequence
         Of all parameters; they aren't changed.
 
@@ -396,11 +396,11 @@ def report_of(engine: Dispatcher | Driver, values: Sequence[Any]) -> PromotionRe
     ValueError
         If the function's source can't be had.
     """
-    given = () if engine.spec.options.narrow_inputs else values
-    narrows = engine.spec.options.default_float == "float32" and not (
-        has_wide(given) or reaches_wide(engine.spec.function, given)
+    given = () if dispatcher.spec.options.narrow_inputs else values
+    narrows = dispatcher.spec.options.default_float == "float32" and not (
+        has_wide(given) or reaches_wide(dispatcher.spec.function, given)
     )
-    surroundings = Surroundings(engine.spec.function)
+    surroundings = Surroundings(dispatcher.spec.function)
     kinds: list[tuple[type[Observer], _Dtypes]] = [
         (_NewPromotion, _Dtypes()),
         (numpy1_promotion.OldPromotion, _Dtypes(old=True)),
@@ -409,17 +409,17 @@ def report_of(engine: Dispatcher | Driver, values: Sequence[Any]) -> PromotionRe
     for kind, listener in kinds:
         surroundings.restore()
         try:
-            run = kind(engine.spec.function, listener).function()
+            run = kind(dispatcher.spec.function, listener).function()
         except SourceError as error:
             raise ValueError(f"check_promotion: {error}; define it in a file") from error
         _call(
-            functools.partial(engine.spec.binding.call, function=run),
+            functools.partial(dispatcher.spec.binding.call, function=run),
             copied(list(values)),
             listener,
         )
     surroundings.restore()
     new, old, own = (listener.operations for _, listener in kinds)
-    return PromotionReport(engine.spec.name, tuple(_findings(new, old, own)), len(new))
+    return PromotionReport(dispatcher.spec.name, tuple(_findings(new, old, own)), len(new))
 
 
 def _call(call: Callable[[Any], Any], values: list[Any], listener: _Dtypes) -> None:
@@ -441,14 +441,14 @@ def _findings(new: _Record, old: _Record, own: _Record) -> list[Finding]:
     for place, op in new.items():
         before, ours = old.get(place, op), own.get(place, op)
         dtypes = (before.result, op.result, ours.result)
-        for kind, why, fix in _told(op, before, ours):
+        for kind, why, fix in _described(op, before, ours):
             where = op.where
             made = Finding(kind, where.file, where.line, where.text, *dtypes, why, fix)
             found.setdefault((kind, where), made)
     return list(found.values())
 
 
-def _told(op: _Operation, old: _Operation, own: _Operation) -> list[tuple[str, str, str]]:
+def _described(op: _Operation, old: _Operation, own: _Operation) -> list[tuple[str, str, str]]:
     told = []
     if op.result != old.result:
         follows = op.operands != old.operands

@@ -18,7 +18,7 @@ from npaccel._report.text import table
 from npaccel._runtime.torch.copy_watch import CopyWatch
 from npaccel.errors import OptionError, TransferError
 
-#: Where no line of the user's is.
+#: Folders that have no line of the user's.
 _LIBRARIES = tuple(
     str(Path(file).parent) for file in (np.__file__, torch.__file__, npaccel.__file__)
 )
@@ -98,7 +98,7 @@ class Transfers:
 
     @property
     def bytes(self) -> int:
-        """How many bytes were copied."""
+        """Number of bytes that were copied."""
         return sum(copy.bytes for copy in self.copies)
 
     def _note(self, source: torch.device, target: torch.device, nbytes: int) -> None:

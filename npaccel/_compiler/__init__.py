@@ -7,5 +7,6 @@ makes the next calls of the signature.
 those known, on disk (`stored_signatures`), or by compiling. `compile` captures and compiles one
 signature; `frame` runs Dynamo's code for it, and `planning` how later calls do without.
 `graph_breaks` runs what isn't one graph. `fallback` decides what NumPy does instead, with the help
-of `snapshot`. Read `dispatcher` first, then `compile`.
+of `snapshot`. `tiers` and `tier_buckets` have NumPy make calls until compiling pays. Read
+`dispatcher` first, then `compile`.
 """

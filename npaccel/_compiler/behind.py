@@ -56,17 +56,17 @@ class Behind:
         self.dispatcher = dispatcher
         self.spec = dispatcher.spec
         self.pending: dict[Key, Pending] = {}
-        #: How often a kind of call was compiled in vain.
+        #: Number of times that a kind of call was compiled in vain.
         self.failures: dict[Key, int] = {}
 
-    def runner(self, values: Sequence[Any], key: Key, coarse: Key, device: Any) -> Runner | None:
+    def runner(self, values: Sequence[Any], key: Key, rank_key: Key, device: Any) -> Runner | None:
         """Return what makes calls of a new signature until it's compiled.
 
         Parameters
         ----------
         values : sequence
             Of all parameters.
-        key, coarse : tuple
+        key, rank_key : tuple
             The call's.
         device : torch.device
 
@@ -75,14 +75,14 @@ class Behind:
         callable or None
             None where the call has to wait.
         """
-        if self.failures.get(coarse, 0) >= _ATTEMPTS or self._has_to_wait(values):
+        if self.failures.get(rank_key, 0) >= _ATTEMPTS or self._has_to_wait(values):
             return None
-        made = self.pending[coarse] = Pending(self, values, key, coarse, device)
+        made = self.pending[rank_key] = Pending(self, values, key, rank_key, device)
         return made
 
-    def runner_of_kind(self, coarse: Key) -> Runner | None:
+    def runner_of_kind(self, rank_key: Key) -> Runner | None:
         """Return what makes calls while another size of their kind is compiled."""
-        found = self.pending.get(coarse)
+        found = self.pending.get(rank_key)
         return found.other_runner if found is not None and found.is_pending() else None
 
     def is_pending(self) -> bool:
@@ -120,19 +120,19 @@ class Pending:
     owner : Behind
     values : sequence
         Of a call.
-    key, coarse : tuple
+    key, rank_key : tuple
         The call's.
     device : torch.device
     """
 
     def __init__(
-        self, owner: Behind, values: Sequence[Any], key: Key, coarse: Key, device: Any
+        self, owner: Behind, values: Sequence[Any], key: Key, rank_key: Key, device: Any
     ) -> None:
         self.owner = owner
         self.dispatcher, self.spec = owner.dispatcher, owner.spec
-        self.key, self.coarse, self.device = key, coarse, device
+        self.key, self.rank_key, self.device = key, rank_key, device
         self.is_numpys = owner.is_numpys(values)
-        self.attempt = self.dispatcher.begin(values, key, coarse)
+        self.attempt = self.dispatcher.begin(values, key, rank_key)
         self.build = Build(self.attempt.signature, "answered by NumPy")
         self.spec.log.add_build(self.build)
         self._process = os.getpid()
@@ -216,8 +216,8 @@ class Pending:
 
     def _compile(self, copies: Copies, has_grad: bool) -> None:
         dispatcher = self.dispatcher
-        self._claim, has_waited = claims.waited_for(dispatcher.claim_name(self.key, self.coarse))
-        if has_waited:  # The next call finds it on disk, or begins anew.
+        self._claim, has_waited = claims.waited_for(dispatcher.claim_name(self.key, self.rank_key))
+        if has_waited:  # The next call finds it on disk, or starts over.
             with dispatcher._lock:
                 self._drop("compiled by another process")
             return
@@ -235,7 +235,7 @@ class Pending:
             elif isinstance(outcome, load("npaccel._compiler.planning").Prepared):
                 self.build.state = "compiled for the next call"
                 self._prepared = outcome
-                self.owner.pending.pop(self.coarse, None)
+                self.owner.pending.pop(self.rank_key, None)
                 self._give_claim_up()  # There may be no next call.
             else:
                 self._settle(outcome)
@@ -247,7 +247,7 @@ class Pending:
         from npaccel._compiler.compile import compile_beside
 
         with self.dispatcher._lock:
-            history = self.dispatcher.history(self.coarse)
+            history = self.dispatcher.history(self.rank_key)
         with torch.set_grad_enabled(has_grad):
             return compile_beside(self.spec, copies, history, self.device)
 
@@ -270,12 +270,12 @@ class Pending:
     def _fail(self, is_certain: bool) -> None:
         """Have another call try again, or wait for it."""
         failures = self.owner.failures
-        failures[self.coarse] = _ATTEMPTS if is_certain else failures.get(self.coarse, 0) + 1
+        failures[self.rank_key] = _ATTEMPTS if is_certain else failures.get(self.rank_key, 0) + 1
         why = "a call waits for it" if is_certain else "what it reads has changed meanwhile"
         self._drop(f"given up: {why}")
 
     def _drop(self, state: str) -> None:
-        """Have another call begin anew."""
+        """Have another call start over."""
         self.dispatcher.take_back(self.attempt)
         self._give_claim_up()
         self._end(state)
@@ -283,12 +283,12 @@ class Pending:
             self.spec.log.drop_build(self.build)
 
     def _end(self, state: str) -> None:
-        """Let others make the calls."""
+        """Leave the calls to others."""
         self._is_over = True
         self._prepared = None
         self.build.state = state
-        if self.owner.pending.get(self.coarse) is self:
-            del self.owner.pending[self.coarse]
+        if self.owner.pending.get(self.rank_key) is self:
+            del self.owner.pending[self.rank_key]
         for runner in (self, self.other_runner):
             self.dispatcher._forget(runner)
 

@@ -15,7 +15,7 @@ from npaccel._runtime.error_translation import FAILURES, CompiledCodeError, is_o
 from npaccel._runtime.runner import narrowed
 from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 
 
 class InputConverter:
@@ -101,7 +101,7 @@ class Call:
             for expression, part in arguments.parts(value, f"a_{name}"):
                 self.known[expression] = part
                 if arguments.is_array(part):
-                    self.conversions[expression] = arguments.how_converted(part)
+                    self.conversions[expression] = arguments.conversion_of(part)
         self._alone: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.converted = {
             name: arguments.map_arrays(value, self._converted)
@@ -145,21 +145,21 @@ class Call:
             history=history,
             dynamic=dynamic,
             scalars=self.scalars,
-            relaid=self.restrided,
+            restrided=self.restrided,
             is_part=bool(self.spec.label),
             remakes_views=not (self.tensors or self.spec.options.narrow_inputs),
             weak_scalars=self.spec.on_wide is not None,
         )
 
-    def in_key(self, generic: bool, expression: str, kind: str) -> bool:
+    def in_key(self, is_dynamic: bool, expression: str, kind: str) -> bool:
         """Whether the signature key holds what a guard would check.
 
-        The key of a generic signature has no numbers in it.
+        The key of a dynamic signature has no numbers in it.
         """
         if expression not in self.known or kind in ("DUPLICATE_INPUT", "OBJECT_ALIASING"):
             return False
         part = self.known[expression]
-        if type(part) in (int, float) and (generic or expression in self.spec.varying_names):
+        if type(part) in (int, float) and (is_dynamic or expression in self.spec.varying_names):
             return False
         if isinstance(part, types.FunctionType):
             return kind in ("TYPE_MATCH", "CLOSURE_MATCH")

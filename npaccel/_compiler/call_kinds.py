@@ -1,4 +1,4 @@
-"""What calls have in common, and what they leave: of which the tiers of a function depend."""
+"""Kinds of calls and of their results, on which the tiers of a function depend."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from npaccel._torch.importing import load_compiler
 
 load_compiler()
 
-from npaccel._cache.cache_warnings import remedy_of
+from npaccel._cache.cache_warnings import fix_of
 from npaccel._compiler.call_arguments import Call
 from npaccel._compiler.fallback import Uncompiled, runner_in_numpy, uncompiled
 from npaccel._compiler.frame import Frame
@@ -42,13 +42,13 @@ from npaccel._torch.beside import beside_the_program
 from npaccel._torch.dynamo import budget
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.break_reasons import UNKNOWN, in_our_words
-from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import OVER_BUDGET, CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
 from npaccel._torch.inductor import compile as inductor
 from npaccel._torch.inductor.compile import CompiledGraph
-from npaccel._torch.leftovers import forgotten
+from npaccel._torch.leftovers import leftovers_released
 from npaccel.errors import (
     CompilerNotFoundError,
     NotCompiledError,
@@ -88,7 +88,7 @@ def compile_call(
         return uncompiled(spec, _YIELDS, "return arrays instead of yielding them")
     with (
         dynamo.lock,
-        forgotten(),
+        leftovers_released(),
         notice(f"{spec.name}({spec.describe(values)})"),
     ):
         # Inside the lock, which forks wait for: torch sets some of its functions up at their
@@ -140,7 +140,7 @@ def compile_beside(
     """
     if spec.function.__code__.co_flags & _GENERATORS:
         return uncompiled(spec, _YIELDS, "return arrays instead of yielding them")
-    with dynamo.lock, forgotten(), beside_the_program():
+    with dynamo.lock, leftovers_released(), beside_the_program():
         for _ in range(ATTEMPTS):
             with contextlib.suppress(MovedError):
                 return _compiled_beside(spec, copies, history, device)
@@ -184,7 +184,7 @@ def first_call_of_prepared(
     try:
         if not prepared.fits(values):
             return MISS
-        with forgotten(), tracing(prepared.frame.settings):
+        with leftovers_released(), tracing(prepared.frame.settings):
             return prepared.first_call(values)
     except MovedError:
         return MISS
@@ -214,7 +214,7 @@ def breaks_wide(spec: FunctionSpec, error: CaptureError, values: Sequence[Any]) 
     return spec.on_wide is None and reaches_wide(spec.function, values)
 
 
-def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, TraceSettings]:
+def capture_call(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, TraceSettings]:
     """Capture a call in the width that its data have.
 
     What is read besides the arguments is known afterwards only: where it isn't as in the last
@@ -234,22 +234,24 @@ def captured(call: Call, history: Any, dynamic: bool | None) -> tuple[Capture, T
         for width in (True, False)
     )
     settings = wide if has_wide or spec.captures_wide else narrow
-    capture = _captured(call, history, dynamic, settings)
+    capture = _capture_with(call, history, dynamic, settings)
     if has_wide or spec.options.default_float == "float64":
         return capture, settings
     if settings is wide and not capture.has_wide_data:
         settings = narrow
-        capture = _captured(call, history, dynamic, settings)
+        capture = _capture_with(call, history, dynamic, settings)
     if settings is narrow and capture.has_wide_data:
         if spec.on_wide is not None:
             spec.on_wide()
         settings = wide
-        capture = _captured(call, history, dynamic, settings)
+        capture = _capture_with(call, history, dynamic, settings)
     spec.note_width(call.values, captures_wide=settings is wide)
     return capture, settings
 
 
-def _captured(call: Call, history: Any, dynamic: bool | None, settings: TraceSettings) -> Capture:
+def _capture_with(
+    call: Call, history: Any, dynamic: bool | None, settings: TraceSettings
+) -> Capture:
     with tracing(settings), budget.limited(budget.of(call.spec.options.loops)):
         capture = call.capture(history, dynamic)
         if capture.has_sizes and capture.has_side_effects:
@@ -269,7 +271,7 @@ def _captured_and_compiled(
         while True:
             start = time.perf_counter()
             logs.compile.debug("%s: capture begins", call.spec.name)
-            capture, settings = captured(call, history, dynamic)
+            capture, settings = capture_call(call, history, dynamic)
             stages["capture"] = stages.get("capture", 0.0) + time.perf_counter() - start
             logs.compile.debug("%s: captured in %.3f s", call.spec.name, stages["capture"])
             if capture.graph is None:
@@ -309,7 +311,7 @@ def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Unco
 
 
 def _error_for(kind: Kind | None) -> type[NotCompiledError]:
-    """What ``strict=True`` raises for arrays that NumPy alone computes with."""
+    """Return the error of ``strict=True`` for arrays that NumPy alone computes with."""
     if kind is Kind.DTYPE:
         return UnsupportedDtypeError
     return UnsupportedArrayError if kind is Kind.SUBCLASS else NotCompiledError
@@ -319,7 +321,7 @@ def _not_compiled(spec: FunctionSpec, error: Exception) -> Uncompiled:
     if is_assumption(error):  # It's known now: sizes that depend on the data were taken for equal.
         return uncompiled(spec, *assumption_and_advice(error))
     said = in_our_words(inductor.first_line(error))
-    cause = f"the compiler failed on it: {type(error).__name__}"
-    cause += f": {said}" if said != UNKNOWN else ""
+    reason = f"the compiler failed on it: {type(error).__name__}"
+    reason += f": {said}" if said != UNKNOWN else ""
     advice = "run it with backend='aot_eager' to see whether it's the capture or the C++ compiler"
-    return uncompiled(spec, cause, remedy_of(error) if isinstance(error, OSError) else advice)
+    return uncompiled(spec, reason, fix_of(error) if isinstance(error, OSError) else advice)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from npaccel._compiler.behind import Behind
     from npaccel._compiler.planning import CompiledCall
     from npaccel._compiler.stored_signatures import StoredSignatures
-    from npaccel._runtime.artifacts import Kept
+    from npaccel._runtime.artifacts import Artifact
 
 #: Maximum number of calls with special indices that are interpreted before they get compiled code.
 MAX_INTERPRETED = 8
@@ -57,7 +57,7 @@ MAX_CAPTURES = 32
 MAX_KEYS = 4096
 
 Key = tuple[Any, ...]
-#: For calls by position.
+#: Keywords of calls by position.
 NO_KEYWORDS: dict[str, Any] = {}
 
 
@@ -67,21 +67,21 @@ class Attempt:
 
     Parameters
     ----------
-    key, coarse : tuple
+    key, rank_key : tuple
         Of the call that it's compiled for.
     count : int
         How many signatures of the kind were compiled before.
-    signature, cause, guard : str
+    signature, reason, guard : str
         What the report says of it.
     start : float
         By `time.perf_counter`.
     """
 
     key: Key
-    coarse: Key
+    rank_key: Key
     count: int
     signature: str
-    cause: str
+    reason: str
     guard: str
     start: float
 
@@ -114,28 +114,28 @@ class Dispatcher:
         self.indexing = indexing & spec.varying
         self._interpreted = 0
         self._patience = Patience()
-        #: What made the last call, None if that was none of a known signature.
+        #: Runner of the last call, None if that was none of a known signature.
         self.last: Runner | None = None
-        #: How often a call had to be captured, compiled or looked up on disk, or was answered
+        #: Number of calls that had to be captured, compiled or looked up on disk, or were answered
         #: otherwise meanwhile.
         self.compilations = 0
         self.runners: dict[Key, list[Runner]] = {}
         # Each call reads these.
         self._arity = spec.binding.arity
         self._has_own_key = bool(spec.static or spec.varying)
-        self._generic: dict[Key, list[Compiled | Kept]] = {}
-        self._generic_frames: dict[Key, list[Runner]] = {}
+        self._dynamic: dict[Key, list[Compiled | Artifact]] = {}
+        self._dynamic_frames: dict[Key, list[Runner]] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
         self._guards: dict[Key, Sequence[Guard]] = {}
         self._last_keys: dict[Key, Key] = {}
-        #: What artifacts from disk were first called with, until something else is compiled.
+        #: Sizes that artifacts from disk were first called with, until something else is compiled.
         self._loaded: dict[Key, dict[str, runtime_arguments.Sizes]] = {}
         self._made_interpreter: Dispatcher | None = None
         self._goes_behind = may_go_behind and spec.options.compile != "now"
         self._made_behind: Behind | None = None
         self._made_stored: StoredSignatures | None = None
-        #: Is called where a call's signature is new, by whoever makes such calls otherwise.
+        #: Callback for a new signature, of whoever makes such calls otherwise.
         self.on_new: Callable[[], None] | None = None
         self._lock = threading.RLock()
         fork.renew(self)
@@ -287,27 +287,27 @@ class Dispatcher:
             result = self._known(values, key)  # Another thread may have been faster.
             if result is not MISS:
                 return result
-            coarse = self.spec.coarse_key(values)
-            result = self._generic_runner(values, key, coarse)
+            rank_key = self.spec.rank_key(values)
+            result = self._dynamic_runner(values, key, rank_key)
             if result is not MISS:
                 return result
             if self._patience.calls:
                 return fallback.without_memory(self.spec, values, self._patience)
             if self.on_new is not None:
                 self.on_new()
-            runner = None if waits else self._runner_of_kind(coarse)
+            runner = None if waits else self._runner_of_kind(rank_key)
             try:
-                kept = self._from_disk(values, key, coarse) if runner is None else MISS
-                if kept is not MISS:
-                    return kept
+                loaded = self._from_disk(values, key, rank_key) if runner is None else MISS
+                if loaded is not MISS:
+                    return loaded
                 if runner is None and not waits:
-                    runner = self._runner_meanwhile(values, key, coarse, device)
-                if runner is None and self._is_special(values, coarse):
+                    runner = self._runner_meanwhile(values, key, rank_key, device)
+                if runner is None and self._is_special(values, rank_key):
                     self._interpreted += 1
                     self.compilations += 1
                     return self._interpreter()(tuple(values), NO_KEYWORDS)
                 if runner is None:
-                    return self._compile_and_run(values, key, coarse, device)
+                    return self._compile_and_run(values, key, rank_key, device)
                 # Other runners of the signature are asked first.
                 self.runners.setdefault(key, []).append(runner)
             except UncompiledForMemoryError as error:
@@ -315,14 +315,14 @@ class Dispatcher:
                 return fallback.without_memory(self.spec, values, self._patience, error)
         return runner(values)
 
-    def _generic_runner(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
-        for found in self._generic.get(coarse, ()):
+    def _dynamic_runner(self, values: Sequence[Any], key: Key, rank_key: Key) -> Any:
+        for found in self._dynamic.get(rank_key, ()):
             runner = self._bind(found)
             result = self._run(runner, values)
             if result is not MISS:
                 self._remember(key, for_key(runner))
                 return result
-        for runner in self._generic_frames.get(coarse, ()):
+        for runner in self._dynamic_frames.get(rank_key, ()):
             result = self._run(runner, values)
             if result is not MISS:
                 self._remember(key, runner)
@@ -340,7 +340,7 @@ class Dispatcher:
             if runner in runners:
                 runners.remove(runner)
 
-    def _bind(self, found: Compiled | Kept) -> Runner:
+    def _bind(self, found: Compiled | Artifact) -> Runner:
         return make_runner(found.plan, found.code, found.guards, self.spec.scope)
 
     # -- Calls that don't wait ------------------------------------------------
@@ -349,20 +349,20 @@ class Dispatcher:
         """Whether calls are answered otherwise until something is compiled."""
         return self._made_behind is not None and self._made_behind.is_pending()
 
-    def _runner_of_kind(self, coarse: Key) -> Runner | None:
+    def _runner_of_kind(self, rank_key: Key) -> Runner | None:
         """Return what makes calls while one of their kind is compiled; None if none is."""
         behind = self._made_behind
-        return None if behind is None else behind.runner_of_kind(coarse)
+        return None if behind is None else behind.runner_of_kind(rank_key)
 
     def _runner_meanwhile(
-        self, values: Sequence[Any], key: Key, coarse: Key, device: torch.device
+        self, values: Sequence[Any], key: Key, rank_key: Key, device: torch.device
     ) -> Runner | None:
         """Return what makes calls of a signature until it's compiled; None if they wait."""
-        if self._captures.get(coarse, 0) >= MAX_CAPTURES:
+        if self._captures.get(rank_key, 0) >= MAX_CAPTURES:
             return None
         if self._made_behind is None:
             self._made_behind = load("npaccel._compiler.behind").Behind(self)
-        return self._made_behind.runner(values, key, coarse, device)
+        return self._made_behind.runner(values, key, rank_key, device)
 
     def interpreted(self, values: Sequence[Any]) -> Any:
         """Call the function's graph, interpreted."""
@@ -372,12 +372,12 @@ class Dispatcher:
 
     # -- Indices that are special ---------------------------------------------
 
-    def _is_special(self, values: Sequence[Any], coarse: Key) -> bool:
+    def _is_special(self, values: Sequence[Any], rank_key: Key) -> bool:
         """Whether a call is likely to be one of few that need code of their own."""
         if not self.indexing or self.spec.options.backend == "eager":
             return False
         first = any(type(values[i]) is int and values[i] in (0, 1) for i in self.indexing)
-        return (first or coarse in self._generic) and self._interpreted < MAX_INTERPRETED
+        return (first or rank_key in self._dynamic) and self._interpreted < MAX_INTERPRETED
 
     # Under this dispatcher's lock, as below: that of `functools.cached_property` is one for all
     # objects in Python 3.11, and a child that is forked meanwhile deadlocks on it.
@@ -409,47 +409,47 @@ class Dispatcher:
             self._made_stored = module.StoredSignatures(self.spec)
         return self._made_stored
 
-    def claim_name(self, key: Key, coarse: Key) -> str | None:
+    def claim_name(self, key: Key, rank_key: Key) -> str | None:
         """Return under which name a signature is claimed; None where it isn't kept on disk."""
         stored = self._stored()
-        return None if stored is None else stored.claim_name(key, coarse)
+        return None if stored is None else stored.claim_name(key, rank_key)
 
-    def _from_disk(self, values: Sequence[Any], key: Key, coarse: Key) -> Any:
+    def _from_disk(self, values: Sequence[Any], key: Key, rank_key: Key) -> Any:
         start = time.perf_counter()
         stored = self._stored()
-        for kept in stored.find(values, key, coarse) if stored is not None else ():
-            result = self._first_of_kept(kept, values, key, coarse, start)
+        for artifact in stored.find(values, key, rank_key) if stored is not None else ():
+            result = self._first_of_artifact(artifact, values, key, rank_key, start)
             if result is not MISS:
                 return result
         return MISS
 
-    def _first_of_kept(
-        self, kept: Kept, values: Sequence[Any], key: Key, coarse: Key, start: float
+    def _first_of_artifact(
+        self, artifact: Artifact, values: Sequence[Any], key: Key, rank_key: Key, start: float
     ) -> Any:
         """Run an artifact from disk, and remember it if it's the one for a call."""
-        runner = self._bind(kept)
+        runner = self._bind(artifact)
         result = self._run(runner, values)
         if result is MISS:
             return MISS
         self._remember(key, for_key(runner))
         self.compilations += 1
         if not self.spec.has_wide(values):
-            self.spec.note_width(values, kept.plan.has_wide_data)
-        self._last_keys[coarse] = key
-        self._loaded.setdefault(coarse, runtime_arguments.sizes(self.spec.binding.names, values))
-        if kept.plan.is_generic:
-            self._generic.setdefault(coarse, []).append(kept)
+            self.spec.note_width(values, artifact.plan.has_wide_data)
+        self._last_keys[rank_key] = key
+        self._loaded.setdefault(rank_key, runtime_arguments.sizes(self.spec.binding.names, values))
+        if artifact.plan.is_dynamic:
+            self._dynamic.setdefault(rank_key, []).append(artifact)
         self.spec.log.add_graph(
             Graph(
                 signature=self.spec.describe(values),
-                generic=kept.plan.is_generic,
+                dynamic=artifact.plan.is_dynamic,
                 backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - start),
                 loaded=True,
-                artifact=str(kept.entry.folder),
-                source=kept.source,
+                artifact=str(artifact.entry.folder),
+                source=artifact.source,
                 stages={"load": seconds},
-                details=kept.details,
+                details=artifact.details,
             )
         )
         return result
@@ -457,9 +457,9 @@ class Dispatcher:
     # -- Capture and compilation ----------------------------------------------
 
     def _compile_and_run(
-        self, values: Sequence[Any], key: Key, coarse: Key, device: torch.device
+        self, values: Sequence[Any], key: Key, rank_key: Key, device: torch.device
     ) -> Any:
-        count = self._captures.get(coarse, 0)
+        count = self._captures.get(rank_key, 0)
         if count >= MAX_CAPTURES:
             return fallback.beyond_limit(self.spec, values, count)
         failure = import_compiler(self.spec.options.backend, device.type)
@@ -470,15 +470,15 @@ class Dispatcher:
         from npaccel._cache import claims
         from npaccel._compiler import compile as compiler_compile
 
-        name = self.claim_name(key, coarse)
+        name = self.claim_name(key, rank_key)
         with claims.claimed(name):
             # Another process may have compiled it while this one waited, or imported the compiler.
-            kept = MISS if name is None else self._from_disk(values, key, coarse)
-            if kept is not MISS:
-                return kept
-            attempt = self.begin(values, key, coarse)
+            loaded = MISS if name is None else self._from_disk(values, key, rank_key)
+            if loaded is not MISS:
+                return loaded
+            attempt = self.begin(values, key, rank_key)
             try:
-                history = self.history(coarse)
+                history = self.history(rank_key)
                 outcome = compiler_compile.compile_call(self.spec, values, history, device)
             except BaseException as error:
                 is_no_failure = isinstance(error, UncompiledForMemoryError | MemoryError)
@@ -488,72 +488,72 @@ class Dispatcher:
             runner = self.settle(attempt, outcome)
         return runner(values) if isinstance(outcome, fallback.Uncompiled) else outcome.result
 
-    def begin(self, values: Sequence[Any], key: Key, coarse: Key) -> Attempt:
+    def begin(self, values: Sequence[Any], key: Key, rank_key: Key) -> Attempt:
         """Note that a signature is going to be compiled."""
         start = time.perf_counter()
-        cause, guard = self._cause(key, coarse, values)
-        logs.guards.debug("%s: %s", self.spec.name, f"{cause} {guard}".strip() or "is new")
-        count = self._captures.get(coarse, 0)
-        self._captures[coarse] = count + 1
+        reason, guard = self._reason(key, rank_key, values)
+        logs.guards.debug("%s: %s", self.spec.name, f"{reason} {guard}".strip() or "is new")
+        count = self._captures.get(rank_key, 0)
+        self._captures[rank_key] = count + 1
         self.compilations += 1
-        self._last_keys[coarse] = key
-        return Attempt(key, coarse, count, self.spec.describe(values), cause, guard, start)
+        self._last_keys[rank_key] = key
+        return Attempt(key, rank_key, count, self.spec.describe(values), reason, guard, start)
 
     def take_back(self, attempt: Attempt) -> None:
         """Note that a signature wasn't compiled, and another call may try again."""
-        self._captures[attempt.coarse] = attempt.count
+        self._captures[attempt.rank_key] = attempt.count
 
-    def history(self, coarse: Key) -> Any:
+    def history(self, rank_key: Key) -> Any:
         """Return what sizes and numbers calls of a kind have had; the compiler is imported."""
-        history = self._histories.get(coarse)
+        history = self._histories.get(rank_key)
         if history is None:
             history = load("npaccel._compiler.compile").new_history(self.spec)
-            history.note(self.spec.function.__code__, self._loaded.pop(coarse, {}))
-            self._histories[coarse] = history
+            history.note(self.spec.function.__code__, self._loaded.pop(rank_key, {}))
+            self._histories[rank_key] = history
         return history
 
     def settle(self, attempt: Attempt, outcome: CompiledCall | fallback.Uncompiled) -> Runner:
         """Remember and report what has become of a signature; return its runner."""
-        key, coarse = attempt.key, attempt.coarse
+        key, rank_key = attempt.key, attempt.rank_key
         self._patience.end()
         if isinstance(outcome, fallback.Uncompiled):
             runner = outcome.settled(self._forget)
             if outcome.is_kept:
                 self._remember(key, runner)
             if outcome.serves_kind:
-                self._generic_frames.setdefault(coarse, []).append(outcome.runner)
+                self._dynamic_frames.setdefault(rank_key, []).append(outcome.runner)
             return runner
         self._guards[key] = outcome.guards
         artifact: str | None = None
-        not_kept = outcome.not_kept
+        uncacheable = outcome.uncacheable
         if outcome.compiled is not None:
             runner = self._bind(outcome.compiled)
             self._remember(key, runner)
-            if outcome.compiled.plan.is_generic:
-                self._generic.setdefault(coarse, []).append(outcome.compiled)
-            stored, not_kept = self._stored(), ""
+            if outcome.compiled.plan.is_dynamic:
+                self._dynamic.setdefault(rank_key, []).append(outcome.compiled)
+            stored, uncacheable = self._stored(), ""
             if stored is not None:
-                artifact, not_kept = signals.held(
-                    stored.store, outcome.compiled, outcome.details, key, coarse
+                artifact, uncacheable = signals.held(
+                    stored.store, outcome.compiled, outcome.details, key, rank_key
                 )
         else:
             runner = outcome.runner
             self._remember(key, runner)
-            if outcome.generic:
-                self._generic_frames.setdefault(coarse, []).append(outcome.runner)
+            if outcome.dynamic:
+                self._dynamic_frames.setdefault(rank_key, []).append(outcome.runner)
         logs.compile.debug("%s: compiled: %s", self.spec.name, logs.seconds(outcome.stages))
         logs.cache.debug(
-            "%s: kept: %s", self.spec.name, artifact or f"no, {not_kept or 'not asked'}"
+            "%s: kept: %s", self.spec.name, artifact or f"no, {uncacheable or 'not asked'}"
         )
         self.spec.log.add_graph(
             Graph(
                 signature=attempt.signature,
-                generic=outcome.generic,
+                dynamic=outcome.dynamic,
                 backend=self.spec.options.backend,
                 seconds=(seconds := time.perf_counter() - attempt.start),
                 artifact=artifact,
-                not_kept=not_kept,
-                cause=attempt.cause,
+                uncacheable=uncacheable,
+                reason=attempt.reason,
                 guard=attempt.guard,
                 source=outcome.source,
                 stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
@@ -562,12 +562,12 @@ class Dispatcher:
         )
         return runner
 
-    def _cause(self, key: Key, coarse: Key, values: Sequence[Any]) -> tuple[str, str]:
+    def _reason(self, key: Key, rank_key: Key, values: Sequence[Any]) -> tuple[str, str]:
         """Say why there is no runner yet, where there are others of this kind.
 
         Returns
         -------
-        cause, guard : str
+        reason, guard : str
             In words, and the guard that doesn't hold any more.
         """
         load("npaccel._compiler.recompile_reasons")
@@ -582,7 +582,7 @@ class Dispatcher:
             if changed is not None:
                 guard = failed_guard(changed, self.spec.scope, arguments)
             return f"{what} changed since the last compilation", guard
-        earlier = self._last_keys.get(coarse)
+        earlier = self._last_keys.get(rank_key)
         if earlier is not None:
             which, guard = differing(names, earlier, key)
             return f"{which} has another shape or value than before", guard

@@ -20,7 +20,7 @@ from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import logs, signals
 from npaccel._process.imports import load
 from npaccel._report import Fallback
-from npaccel._report.suggestions import remedy
+from npaccel._report.suggestions import fix_for
 from npaccel._runtime import arguments, error_translation, errstate, foreign_arrays
 from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._runtime.options import disabled
@@ -103,7 +103,7 @@ class Uncompiled:
 
 def note(
     spec: FunctionSpec,
-    cause: str,
+    reason: str,
     advice: str = "",
     *,
     file: str = "",
@@ -113,9 +113,9 @@ def note(
     once: bool = False,
     error: type[NotCompiledError] = NotCompiledError,
 ) -> None:
-    """Note that something runs uncompiled: warn once per cause, or raise.
+    """Note that something runs uncompiled: warn once per reason, or raise.
 
-    `kind` says whether what is around it is compiled, see `Fallback`; `once` whether the cause
+    `kind` says whether what is around it is compiled, see `Fallback`; `once` whether the reason
     is one for all lines, and `error` is what is raised.
 
     Raises
@@ -128,8 +128,8 @@ def note(
         file or code.co_filename,
         line or code.co_firstlineno,
         text,
-        cause,
-        advice or remedy(cause, text),
+        reason,
+        advice or fix_for(reason, text),
         kind,
     )
     message = f"{spec.name}: {fallback}"
@@ -138,7 +138,7 @@ def note(
     if spec.log.add_fallback(fallback, once):
         what = "graph break" if kind == "break" else "in NumPy"
         place = fallback.file, fallback.line
-        logs.compile.debug("%s: %s: %s:%d: %s", spec.name, what, *place, cause)
+        logs.compile.debug("%s: %s: %s:%d: %s", spec.name, what, *place, reason)
         warnings.warn_explicit(
             message, PerformanceWarning, fallback.file, fallback.line, registry={}
         )
@@ -179,10 +179,10 @@ def runner_in_numpy(spec: FunctionSpec) -> Runner:
     return lambda values: run_in_numpy(spec, values)
 
 
-def _noted(spec: FunctionSpec, values: Sequence[Any], cause: str, advice: str) -> Any:
+def _noted(spec: FunctionSpec, values: Sequence[Any], reason: str, advice: str) -> Any:
     """Run a call in NumPy, whose own error comes first, and note why."""
     result = run_in_numpy(spec, values)
-    note(spec, cause, advice)
+    note(spec, reason, advice)
     return result
 
 
@@ -201,14 +201,14 @@ def _overlapping(spec: FunctionSpec, values: Sequence[Any]) -> Any:
         for _, part in arguments.parts(value, "")
     )
     what = "have elements that share memory" if repeats else "share memory with other arguments"
-    cause = f"arrays that the function writes to {what}, so this call runs in NumPy"
+    reason = f"arrays that the function writes to {what}, so this call runs in NumPy"
     advice = "pass copies of the arrays that overlap"
     if spec.options.strict:
-        note(spec, cause, advice)
-    return _noted(spec, values, cause, advice)
+        note(spec, reason, advice)
+    return _noted(spec, values, reason, advice)
 
 
-#: How causes end that are told where NumPy makes a call.
+#: End of causes that are told where NumPy makes a call.
 _IN_NUMPY = ", so this call runs in NumPy"
 
 
@@ -247,8 +247,8 @@ def after_error(spec: FunctionSpec, failure: CompiledCodeError, values: Sequence
         raise translated from error
     if has_gradients or spec.is_transformed:  # NumPy computes none.
         if translated is None and spec.is_transformed:
-            cause, advice = error_translation.assumption_and_advice(error)
-            message = f"{spec.name}: {cause.removesuffix(_IN_NUMPY)}\n  {advice}"
+            reason, advice = error_translation.assumption_and_advice(error)
+            message = f"{spec.name}: {reason.removesuffix(_IN_NUMPY)}\n  {advice}"
             raise NotCompiledError(message) from error
         raise translated or error
     note_error(spec, error)
@@ -321,7 +321,7 @@ def without_memory(
 
 def uncompiled(
     spec: FunctionSpec,
-    cause: str,
+    reason: str,
     advice: str,
     *,
     error: type[NotCompiledError] = NotCompiledError,
@@ -334,7 +334,7 @@ def uncompiled(
     Parameters
     ----------
     spec : FunctionSpec
-    cause, advice : str
+    reason, advice : str
     error : type
         Is raised with ``strict=True``.
     is_sure : bool
@@ -346,7 +346,7 @@ def uncompiled(
     """
 
     def noted() -> None:
-        note(spec, cause, advice, error=error, **place)
+        note(spec, reason, advice, error=error, **place)
 
     if is_sure and spec.options.strict:
         noted()

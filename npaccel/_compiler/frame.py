@@ -33,7 +33,7 @@ from npaccel._runtime.runner import (
     is_apart,
     make_check,
 )
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.reads import MovedError
 from npaccel._torch.inductor.compile import CompiledGraph
 
@@ -83,7 +83,7 @@ class Frame:
         self.shared: tuple[int, ...] = ()
         self.guards: list[Guard] | None = None
         self.unknown = ""
-        #: What the code assumes of arrays that aren't arguments, by expression.
+        #: Assumptions of the code on arrays that aren't arguments, by expression.
         self.layouts: dict[str, Any] = {}
         # Other signatures come here too: what the key of this one holds isn't theirs.
         self._has_shape_guard = capture.has_symbols or capture.shape_guard is not None
@@ -115,10 +115,10 @@ class Frame:
             self.check = dynamo_check(call, self.capture)
 
     def __del__(self) -> None:
-        self.forget_graph()
+        self.release_graph()
 
-    def forget_graph(self) -> None:
-        """Let go of the graph, which Dynamo's code looks for in the function's module."""
+    def release_graph(self) -> None:
+        """Release the graph, which Dynamo's code looks for in the function's module."""
         self.spec.function.__globals__.pop(self.capture.backend_name, None)
 
     def _expression(self, text: str) -> str:
@@ -244,7 +244,7 @@ class Frame:
             for i, original in enumerate(originals)
             if isinstance(original, np.ndarray)
             and isinstance(tensors[i], torch.Tensor)
-            and runtime_arguments.how_converted(original) not in runtime_arguments.COPYING
+            and runtime_arguments.conversion_of(original) not in runtime_arguments.COPYING
             and not self.converter.narrows(original)
         ]
         return [tensors[i] for i in kept], [runtime_arguments.to_tensor(originals[i]) for i in kept]

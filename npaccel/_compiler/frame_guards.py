@@ -10,7 +10,7 @@ from typing import Any
 from npaccel._compiler.call_arguments import Call
 from npaccel._runtime import arguments, guards
 from npaccel._runtime.guards import Guard, UnknownGuardError
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.reads import MovedError
 
 

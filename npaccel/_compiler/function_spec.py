@@ -69,7 +69,7 @@ class FunctionSpec:
         #: Whether the last capture met 64-bit floats besides the arguments; by kind of call.
         self.captures_wide = False
         self._widths: dict[Any, bool] = {}
-        #: What makes calls with DTensors, once there was one.
+        #: Maker of calls with DTensors, once there was one.
         self.sharded_calls: Any = None
 
     @property
@@ -92,9 +92,9 @@ class FunctionSpec:
         text = describe(values, self.binding.names)
         return f"{self.label}: {text}" if self.label else text
 
-    def coarse_key(self, values: Sequence[Any]) -> tuple[Any, ...]:
+    def rank_key(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return a call's ranks, dtypes and types, without sizes and varying numbers."""
-        return arguments.coarse_key(values, self.static, self.varying)
+        return arguments.rank_key(values, self.static, self.varying)
 
     def device_for(self, values: Sequence[Any]) -> torch.device:
         """Return where a call is computed.
@@ -120,12 +120,12 @@ class FunctionSpec:
         """Whether invented floats are 32 bit in calls like this one, which was made before."""
         if self.options.default_float == "float64" or self.has_wide(values):
             return False
-        return not self._widths.get(self.coarse_key(values), self.captures_wide)
+        return not self._widths.get(self.rank_key(values), self.captures_wide)
 
     def note_width(self, values: Sequence[Any], captures_wide: bool) -> None:
         """Note whether a call met 64-bit floats besides its arguments."""
         self.captures_wide = captures_wide
-        self._widths[self.coarse_key(values)] = captures_wide
+        self._widths[self.rank_key(values)] = captures_wide
 
 
 def device_named(name: str | None) -> torch.device:

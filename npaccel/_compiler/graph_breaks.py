@@ -33,11 +33,11 @@ from npaccel._syntax.wide_data import FOUND_LATE, WideDataError, holds_wide
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo import failed_subgraphs
 from npaccel._torch.dynamo import graph_breaks as dynamo_breaks
-from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.inductor import compile as inductor
-from npaccel._torch.leftovers import forgotten
+from npaccel._torch.leftovers import leftovers_released
 
 #: Maximum number of times that a subgraph is compiled whose number changes at every iteration.
 _LIMIT_IN_LOOPS = 4
@@ -93,14 +93,14 @@ def around_breaks(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Ru
         try:
             result = runner(values)
         except WideDataError:
-            if spec.on_wide is not None:  # The function that this is part of begins anew.
+            if spec.on_wide is not None:  # The function that this is part of starts over.
                 raise
             has_wide = True
             return run_once(values)
         if patience.calls:
             fallback.note(spec, *error_translation.NO_MEMORY_TO_COMPILE)
             patience.calls -= 1
-            if not patience.calls:  # Compile anew.
+            if not patience.calls:  # Compile again.
                 runners.pop(width, None)
         return result
 
@@ -116,20 +116,20 @@ def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patie
         breaks.add,
         _LIMIT_IN_LOOPS if spec.varying else dynamo_breaks.LIMIT,
     )
-    #: Whether the next call can begin anew, if 64-bit floats turn up on its way.
-    may_begin_anew = settings.narrow and spec.on_wide is None
+    #: Whether the next call can start over, if 64-bit floats turn up on its way.
+    may_start_over = settings.narrow and spec.on_wide is None
 
     def on_host(values: Sequence[Any]) -> Any:
         with tracing(settings):
             return spec.binding.call(values, run)
 
     def runner(values: Sequence[Any]) -> Any:
-        nonlocal may_begin_anew
+        nonlocal may_start_over
         if arguments.device_of(values) is not None:
             from npaccel._runtime import host_fallback
 
             result = host_fallback.through_host(on_host, values, spec.log)
-        elif may_begin_anew:
+        elif may_start_over:
             saved = Snapshot(spec.function, values)
             try:
                 with compile_subgraph.restartable():
@@ -137,7 +137,7 @@ def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patie
             except WideDataError:
                 saved.restore()
                 raise
-            may_begin_anew = False
+            may_start_over = False
         else:
             result = on_host(values)
         if not compile_subgraph.count:
@@ -210,7 +210,7 @@ class _SubgraphCompiler:
 
     @contextlib.contextmanager
     def restartable(self) -> Iterator[None]:
-        """Say that the call of this thread can begin anew, if 64-bit floats turn up."""
+        """Say that the call of this thread can start over, if 64-bit floats turn up."""
         self.current.is_saved = True
         try:
             yield
@@ -243,7 +243,7 @@ class _SubgraphCompiler:
         wholes, parts = dynamo_breaks.shared_with_inputs(subgraph)
         what = f"subgraph {self.count} of {self.spec.name}"
         try:
-            with dynamo.lock, forgotten(), tracing(self.settings), notice(what):
+            with dynamo.lock, leftovers_released(), tracing(self.settings), notice(what):
                 compiled = inductor.compile_graph(
                     subgraph, self.spec.options.backend, scratch_folder()
                 )
@@ -256,10 +256,10 @@ class _SubgraphCompiler:
         self.spec.log.add_graph(
             Graph(
                 signature=f"subgraph {self.count}",
-                generic=dynamo_breaks.is_generic(subgraph),
+                dynamic=dynamo_breaks.is_dynamic(subgraph),
                 backend=self.spec.options.backend,
                 seconds=time.perf_counter() - start,
-                not_kept="it's a subgraph between graph breaks",
+                uncacheable="it's a subgraph between graph breaks",
                 source=compiled.source,
                 stages=compiled.stages,
                 details=Details(compiled.lines, subgraph.narrowed, headers=compiled.headers),

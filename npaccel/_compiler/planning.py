@@ -26,12 +26,12 @@ from npaccel._runtime.error_translation import (
     UncompiledForMemoryError,
     is_out_of_memory,
 )
-from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guard_serialization import UncacheableError
 from npaccel._runtime.guards import Guard
 from npaccel._runtime.plan import Plan
 from npaccel._runtime.runner import Compiled, Runner
 from npaccel._runtime.torch.loader import Code
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.inductor.compile import CompiledGraph
 
 
@@ -45,9 +45,9 @@ class CompiledCall:
     result: Any
     compiled: Compiled | None
     runner: Runner
-    generic: bool
+    dynamic: bool
     source: str
-    not_kept: str = ""
+    uncacheable: str = ""
     guards: Sequence[Guard] = ()
     details: Details = dataclasses.field(default_factory=Details)
     stages: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -98,7 +98,7 @@ def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
         return outcome
     finally:
         call.release()
-        frame.capture.forget()
+        frame.capture.release()
 
 
 def _writes_read_only(frame: Frame) -> bool:
@@ -128,16 +128,16 @@ def _planned(first: FirstRun, has_moved: Callable[[], bool]) -> CompiledCall | U
     call, frame, result = first.call, first.frame, first.result
     compiled, why = _plan(first)
     if compiled is not None:
-        frame.forget_graph()
+        frame.release_graph()
         if has_moved():  # What the result is made of may be from after that.
             return Uncompiled(lambda _: result, is_kept=False)
     return CompiledCall(
         result=result,
         compiled=compiled,
         runner=frame.runner,
-        generic=frame.capture.has_symbols,
+        dynamic=frame.capture.has_symbols,
         source=frame.compiled.source if frame.compiled else "",
-        not_kept=why,
+        uncacheable=why,
         guards=frame.guards or (),
         details=_details(call, frame, result),
     )
@@ -176,7 +176,7 @@ class Prepared:
             outcome = _run_and_plan(call, frame, lambda: not self.fits(values))
         finally:
             call.release()
-            frame.capture.forget()
+            frame.capture.release()
         if isinstance(outcome, CompiledCall):
             outcome.stages = self.stages
         return outcome
@@ -209,7 +209,7 @@ def beside(call: Call, frame: Frame) -> CompiledCall | Uncompiled | Prepared:
         # Guards say from now on whether what was read is as it was.
         frame.capture.example_inputs, frame.capture.reads = [], None
         return Prepared(frame, call.device)
-    frame.capture.forget()
+    frame.capture.release()
     return outcome
 
 
@@ -306,7 +306,7 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
         tensors=call.tensors,
         device=str(call.device),
         shape_guard=sizes,
-        is_generic=capture.has_symbols,
+        is_dynamic=capture.has_symbols,
         boxed=boxed,
         shared=frame.shared,
         draws=dataclasses.replace(frame.draws, may_fail=_may_fail(frame)),
@@ -320,18 +320,18 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
         ),
         leaves=compiled.leaves,
     )
-    not_kept = _why_not_kept(call, compiled, boxed)
+    uncacheable = _why_uncacheable(call, compiled, boxed)
     files: list[list[Any]] = []
-    if not not_kept:
+    if not uncacheable:
         try:
             files = guard_serialization.uncovered_files(capture.traced_code, capture.code, guards)
-        except NotKeepableError as error:
-            not_kept = str(error)
+        except UncacheableError as error:
+            uncacheable = str(error)
     kernels = compiled.kernels or []
     code = Code(called, compiled.on_arrays if boxed else None)
     return (
-        Compiled(plan, code, guards, compiled.source, kernels, files, not_kept),
-        not_kept,
+        Compiled(plan, code, guards, compiled.source, kernels, files, uncacheable),
+        uncacheable,
     )
 
 
@@ -373,7 +373,7 @@ def _replayed(first: FirstRun, numbers: Mapping[str, Any]) -> FirstRun:
     return FirstRun(call, frame, frame.run_frame(values, again), again)
 
 
-def _why_not_kept(call: Call, compiled: CompiledGraph, boxed: bool) -> str:
+def _why_uncacheable(call: Call, compiled: CompiledGraph, boxed: bool) -> str:
     if compiled.not_portable:
         return compiled.not_portable
     if not boxed:

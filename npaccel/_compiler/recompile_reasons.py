@@ -1,4 +1,4 @@
-"""Why a signature is compiled again: which guard failed, in words for the report."""
+"""Reasons why a signature is compiled again: which guard failed, in words for the report."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def differing(names: Sequence[str], one: Sequence[Any], other: Sequence[Any]) ->
     found = [
         (name, a, b) for name, a, b in zip(names, one, other, strict=True) if a is not b and a != b
     ]
-    guard = "; ".join(f"{name}: {_told(a)} before, {_told(b)} now" for name, a, b in found)
+    guard = "; ".join(
+        f"{name}: {_described(a)} before, {_described(b)} now" for name, a, b in found
+    )
     return ", ".join(name for name, _, _ in found) or "an argument", guard
 
 
-def _told(token: Any) -> str:
+def _described(token: Any) -> str:
     """Describe the part of a signature key for one argument."""
     if not isinstance(token, tuple) or not token:
         return _shortened(repr(token))
@@ -69,7 +71,7 @@ def failed_guard(guard: Guard, scope: Scope, arguments: Mapping[str, Any]) -> st
         "hasattr": f"hasattr({name}, {_first(expected)!r}) is {_second(expected)}",
         "not_in_dict": f"{expected!r} not in vars({name})",
         "not_none": f"{name} is not None",
-        "array": f"{name} is {_told(expected)}",
+        "array": f"{name} is {_described(expected)}",
         "alias": f"{name} is {readable(str(expected))}",
     }[guard.kind]
     try:

@@ -18,7 +18,7 @@ from npaccel._syntax.loop_detection import is_library, is_users
 from npaccel._syntax.wide_data import names_of
 
 _MISSING = object()
-#: What can't change and leads to nothing that can, by far the most of what a container holds.
+#: Types that can't change and lead to nothing that can, by far the most of what containers hold.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, range, slice)
 
 
@@ -199,7 +199,7 @@ class Snapshot:
                     self._keep_attribute(value, name)
 
 
-#: What doesn't change itself, and what it leads to.
+#: Types that don't change themselves, and what they lead to.
 _LED_TO: dict[Any, Callable[[Any], Iterable[Any]]] = {
     tuple | frozenset: iter,
     types.MethodType: lambda method: (method.__self__, method.__func__),
@@ -230,7 +230,7 @@ def _are_identical(some: list[Any], others: list[Any]) -> bool:
 
 
 def _is(one: Any, other: Any) -> bool:
-    # Numbers of a bytearray, or of a view of one, are made anew whenever they're looked at.
+    # Numbers of a bytearray, or of a view of one, are made again whenever they're looked at.
     return one is other or (type(one) is type(other) is int and one == other)
 
 

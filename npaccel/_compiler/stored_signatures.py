@@ -13,9 +13,9 @@ from npaccel._process import signals
 from npaccel._process.imports import load
 from npaccel._report.details import Details
 from npaccel._runtime import artifacts
-from npaccel._runtime.artifacts import Kept
+from npaccel._runtime.artifacts import Artifact
 from npaccel._runtime.error_translation import before_a_call
-from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guard_serialization import UncacheableError
 from npaccel._runtime.runner import Compiled
 from npaccel._runtime.torch.loader import NotPortableError
 
@@ -40,54 +40,54 @@ class StoredSignatures:
             self._known_group = artifacts.group_key(self.spec.scope, self.spec.options)
         return self._known_group
 
-    def _texts(self, key: Key, coarse: Key) -> list[str]:
+    def _texts(self, key: Key, rank_key: Key) -> list[str]:
         """Return the keys of entries that may serve a call: for its sizes, and for all."""
         grad = torch.is_grad_enabled()
         if self.spec.options.dynamic is True:
-            return [artifacts.key_text(("generic", coarse, grad))]
+            return [artifacts.key_text(("dynamic", rank_key, grad))]
         return [
             artifacts.key_text(("fixed", key, grad)),
-            artifacts.key_text(("generic", coarse, grad)),
+            artifacts.key_text(("dynamic", rank_key, grad)),
         ]
 
-    def claim_name(self, key: Key, coarse: Key) -> str | None:
+    def claim_name(self, key: Key, rank_key: Key) -> str | None:
         """Return under which name a process claims to compile a signature; None if none can."""
         try:
-            return cache_key(self.group(), *self._texts(key, coarse))
-        except NotKeepableError:
+            return cache_key(self.group(), *self._texts(key, rank_key))
+        except UncacheableError:
             return None
 
-    def find(self, values: Sequence[Any], key: Key, coarse: Key) -> Iterator[Kept]:
+    def find(self, values: Sequence[Any], key: Key, rank_key: Key) -> Iterator[Artifact]:
         """Load the signatures whose guards hold for a call, one after the other.
 
         Parameters
         ----------
         values : sequence
             Of all parameters.
-        key, coarse : tuple
+        key, rank_key : tuple
             The call's.
         """
         try:
-            texts = self._texts(key, coarse)
+            texts = self._texts(key, rank_key)
             with before_a_call():
                 entries = signals.held(default_cache().load_group, self.group())
-        except NotKeepableError:
+        except UncacheableError:
             return
         arguments = dict(zip(self.spec.binding.names, values, strict=True))
         for text in texts:
             found = artifacts.find(entries, text, self.spec.scope, arguments)
             while True:
                 try:
-                    kept = signals.held(next, found, None)
+                    artifact = signals.held(next, found, None)
                 except (NotPortableError, OSError, ImportError) as error:
                     self.spec.log.add_note(f"an artifact on disk couldn't be loaded: {error}")
                     break
-                if kept is None:
+                if artifact is None:
                     break
-                yield kept
+                yield artifact
 
     def store(
-        self, compiled: Compiled, details: Details, key: Key, coarse: Key
+        self, compiled: Compiled, details: Details, key: Key, rank_key: Key
     ) -> tuple[str | None, str]:
         """Store a compiled signature.
 
@@ -97,16 +97,16 @@ class StoredSignatures:
         why : str
             Why there is no folder.
         """
-        if compiled.not_kept:
-            return None, compiled.not_kept
+        if compiled.uncacheable:
+            return None, compiled.uncacheable
         portable_source = load("npaccel._torch.inductor.portable_code").portable_source
         try:
-            texts = self._texts(key, coarse)
-            text = texts[-1] if compiled.plan.is_generic else texts[0]
-            kept = artifacts.encode_details(details, self.spec.function.__code__)
+            texts = self._texts(key, rank_key)
+            text = texts[-1] if compiled.plan.is_dynamic else texts[0]
+            encoded = artifacts.encode_details(details, self.spec.function.__code__)
             source = portable_source(compiled.source)
-            entry = artifacts.store(default_cache(), self.group(), text, compiled, source, kept)
-        except (NotKeepableError, NotPortableError) as error:
+            entry = artifacts.store(default_cache(), self.group(), text, compiled, source, encoded)
+        except (UncacheableError, NotPortableError) as error:
             return None, str(error)
         except MemoryError:  # The call is made, and its result known.
             return None, "memory has run out"

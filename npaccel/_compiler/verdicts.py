@@ -1,4 +1,4 @@
-"""What timing both ways of a function's calls has shown, on disk for later processes.
+"""Verdicts of timing both ways of a function's calls, on disk for later processes.
 
 A verdict is a hint. It says whether it pays to look for compiled code before NumPy's calls have
 taken long; that code is kept, and found, as any other is. So a wrong one costs time, and nothing
@@ -13,12 +13,12 @@ from typing import Any
 from npaccel._cache.store import cache_key, default_cache
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._runtime import artifacts
-from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guard_serialization import UncacheableError
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """How long a call took, in seconds.
+    """Seconds that a call took in each way.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _key(kind: Any) -> str | None:
     """Return the cache's key of a kind of calls; None of one that only this process knows."""
     try:
         return cache_key(artifacts.key_text(kind))
-    except NotKeepableError:
+    except UncacheableError:
         return None
 
 

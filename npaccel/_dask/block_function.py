@@ -21,7 +21,7 @@ from npaccel._runtime.callables import is_jitted
 from npaccel._runtime.opaque import PLAIN, TORCH_DTYPES
 from npaccel._runtime.options import Options
 
-#: What sources may name without bringing it along.
+#: Names that sources may use without bringing them along.
 NAMESPACE = {"np": np, "operator": operator, "reductions": reductions}
 #: Maximum number of functions that a process keeps.
 _MAX_FUNCTIONS = 1024

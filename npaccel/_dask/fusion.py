@@ -25,7 +25,7 @@ THREADS = "npaccel.threads"
 
 @dataclasses.dataclass
 class Fused:
-    """What has become of a graph.
+    """Outcome of fusing a graph.
 
     Parameters
     ----------

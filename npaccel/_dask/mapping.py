@@ -43,7 +43,7 @@ def of_blocks(function: Callable[..., Any], who: str) -> BlockFunction:
     if places:
         raise ValueError(
             f"{who}: the function has a parameter {places[0]!r}, which would be another number in "
-            f"each block and compile it anew; pass an array with a block for each, or use "
+            f"each block and compile it again; pass an array with a block for each, or use "
             f"dask.array.{who}"
         )
     options = runtime_options.resolve(jitted._npaccel_explicit, runtime_options.current())
@@ -216,7 +216,7 @@ def _tried_on_corners(
 
 
 def _corner(array: Any, size: float) -> _Block:
-    """Return the first block, or so many elements of it; one where it isn't known how many."""
+    """Return the first block, or a number of its elements; one where it isn't known how many."""
     shape = [1 if np.isnan(sizes[0]) else int(min(sizes[0], size)) for sizes in array.chunks]
     return _Block(tuple(shape), array.dtype)
 

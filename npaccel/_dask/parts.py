@@ -189,7 +189,7 @@ def _folded(combine: Combine, results: Sequence[Any]) -> Any:
 
 
 class _Called:
-    """What a task calls: a kernel, compiled in the process of the task where it's one for that."""
+    """Callable of a task: a kernel, compiled in the process of the task where it's one for that."""
 
     def __init__(self, kernel: Any) -> None:
         self._function: Any = kernel
@@ -215,7 +215,7 @@ class _Called:
 
 
 class _OfRows:
-    """What a task calls for rows that aren't reduced: it looks at their values first."""
+    """Callable of a task for rows that aren't reduced: it looks at their values first."""
 
     def __init__(self, called: _Called, constants: Sequence[Any], nan: bool) -> None:
         self._called, self._constants, self._nan = called, constants, nan

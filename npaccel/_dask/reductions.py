@@ -1,4 +1,4 @@
-"""What Dask's reductions do to a block, with NumPy's functions alone, so that it can be compiled.
+"""Dask's reductions of a block, with NumPy's functions alone, so that they can be compiled.
 
 Each function stands for the one of the same name in `dask.array.reductions`, and gives what that
 gives. The blocks' results are combined by Dask.
@@ -110,7 +110,7 @@ def nanmax_chunk(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return np.nanmax(x, axis=axis, keepdims=keepdims)
 
 
-#: Of variances, whose blocks may be masked arrays of no dimensions.
+#: Square root of variances, whose blocks may be masked arrays of no dimensions.
 sqrt = np.sqrt
 
 __all__ = [

@@ -33,7 +33,7 @@ from dask.utils import funcname
 from npaccel._dask.block_function import NAME, BlockFunction
 from npaccel._runtime.callables import is_jitted
 
-#: What a call becomes: Python source, given that of its arguments.
+#: Translations of calls: Python source, given that of the arguments.
 Form = Callable[[Sequence[str], Mapping[str, str]], str]
 
 

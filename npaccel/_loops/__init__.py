@@ -1,17 +1,10 @@
 """Compile the body of a loop once, instead of unrolling it.
 
-A function with loops over arrays is split, from its source, into regions:
-straight-line code and loop bodies. Each region is compiled like a function of
-its own; the rest of the function stays Python and drives them.
+In: a function, its options, and its log. Out: what makes its calls: a `Dispatcher` where nothing
+loops, else a `Driver`.
 
-* `loop_detection`: does a function loop, itself or in what it calls?
-* `source`: the syntax tree of a function, checked against its code.
-* `dataflow`: which names statements read and write.
-* `host_values`: which expressions are about Python numbers, and which about arrays.
-* `partition`: statements into regions and Python, in parts:
-  `ast_utils` and `locals` read the text, `facts` says what Python
-  has to compute, `python_calls` what it calls, `regions` gathers statements into
-  regions, `hoisting` takes expressions apart, `blocks` statements.
-* `liveness`: what goes into a region and what comes out.
-* `driver`: the split function, compiled; calls its regions.
+`make_dispatcher` decides which. `partition` splits the function, from its source, into regions:
+straight-line code and loop bodies. Each region is compiled like a function of its own, and the rest
+stays Python, which `driver` runs. `nests` hands loops over single elements to Numba, and
+`control_flow` is `npaccel.fori_loop` and the like. Read `driver/driver.py` first.
 """

@@ -35,7 +35,7 @@ class _Thread:
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.todo: deque[Callable[[], Any]] = deque()
-        #: How much isn't done yet, with what is being done.
+        #: Number of jobs that aren't done yet, the one that is being done included.
         self.count = 0
         self.is_stopped = False
         self.thread: threading.Thread | None = None
@@ -174,7 +174,7 @@ def wait(timeout: float | None = None) -> bool:
 
 
 def _forget() -> None:
-    """Begin anew in a forked child, which has no thread."""
+    """Start over in a forked child, which has no thread."""
     global _thread
     _thread = _Thread()
 

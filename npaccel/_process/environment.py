@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-#: What each of them is for. The page docs/reference/environment.md tells more.
+#: Purpose of each variable. The page docs/reference/environment.md tells more.
 VARIABLES = {
     "NPACCEL_CACHE": "0: nothing is kept on disk",
     "NPACCEL_CACHE_DIR": "folder of the compiled code",

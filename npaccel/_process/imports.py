@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 #: Bytes that are kept free for undoing an import for which memory has run out.
 RESERVE = 16 << 20
-#: What was there when an import had come to its end: one that it was a part of may fail yet.
+#: Modules that were there when an import had ended: one that it was a part of may fail yet.
 _whole: set[str] = set()
 #: Packages of which `load_all` has imported all that was asked for.
 _complete: set[str] = set()

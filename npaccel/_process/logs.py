@@ -18,13 +18,13 @@ _ROOT = "npaccel"
 
 #: Captures and compilations with what they took, graph breaks, what runs uncompiled.
 compile = logging.getLogger(f"{_ROOT}.compile")  # noqa: A001 (the stage is called so)
-#: What a call failed of what earlier captures depend on.
+#: Guards of earlier captures that a call failed.
 guards = logging.getLogger(f"{_ROOT}.guards")
 #: Graph passes that changed something.
 passes = logging.getLogger(f"{_ROOT}.passes")
-#: What was found on disk, kept there or refused.
+#: Artifacts that were found on disk, kept there or refused.
 cache = logging.getLogger(f"{_ROOT}.cache")
-#: How loops are split, and how they run.
+#: Splitting of loops, and their runs.
 loops = logging.getLogger(f"{_ROOT}.loops")
 
 _ALL = {log.name.rpartition(".")[2]: log for log in (compile, guards, passes, cache, loops)}

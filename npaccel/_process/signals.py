@@ -41,15 +41,15 @@ _INTERVAL = 0.01  # seconds until a signal that came at a bad instant is sent ag
 _PATIENCE = 0.25  # seconds in which `_Interrupted` should have arrived, if nothing has caught it
 
 _depth = 0
-#: What handlers have raised in the work of `passing`.
+#: Errors that handlers have raised in the work of `passing`.
 _raised: list[BaseException] = []
 #: Signals whose handlers are to be called yet.
 _late: set[int] = set()
 #: Signals that are sent since what their handlers have raised hasn't arrived.
 _again: set[int] = set()
-#: By identity: Dynamo's code can't be hashed.
+#: Code by identity: Dynamo's can't be hashed.
 _whole: set[int] = set()
-#: What changes the state of modules and classes, or puts it back; two of them are what Inductor and
+#: Functions that change the state of modules and classes, or put it back; two are what Inductor and
 #: Numba do at their first compilation.
 _STARTS_AND_ENDS = ("__enter__", "__exit__", "__del__", "lazy_init", "refresh")
 

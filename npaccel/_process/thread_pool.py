@@ -86,7 +86,7 @@ def _in_torchs_library(name: str) -> Any:
 
 @contextlib.contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """Have loops of compiled code that this thread starts use so many threads at most.
+    """Have loops of compiled code that this thread starts use a number of threads at most.
 
     `torch.set_num_threads` would say it to threads that start meanwhile, too. Without OpenMP's own
     functions nothing is limited.
@@ -153,7 +153,7 @@ def _taken(left: deque[T]) -> Iterator[T]:
         yield item
 
 
-#: How OpenMP calls what it runs.
+#: Signature of what OpenMP runs.
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 # -- Threads of npaccel's own ---------------------------------------------------------
@@ -184,7 +184,7 @@ def _be_alone(ready: threading.Barrier) -> None:
 
 
 def _forget_threads() -> None:
-    """After a fork there are none."""
+    """Forget the threads, of which there are none after a fork."""
     global _lock
     _lock = threading.Lock()
     _pools.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-#: What the code of a line is called at which NumPy draws random numbers.
+#: Name of the code of a line at which NumPy draws random numbers.
 DRAWS = "NumPy draws"
 
 
@@ -47,8 +47,8 @@ class Narrowed:
 _SHARD_OTHERWISE = "shard along another axis, or take the line out of the function"
 _PRODUCT = "shard both operands along the axis that is summed over, or replicate the smaller one"
 _VIEW = "keep sharded axes out of reshape and ravel, or choose a size that ranks divide evenly"
-#: What to do about a move, by the operation that asks for it.
-_REMEDIES = {
+#: Suggestions about a move, by the operation that asks for it.
+_FIXES = {
     "_unsafe_view": _VIEW,
     "argument": "reduce it before the call, with its method `redistribute`",
     "bmm": _PRODUCT,
@@ -88,9 +88,9 @@ class Collective:
     is_gather: bool = False
 
     @property
-    def remedy(self) -> str:
-        """What to do about it, if it's a gather."""
-        return _REMEDIES.get(self.operation, _SHARD_OTHERWISE)
+    def fix(self) -> str:
+        """Suggestion what to do about it, if it's a gather."""
+        return _FIXES.get(self.operation, _SHARD_OTHERWISE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Native:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """How long a call takes once it's compiled, and in plain NumPy.
+    """Seconds that a call takes once it's compiled, and in plain NumPy.
 
     Parameters
     ----------
@@ -154,5 +154,5 @@ class Timing:
 
     @property
     def speed_up(self) -> float:
-        """How many times as fast the compiled call is."""
+        """Factor by which the compiled call is faster."""
         return self.plain / self.compiled

@@ -110,12 +110,12 @@ def _graphs(report: ReportData) -> str:
         cells = (
             str(i),
             graph.signature,
-            "generic" if graph.generic else "fixed",
+            "dynamic" if graph.dynamic else "fixed",
             "disk" if graph.loaded else graph.backend,
             duration(graph.seconds),
         )
         row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        where = escape(graph.artifact or graph.not_kept)
+        where = escape(graph.artifact or graph.uncacheable)
         rows.append(f'{row}<td title="{where}">{"yes" if graph.artifact else "no"}</td>')
     inner = "".join(f"<tr>{row}</tr>" for row in rows)
     return f'<div class="scroll"><table>{inner}</table></div>'

@@ -33,7 +33,7 @@ class Graph:
     ----------
     signature : str
         The arguments that it was compiled for.
-    generic : bool
+    dynamic : bool
         Whether it serves other shapes too.
     backend : str
     seconds : float
@@ -42,9 +42,9 @@ class Graph:
         Whether it came from disk.
     artifact : str or None
         Where it lies on disk.
-    not_kept : str
+    uncacheable : str
         Why it doesn't lie on disk.
-    cause : str
+    reason : str
         Why it was compiled, where an earlier one existed.
     guard : str
         The guard that failed, with the values before and now.
@@ -57,13 +57,13 @@ class Graph:
     """
 
     signature: str
-    generic: bool
+    dynamic: bool
     backend: str
     seconds: float
     loaded: bool = False
     artifact: str | None = None
-    not_kept: str = ""
-    cause: str = ""
+    uncacheable: str = ""
+    reason: str = ""
     guard: str = ""
     source: str = dataclasses.field(default="", repr=False)
     stages: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -78,8 +78,8 @@ class Fallback:
     ----------
     file, line, text
         Where, and the line itself.
-    cause : str
-    remedy : str
+    reason : str
+    fix : str
         What to write instead.
     kind : {"break", "function"}
         Whether what is around it is compiled, or nothing of the function.
@@ -88,14 +88,14 @@ class Fallback:
     file: str
     line: int
     text: str
-    cause: str
-    remedy: str
+    reason: str
+    fix: str
     kind: str = "function"
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}"
         code = f"\n    {self.text}" if self.text else ""
-        return f"{where}: {self.cause}{code}\n  {self.remedy}"
+        return f"{where}: {self.reason}{code}\n  {self.fix}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Build:
 
 @dataclasses.dataclass
 class Tier:
-    """Who makes calls with similar arguments, with ``compile="auto"``.
+    """Maker of calls with similar arguments, with ``compile="auto"``.
 
     Parameters
     ----------
@@ -230,12 +230,12 @@ class Log:
             self.builds = [one for one in self.builds if one is not build]
 
     def add_fallback(self, fallback: Fallback, once: bool = False) -> bool:
-        """Note something uncompiled; says whether it's new: its line, or its cause if `once`."""
-        key = (fallback.file, fallback.line, fallback.text or fallback.cause)
+        """Note something uncompiled; says whether it's new: its line, or its reason if `once`."""
+        key = (fallback.file, fallback.line, fallback.text or fallback.reason)
         with self.lock:
             is_new = key not in self.fallbacks
             if is_new and once:
-                is_new = all(one.cause != fallback.cause for one in self.fallbacks.values())
+                is_new = all(one.reason != fallback.reason for one in self.fallbacks.values())
             self.fallbacks.setdefault(key, fallback)
         return is_new
 

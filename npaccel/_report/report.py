@@ -25,7 +25,7 @@ class Report(ReportData):
     graphs : tuple of Graph
         Every graph that was compiled or loaded from disk.
     fallbacks : tuple of Fallback
-        Everything that runs uncompiled: file, line, cause and remedy.
+        Everything that runs uncompiled: file, line, reason and fix.
     loops : tuple of Loop
         The loops that aren't unrolled, and who runs each.
     native : tuple of Native

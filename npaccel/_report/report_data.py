@@ -35,7 +35,7 @@ class ReportData:
     @property
     def recompilations(self) -> tuple[Graph, ...]:
         """The graphs that were compiled although an earlier one existed."""
-        return tuple(graph for graph in self.graphs if graph.cause and not graph.loaded)
+        return tuple(graph for graph in self.graphs if graph.reason and not graph.loaded)
 
     @property
     def breaks(self) -> tuple[Fallback, ...]:
@@ -75,7 +75,7 @@ class ReportData:
 
     @property
     def break_even(self) -> float | None:
-        """After how many calls the compilation has paid off.
+        """Number of calls after which the compilation has paid off.
 
         None where it wasn't measured, infinity where NumPy is as fast.
         """

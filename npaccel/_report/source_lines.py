@@ -17,11 +17,11 @@ from npaccel._report.log import Graph, Place
 if TYPE_CHECKING:
     from npaccel._report.report_data import ReportData
 
-#: Of several engines of one line, the first of these is named.
+#: Order of engines: of several of one line, the first of these is named.
 _ORDER = (
     "NumPy", "Python", "draws", "Numba", "Triton", "C++", "library", "interpreted", "compiled",
 )  # fmt: skip
-#: How the lines are called that a choice between compiled code and NumPy is about.
+#: Pattern of the lines that a choice between compiled code and NumPy is about.
 _CHOSEN = re.compile(r"(?P<file>.*): lines? (?P<first>\d+)(?:-(?P<last>\d+))?(?:, .*)?")
 
 
@@ -40,7 +40,7 @@ class SourceLine:
         for compiled code. "Python", "NumPy": uncompiled. "": nothing is computed
         there.
     notes : tuple of str
-        Causes, remedies, narrowed dtypes.
+        Reasons, fixes, narrowed dtypes.
     code : tuple of str
         The generated code behind it.
     """
@@ -147,7 +147,7 @@ class _Found:
             self._note((native.file, native.line), native.reason)
         for one in report.fallbacks:
             self._add((one.file, one.line), "NumPy")
-            self._note((one.file, one.line), f"{one.cause}: {one.remedy}")
+            self._note((one.file, one.line), f"{one.reason}: {one.fix}")
         for place, choice in report._choices.items():
             lines = _CHOSEN.fullmatch(place)
             if lines is not None and choice.startswith("in NumPy"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_REMEDIES: tuple[tuple[str, str], ...] = (
+_FIXES: tuple[tuple[str, str], ...] = (
     (
         r"\bnpaccel\._loops\.control_flow\b|`(fori_loop|while_loop|scan|cond)`|\b(fori_loop|while_loop)\(",
         "import npaccel at the top of the module, and keep `yield`, `eval` and the like out of "
@@ -41,18 +41,18 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 _DEFAULT = "take this line out of the function, and compile what is before and after it"
 
 
-def remedy(cause: str, text: str = "") -> str:
-    """Return what to do about a cause.
+def fix_for(reason: str, text: str = "") -> str:
+    """Return what to do about a reason.
 
     Parameters
     ----------
-    cause : str
+    reason : str
         Why the line can't be compiled.
     text : str
         The line itself.
     """
-    for where in (cause, text):
-        for pattern, answer in _REMEDIES:
+    for where in (reason, text):
+        for pattern, answer in _FIXES:
             if where and re.search(pattern, where):
                 return answer
     return _DEFAULT

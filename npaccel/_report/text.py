@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from npaccel._report.log import Build, Graph, Tier
     from npaccel._report.report_data import ReportData
 
-#: How the stages of compiling are called.
+#: Names of the stages of compiling.
 STAGES = {
     "capture": "capture",
     "lowering": "lowering",
@@ -24,7 +24,7 @@ STAGES = {
     "rest": "first run and cache",
 }
 
-#: Why NumPy makes calls that weren't compared, by the state of their tier.
+#: Reasons why NumPy makes calls that weren't compared, by the state of their tier.
 _WHY_NUMPY = {
     "being compiled": "they're compiled beside the program, or wait for it",
     "NumPy's for now, as compiled calls went on compiling": "compiled calls went on compiling",
@@ -35,7 +35,7 @@ _WHY_NUMPY = {
 _SO_FAR = "compiling would take longer than they have so far"
 #: The fewest columns that a report is written for, and those of a table's cell.
 _NARROWEST, _NARROWEST_CELL = 40, 12
-#: How many times as fast as NumPy a call is that is faster.
+#: Factor by which a call is faster than NumPy's that counts as faster.
 _AS_FAST = 1.05
 
 
@@ -139,7 +139,7 @@ def _graph_rows(report: ReportData) -> list[tuple[str, ...]]:
             (
                 str(i),
                 graph.signature,
-                "generic" if graph.generic else "fixed",
+                "dynamic" if graph.dynamic else "fixed",
                 "disk" if graph.loaded else graph.backend,
                 duration(graph.seconds),
                 "yes" if graph.artifact else "no",
@@ -152,11 +152,11 @@ def facts(report: ReportData) -> list[str]:
     """Return what is to be said besides tables, a line each."""
     lines = []
     for i, graph in enumerate(report.graphs):
-        if graph.cause:
+        if graph.reason:
             guard = f" ({graph.guard})" if graph.guard else ""
-            lines.append(f"graph {i} because {graph.cause}{guard}")
-        if graph.not_kept:
-            lines.append(f"graph {i} isn't kept on disk: {graph.not_kept}")
+            lines.append(f"graph {i} because {graph.reason}{guard}")
+        if graph.uncacheable:
+            lines.append(f"graph {i} isn't kept on disk: {graph.uncacheable}")
         if graph.details.headers:
             lines.append(
                 f"graph {i} takes longer to compile: kernels need torch's headers for "
@@ -190,7 +190,7 @@ def _between_ranks(i: int, graph: Graph) -> list[str]:
         where = f" at {one.file}:{one.line}" if one.file else ""
         said = f"  {one.kind} of {one.nbytes} bytes for {one.operation}{where}{often}"
         if one.is_gather:
-            said += f": an array moves, as it isn't computed as it's sharded; {one.remedy}"
+            said += f": an array moves, as it isn't computed as it's sharded; {one.fix}"
         lines.append(said)
     return lines
 

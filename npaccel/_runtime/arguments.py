@@ -174,7 +174,7 @@ def _new_function_key(ids: tuple[int, int], value: types.FunctionType) -> Functi
     return _function_keys.setdefault(ids, FunctionKey(value))
 
 
-#: From so many on those are dropped that nothing uses.
+#: Number of entries from which those are dropped that nothing uses.
 _MANY = 1024
 #: References to a key that nothing uses: the dict's, the list's item, the name's and the call's.
 _UNUSED = 4
@@ -275,10 +275,10 @@ def map_parts(value: Any, function: Callable[[Any], Any]) -> Any:
     return kind(new) if kind is tuple else kind(*new)
 
 
-def coarse_key(
+def rank_key(
     values: Sequence[Any], static: frozenset[int], varying: frozenset[int] = frozenset()
 ) -> tuple[Token, ...]:
-    """Return what calls have in common that one shape-generic artifact serves.
+    """Return what calls have in common that one dynamic artifact serves.
 
     Sizes are left out but for 0 and 1, which compiled code treats specially,
     and numbers are left out. Of varying numbers 0 and 1 aren't special.
@@ -288,12 +288,12 @@ def coarse_key(
         if i in static
         else type(value)
         if i in varying and type(value) in (int, float)
-        else _coarse(value)
+        else _rank_part(value)
         for i, value in enumerate(values)
     )
 
 
-def _coarse(value: Any) -> Token:
+def _rank_part(value: Any) -> Token:
     if is_opaque(value):
         return _type_token(value)
     if isinstance(value, np.ndarray):
@@ -309,7 +309,7 @@ def _coarse(value: Any) -> Token:
     if is_container(value):
         names = tuple(value) if type(value) is dict else ()
         items = value.values() if type(value) is dict else value
-        return (type(value), names, *map(_coarse, items))
+        return (type(value), names, *map(_rank_part, items))
     return token(value)
 
 
@@ -474,10 +474,10 @@ def plain(value: np.ndarray[Any, Any]) -> torch.Tensor:
 
 def to_tensor(value: Any) -> torch.Tensor:
     """An array, NumPy scalar or tensor as a tensor, without a copy where possible."""
-    return CONVERTERS[how_converted(value)](value)
+    return CONVERTERS[conversion_of(value)](value)
 
 
-#: How an array becomes a tensor, by name.
+#: Conversions of an array to a tensor, by name.
 CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "any": to_tensor,
     "copied": copied,
@@ -491,11 +491,11 @@ CONVERTERS: dict[str, Callable[[Any], torch.Tensor]] = {
     "tensor": tensor,
 }
 
-#: Those of them that always copy.
+#: Conversions that always copy.
 COPYING = frozenset({"copied", "resolved"})
 
 
-def how_converted(value: Any) -> str:
+def conversion_of(value: Any) -> str:
     """Choose how arrays like this one become tensors: a key of `CONVERTERS`."""
     if isinstance(value, torch.Tensor):
         return "resolved" if is_lazy(value) else "tensor"

@@ -30,7 +30,7 @@ from npaccel._process.imports import load
 from npaccel._runtime import guard_serialization, guards, outputs
 from npaccel._runtime.arguments import FunctionKey
 from npaccel._runtime.error_translation import UncompiledForMemoryError, before_a_call
-from npaccel._runtime.guard_serialization import NotKeepableError
+from npaccel._runtime.guard_serialization import UncacheableError
 from npaccel._runtime.guards import Guard, Scope
 from npaccel._runtime.host_rng import Draws, Line
 from npaccel._runtime.options import Options
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from npaccel._report.details import Details, LineCode, Narrowed
 
 _CODE = "code.py"
-#: What comes of reading metadata that another program, or another version, wrote.
+#: Errors of reading metadata that another program, or another version, wrote.
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -131,7 +131,7 @@ def key_text(key: Any) -> str:
 
     Raises
     ------
-    NotKeepableError
+    UncacheableError
         If the key holds something that only this process knows.
     """
     if isinstance(key, tuple):
@@ -147,11 +147,11 @@ def key_text(key: Any) -> str:
     if key is None or isinstance(key, bool | int | float | complex | str | bytes):
         return repr(key)
     kind = "function" if isinstance(key, FunctionKey) else type(key).__qualname__
-    raise NotKeepableError(f"an argument of type {kind}")
+    raise UncacheableError(f"an argument of type {kind}")
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class Artifact:
     """A signature found on disk and valid here.
 
     Parameters
@@ -184,7 +184,7 @@ def store(
     group : str
         As `group_key` returns it.
     key : str
-        The signature key, or the coarse one, as text.
+        The signature key, or that of dtypes and ranks, as text.
     compiled : Compiled
     source : str
         Its code, for processes without the compiler.
@@ -193,7 +193,7 @@ def store(
 
     Raises
     ------
-    NotKeepableError
+    UncacheableError
         If another process couldn't use it.
     """
     encoded = [guard_serialization.encode(guard) for guard in compiled.guards]
@@ -214,7 +214,7 @@ def store(
 
 def find(
     entries: Sequence[Entry], key: str, scope: Scope, arguments: Mapping[str, Any]
-) -> Iterator[Kept]:
+) -> Iterator[Artifact]:
     """Load the kept signatures whose guards hold for a call, one after the other.
 
     Parameters
@@ -241,7 +241,7 @@ def find(
         loaded = _load(entry)
         if loaded is not None:
             logs.cache.debug("%s: hit: %s", scope.function.__qualname__, entry.folder)
-            yield Kept(*decoded, code=loaded[0], entry=entry, source=loaded[1], details=details)
+            yield Artifact(*decoded, code=loaded[0], entry=entry, source=loaded[1], details=details)
     logs.cache.debug("%s: no entry for %s", scope.function.__qualname__, key)
 
 
@@ -325,7 +325,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "tensors": plan.tensors,
         "device": plan.device,
         "shape_guard": plan.shape_guard,
-        "is_generic": plan.is_generic,
+        "is_dynamic": plan.is_dynamic,
         "boxed": plan.boxed,
         "shared": list(plan.shared),
         "draws": dataclasses.asdict(plan.draws),
@@ -346,7 +346,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         tensors=item["tensors"],
         device=item["device"],
         shape_guard=item["shape_guard"],
-        is_generic=bool(item["is_generic"]),
+        is_dynamic=bool(item["is_dynamic"]),
         boxed=item["boxed"],
         shared=tuple(item["shared"]),
         draws=_decode_draws(item["draws"]),
@@ -374,7 +374,7 @@ def _encode_template(part: outputs.Template) -> list[Any]:
         return ["constant", guard_serialization.encode_value(part.value)]
     kinds = {tuple: "tuple", list: "list", dict: "dict"}
     if part.kind not in kinds:
-        raise NotKeepableError(f"a result of type {part.kind.__qualname__}")
+        raise UncacheableError(f"a result of type {part.kind.__qualname__}")
     names = [guard_serialization.encode_value(name) for name in part.names]
     return [kinds[part.kind], names, [_encode_template(item) for item in part.items]]
 
@@ -393,4 +393,4 @@ def _decode_template(item: Sequence[Any]) -> outputs.Template:
     return outputs.Container(kind, names, tuple(_decode_template(part) for part in item[2]))
 
 
-__all__ = ["Kept", "NotKeepableError", "NotPortableError", "find", "group_key", "store"]
+__all__ = ["Artifact", "NotPortableError", "UncacheableError", "find", "group_key", "store"]

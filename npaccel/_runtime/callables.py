@@ -1,4 +1,4 @@
-"""Which Python function is behind a callable."""
+"""Python functions behind callables."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def is_host(device: torch.device | str) -> bool:
 
 
 def extent(tensor: torch.Tensor) -> int:
-    """How many elements lie between the first and the last of a tensor, both counted."""
+    """Return the number of elements from the first to the last of a tensor, both counted."""
     return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
 
 
@@ -115,7 +115,7 @@ def _fetch_together(results: list[Any], group: Sequence[int]) -> None:
 
 
 def _end(tensor: torch.Tensor) -> int:
-    """Where a tensor ends in its storage, in bytes."""
+    """Return the end of a tensor in its storage, in bytes."""
     return int(tensor.storage_offset() + extent(tensor)) * tensor.itemsize
 
 

@@ -16,14 +16,14 @@ from npaccel._runtime.guards import Scope
 from npaccel._runtime.outputs import Template, outputs_of, template_code
 from npaccel._runtime.plan import Plan, is_copied, is_moved, keeps_memory
 
-#: How an array becomes a tensor that is its memory, and what the array itself is for the code.
+#: Conversions to a tensor that is an array's memory, and what the array itself is for the code.
 _AS_THEY_ARE = {
     "direct": "{}",
     "plain": "{}.view(ndarray)",
     "readonly": "{}",
     "renamed": "{}",
 }
-#: What is asked of tensors that arrays don't answer in the same words.
+#: Methods of tensors that arrays don't have under the same names.
 _OF_TENSORS = re.compile(r"\.(?!size\(\)|shape\b|strides\b|itemsize\b)[a-z]\w*\(|\bL\[")
 
 
@@ -66,7 +66,7 @@ class CallEmitter:
             elif item.conversion != "symbol":
                 made = f"as_{item.conversion}({item.expression})"
                 lines.append(f"t{i} = {f'narrowed({made})' if item.narrow else made}.numpy()")
-        lines = _told(lines)
+        lines = _with_errors_marked(lines)
         lines += [line.replace(".size()", ".shape") for line in self._symbols()]
         if self.plan.shape_guard is not None:
             lines += [f"if not (fits or ({_of_arrays(self.plan)})):", f"    {self.on_miss}"]
@@ -82,7 +82,7 @@ class CallEmitter:
         given = ", ".join(f"t{i}" for i in range(len(self.plan.inputs)))
         undoes = [f"t{i}[...] = u{i}" for i in self._undone()]
         lines += self.saves("copy")
-        lines += _told([f"o = call({given})"], undoes, undone=self._is_undone())
+        lines += _with_errors_marked([f"o = call({given})"], undoes, undone=self._is_undone())
         if self.plan.returned or self.plan.shared:
             lines += ["o = [*o]", *(f"o[{i}] = t{j}.view()" for i, j in self.plan.returned)]
             lines += [f"o[{i}] = o[{i}].copy()" for i in self.plan.shared]
@@ -117,7 +117,7 @@ class CallEmitter:
                 lines.append(f"h{i} = {value}")
                 value = f"moved(h{i}, device)"
             lines.append(f"t{i} = {value}")
-        return [*_told(lines), *self._symbols()]
+        return [*_with_errors_marked(lines), *self._symbols()]
 
     def _symbols(self) -> list[str]:
         lines = []
@@ -182,7 +182,7 @@ class CallEmitter:
 
     def saves(self, copy: str) -> list[str]:
         """Copy what may have to be undone."""
-        return _told([f"u{i} = t{i}.{copy}()" for i in self._undone()])
+        return _with_errors_marked([f"u{i} = t{i}.{copy}()" for i in self._undone()])
 
     def call(self) -> list[str]:
         """Call the compiled code on tensors."""
@@ -195,7 +195,7 @@ class CallEmitter:
         undoes = [f"t{i}.copy_(u{i})" for i in self._undone()]
         if self.plan.draws.lines and self.plan.draws.may_fail:
             undoes.append("restore(before)")
-        return [*_told([call], undoes, undone=self._is_undone()), *inputs]
+        return [*_with_errors_marked([call], undoes, undone=self._is_undone()), *inputs]
 
     def write_back(self) -> list[str]:
         """Write copies that the code has written to back to the caller's arrays."""
@@ -292,7 +292,9 @@ def is_of_key(plan: Plan) -> bool:
     return owners <= arguments and re.search(r"\ba_\w|\b[BCGM]\[", others) is None
 
 
-def _told(lines: Sequence[str], undoes: Sequence[str] = (), *, undone: bool = True) -> list[str]:
+def _with_errors_marked(
+    lines: Sequence[str], undoes: Sequence[str] = (), *, undone: bool = True
+) -> list[str]:
     """Have errors of lines known as those of compiled code."""
     if not lines:
         return []

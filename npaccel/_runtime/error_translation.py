@@ -13,9 +13,9 @@ import torch
 
 from npaccel._runtime import errstate
 
-#: Why a subgraph can't run on copies.
+#: Reason why a subgraph can't run on copies.
 SHARED = "a reversed array shares memory with an array that is written to, or with a result"
-#: How an assumption about elements, not sizes, begins.
+#: Beginning of an assumption about elements, not sizes.
 ELEMENTS = "there is an element for which "
 #: The same, for what NumPy itself doesn't take.
 REFUSED = "NumPy doesn't take these values: "
@@ -35,7 +35,7 @@ def refusing(kind: type[Exception]) -> Iterator[None]:
         raise RuntimeError(refusal(error)) from error
 
 
-#: What is said where NumPy answers a call for which compiled code has too little memory.
+#: Text where NumPy answers a call for which compiled code has too little memory.
 NO_MEMORY_IN_A_CALL = (
     "memory has run out in compiled code, so this call runs in NumPy",
     "give the process more memory, or pass smaller arrays",
@@ -44,9 +44,9 @@ NO_MEMORY_TO_COMPILE = (
     "memory has run out before it was compiled, so this call runs in NumPy",
     "give the process more memory; later calls try again",
 )
-#: How the user's own assertions begin in compiled code.
+#: Beginning of the user's own assertions in compiled code.
 ASSERTION = "assertion in compiled code: "
-#: What compiled code raises where it can't do what NumPy does.
+#: Errors that compiled code raises where it can't do what NumPy does.
 FAILURES = (RuntimeError, IndexError, MemoryError)
 
 
@@ -73,15 +73,15 @@ class UncompiledForMemoryError(Exception):
     """Memory has run out before there was compiled code. It's raised from what said so."""
 
 
-#: How libraries say it that compiled code calls, and C++ itself.
+#: Words for it of libraries that compiled code calls, and of C++ itself.
 _ALLOCATION_FAILS = re.compile(r"DefaultCPUAllocator: can't allocate|\bbad_alloc\b|bad allocation")
-#: How the C++ compiler and the loader do.
+#: Words of the C++ compiler and the loader.
 _NO_MEMORY = re.compile(
     r"out of memory\b|\bmemory exhausted|[Cc]annot allocate memory(?! in static)"
     r"|can't start new thread|Killed signal terminated"
     r"|returned NULL without setting an exception"  # Python itself, where it's short of memory.
 )
-#: How the loader does, which says no more where code may not be run.
+#: Words of the loader, which says no more where code may not be run.
 _NOT_MAPPED = re.compile(
     r"(\S+): failed to map segment from shared object(?!: (?:Operation|Permission))"
 )
@@ -138,7 +138,7 @@ def raise_without_memory(error: Exception) -> None:
 
 
 class Patience:
-    """When to compile again after memory has run out: after 1 call, 2 further ones, 4 and so on."""
+    """Number of calls until compiling again after memory has run out: 1, then 2, 4 and so on."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -171,7 +171,7 @@ def before_a_call() -> Iterator[None]:
         raise UncompiledForMemoryError(str(error)) from error
 
 
-#: How torch says that a number isn't known while a function is captured.
+#: Words of torch for a number that isn't known while a function is captured.
 _DEPENDS = "data-dependent expression"
 
 

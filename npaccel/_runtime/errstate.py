@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-#: What NumPy's settings may be without any effect on compiled code.
+#: Settings of NumPy's that have no effect on compiled code.
 WITHOUT_EFFECT = ("ignore", "warn", None)
-#: Why NumPy runs a call.
+#: Reason why NumPy runs a call.
 CAUSE = (
     "numpy.errstate or numpy.seterr asks for something that compiled code doesn't do: it raises "
     "and calls nothing where NumPy would, so this call runs in NumPy"
 )
 ADVICE = "use 'ignore' or 'warn', and look for infinities and NaN in the results"
 
-#: Where NumPy keeps its settings: a context variable of objects that never change.
+#: NumPy's settings: a context variable of objects that never change.
 _variable: Any = getattr(sys.modules.get("numpy._core.umath"), "_extobj_contextvar", None)
 _harmless: Any = None
 

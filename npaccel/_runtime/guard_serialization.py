@@ -18,7 +18,7 @@ from npaccel._runtime.guards import CHECKS, Guard, Scope
 Json = dict[str, Any]
 
 
-class NotKeepableError(Exception):
+class UncacheableError(Exception):
     """A guard that only this process can check."""
 
 
@@ -50,7 +50,7 @@ def encode(guard: Guard) -> Json:
 
     Raises
     ------
-    NotKeepableError
+    UncacheableError
         If another process couldn't check it.
     """
     if guard.kind == "code":
@@ -104,10 +104,10 @@ def _encode_object(obj: Any) -> Any:
         return ["value", obj]
     if isinstance(obj, types.ModuleType):
         if sys.modules.get(obj.__name__) is not obj:
-            raise NotKeepableError(f"module {obj.__name__!r} isn't the imported one")
+            raise UncacheableError(f"module {obj.__name__!r} isn't the imported one")
         return ["module", obj.__name__]
     if isinstance(obj, types.FunctionType):
-        raise NotKeepableError(f"function {obj.__qualname__!r} is held by identity")
+        raise UncacheableError(f"function {obj.__qualname__!r} is held by identity")
     module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
     if isinstance(obj, np.ufunc):
         module, name = "numpy", obj.__name__
@@ -119,7 +119,7 @@ def _encode_object(obj: Any) -> Any:
     except (ImportError, AttributeError, KeyError, TypeError):
         found = False
     if not found:
-        raise NotKeepableError(f"{obj!r} can't be found again by a name")
+        raise UncacheableError(f"{obj!r} can't be found again by a name")
     return reference
 
 
@@ -140,7 +140,7 @@ def encode_value(value: Any) -> Any:
 
     Raises
     ------
-    NotKeepableError
+    UncacheableError
         If it isn't a plain constant.
     """
     if value is None or type(value) in (bool, int, str):
@@ -155,7 +155,7 @@ def encode_value(value: Any) -> Any:
         return ["t" if type(value) is tuple else "l", [encode_value(item) for item in value]]
     if isinstance(value, np.dtype) and not value.hasobject and value.names is None:
         return ["d", value.str]
-    raise NotKeepableError(f"a constant of type {type(value).__qualname__}")
+    raise UncacheableError(f"a constant of type {type(value).__qualname__}")
 
 
 def decode_value(item: Sequence[Any]) -> Any:
@@ -182,7 +182,7 @@ def uncovered_files(
 
     Raises
     ------
-    NotKeepableError
+    UncacheableError
         If such code has no file.
     """
     covered = {root, *(c.expected for c in guards if c.kind == "code")}
@@ -193,7 +193,7 @@ def uncovered_files(
         try:
             state = Path(code.co_filename).stat()
         except OSError as error:
-            raise NotKeepableError(f"the code of {code.co_name!r} has no file") from error
+            raise UncacheableError(f"the code of {code.co_name!r} has no file") from error
         files.append([code.co_filename, state.st_size, state.st_mtime_ns])
     return files
 

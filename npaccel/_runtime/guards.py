@@ -173,7 +173,7 @@ def array_like(value: Any, expected: tuple[Any, ...]) -> bool:
         return False
 
 
-#: What a cache entry's key names, by versions or by files' times, and nothing rebinds.
+#: Modules that a cache entry's key names, by versions or by files' times, and nothing rebinds.
 _OWN_MODULE = re.compile(r"M\['(npaccel\.[\w.]+|torch\._dynamo\.polyfills[\w.]*)'\]")
 
 
@@ -278,7 +278,7 @@ def method_guards(
 
 #: Py_TPFLAGS_HEAPTYPE: a class made by Python code.
 HEAP_TYPE = 1 << 9
-#: Where members of a class that wrap a function have it.
+#: Attributes in which members of a class that wrap a function have it.
 FUNCTION_OF = {
     staticmethod: "__func__",
     classmethod: "__func__",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-#: What compiled code computes with.
+#: Kinds of dtypes that compiled code computes with.
 TORCH_DTYPES = frozenset(
     np.dtype(name)
     for name in (
@@ -23,7 +23,7 @@ TORCH_DTYPES = frozenset(
 )
 #: The same, in the byte order of other machines too.
 TAKEN = TORCH_DTYPES | {dtype.newbyteorder("S") for dtype in TORCH_DTYPES}
-#: What NumPy calls them, whatever their byte order; more than one name where C has two types.
+#: NumPy's names of them, whatever their byte order; more than one where C has two types.
 TAKEN_CHARS = frozenset(char for char in np.typecodes["All"] if np.dtype(char) in TAKEN)
 #: Classes of arrays whose operations are ndarray's.
 PLAIN = (np.ndarray, np.memmap)
@@ -31,7 +31,7 @@ _ARRAYS = np.ndarray | np.generic
 
 
 class Kind(enum.Enum):
-    """Why compiled code can't compute with something."""
+    """Reason why compiled code can't compute with something."""
 
     DTYPE = "dtype"
     SUBCLASS = "subclass"

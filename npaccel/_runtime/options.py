@@ -40,7 +40,7 @@ NOT_GIVEN: Any = _NotGiven()
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How a function is compiled and run.
+    """Options of compiling and running a function.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Options:
         uncompiled, instead of a `PerformanceWarning`.
     dynamic : bool or None
         None: the first shape gets its own artifact, the second and all later
-        ones share a shape-generic one. True, False: always, never generic.
+        ones share a dynamic one. True, False: always, never dynamic.
     loops : {"auto", "compile", "numba", "unroll", "python"}
         How Python loops over arrays run. ``"compile"``: Python counts, and the
         body is compiled once. ``"numba"``: Numba compiles the loop.

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import device_transfer
-from npaccel._runtime.arguments import COPYING, how_converted, is_container, to_array, to_tensor
+from npaccel._runtime.arguments import COPYING, conversion_of, is_container, to_array, to_tensor
 from npaccel._runtime.error_translation import SHARED, CompiledCodeError
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
@@ -47,12 +47,12 @@ class Run:
         self.entered: dict[int, tuple[torch.Tensor, Any]] = {}
         #: Outputs, by number, that are views of read-only arrays.
         self.read_only: set[int] = set()
-        #: Of outputs, by number: the memory maps that they are views of.
+        #: Memory maps that outputs are views of, by number of the output.
         self.mapped: dict[int, np.memmap[Any, Any]] = {}
         self.values: Sequence[Any] = ()
         self.remade: dict[str, Any] = {}
         self.views: dict[int, tuple[Any, str]] = {}
-        #: On a device: the inputs that are copies, and the caller's arrays.
+        #: Inputs on a device that are copies, and the caller's arrays.
         self.uploaded: tuple[list[torch.Tensor], list[torch.Tensor]] | None = None
         self.fetched: list[Any] = []
 
@@ -101,7 +101,7 @@ class Run:
 
 
 class _Place:
-    """Where a Python number or a NumPy bool is in a result."""
+    """Place of a Python number or a NumPy bool in a result."""
 
 
 class _Current(threading.local):
@@ -141,7 +141,7 @@ def enter(value: Any) -> Any:
         return tensor
     if isinstance(value, np.ndarray) and not value.flags.writeable:
         _current.read_only[id(tensor)] = tensor
-    if how_converted(value) in COPYING:
+    if conversion_of(value) in COPYING:
         _current.copied[id(tensor)] = tensor, value
     return tensor
 
@@ -329,7 +329,7 @@ class Container:
     items: tuple[Any, ...]
 
 
-#: How a result is made.
+#: Recipe of a result.
 Template = Output | View | Argument | Constant | Container
 
 CONSTANTS = (type(None), bool, int, float, complex, str, bytes)

@@ -12,7 +12,7 @@ from npaccel._runtime.outputs import Template
 
 @dataclasses.dataclass(frozen=True)
 class InputPlan:
-    """How one input of the graph is made.
+    """Recipe of one input of the graph.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Plan:
         Where it is computed.
     shape_guard : str or None
         Python over ``L['t0']``, ... and arguments; None where nothing is assumed of them.
-    is_generic : bool
+    is_dynamic : bool
         Whether the plan serves other shapes too.
     boxed : bool
         Whether the call takes one list, which it empties.
@@ -77,7 +77,7 @@ class Plan:
     tensors: bool
     device: str
     shape_guard: str | None
-    is_generic: bool
+    is_dynamic: bool
     boxed: bool
     shared: tuple[int, ...] = ()
     draws: Draws = dataclasses.field(default_factory=Draws)

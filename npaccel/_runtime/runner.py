@@ -39,7 +39,7 @@ from npaccel._runtime.torch.loader import Code
 class Declined(enum.Enum):
     """Reason that a runner returns for a call that it doesn't make."""
 
-    #: It isn't the one for the call.
+    #: Answer of a runner that isn't the one for the call.
     MISS = "another signature"
     #: Arrays that it writes to share memory.
     OVERLAP = "overlapping arrays"
@@ -47,7 +47,7 @@ class Declined(enum.Enum):
     TO_NUMPY = "left to NumPy"
 
 
-#: As names of their own, which are quick to compare with.
+#: Outcomes as names of their own, which are quick to compare with.
 MISS, OVERLAP, TO_NUMPY = Declined
 
 #: A runner takes the values of the parameters.
@@ -68,7 +68,7 @@ class Compiled:
     kernels : list of Path
     files : list
         Files of inlined code, see `guard_serialization.uncovered_files`.
-    not_kept : str
+    uncacheable : str
         Why it can't be kept on disk; empty where it can.
     """
 
@@ -78,7 +78,7 @@ class Compiled:
     source: str
     kernels: list[Path]
     files: list[list[Any]]
-    not_kept: str
+    uncacheable: str
 
 
 def make_runner(

@@ -18,7 +18,7 @@ from npaccel.errors import CollectiveError, RankMismatchError
 
 #: Letters of a digest that are told.
 _SHOWN = 12
-#: How libraries say that another rank doesn't come, or is gone.
+#: Words of libraries for another rank that doesn't come, or is gone.
 _OF_WAITING = re.compile(
     r"tim(ed|e)[ -]?out|connection|closed|reset|peer|pipe|abort", re.IGNORECASE
 )

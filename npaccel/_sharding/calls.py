@@ -24,7 +24,7 @@ from npaccel._compiler.fallback import DeclinedError
 from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.scratch import scratch_folder
-from npaccel._loops.make_engine import make_engine
+from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._numpy.core.context import tracing
 from npaccel._process.progress import notice
 from npaccel._report import Graph
@@ -36,14 +36,14 @@ from npaccel._sharding import agreement
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
-from npaccel._torch.leftovers import forgotten
+from npaccel._torch.leftovers import leftovers_released
 from npaccel._torch.sharding import compile as sharding
 from npaccel._torch.sharding.failures import Place, place_of
 from npaccel._torch.sharding.stand_ins import stand_in
 from npaccel._verify.copies import read_by
 from npaccel.errors import MixedDevicesError, NotCompiledError, UnsupportedArrayError
 
-_REMEDY = "compile the parts of the function before and after this line as functions of their own"
+_FIX = "compile the parts of the function before and after this line as functions of their own"
 
 
 def call(spec: FunctionSpec, values: Sequence[Any]) -> Any:
@@ -77,7 +77,7 @@ class ShardedCalls:
         self.spec = spec
         self._runners: dict[Any, list[Runner]] = {}
         self._lock = threading.RLock()
-        self._engine: Any = None
+        self._dispatcher: Any = None
 
     def __call__(self, values: Sequence[Any]) -> Any:
         """Make a call."""
@@ -104,7 +104,11 @@ class ShardedCalls:
         agreement.agree(mesh, told, self.spec.name)
         if self.spec.options.verify:
             self.spec.log.add_note("`verify` compares nothing in calls with DTensors")
-        with dynamo.lock, forgotten(), notice(f"{self.spec.name}({self.spec.describe(values)})"):
+        with (
+            dynamo.lock,
+            leftovers_released(),
+            notice(f"{self.spec.name}({self.spec.describe(values)})"),
+        ):
             for _ in range(ATTEMPTS):
                 try:
                     return self._compiled(values, key, mesh)
@@ -136,10 +140,10 @@ class ShardedCalls:
         spec.log.add_graph(
             Graph(
                 signature=spec.describe(values),
-                generic=False,
+                dynamic=False,
                 backend=spec.options.backend,
                 seconds=time.perf_counter() - start,
-                not_kept=compiled.not_portable,
+                uncacheable=compiled.not_portable,
                 source=compiled.source,
                 stages={"capture": captured} | compiled.stages,
                 details=Details(compiled.lines, capture.narrowed, collectives=part.collectives),
@@ -147,17 +151,21 @@ class ShardedCalls:
         )
         result = runner(values)
         given.release()
-        capture.forget()
+        capture.release()
         return result
 
     def _part(self, given: Call, mesh: Any) -> Any:
-        """Return a rank's part of a captured call; or why there is none: cause, place, advice."""
+        """Return a rank's part of a captured call; or why there is none: reason, place, advice."""
         spec = given.spec
         varying = [name for name, value in given.arguments.items() if type(value) is float]
         try:
-            capture, settings = compiler_compile.captured(given, dynamo.SizeHistory(varying), None)
+            capture, settings = compiler_compile.capture_call(
+                given, dynamo.SizeHistory(varying), None
+            )
             if varying and _depends_on_numbers(capture):
-                capture, settings = compiler_compile.captured(given, dynamo.SizeHistory(), False)
+                capture, settings = compiler_compile.capture_call(
+                    given, dynamo.SizeHistory(), False
+                )
         except CaptureError as error:
             frame = error.stack[-1]
             place = {
@@ -203,22 +211,22 @@ class ShardedCalls:
     # -- On whole arrays ------------------------------------------------------
 
     def _gathers(self, values: Sequence[Any], key: Any, why: _Uncaptured) -> Any:
-        self._runners[key] = [lambda values: self._gathered(values, why.cause, why.place)]
+        self._runners[key] = [lambda values: self._gathered(values, why.reason, why.place)]
         return self._runners[key][0](values)
 
-    def _gathered(self, values: Sequence[Any], cause: str, place: dict[str, Any]) -> Any:
+    def _gathered(self, values: Sequence[Any], reason: str, place: dict[str, Any]) -> Any:
         """Compute a function on whole arrays, on each rank."""
         spec = self.spec
         fallback.note(
             spec,
-            f"{cause}, so each rank gathers the whole arrays and computes all of it",
-            _REMEDY,
+            f"{reason}, so each rank gathers the whole arrays and computes all of it",
+            _FIX,
             **place,
         )
         with self._lock:
-            if self._engine is None:
+            if self._dispatcher is None:
                 options = dataclasses.replace(spec.options, compile="now")
-                self._engine = make_engine(spec.function, options, spec.log)
+                self._dispatcher = make_dispatcher(spec.function, options, spec.log)
         mesh = _mesh_of(values, spec)
         wholes: dict[int, tuple[DTensor, torch.Tensor]] = {}
 
@@ -228,7 +236,7 @@ class ShardedCalls:
             return wholes.setdefault(id(leaf), (leaf, leaf.full_tensor().clone()))[1]
 
         given = [arguments.map_leaves(value, whole) for value in values]
-        result = spec.binding.call(given, lambda *args, **kwargs: self._engine(args, kwargs))
+        result = spec.binding.call(given, lambda *args, **kwargs: self._dispatcher(args, kwargs))
         for sharded, now in wholes.values():
             sharded.copy_(distribute_tensor(now, mesh, [Replicate()] * mesh.ndim))
         back = {id(now): sharded for sharded, now in wholes.values()}
@@ -247,13 +255,13 @@ class ShardedCalls:
 
 @dataclasses.dataclass(frozen=True)
 class _Uncaptured:
-    """Why a function can't be captured as one graph, and where."""
+    """Reason why a function can't be captured as one graph, and where."""
 
-    cause: str
+    reason: str
     place: dict[str, Any]
 
     def __str__(self) -> str:
-        return self.cause
+        return self.reason
 
 
 class _ShardedCall(Call):
@@ -266,14 +274,14 @@ class _ShardedCall(Call):
             return super()._converted(value)
         return self._alone.setdefault(id(value), (value, stand_in(value)))[1]
 
-    def in_key(self, generic: bool, expression: str, kind: str) -> bool:
+    def in_key(self, is_dynamic: bool, expression: str, kind: str) -> bool:
         """Whether the signature key holds what a guard would check."""
         if isinstance(self.known.get(expression), DTensor):
             return kind not in ("DUPLICATE_INPUT", "OBJECT_ALIASING")
-        return super().in_key(generic, expression, kind)
+        return super().in_key(is_dynamic, expression, kind)
 
 
-#: What is assumed of sizes, which the key holds.
+#: Guards on sizes, which the key holds.
 _OF_SIZES = re.compile(r"L\['t\d+'\]\.(size|stride|storage_offset)\(\)(\[\d+\])? == \d+")
 
 

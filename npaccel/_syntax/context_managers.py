@@ -62,7 +62,7 @@ def _made() -> Any:
     yield
 
 
-#: What every function under `contextlib.contextmanager` runs.
+#: Code that every function under `contextlib.contextmanager` runs.
 _HELPER = _made.__code__
 
 

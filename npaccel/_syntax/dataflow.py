@@ -1,4 +1,4 @@
-"""Which local names statements read and write."""
+"""Local names that statements read and write."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _loaded(nodes: Iterable[ast.AST]) -> Names:
 
 
 def stores(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """How often each name is assigned to in some code, in place as well."""
+    """Return how often each name is assigned to in some code, in place as well."""
     names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
     return Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
 
@@ -179,7 +179,7 @@ def _with(node: ast.With) -> Flow:
 def _try(node: ast.Try | ast.TryStar) -> Flow:
     flow = of_statements(node.body).perhaps()
     for handler in node.handlers:
-        caught = captured(handler)
+        caught = bound_names(handler)
         start = Flow() if handler.type is None else of_expression(handler.type)
         inner = start.then(Flow(_NONE, caught, caught)).then(of_statements(handler.body))
         flow = flow.then(inner.perhaps())
@@ -187,7 +187,7 @@ def _try(node: ast.Try | ast.TryStar) -> Flow:
     return flow.then(of_statements(node.finalbody))
 
 
-def captured(node: ast.ExceptHandler | ast.match_case) -> Names:
+def bound_names(node: ast.ExceptHandler | ast.match_case) -> Names:
     """The names that a handler, or a pattern, gives what it has caught, or parts of it."""
     if isinstance(node, ast.ExceptHandler):
         return frozenset({node.name} if node.name else ())
@@ -200,7 +200,7 @@ def captured(node: ast.ExceptHandler | ast.match_case) -> Names:
 def _match(node: ast.Match) -> Flow:
     flow = of_expression(node.subject)
     for case in node.cases:
-        names = captured(case)
+        names = bound_names(case)
         pattern = _all(n for n in ast.walk(case.pattern) if isinstance(n, ast.expr))
         inner = pattern.then(Flow(_NONE, names, names))
         if case.guard is not None:

@@ -1,4 +1,4 @@
-"""Which local names are needed later, at each place of a function."""
+"""Liveness: the local names that are needed later, at each place of a function."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Where:
     always: Names = _NONE
 
 
-def captured(body: Sequence[ast.stmt]) -> Names:
+def closure_names(body: Sequence[ast.stmt]) -> Names:
     """Return the names that functions defined in some code read from around them."""
     found: set[str] = set()
     for statement in body:
@@ -41,7 +41,7 @@ def captured(body: Sequence[ast.stmt]) -> Names:
 
 
 class Liveness:
-    """Finds which names are live where; notes it at each loop, as ``npaccel_live``.
+    """Finder of the names that are live; it notes them at each loop, as ``npaccel_live``.
 
     Parameters
     ----------

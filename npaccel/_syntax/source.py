@@ -22,7 +22,7 @@ _FEATURES = functools.reduce(
 _FACTORY = "_npaccel_factory"
 #: The file that functions have which cloudpickle 3.1 and later has sent by value.
 _SENT = "<dynamic-code>"
-#: What depends on how calls are made and on how far jumps go.
+#: Instructions that depend on how calls are made and on how far jumps go.
 _NO_MEANING = frozenset({"PUSH_NULL", "PRECALL", "NOP", "CACHE", "RESUME", "EXTENDED_ARG"})
 _WITH_TARGET = frozenset({"FOR_ITER", "SEND", "SETUP_FINALLY", "SETUP_WITH", "SETUP_CLEANUP"})
 

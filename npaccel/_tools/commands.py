@@ -23,7 +23,7 @@ from npaccel._tools.decorate import Source
 from npaccel._tools.jit_options import flags, given, jit_options
 from npaccel._tools.run_script import module_of, run_script
 
-#: What `npaccel doctor` exits with, besides 0 and click's 2 for wrong usage.
+#: Exit statuses of `npaccel doctor`, besides 0 and click's 2 for wrong usage.
 SCRIPT_FAILED, DIFFERS, TOO_SLOW = 1, 3, 4
 
 _SETTINGS = {"allow_interspersed_args": False}
@@ -36,7 +36,7 @@ _args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
 
 @dataclasses.dataclass(frozen=True)
 class _Program:
-    """What is run.
+    """Program that is run.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _write_page(path: str, jitted: dict[str, Jitted[..., Any]]) -> None:
 @click.option("--write", "write_path", type=click.Path(dir_okay=False),
               help="Write the script with functions made of its statements there.")  # fmt: skip
 @click.option("--expect", type=float, metavar="FACTOR",
-              help="Exit with 4 if the whole run can't be made so many times as fast.")  # fmt: skip
+              help="Exit with 4 if the whole run can't be made faster by this factor.")  # fmt: skip
 @_module
 @jit_options
 @_script

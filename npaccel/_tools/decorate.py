@@ -72,7 +72,7 @@ def _compiles(decorator: ast.expr) -> bool:
 
 
 class Source:
-    """How source is changed: which functions are decorated, and by what.
+    """Change of source: which functions are decorated, and by what.
 
     Parameters
     ----------

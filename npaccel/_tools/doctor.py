@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from npaccel._compiler import tiers
+from npaccel._compiler import tier_buckets
 from npaccel._report.text import duration, table
 from npaccel._runtime.options import disabled
 from npaccel._tools import flat_scripts
@@ -28,7 +28,7 @@ HOT = 0.03
 FLAT = 0.2
 #: Seconds that a run takes longer at its start, about.
 _START = 2.0
-#: So many functions are tried.
+#: Maximum number of functions that are tried.
 MOST = 12
 #: The decorator for what is compiled from the first call on.
 _NOW = '@npaccel.jit(compile="now")'
@@ -363,12 +363,12 @@ def _advice(trial: Trial, chosen: Sequence[Trial]) -> str:
 
 def _decorator(trial: Trial) -> str:
     """Return the decorator: by default NumPy would make all calls where they take no longer."""
-    is_short = trial.watched.calls == 1 or trial.watched.seconds < tiers.price()
+    is_short = trial.watched.calls == 1 or trial.watched.seconds < tier_buckets.price()
     return _NOW if is_short else "@npaccel.jit"
 
 
 def _causes(trial: Trial) -> list[str]:
     """Return what keeps parts of it from being compiled, and what to write instead."""
     report = trial.report
-    found = [] if report is None else [f"line {o.line}: {o.remedy}" for o in report.fallbacks]
+    found = [] if report is None else [f"line {o.line}: {o.fix}" for o in report.fallbacks]
     return list(dict.fromkeys(found))[:3]

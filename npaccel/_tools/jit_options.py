@@ -10,7 +10,7 @@ import click
 
 from npaccel._runtime.options import choices
 
-#: What each option is for, in a line.
+#: Purpose of each option, in a line.
 _HELP = {
     "device": "Where ndarrays are computed: cpu, cuda, cuda:N, auto.",
     "default_float": "The dtype of floats that NumPy would invent.",

@@ -188,8 +188,8 @@ def _joined(names: Iterable[str]) -> str:
     return ", ".join(parts)
 
 
-def chapter(row: Row) -> str:
-    """Return the chapter of the support page that a row stands in."""
+def section(row: Row) -> str:
+    """Return the section of the support page that a row stands in."""
     for title, beginnings in _CHAPTERS:
         if row.name.startswith(beginnings):
             return title
@@ -205,26 +205,26 @@ def chapter(row: Row) -> str:
 def page() -> str:
     """Return the tables of the support page, in Markdown."""
     rows = table()
-    chapters: dict[str, list[Row]] = {title: [] for title in _ORDER}
+    sections: dict[str, list[Row]] = {title: [] for title in _ORDER}
     for row in rows:
-        chapters[chapter(row)].append(row)
-    parts = [_totals_table(chapters), ""]
-    for title, members in chapters.items():
+        sections[section(row)].append(row)
+    parts = [_totals_table(sections), ""]
+    for title, members in sections.items():
         parts += [f"## {title}", ""]
         parts += _methods_table(members) if title == _UFUNC_METHODS else _rows_table(members)
         parts.append("")
     return "\n".join(parts)
 
 
-def _totals_table(chapters: dict[str, list[Row]]) -> str:
+def _totals_table(sections: dict[str, list[Row]]) -> str:
     lines = ["| | compiled | host | refused |", "| --- | --- | --- | --- |"]
-    for title, members in chapters.items():
+    for title, members in sections.items():
         lines.append(_line(title, *totals(members).values()))
-    everything = totals(row for members in chapters.values() for row in members)
+    everything = totals(row for members in sections.values() for row in members)
     lines.append(_line("**all**", *(f"**{count}**" for count in everything.values())))
     differing = sum(
         row.status == "compiled" and bool(named_differences(row.name))
-        for members in chapters.values()
+        for members in sections.values()
         for row in members
     )
     lines += ["", f"{differing} compiled objects differ from NumPy in a way that the notes name."]

@@ -43,7 +43,7 @@ class Trial:
 
     @property
     def speed_up(self) -> float:
-        """How many times as fast as NumPy; 1 where that isn't known, or it isn't right."""
+        """Factor by which it's faster than NumPy; 1 where that isn't known, or it isn't right."""
         return self.timing.speed_up if self.timing and self.is_right else 1.0
 
     @property
@@ -78,10 +78,10 @@ def tried(watched: Watched, options: dict[str, Any]) -> Trial:
             result = check(jitted, *args, **kwargs)
             timing = None
             if result.ok:
-                engine = next(iter(jitted._npaccel_engines.values()))
-                assert engine is not None
-                values = engine.spec.binding.bind(args, kwargs)
-                timing = measured(tiers.compiler_of(engine, values), values)
+                dispatcher = next(iter(jitted._npaccel_dispatchers.values()))
+                assert dispatcher is not None
+                values = dispatcher.spec.binding.bind(args, kwargs)
+                timing = measured(tiers.dispatcher_of(dispatcher, values), values)
                 jitted._npaccel_log.timing = timing
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever stops it is told)
         return Trial(watched, f"{type(error).__name__}: {' '.join(str(error).split())}")

@@ -40,7 +40,7 @@ def _quietly_imported(module: str) -> Any:
     return found
 
 
-#: What was made since the last import came to its end: one that it was a part of may fail yet.
+#: Objects that were made since the last import ended: one that it was a part of may fail yet.
 _made: list[Any] = []
 #: Kinds of files whose modules are imported.
 _kinds: dict[str, Any] = {}
@@ -134,7 +134,7 @@ def _as_utf8(_: Any) -> Any:
 _SLOW = "imports take longer by it"
 _TOLD_ONCE = "torch takes what a module tells it once, so that an import can't be tried again"
 _TEST = "tests/faults/test_failed_imports.py"
-#: For as long as a module of torch is imported.
+#: Patches for as long as a module of torch is imported.
 PATCHES_OF_IMPORTS = (
     Patch(torch.library.Library, "__init__", _init_library, _TOLD_ONCE, _TEST),
     Patch(torch._C, "_register_opaque_type", _register_opaque_type, _TOLD_ONCE, _TEST),
@@ -152,7 +152,7 @@ PATCHES_OF_PARSING = (
         "tests/jit/test_imports.py", read="2.13",
     ),
 )  # fmt: skip
-#: For good.
+#: Patches for good.
 PATCHES_OF_TEMPLATES = (
     Patch(
         "torch._inductor.utils", "open", _as_utf8,

@@ -1,4 +1,4 @@
-"""Let go of what torch keeps of each compilation for as long as the process lives.
+"""Release what torch keeps of each compilation for as long as the process lives.
 
 Read from torch/fx/graph_module.py (_EvalCacheLoader), torch/fx/experimental/symbolic_shapes.py
 (_lru_cache), torch/_inductor/fx_passes/misc_patterns.py (NumpyCompatNormalization),
@@ -33,13 +33,13 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: How many of torch's notes on the last compilations are kept.
+#: Number of torch's notes on the last compilations that are kept.
 _NOTES = 1024
 
 
 @contextlib.contextmanager
-def forgotten() -> Iterator[None]:
-    """Let go of what is left of a compilation, by which nothing that was compiled is called.
+def leftovers_released() -> Iterator[None]:
+    """Release what is left of a compilation, by which nothing that was compiled is called.
 
     It's for one that holds Dynamo's lock.
     """
@@ -60,7 +60,7 @@ def forgotten() -> Iterator[None]:
 
 
 def _shorten_notes() -> None:
-    forget_code()
+    release_code()
     counts = convert_frame.FRAME_COMPILE_COUNTER
     for frame in _oldest(counts):
         del counts[frame]
@@ -96,8 +96,8 @@ def in_copied_context(function: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def forget_code() -> None:
-    """Let go of code that was compiled, and of code that this thread has compiled in.
+def release_code() -> None:
+    """Release code that was compiled, and code that this thread has compiled in.
 
     Each metric that torch notes of a compilation comes with the stack of that moment, for an error
     text. Code that Dynamo has written is on it where it leads to another compilation.
@@ -106,7 +106,7 @@ def forget_code() -> None:
     dynamo_guards.code_framelocals_names_reversed_cached.cache_clear()
 
 
-def forget_module(scope: Mapping[str, Any]) -> None:
+def release_module(scope: Mapping[str, Any]) -> None:
     """Don't keep a generated module, and its kernels, for longer than what it's called by.
 
     Parameters
@@ -128,4 +128,4 @@ def forget_module(scope: Mapping[str, Any]) -> None:
     cache.linemaps.pop(path, None)
 
 
-__all__ = ["forget_code", "forget_module", "forgotten", "in_copied_context"]
+__all__ = ["in_copied_context", "leftovers_released", "release_code", "release_module"]

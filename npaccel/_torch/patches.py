@@ -10,7 +10,7 @@ from npaccel._torch.dynamo import capture, install
 from npaccel._torch.inductor import passes
 from npaccel._torch.patching import Patch
 
-#: How long each group lasts, and what is replaced meanwhile.
+#: Groups of patches: how long each lasts, and what is replaced meanwhile.
 GROUPS: dict[str, tuple[Patch, ...]] = {
     "while torch is imported": (*importing.PATCHES_OF_IMPORTS, *importing.PATCHES_OF_PARSING),
     "for good": (*importing.PATCHES_OF_TEMPLATES, *install.PATCHES),

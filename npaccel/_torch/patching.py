@@ -22,7 +22,7 @@ from npaccel._torch import is_tested, release_of, signatures
 from npaccel.errors import UnsupportedTorchError
 
 _MISSING: Any = object()
-#: What an untested release was asked for.
+#: Names that an untested release was asked for.
 _seen: set[str] = set()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("signatures.json")
-#: What stands for a function whose signature Python doesn't know.
+#: Stand-in for a function whose signature Python doesn't know.
 UNKNOWN = "?"
 
 

@@ -1,4 +1,4 @@
-"""What transformed functions do.
+"""Code of transformed functions, as it's traced.
 
 Each function here calls the user's function between two marks. It's captured as part of a program;
 `npaccel._torch.transforms` makes one node of what lies between the marks.

@@ -38,15 +38,15 @@ class Transformed(Jitted[..., Any]):
 
     __slots__ = ()
 
-    def _npaccel_engine(self, scope: Scope) -> Any:
+    def _npaccel_dispatcher(self, scope: Scope) -> Any:
         options = runtime_options.resolve(self._npaccel_explicit, scope)
         options = dataclasses.replace(options, compile="now", strict=True, verify=False)
-        for engine in list(self._npaccel_engines.values()):
-            if engine is not None and engine.spec.options == options:
-                return self._npaccel_engines.setdefault(scope, engine)
+        for dispatcher in list(self._npaccel_dispatchers.values()):
+            if dispatcher is not None and dispatcher.spec.options == options:
+                return self._npaccel_dispatchers.setdefault(scope, dispatcher)
         malloc.prepare()
         spec = FunctionSpec(self._npaccel_target, options, self._npaccel_log, is_transformed=True)
-        return self._npaccel_engines.setdefault(scope, Dispatcher(spec))
+        return self._npaccel_dispatchers.setdefault(scope, Dispatcher(spec))
 
     def __reduce__(self) -> Any:
         """Pickle by value: no name leads back here."""

@@ -38,22 +38,22 @@ class Case:
 
     Parameters
     ----------
-    engine : Dispatcher
+    dispatcher : Dispatcher
         Whose function and options are used.
     values : sequence
         Of all parameters; they aren't changed.
     """
 
-    def __init__(self, engine: Dispatcher | Driver, values: Sequence[Any]) -> None:
-        self.engine = engine
+    def __init__(self, dispatcher: Dispatcher | Driver, values: Sequence[Any]) -> None:
+        self.dispatcher = dispatcher
         self.values = values
-        self.surroundings = Surroundings(engine.spec.function)
+        self.surroundings = Surroundings(dispatcher.spec.function)
         self.plain = self._plain()
 
     @property
     def narrows(self) -> bool:
         """Whether 32-bit floats are made for NumPy's of 64 bit; known after a compiled call."""
-        return self.engine.spec.options.narrow_inputs or self.engine.narrows(self.values)
+        return self.dispatcher.spec.options.narrow_inputs or self.dispatcher.narrows(self.values)
 
     def fresh(self) -> list[Any]:
         """Return copies of the arguments, and put the surroundings back."""
@@ -67,7 +67,7 @@ class Case:
 
     def _as_array(self, value: Any) -> Any:
         value = as_array(value)
-        if self.engine.spec.options.narrow_inputs and value.dtype.str[1:] in ("f8", "c16"):
+        if self.dispatcher.spec.options.narrow_inputs and value.dtype.str[1:] in ("f8", "c16"):
             return value.astype(np.float32 if value.dtype.kind == "f" else np.complex64)
         return value
 
@@ -75,7 +75,7 @@ class Case:
         self.surroundings.restore()
         values = copied(list(self.values))
         arrays = [arguments.map_arrays(value, as_array) for value in values]
-        return self._outcome(self.engine.spec.binding.call, arrays)
+        return self._outcome(self.dispatcher.spec.binding.call, arrays)
 
     def compiled(self, call: Callable[[Sequence[Any]], Any]) -> Outcome:
         """Run the compiled function on copies."""
@@ -128,7 +128,7 @@ class Case:
         return reference, slack
 
     def _rough_slack(self) -> Slack:
-        """How far results may be apart where there is no source: relative to the largest."""
+        """Return how far results may be apart where there is no source: relative to the largest."""
         slack = Slack()
         relative = TOLERANCES[4 if self.narrows else 8] / 16
         for name, a, b in self._parts(self.plain, self.plain):
@@ -140,14 +140,14 @@ class Case:
         return slack
 
     def observer(self) -> Observer:
-        """Return an observer that computes in the dtypes of the engine's options."""
-        return (Narrowing if self.narrows else Observer)(self.engine.spec.function)
+        """Return an observer that computes in the dtypes of the dispatcher's options."""
+        return (Narrowing if self.narrows else Observer)(self.dispatcher.spec.function)
 
     def _observed(self, observer: Observer) -> Outcome:
         function = observer.function()
         values = self.fresh_arrays()
-        outcome = self._outcome(lambda v: self.engine.spec.binding.call(v, function), values)
-        if self.engine.spec.options.narrow_inputs:  # What was written is written back.
+        outcome = self._outcome(lambda v: self.dispatcher.spec.binding.call(v, function), values)
+        if self.dispatcher.spec.options.narrow_inputs:  # What was written is written back.
             pairs = zip(outcome.values, self.plain.values, strict=True)
             outcome.values = [_widened(value, wide) for value, wide in pairs]
         return outcome
@@ -158,7 +158,7 @@ class Case:
 
     def _parts(self, one: Outcome, other: Outcome) -> Iterator[tuple[str, Any, Any]]:
         yield "result", one.result, other.result
-        names = self.engine.spec.binding.names
+        names = self.dispatcher.spec.binding.names
         for name, a, b in zip(names, one.values, other.values, strict=True):
             yield f"argument {name}", a, b
         for name, value in one.state.items():
@@ -171,7 +171,9 @@ class Case:
         if wanted.error is not None or got.error is not None:
             one, other = public_class(wanted.error), public_class(got.error)
             if one != other:
-                yield Mismatch("exception", "result", _told(wanted.error), _told(got.error))
+                yield Mismatch(
+                    "exception", "result", _described(wanted.error), _described(got.error)
+                )
             return
         for name, a, b in self._parts(wanted, got):
             yield from compare(a, b, name, narrowed=narrowed, slack=slack)
@@ -200,7 +202,7 @@ def public_class(error: Exception | None) -> str:
     return next(c.__name__ for c in type(error).__mro__ if not c.__name__.startswith("_"))
 
 
-def _told(error: Exception | None) -> str:
+def _described(error: Exception | None) -> str:
     if error is None:
         return "no exception"
     text = " ".join(str(error).split())

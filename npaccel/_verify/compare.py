@@ -12,7 +12,7 @@ import torch
 from npaccel._runtime.arguments import distinct, to_array
 from npaccel._verify.copies import _GENERATORS, random_state
 
-#: How far floats may be apart, relative to NumPy's, by the bytes of a real part:
+#: Tolerance of floats, relative to NumPy's, by the bytes of a real part:
 #: what other kernels and other orders of addition cost.
 TOLERANCES = {2: 4e-3, 4: 1e-5, 8: 1e-11}
 
@@ -45,7 +45,7 @@ class Mismatch:
 
 @dataclasses.dataclass
 class Slack:
-    """How much further apart values may be: as much as NumPy's own vary.
+    """Slack: how much further apart values may be, as NumPy's own vary.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
 
-#: Where `operator` has another name for an operator than `ast`, in lower case.
+#: Names of `operator` for operators that `ast` names otherwise, in lower case.
 _NAMES = {
     "mult": "mul", "div": "truediv", "matmult": "matmul", "bitor": "or_", "bitxor": "xor",
     "bitand": "and_", "uadd": "pos", "usub": "neg", "noteq": "ne", "lte": "le", "gte": "ge",

@@ -20,7 +20,7 @@ from npaccel._verify.trace_events import Event, Recording, Step, graph_run
 if TYPE_CHECKING:
     from npaccel._compiler.function_spec import FunctionSpec
 
-#: How often NumPy's own result is perturbed to see how far it moves.
+#: Number of times that NumPy's own result is perturbed to see how far it moves.
 PERTURBATIONS = 6
 
 
@@ -104,7 +104,7 @@ class Locator:
                 yield i, (step, _why(events[step.place], mismatch))
 
     def _slack(self, events: dict[Any, Event]) -> Slack:
-        """How far every intermediate result moves when those before it do a little."""
+        """Return how far each intermediate result moves when those before it do a little."""
         slack = Slack()
         for seed in range(PERTURBATIONS):
             other = Recording()

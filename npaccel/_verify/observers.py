@@ -19,7 +19,7 @@ from npaccel._numpy.core import table
 from npaccel._runtime.callables import is_jitted
 from npaccel._verify.instrument import Attribute, Site, SourceError, instrument, is_users, site
 
-#: Is told of an operation: site, function, operands, keywords, result.
+#: Callback for an operation: site, function, operands, keywords, result.
 Listener = Callable[[Site, Any, tuple[Any, ...], dict[str, Any], Any], None]
 
 _WIDE: dict[str, type[np.generic]] = {"f8": np.float32, "c16": np.complex64}

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from npaccel._compiler.dispatcher import Dispatcher
     from npaccel._loops.driver.driver import Driver
 
-#: Each way is called for about so many seconds, and at most so often; the shortest call counts.
+#: Seconds, about, and maximum number of calls of each way; the shortest call counts.
 _SECONDS = 0.3
 _MOST_CALLS = 200
 _FEWEST_CALLS = 2
 
 
-def measured(engine: Dispatcher | Driver, values: Sequence[Any]) -> Timing:
+def measured(dispatcher: Dispatcher | Driver, values: Sequence[Any]) -> Timing:
     """Time calls on copies of the arguments; what the function reads is put back.
 
     Parameters
     ----------
-    engine : Dispatcher or Driver
+    dispatcher : Dispatcher or Driver
     values : sequence
         Of all parameters.
     """
-    surroundings = Surroundings(engine.spec.function)
+    surroundings = Surroundings(dispatcher.spec.function)
 
     def fresh() -> Any:
         surroundings.restore()
@@ -46,19 +46,19 @@ def measured(engine: Dispatcher | Driver, values: Sequence[Any]) -> Timing:
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
-            engine.run_unverified(fresh())  # Compiles, where it wasn't yet.
-            compiled = _shortest(engine.run_unverified, fresh)
-            plain = _shortest(engine.spec.binding.call, fresh_arrays)
+            dispatcher.run_unverified(fresh())  # Compiles, where it wasn't yet.
+            compiled = _shortest(dispatcher.run_unverified, fresh)
+            plain = _shortest(dispatcher.spec.binding.call, fresh_arrays)
         finally:
             surroundings.restore()
-    return Timing(plain, compiled, described(engine, values))
+    return Timing(plain, compiled, described(dispatcher, values))
 
 
-def described(engine: Dispatcher | Driver, values: Sequence[Any]) -> str:
+def described(dispatcher: Dispatcher | Driver, values: Sequence[Any]) -> str:
     """Return the arguments of a call as text."""
     from npaccel._report.describe import describe
 
-    return describe(values, engine.spec.binding.names)
+    return describe(values, dispatcher.spec.binding.names)
 
 
 def _shortest(call: Callable[[Any], Any], fresh: Callable[[], Any]) -> float:

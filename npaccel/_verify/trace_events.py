@@ -18,8 +18,8 @@ from npaccel._runtime import arguments
 from npaccel._runtime import outputs as runtime_outputs
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo import graph_breaks as dynamo_breaks
-from npaccel._torch.dynamo.capture import Capture
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.numpy.operations import Operation, is_scalar
 from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.inductor.compile import CompiledGraph
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: Maximum size of the intermediate results that are kept, in bytes; later ones aren't compared.
 MAX_BYTES = 1 << 30
 
-#: Where operations are the same in both records: file, line, name, how often before.
+#: Places at which operations are the same in both records: file, line, name, how often before.
 Place = tuple[str, int, str, int]
 
 
@@ -233,7 +233,7 @@ def graph_run(spec: FunctionSpec, values: Sequence[Any]) -> GraphRun:
     try:
         with dynamo.lock:
             call = Call(spec, values, device)
-            capture, settings = compiler_compile.captured(
+            capture, settings = compiler_compile.capture_call(
                 call, compiler_compile.new_history(spec), False
             )
             if capture.graph is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from npaccel._runtime.options import Options
 
 
-#: Are told of every signature that is verified: engine, values, differences.
+#: Callbacks for every signature that is verified: dispatcher, values, differences.
 listeners: list[Callable[[Dispatcher, Sequence[Any], list[Difference]], None]] = []
 
 
@@ -124,22 +124,22 @@ class CheckResult:
         return "\n".join(lines)
 
 
-def check_engine(
-    case: Case, engine: Dispatcher | Driver, device: str
+def check_dispatcher(
+    case: Case, dispatcher: Dispatcher | Driver, device: str
 ) -> tuple[list[Difference], list[str]]:
-    """Run one engine twice, if it's new to the call, and compare."""
-    before = len(engine.spec.log.graphs), len(engine.spec.log.fallbacks)
-    mismatches, outcome = _run(case, engine)
-    is_new = before != (len(engine.spec.log.graphs), len(engine.spec.log.fallbacks))
+    """Run one dispatcher twice, if it's new to the call, and compare."""
+    before = len(dispatcher.spec.log.graphs), len(dispatcher.spec.log.fallbacks)
+    mismatches, outcome = _run(case, dispatcher)
+    is_new = before != (len(dispatcher.spec.log.graphs), len(dispatcher.spec.log.fallbacks))
     if is_new and all(one.kind == "narrowed" for one in mismatches):
-        mismatches, outcome = _run(case, engine)  # Later calls go another way.
+        mismatches, outcome = _run(case, dispatcher)  # Later calls go another way.
     real = [one for one in mismatches if one.kind != "narrowed"]
     narrowed = [f"{o.where}, {o.got} for {o.wanted}" for o in mismatches if o.kind == "narrowed"]
-    return _located(case, engine.spec.options, real, outcome, device), narrowed
+    return _located(case, dispatcher.spec.options, real, outcome, device), narrowed
 
 
-def _run(case: Case, engine: Dispatcher | Driver) -> tuple[list[Mismatch], Outcome]:
-    outcome = case.compiled(engine.run_unverified)
+def _run(case: Case, dispatcher: Dispatcher | Driver) -> tuple[list[Mismatch], Outcome]:
+    outcome = case.compiled(dispatcher.run_unverified)
     return case.mismatches(outcome), outcome
 
 
@@ -150,16 +150,16 @@ def _located(
     if not mismatches:
         return []
     interpreted = dataclasses.replace(options, backend="eager", cache=False, strict=False)
-    engine = Dispatcher(FunctionSpec(case.engine.spec.function, interpreted, Log()))
+    dispatcher = Dispatcher(FunctionSpec(case.dispatcher.spec.function, interpreted, Log()))
     locator: Locator | None = None
     why = ""
     try:
-        locator = Locator(engine.spec, case.fresh, case.observer)
+        locator = Locator(dispatcher.spec, case.fresh, case.observer)
     except SourceError as error:
         why = f"the line isn't known: {error}"
     found = []
     for one in mismatches:
-        line = _line(case, locator, one, outcome) or definition(case.engine.spec.function, why)
+        line = _line(case, locator, one, outcome) or definition(case.dispatcher.spec.function, why)
         found.append(
             Difference(**dataclasses.asdict(one), **dataclasses.asdict(line), device=device)
         )
@@ -175,12 +175,12 @@ def _line(case: Case, locator: Locator | None, one: Mismatch, outcome: Outcome) 
     return locator.line(one)
 
 
-def verified_call(engine: Dispatcher, values: Sequence[Any], key: Any) -> Any:
+def verified_call(dispatcher: Dispatcher, values: Sequence[Any], key: Any) -> Any:
     """Make the first call of a signature under ``verify``.
 
     Parameters
     ----------
-    engine : Dispatcher
+    dispatcher : Dispatcher
     values : sequence
         Of all parameters.
     key : tuple
@@ -191,11 +191,13 @@ def verified_call(engine: Dispatcher, values: Sequence[Any], key: Any) -> Any:
     VerificationError
         With ``verify=True``, before any argument is changed.
     """
-    case = Case(engine, values)
-    differences, _ = check_engine(case, engine, str(engine.spec.options.device or "cpu"))
+    case = Case(dispatcher, values)
+    differences, _ = check_dispatcher(
+        case, dispatcher, str(dispatcher.spec.options.device or "cpu")
+    )
     for listener in listeners:
-        listener(engine, values, differences)
+        listener(dispatcher, values, differences)
     if not differences:
-        return engine.run_unverified(values)
-    result = CheckResult(engine.spec.name, (differences[0].device,), tuple(differences), (), ())
-    return engine.refuse(key, values, str(result))
+        return dispatcher.run_unverified(values)
+    result = CheckResult(dispatcher.spec.name, (differences[0].device,), tuple(differences), (), ())
+    return dispatcher.refuse(key, values, str(result))

@@ -48,10 +48,10 @@ def test_where_there_can_be_no_thread(monkeypatch):
 _PROGRAM = """
 import threading
 import numpy as np, npaccel
-from npaccel._compiler import tiers
+from npaccel._compiler import tier_buckets
 from npaccel._process import imports
 
-tiers._USUAL_SECONDS = 0.2
+tier_buckets._USUAL_SECONDS = 0.2
 by_main = []
 imported = imports._imported
 

@@ -1,4 +1,4 @@
-"""Artifacts on disk, seen from the engine: damage, no disk, many processes, kills."""
+"""Artifacts on disk, seen from the dispatcher: damage, no disk, many processes, kills."""
 
 import errno
 import json
@@ -47,7 +47,7 @@ def new():
 
 def group_of(function):
     scope = npaccel._runtime.options.current()
-    return function._npaccel_engine(scope)._stored().group()
+    return function._npaccel_dispatcher(scope)._stored().group()
 
 
 def entries():
@@ -76,7 +76,7 @@ def kept():
 
 
 def replace(path, data):
-    """Write anew; the old file may be mapped into this process."""
+    """Write again; the old file may be mapped into this process."""
     draft = path.with_name("draft")
     draft.write_bytes(data)
     draft.chmod(0o600)
@@ -140,7 +140,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_an_artifact_that_npaccel_did_not_write_is_built_again(kept, kind):
-    """Whole, and with right sums, but not of this engine."""
+    """Whole, and with right sums, but not of this dispatcher."""
     store_again(kept, FOREIGN[kind], {})
     graph, said = call()
     assert not graph.loaded
@@ -244,7 +244,7 @@ def test_a_full_disk(elsewhere, monkeypatch, where):
     assert (graph.loaded, graph.artifact) == (False, None)
     assert len(said) == 1
     assert "No space left" in said[0]
-    assert graph.not_kept
+    assert graph.uncacheable
     assert call()[1] == []
     monkeypatch.undo()
 
@@ -532,7 +532,7 @@ def test_what_comes_from_disk_counts_as_the_first(tmp_path):
             for name, args in calls(n).items():
                 wanted = getattr(values, name)(*args)
                 np.testing.assert_allclose(jitted[name](*args), wanted, rtol=1e-6)
-        answer(**{name: [[g.loaded, g.generic] for g in f.report().graphs]
+        answer(**{name: [[g.loaded, g.dynamic] for g in f.report().graphs]
                   for name, f in jitted.items()})
     """
     for numbers, graphs in (
@@ -584,4 +584,4 @@ def test_arrays_in_the_code_are_kept(function, dtype, monkeypatch):
     if dtype is np.float64:
         comparing.assert_same(results[0], function(x), rtol=1e-12)
     if function is with_many:
-        assert "bytes in its code" in graph.not_kept
+        assert "bytes in its code" in graph.uncacheable

@@ -1,4 +1,4 @@
-"""Shapes: fixed at first, generic from the second on; never a cliff."""
+"""Shapes: fixed at first, dynamic from the second on; never a cliff."""
 
 import itertools
 
@@ -24,7 +24,7 @@ def test_twenty_shapes_two_compilations(backend):
         agree(f, rng.normal(size=(n, 2)), rng.normal(size=(4, 2)))
     report = f.report()
     assert len(report.graphs) == 2
-    assert [graph.generic for graph in report.graphs] == [False, True]
+    assert [graph.dynamic for graph in report.graphs] == [False, True]
     assert not report.fallbacks
 
 
@@ -48,7 +48,7 @@ def test_sizes_zero_and_one(backend):
         agree(f, np.ones(shape))
 
 
-def test_broadcasting_is_decided_anew():
+def test_broadcasting_is_decided_again():
     f = npaccel.jit(lambda x, y: x + y, backend="eager")
     for a, b in [(3, 3), (4, 4), (5, 5), (1, 5), (5, 1), (6, 6)]:
         agree(f, np.ones(a), np.ones(b))

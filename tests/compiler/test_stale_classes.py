@@ -1,4 +1,4 @@
-"""No stale results: what a function reads of classes and other objects is seen anew."""
+"""No stale results: what a function reads of classes and other objects is seen again."""
 
 import enum
 import types

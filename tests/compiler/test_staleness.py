@@ -1,4 +1,4 @@
-"""No stale results: whatever a function reads besides its arguments is seen anew."""
+"""No stale results: whatever a function reads besides its arguments is seen again."""
 
 import functools
 

@@ -10,7 +10,7 @@ from comparing import assert_same
 from test_behind import KINDS, agree
 
 import npaccel
-from npaccel._compiler import call_kinds, recursion, tiers
+from npaccel._compiler import call_kinds, recursion, tier_buckets, tiers
 from npaccel._process import background
 from npaccel._report import Log
 from npaccel._runtime import options as runtime_options
@@ -47,17 +47,18 @@ class Clock:
 @pytest.fixture
 def tiered(monkeypatch):
     """Return what makes a tiered function of a clock, and what it has settled for."""
-    monkeypatch.setattr(tiers, "_prices", tiers.deque(maxlen=16))
+    monkeypatch.setattr(tier_buckets, "_prices", tier_buckets.deque(maxlen=16))
 
     def make(clock):
-        monkeypatch.setattr(tiers, "time", clock)
+        for module in (tiers, tier_buckets):
+            monkeypatch.setattr(module, "time", clock)
         settled = []
 
         def function(x, n=0):
             clock.pass_("numpy")
             return x
 
-        class Engine:
+        class Dispatcher:
             on_new = None
 
             def get_ready(self):
@@ -72,8 +73,8 @@ def tiered(monkeypatch):
             Options(default_float="float64"),
             Log(),
             runtime_options.current(),
-            lambda *_: Engine(),
-            lambda _, engine: settled.append(engine),
+            lambda *_: Dispatcher(),
+            lambda _, dispatcher: settled.append(dispatcher),
         )
         return (lambda *args, **kwargs: made(args, kwargs)), settled, made
 
@@ -106,7 +107,7 @@ def test_the_faster_way_goes_on(tiered, seconds):
     for _ in range(100):
         call(X)
     assert set(clock.called()) == {"compiled"}
-    assert type(settled[-1]).__name__ == "Engine"
+    assert type(settled[-1]).__name__ == "Dispatcher"
 
 
 @pytest.mark.parametrize("slower", [1.2, 3, 1000])
@@ -154,8 +155,8 @@ def test_other_arguments_are_other_buckets(tiered):
     call, settled, made = tiered(clock)
     while not settled:
         call(X)
-    engine = settled[-1]
-    engine.on_new()
+    dispatcher = settled[-1]
+    dispatcher.on_new()
     assert settled[-1] is made  # Which is asked again.
     clock.called()
     call(np.ones(1000))
@@ -169,7 +170,7 @@ def test_other_arguments_are_other_buckets(tiered):
         call(np.ones(1000))
         call(np.ones(1000), n=7)
         call(np.ones((3, 3)))
-    assert settled[-1] is engine
+    assert settled[-1] is dispatcher
 
 
 def test_kinds_of_arguments():
@@ -283,8 +284,8 @@ def test_what_cannot_be_undone_happens_once(capsys):
 @pytest.fixture
 def at_once(monkeypatch):
     """Have functions compiled as soon as they can be."""
-    monkeypatch.setattr(tiers, "_prices", [0.0])
-    monkeypatch.setattr(tiers, "note_price", lambda _: None)
+    monkeypatch.setattr(tier_buckets, "_prices", [0.0])
+    monkeypatch.setattr(tier_buckets, "note_price", lambda _: None)
 
 
 @pytest.mark.inductor
@@ -414,7 +415,7 @@ jitted_helper = npaccel.jit(lambda x: x / 3, compile="auto")
 
 
 def test_brief_calls_go_straight_to_the_function(monkeypatch):
-    monkeypatch.setattr(tiers, "_BRIEF_OF_NUMBERS", 1.0)
+    monkeypatch.setattr(tier_buckets, "_BRIEF_OF_NUMBERS", 1.0)
     jitted = npaccel.jit(objective, compile="auto")
     for k in range(5000):
         assert_same(jitted(k / 7), objective(k / 7))
@@ -430,7 +431,7 @@ def test_brief_calls_go_straight_to_the_function(monkeypatch):
 
 def test_calls_of_jitted_functions_stay_under_their_scope(monkeypatch):
     """Whose floats would else be narrowed."""
-    monkeypatch.setattr(tiers, "_BRIEF", 1.0)
+    monkeypatch.setattr(tier_buckets, "_BRIEF", 1.0)
     jitted = npaccel.jit(calling_a_jitted_one, compile="auto", default_float="float64")
     x = np.arange(3)
     for _ in range(5000):
@@ -495,9 +496,9 @@ def test_threads_that_decide_at_once(ratio, tiered, quick_switches, monkeypatch)
             self.now += self.seconds[way]
             time.sleep(0)
 
-    monkeypatch.setattr(tiers, "_PATIENCE", 0.001)
-    monkeypatch.setattr(tiers, "_NOTED_CALLS", 2)
-    monkeypatch.setattr(tiers, "_RETRY_SHARE", 0.5)
+    monkeypatch.setattr(tier_buckets, "_PATIENCE", 0.001)
+    monkeypatch.setattr(tier_buckets, "_NOTED_CALLS", 2)
+    monkeypatch.setattr(tier_buckets, "_RETRY_SHARE", 0.5)
     call, *_ = tiered(Seconds(numpy=0.1, compiled=0.1 * ratio))
     failures = []
 
@@ -523,6 +524,6 @@ def test_a_function_forgets_those_that_have_called_it():
         outer = npaccel.jit(lambda x: inner(x) * 2, compile="auto", default_float="float64")
         assert_same(outer(x), np.full(3, 4.0))
     assert_same(inner(x), np.full(3, 2.0))
-    assert len(inner._npaccel_engines) <= 70
+    assert len(inner._npaccel_dispatchers) <= 70
     assert len(inner._npaccel_direct) <= 70
     assert inner.report().tiers[0].calls == 301

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from npaccel._cache.store import default_cache
-from npaccel._compiler import tiers, verdicts
+from npaccel._compiler import tier_buckets, tiers, verdicts
 from npaccel._compiler.call_kinds import kind
 from npaccel._report import Log
 from npaccel._runtime import artifacts
@@ -29,10 +29,11 @@ def process(monkeypatch, tmp_path):
             return now[0]
 
     def make(seconds, *, cache=True, code=lambda x: x):
-        monkeypatch.setattr(tiers, "_prices", tiers.deque(maxlen=16))
-        monkeypatch.setattr(tiers, "time", Clock())
+        monkeypatch.setattr(tier_buckets, "_prices", tier_buckets.deque(maxlen=16))
+        for module in (tiers, tier_buckets):
+            monkeypatch.setattr(module, "time", Clock())
 
-        class Engine:
+        class Dispatcher:
             on_new = None
 
             def get_ready(self):
@@ -44,7 +45,12 @@ def process(monkeypatch, tmp_path):
 
         options = Options(default_float="float64", cache=cache)
         made = tiers.Tiered(
-            code, options, Log(), runtime_options.current(), lambda *_: Engine(), lambda *_: None
+            code,
+            options,
+            Log(),
+            runtime_options.current(),
+            lambda *_: Dispatcher(),
+            lambda *_: None,
         )
 
         def in_numpy(x):
@@ -66,7 +72,7 @@ def process(monkeypatch, tmp_path):
 
 def test_code_that_was_faster_is_asked_for_before_long_calls_are_made(process):
     seconds = {"numpy": 0.5, "compiled": 0.05}
-    assert process(seconds)(20).count("numpy") >= tiers._USUAL_SECONDS / 0.5
+    assert process(seconds)(20).count("numpy") >= tier_buckets._USUAL_SECONDS / 0.5
     assert process(seconds)(20)[0] == "compiled"
     assert process(seconds)(20, np.ones((2, 2)))[0] == "numpy"  # Of those nothing is known.
 
@@ -75,14 +81,14 @@ def test_code_that_was_faster_is_asked_for_after_as_long_as_loading_takes(proces
     seconds = {"numpy": 0.004, "compiled": 0.001}
     process(seconds)(2000)
     before = process(seconds)(2000).index("compiled")
-    assert tiers._LOAD_SECONDS <= before * 0.004 < 3 * tiers._LOAD_SECONDS
+    assert tier_buckets._LOAD_SECONDS <= before * 0.004 < 3 * tier_buckets._LOAD_SECONDS
 
 
 def test_what_was_slower_is_compiled_later_than_what_is_not_known(process):
     seconds = {"numpy": 0.1, "compiled": 0.2}
     first = process(seconds)(400).index("compiled")
     later = process(seconds)(400).index("compiled")
-    assert later == pytest.approx(2**tiers._WAS_SLOWER * first, rel=0.1)
+    assert later == pytest.approx(2**tier_buckets._WAS_SLOWER * first, rel=0.1)
 
 
 def test_the_last_verdict_counts(process):
@@ -137,9 +143,9 @@ def test_kinds_that_another_process_cannot_know():
 _PROGRAM = """
 import time
 import numpy as np, npaccel
-from npaccel._compiler import tiers
+from npaccel._compiler import tier_buckets
 
-tiers._USUAL_SECONDS, tiers._LONG_CALL = 0.05, 1e-3  # Whatever the machine's speed.
+tier_buckets._USUAL_SECONDS, tier_buckets._LONG_CALL = 0.05, 1e-3  # Whatever the machine's speed.
 
 @npaccel.jit
 def f(x):
@@ -172,4 +178,4 @@ def test_the_second_run_of_a_script_is_compiled_from_the_first_call(tmp_path):
     ]
     assert [first for first, _, _ in runs] == ["1", "0"]
     assert runs[0][2] == "True"
-    assert int(runs[1][1]) <= tiers._CLOSE_SAMPLES
+    assert int(runs[1][1]) <= tier_buckets._CLOSE_SAMPLES

@@ -326,7 +326,7 @@ def test_numbers_are_weak(text):
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
 
-# -- Split functions and pieces
+# -- Split functions and subgraphs
 
 
 class Simulation:
@@ -369,7 +369,7 @@ def late_in_pieces(x, log):
 
 
 @pytest.mark.parametrize("function", [late_in_a_loop, late_in_pieces], ids=lambda f: f.__name__)
-def test_a_call_begins_anew_where_64_bit_floats_turn_up_late(function):
+def test_a_call_starts_over_where_64_bit_floats_turn_up_late(function):
     """No name tells of them, so that the first parts have narrowed floats by then."""
     jitted = npaccel.jit(function, backend="eager", cache=False, loops="compile")
     with warnings.catch_warnings():

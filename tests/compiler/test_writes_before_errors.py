@@ -172,7 +172,7 @@ def shapes(a, b):
 
 
 @program(*indices(thing, numbers))
-def pieces(self, a, i):
+def subgraphs(self, a, i):
     a += 1
     self.log.append(1)
     print("once")
@@ -237,7 +237,7 @@ def unbound(a, n):
 
 
 @program(lambda: (numbers(), [INSIDE, INSIDE]), lambda: (numbers(), [INSIDE, OUTSIDE]))
-def turns(a, js):
+def iterations(a, js):
     s = 0.0
     for j in js:
         a *= 2
@@ -246,7 +246,7 @@ def turns(a, js):
 
 
 @program(lambda: (numbers(), INSIDE, 12), lambda: (numbers(), OUTSIDE, 12))
-def many_turns(a, i, n):
+def many_iterations(a, i, n):
     c = np.zeros(3)
     for k in range(n):
         c[:] += a[:3]
@@ -256,7 +256,7 @@ def many_turns(a, i, n):
 
 
 @program(*indices(thing, numbers))
-def caught_in_turns(self, a, i):
+def caught_in_iterations(self, a, i):
     n = 0
     r = 0.0
     for _ in range(3):
@@ -302,7 +302,7 @@ def test_all_is_left_as_numpy_leaves_it(name, backend, capsys):
         assert_same(outcome(jitted, make, capsys), wanted, name)
 
 
-@pytest.mark.parametrize("name", ["element", "singular", "pieces"])
+@pytest.mark.parametrize("name", ["element", "singular", "subgraphs"])
 def test_so_is_it_where_the_first_call_raises(name, backend, capsys):
     function, good, bad = PROGRAMS[name]
     jitted = npaccel.jit(function, backend=backend, default_float="float64", cache=False)
@@ -314,7 +314,8 @@ def test_so_is_it_where_the_first_call_raises(name, backend, capsys):
 
 @pytest.mark.inductor
 @pytest.mark.parametrize(
-    "name", ["one_array_then_another", "added_at_once", "reversed_view", "many_turns", "pieces"]
+    "name",
+    ["one_array_then_another", "added_at_once", "reversed_view", "many_iterations", "subgraphs"],
 )
 def test_so_is_it_in_compiled_code(name, capsys):
     function, good, bad = PROGRAMS[name]

@@ -40,7 +40,7 @@ def wrong(functions):
                     found.append("another result")
             except BaseException as error:
                 found.append(f"{type(error).__name__}: {error}"[:200])
-        found += [fallback.cause for fallback in jitted.report().fallbacks]
+        found += [fallback.reason for fallback in jitted.report().fallbacks]
     return found
 
 def in_forks(work, tries):

@@ -80,14 +80,14 @@ def test_any_altered_field_means_that_it_is_built_again(own_cache, monkeypatch):
     monkeypatch.setenv("NPACCEL_CACHE_DIR", str(own_cache))
     (graph,), said = called(several)
     assert said == []
-    assert graph.not_kept == ""
+    assert graph.uncacheable == ""
     folder = Path(graph.artifact)
     index = folder / INDEX
     good = index.read_bytes()
     body = json.loads(good[_BODY : -len(_TAIL)])
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     built = []
-    # That is made anew as in the first call: what is tried here is that it's called for.
+    # That is made again as in the first call: what is tried here is that it's called for.
     monkeypatch.setattr(
         npaccel._compiler.dispatcher.Dispatcher, "_compile_and_run", recovered(built)
     )

@@ -35,7 +35,7 @@ def attempt(i, delay):
         signal.alarm(60)
         try:
             found = wrong(functions)
-            # What is compiled in vain, since what it reads changes, is begun anew by later calls.
+            # What is compiled in vain, since what it reads changes, is started over by later calls.
             for _ in range(4):
                 npaccel.wait()
                 found += wrong(functions)

@@ -60,7 +60,7 @@ DAMAGES = {
 
 
 @pytest.mark.timeout(3600 if FULL else 300)
-def test_any_damaged_file_is_made_anew_or_told_of(own_cache, tmp_path):
+def test_any_damaged_file_is_made_again_or_told_of(own_cache, tmp_path):
     (tmp_path / "damaged_functions.py").write_text(MODULE)
     answered(own_cache, tmp_path, "wave", "walk")
     files = [path.relative_to(own_cache) for path in own_cache.rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""Imports of the compiler that end for want of memory: a later call makes them anew."""
+"""Imports of the compiler that end for want of memory: a later call makes them again."""
 
 import os
 
@@ -23,7 +23,7 @@ def attempt(i, module):
     first, plain = functions[0]
     answers = [bool(np.allclose(first(X), plain(X), rtol=1e-12)) for _ in range(3)]
     report = first.report()
-    causes = [fallback.cause for fallback in report.fallbacks]
+    causes = [fallback.reason for fallback in report.fallbacks]
     return {"answers": answers, "causes": causes, "graphs": len(report.graphs),
             "later": wrong(functions[1:])}
 """

@@ -74,7 +74,7 @@ left = hanging()
 compilers.run = original
 value = function(np.ones(3))
 answer(seconds=seconds, left=left, right=bool(np.allclose(value, np.sin(1.0) * 4.625 + 1)),
-       uncompiled=[one.cause for one in function.report().fallbacks])
+       uncompiled=[one.reason for one in function.report().fallbacks])
 """)
     assert found.pop("seconds") < 10
     assert found == {"left": False, "right": True, "uncompiled": []}

@@ -62,7 +62,7 @@ def test_alarms_in_imports_of_the_compiler(tmp_path):
 
 
 def test_alarms_in_pieces():
-    """Dynamo suppresses the errors of pieces: they run in NumPy."""
+    """Dynamo suppresses the errors of subgraphs: they run in NumPy."""
     found = children.run_prepared("""
 import npaccel
 warnings.simplefilter("ignore")
@@ -91,7 +91,7 @@ for i in range(6):
         outcomes.append("raised")
     value = jitted(np.ones(3))
     assert np.allclose(value, function(np.ones(3)))
-    causes = [one.cause for one in jitted.report().fallbacks if "print" not in one.cause]
+    causes = [one.reason for one in jitted.report().fallbacks if "print" not in one.reason]
     assert not causes and jitted.report().graphs, causes
 answer(outcomes=outcomes)
 """)

@@ -171,13 +171,13 @@ KINDS = {
 }
 
 
-def engines_of(jitted):
-    return [weakref.ref(engine) for engine in jitted._npaccel_engines.values()]
+def dispatchers_of(jitted):
+    return [weakref.ref(dispatcher) for dispatcher in jitted._npaccel_dispatchers.values()]
 
 
 @pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_dropped_function_leaves_no_engine(kind, backend):
+def test_a_dropped_function_leaves_no_dispatcher(kind, backend):
     gone = []
     for number in range(2, sweep.tries(4, 40)):
         namespace = {"np": np}
@@ -188,7 +188,7 @@ def test_a_dropped_function_leaves_no_engine(kind, backend):
                 jitted(np.arange(6.0))
             except IndexError:
                 assert kind == "error"
-        gone += engines_of(jitted)
+        gone += dispatchers_of(jitted)
         del jitted, namespace
     gc.collect()
     assert gone

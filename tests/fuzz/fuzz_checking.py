@@ -86,7 +86,7 @@ def _loops_of(seed: int) -> contextlib.AbstractContextManager[Any]:
 
 
 def calls_of(program: Program, dynamic: bool | None = None) -> list[tuple[int, int]]:
-    """The sizes of the calls: fast path, capture for all sizes, generic artifact."""
+    """The sizes of the calls: fast path, capture for all sizes, dynamic artifact."""
     first, second, third = program.sizes
     if dynamic is None:
         return [first, first, second, third, second]
@@ -175,7 +175,7 @@ def _check(
             verdict.failure = Failure(kind, f"call {i} with n, m = {size}: {error}")
             break
     report = compiled.report()
-    verdict.breaks = [f"{one.cause}\n    {one.text}" for one in report.fallbacks]
+    verdict.breaks = [f"{one.reason}\n    {one.text}" for one in report.fallbacks]
     verdict.graphs = len(report.graphs)
     refused = [text for text in verdict.breaks if "the compiler failed" in text]
     if refused and verdict.failure is None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import fuzz_statements
 import numpy as np
-from fuzz_statements import DTYPES, Scope
+from fuzz_scope import DTYPES, Scope
 
 PRELUDE = '''\
 import numpy as np

@@ -70,9 +70,9 @@ def main() -> int:
             counts["failed"] += 1
             _save(program, verdict.failure, options)
         if options.device == "cuda" and not usable(options.device):
-            print(f"seed {seed}: the device can't be used any more; starting anew", flush=True)
+            print(f"seed {seed}: the device can't be used any more; starting over", flush=True)
             _summary(causes, counts, options)
-            _start_anew(options, i + 1)
+            _start_over(options, i + 1)
         if i % 20 == 19:
             torch.compiler.reset()
             gc.collect()
@@ -92,7 +92,7 @@ def usable(device: str) -> bool:
     return True
 
 
-def _start_anew(options: argparse.Namespace, done: int) -> None:
+def _start_over(options: argparse.Namespace, done: int) -> None:
     """Run the programs that are left in a new process in this one's place."""
     given = [*sys.argv, "--programs", str(options.programs - done)]
     os.execv(sys.executable, [sys.executable, *given, "--seed", str(options.seed + done)])

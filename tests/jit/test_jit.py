@@ -178,8 +178,8 @@ class TestReport:
         jitted(X.astype(np.float32))
         report = jitted.report()
         assert len(report.graphs) == 2
-        assert report.graphs[1].cause == "x has another dtype, layout or structure"
-        assert report.to_dict()["graphs"][1]["cause"] == report.graphs[1].cause
+        assert report.graphs[1].reason == "x has another dtype, layout or structure"
+        assert report.to_dict()["graphs"][1]["reason"] == report.graphs[1].reason
 
     def test_recompilation_names_what_changed(self):
         k = 1.0
@@ -191,7 +191,7 @@ class TestReport:
         jitted(X)
         k = 2.0
         jitted(X)
-        assert "k" in jitted.report().recompilations[0].cause
+        assert "k" in jitted.report().recompilations[0].reason
 
 
 def test_no_compiler(tmp_path):

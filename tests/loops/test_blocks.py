@@ -295,4 +295,6 @@ def with_comprehensions(a):
 @pytest.mark.parametrize("function", [with_block, with_handler, with_comprehensions])
 def test_functions_without_loops_are_compiled_whole(function):
     jitted = check(function, REGULAR + 1)
-    assert all(isinstance(engine, Dispatcher) for engine in jitted._npaccel_engines.values())
+    assert all(
+        isinstance(dispatcher, Dispatcher) for dispatcher in jitted._npaccel_dispatchers.values()
+    )

@@ -498,8 +498,8 @@ def test_an_iterator_is_not_read_ahead():
     assert next(items) == next(others)
 
 
-class _Engine:
-    """Stands in for the engine of a region: both variants of a call take a given time."""
+class _Dispatcher:
+    """Stands in for the dispatcher of a region: both variants of a call take a given time."""
 
     def __init__(self, compiled, plain):
         options = types.SimpleNamespace(
@@ -521,7 +521,7 @@ class _Engine:
 )
 def test_iterations_that_are_timed_in_numpy_are_told(compiled, plain, way):
     told = []
-    region = driver_region.Region(_Engine(compiled, plain), told.append)
+    region = driver_region.Region(_Dispatcher(compiled, plain), told.append)
     x = np.zeros(2)
     while not region.was_timed:
         assert region(x) is x
@@ -531,23 +531,23 @@ def test_iterations_that_are_timed_in_numpy_are_told(compiled, plain, way):
 
 
 def test_a_region_that_raises_is_watched_no_longer():
-    engine = _Engine(0, 0)
-    region = driver_region.Region(engine, lambda _: None)
+    dispatcher = _Dispatcher(0, 0)
+    region = driver_region.Region(dispatcher, lambda _: None)
     with pytest.raises(IndexError):
         region.observed_call(())
     assert not region.observes
     result, call = region.observed_call((X,))
     assert result is X
-    assert call is None  # The engine doesn't tell.
+    assert call is None  # The dispatcher doesn't tell.
 
 
 @pytest.mark.parametrize("plain", [0, 0.02])
 def test_large_products_are_tried_once_in_numpy(plain):
     """BLAS's threads go on spinning, which compiled code suffers from."""
-    engine = _Engine(0.001, plain)
+    dispatcher = _Dispatcher(0.001, plain)
     called = []
-    engine.spec.function = lambda x: called.append(x) or time.sleep(plain) or x
-    region = driver_region.Region(engine, lambda _: None)
+    dispatcher.spec.function = lambda x: called.append(x) or time.sleep(plain) or x
+    region = driver_region.Region(dispatcher, lambda _: None)
     x = np.zeros(1 << 16)
     region.multiplies = True
     for _ in range(200 if plain else 24):
@@ -596,7 +596,7 @@ def test_iterations_that_compile_are_not_timed(monkeypatch):
     def slow(self, iterations, values):
         result = on_tensors(self, iterations, values)
         if len(compiling) < 2:
-            next(iter(self.variants.regions.values()))[0].engine.compilations += 1
+            next(iter(self.variants.regions.values()))[0].dispatcher.compilations += 1
             compiling.append(self)
             return result[0], 100.0
         return result[0], 0.0

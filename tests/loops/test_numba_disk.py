@@ -78,7 +78,7 @@ def test_one_text_for_several_types_and_constants(in_child):
     """)
 
 
-def test_names_that_numba_numbers_anew_in_each_process(in_child):
+def test_names_that_numba_renumbers_in_each_process(in_child):
     in_child("""
     assert compilations(check_large, 0.5) == 1
     assert compilations(lambda: [check_large(1.5), check_large(0.5)]) == 1

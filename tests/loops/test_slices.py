@@ -84,7 +84,7 @@ def test_columns(shape):
     check(gram_schmidt, np.random.default_rng(3).normal(size=shape))
 
 
-def pieces(a, bounds):
+def sums_of_slices(a, bounds):
     found = np.zeros(len(bounds))
     for i in range(len(bounds)):
         low, high = bounds[i, 0], bounds[i, 1]
@@ -94,7 +94,7 @@ def pieces(a, bounds):
 
 def test_bounds_are_cut_and_counted_from_the_end():
     values = [-20, -9, -8, -1, 0, 1, 4, 8, 9, 10, 30]
-    check(pieces, V, np.array([(low, high) for low in values for high in values]))
+    check(sums_of_slices, V, np.array([(low, high) for low in values for high in values]))
 
 
 def of_other_lengths(a, n):
@@ -185,11 +185,11 @@ def test_what_numpy_refuses_or_numba_does_not_know(function):
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "complex128", "bool"])
 def test_other_dtypes(dtype):
-    jitted = npaccel.jit(pieces, default_float="float64", backend="eager")
+    jitted = npaccel.jit(sums_of_slices, default_float="float64", backend="eager")
     arguments = (10 * V).astype(dtype), np.array([(0, 4), (2, 9)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        np.testing.assert_allclose(jitted(*arguments), pieces(*arguments), rtol=1e-6)
+        np.testing.assert_allclose(jitted(*arguments), sums_of_slices(*arguments), rtol=1e-6)
 
 
 lib = types.SimpleNamespace(dot=lambda a, b: 7.0 + a[0] - b[0])

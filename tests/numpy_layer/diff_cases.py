@@ -1,6 +1,6 @@
 """The calls that are compared: planned for a row, drawn when they are needed.
 
-A call is drawn anew for each way of running it, from the same seed, so that
+A call is drawn again for each way of running it, from the same seed, so that
 nothing that one run writes is seen by another.
 """
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, traced
 from comparing import check as compare
+from row_checks import ALL, check, data, implementation, traced
 
 import npaccel
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, NUMBERS, check, data, implementation, tensors, traced
+from row_checks import ALL, NUMBERS, check, data, implementation, tensors, traced
 
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.creation import creation, grids, ranges

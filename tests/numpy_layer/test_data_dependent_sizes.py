@@ -153,7 +153,7 @@ def test_branches_on_such_sizes_are_compiled_on_both_sides(function):
         np.testing.assert_array_equal(given, other)
     report = jitted.report()
     assert len(report.graphs) > 1
-    assert all("depends on a number that only the data" in one.cause for one in report.fallbacks)
+    assert all("depends on a number that only the data" in one.reason for one in report.fallbacks)
 
 
 @pytest.mark.parametrize("count", [np.size, np.shape])

@@ -6,7 +6,7 @@ These ways are run on the host, or recorded on the device `meta`, since no GPU i
 import numpy as np
 import pytest
 import torch
-from chapter import ALL
+from row_checks import ALL
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from npaccel._numpy.core.dtypes import cast, within
@@ -196,9 +196,9 @@ def test_quotients_of_complex_numbers_are_numpys(dtype):
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.bool])
 @pytest.mark.parametrize("name", ["maximum", "minimum", "logical_or", "logical_and", "bitwise_or"])
 def test_running_values_of_small_integers_take_32_bits(name, dtype):
-    fold = reductions.FOLDS[getattr(np, name)]
+    reduction = reductions.REDUCTIONS[getattr(np, name)]
     with Recorded() as recorded:
-        found = fold.accumulate(torch.empty((3, 4), dtype=dtype, device="meta"), 0)
+        found = reduction.accumulate(torch.empty((3, 4), dtype=dtype, device="meta"), 0)
     scans = (torch.ops.aten.cummax.default, torch.ops.aten._cummax_helper.default)
     scans += (torch.ops.aten.cummin.default, torch.ops.aten._cummin_helper.default)
     assert found.dtype == (torch.bool if name.startswith("logical") else dtype)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, tensors
+from row_checks import ALL, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import npaccel

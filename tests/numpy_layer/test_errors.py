@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from chapter import tensors
+from row_checks import tensors
 
 import npaccel
 from npaccel import _numpy

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, same, traced
+from row_checks import ALL, check, data, implementation, same, traced
 
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.signal import fft

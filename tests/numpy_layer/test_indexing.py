@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, same, tensors, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from row_checks import ALL, check, data, implementation, same, tensors, traced
 
 import npaccel
 from npaccel._numpy.core import storing

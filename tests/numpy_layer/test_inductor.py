@@ -26,7 +26,7 @@ def compiled(function, *args, dynamic=None):
 
 
 def test_comparisons_of_narrow_elements_write_nothing_but_their_results():
-    """Vectors of 8 bits hold more lanes than a turn of the loop computes."""
+    """Vectors of 8 bits hold more lanes than an iteration of the loop computes."""
 
     def compare(b, u, t, outs):
         outs[0][...] = b < 3
@@ -105,7 +105,7 @@ def test_casts_round_though_another_follows():
 
 
 def test_reductions_of_bytes_take_no_lanes_for_elements():
-    """A vector of bytes has more lanes than a turn of the loop computes."""
+    """A vector of bytes has more lanes than an iteration of the loop computes."""
 
     functions = (
         *(lambda x: x.min(), lambda x: x.max(), lambda x: x.min(axis=-1), lambda x: x.max(axis=0)),

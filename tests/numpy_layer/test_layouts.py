@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import implementation
+from row_checks import implementation
 
 import npaccel
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, LAPACK, check, data, implementation, same, tensors, traced
+from row_checks import ALL, LAPACK, check, data, implementation, same, tensors, traced
 
 import npaccel
 from npaccel._numpy.core.context import TraceSettings, tracing

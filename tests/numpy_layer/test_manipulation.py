@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, same, tensors, traced
 from comparing import assert_same
 from comparing import check as compare
+from row_checks import ALL, check, data, implementation, same, tensors, traced
 
 import npaccel
 from npaccel._numpy.core import dtype_queries, methods

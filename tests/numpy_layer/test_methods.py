@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, same, tensors, with_nan
+from row_checks import ALL, check, data, implementation, same, tensors, with_nan
 
 from npaccel._numpy.core import methods
 from npaccel._numpy.core.context import TraceSettings, tracing

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, implementation, tensors
+from row_checks import ALL, implementation, tensors
 from sweep import FULL
 
 import npaccel

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, traced
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
+from row_checks import ALL, check, data, implementation, traced
 
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.polynomial import polynomials, series

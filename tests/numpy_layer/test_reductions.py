@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import (
+from row_checks import (
     ALL,
     INEXACT,
     NUMBERS,
@@ -33,12 +33,12 @@ MODULES = (
 )  # imported for their rows
 
 SHAPES = [(), (1,), (7,), (3, 4), (2, 3, 4)]
-FOLDS = [np.sum, np.prod, np.max, np.min, np.any, np.all, np.ptp, np.mean, np.var, np.std]
+REDUCTIONS = [np.sum, np.prod, np.max, np.min, np.any, np.all, np.ptp, np.mean, np.var, np.std]
 name = lambda f: getattr(f, "__name__", "")  # noqa: E731 - pytest's way to name a parameter
 
 
 @pytest.mark.parametrize("dtype", ALL)
-@pytest.mark.parametrize("function", FOLDS, ids=name)
+@pytest.mark.parametrize("function", REDUCTIONS, ids=name)
 def test_over_axes(function, dtype):
     for shape in SHAPES:
         x = data(shape, dtype)
@@ -49,7 +49,7 @@ def test_over_axes(function, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["?", "b", "l", "f", "d", "D"])
-@pytest.mark.parametrize("function", [*FOLDS, np.count_nonzero], ids=name)
+@pytest.mark.parametrize("function", [*REDUCTIONS, np.count_nonzero], ids=name)
 def test_of_nothing(function, dtype):
     for shape in [(0,), (0, 3), (3, 0)]:
         x = data(shape, dtype)
@@ -58,7 +58,7 @@ def test_of_nothing(function, dtype):
 
 
 @pytest.mark.parametrize("dtype", INEXACT)
-@pytest.mark.parametrize("function", FOLDS, ids=name)
+@pytest.mark.parametrize("function", REDUCTIONS, ids=name)
 def test_nan_and_infinity_go_through(function, dtype):
     if function is np.prod and np.dtype(dtype).kind == "c":
         pytest.skip("which part of an infinite complex product is NaN depends on its order")
@@ -80,7 +80,7 @@ def test_explicit_dtype(function, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["b", "l", "f", "D"])
-@pytest.mark.parametrize("function", FOLDS[:-4] + FOLDS[-3:], ids=name)
+@pytest.mark.parametrize("function", REDUCTIONS[:-4] + REDUCTIONS[-3:], ids=name)
 def test_where(function, dtype):
     x, mask = data((3, 4), dtype), data((3, 4), "?", 3)
     mask[:, 0] = True
@@ -90,7 +90,7 @@ def test_where(function, dtype):
     check(function, x, axis=0, where=mask[0], **keywords)
 
 
-@pytest.mark.parametrize("function", FOLDS, ids=name)
+@pytest.mark.parametrize("function", REDUCTIONS, ids=name)
 def test_out_is_written_and_returned(function):
     x = data((3, 4), "d")
     theirs = function(x, axis=1)
@@ -111,16 +111,16 @@ def test_spread_options():
         check(function, x, axis=1, mean=x.mean(1, keepdims=True))
 
 
-HALF_FOLDS = [np.sum, np.prod, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.var]
-HALF_FOLDS += [ufunc.reduce for ufunc in (np.subtract, np.divide, np.hypot, np.logaddexp)]
-HALF_FOLDS += [
+HALF_REDUCTIONS = [np.sum, np.prod, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.var]
+HALF_REDUCTIONS += [ufunc.reduce for ufunc in (np.subtract, np.divide, np.hypot, np.logaddexp)]
+HALF_REDUCTIONS += [
     lambda x, axis: np.sum(x, axis=axis, initial=2049),
     lambda x, axis: np.prod(x, axis=axis, initial=np.float16(0.1)),
     lambda x, axis: np.subtract.reduce(x, axis=axis, initial=x[0, 0]),
 ]
 
 
-@pytest.mark.parametrize("function", HALF_FOLDS, ids=lambda f: getattr(f, "__name__", ""))
+@pytest.mark.parametrize("function", HALF_REDUCTIONS, ids=lambda f: getattr(f, "__name__", ""))
 def test_float16_is_rounded_at_each_step_as_in_numpy(function):
     rng = np.random.default_rng(0)
 
@@ -297,11 +297,11 @@ def test_trapezoid(dtype):
     check(np.trapezoid, [1, 2, 3], [4, 6, 8])
 
 
-NAN_FOLDS = [np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanvar, np.nanstd]
+NAN_REDUCTIONS = [np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanvar, np.nanstd]
 
 
 @pytest.mark.parametrize("dtype", ["b", "L", *INEXACT])
-@pytest.mark.parametrize("function", NAN_FOLDS, ids=name)
+@pytest.mark.parametrize("function", NAN_REDUCTIONS, ids=name)
 def test_without_nan(function, dtype):
     x = data((4, 6), dtype)
     if np.dtype(dtype).kind in "fc":
@@ -340,8 +340,8 @@ def test_a_plain_reduction_is_one_operation(function):
 
 X = data((5, 6), "d")
 TRACED = [
-    *((function, (X,), {"axis": 1}) for function in FOLDS + NAN_FOLDS + RUNNING),
-    *((function, (X,), {}) for function in FOLDS + NAN_FOLDS + RUNNING),
+    *((function, (X,), {"axis": 1}) for function in REDUCTIONS + NAN_REDUCTIONS + RUNNING),
+    *((function, (X,), {}) for function in REDUCTIONS + NAN_REDUCTIONS + RUNNING),
     (np.nanargmax, (X,), {"axis": 0}),
     (np.nanargmin, (X,), {}),
     (np.count_nonzero, (X,), {}),

@@ -5,10 +5,10 @@ import operator
 import numpy as np
 import pytest
 import torch
-from chapter import check, data, implementation, traced
 from comparing import assert_same
 from comparing import check as compare
 from numpy.polynomial import polyutils
+from row_checks import check, data, implementation, traced
 
 import npaccel
 from npaccel import errors

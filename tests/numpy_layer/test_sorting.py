@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
+from row_checks import ALL, INEXACT, REAL, check, data, implementation, same, traced, with_nan
 
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.host import kernels as host

@@ -5,18 +5,18 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, same, tensors
+from row_checks import ALL, check, data, implementation, same, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from npaccel._numpy.core.context import TraceSettings, tracing
 from npaccel._numpy.core.table import row_named
 from npaccel._numpy.host import kernels
 from npaccel._numpy.ufuncs import methods, ufuncs
-from npaccel._numpy.ufuncs.reductions import FOLDS
+from npaccel._numpy.ufuncs.reductions import REDUCTIONS
 
-FOLDING = sorted(FOLDS, key=lambda u: u.__name__)
+FOLDING = sorted(REDUCTIONS, key=lambda u: u.__name__)
 REFUSED = [k.ufunc for k in ufuncs.KERNELS if (k.ufunc.nin, k.ufunc.nout) == (2, 1)]
-REFUSED = [u for u in REFUSED if u not in FOLDS]
+REFUSED = [u for u in REFUSED if u not in REDUCTIONS]
 ACCUMULATED_AT = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax]
 ACCUMULATED_AT += [np.fmin, np.logical_and, np.logical_or, np.logical_xor]
 ACCUMULATED_AT += [np.bitwise_and, np.bitwise_or, np.bitwise_xor]

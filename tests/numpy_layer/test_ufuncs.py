@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, same, tensors, traced
+from row_checks import ALL, check, data, implementation, same, tensors, traced
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import npaccel

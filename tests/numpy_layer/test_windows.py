@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapter import ALL, check, data, implementation, with_nan
+from row_checks import ALL, check, data, implementation, with_nan
 
 from npaccel._numpy.core.context import TraceSettings, tracing
 

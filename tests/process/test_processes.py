@@ -116,10 +116,10 @@ def slow(x):
 compiling = threading.Thread(target=lambda: results.append(right(slow)))
 compiling.start()
 def is_compiling():
-    for engine in slow._npaccel_engines.values():
-        if not engine._lock.acquire(blocking=False):
+    for dispatcher in slow._npaccel_dispatchers.values():
+        if not dispatcher._lock.acquire(blocking=False):
             return True
-        engine._lock.release()
+        dispatcher._lock.release()
     return False
 
 while not is_compiling():
@@ -184,11 +184,11 @@ def test_a_child_does_not_inherit_held_locks():
     found = run("""
 wave = npaccel.jit(plain, backend="eager")
 right(wave)
-engine = next(iter(wave._npaccel_engines.values()))
+dispatcher = next(iter(wave._npaccel_dispatchers.values()))
 ready, done = threading.Event(), threading.Event()
 
 def holding():
-    with engine._lock, engine.spec.log.lock:
+    with dispatcher._lock, dispatcher.spec.log.lock:
         ready.set()
         done.wait()
 

@@ -157,7 +157,7 @@ def test_results_that_only_the_frame_can_make():
 
     function = npaccel.jit(make, backend="eager")
     function(np.ones(16), [])
-    assert function.report().graphs[0].not_kept  # The frame it is.
+    assert function.report().graphs[0].uncacheable  # The frame it is.
 
     def faults(x):
         wrong = 0

@@ -109,7 +109,7 @@ def test_each_fixed_cause_is_on_the_page(cause):
     assert words(cause) in ON_PAGE
 
 
-@pytest.mark.parametrize("pattern", [pattern for pattern, _ in suggestions._REMEDIES])
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in suggestions._FIXES])
 def test_each_remedy_is_on_the_page(pattern):
-    remedy = dict(suggestions._REMEDIES)[pattern]
+    remedy = dict(suggestions._FIXES)[pattern]
     assert words(remedy) in ON_PAGE

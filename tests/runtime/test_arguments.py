@@ -223,7 +223,7 @@ class TestResults:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", errors.PerformanceWarning)
                 assert jitted(*given) == f(*given)
-        assert "one object" in jitted.report().fallbacks[0].cause
+        assert "one object" in jitted.report().fallbacks[0].reason
 
     def test_arrays_that_are_written_stay_the_same_ones(self, backend):
         def f(x, y):
@@ -465,7 +465,7 @@ class TestRefused:
             npaccel.jit(add_one)(torch.eye(2).to_sparse())
 
 
-@pytest.mark.parametrize("kind", ["plain", "side effects", "generic"])
+@pytest.mark.parametrize("kind", ["plain", "side effects", "dynamic"])
 def test_arrays_are_let_go(kind, backend):
     import gc
     import weakref
@@ -477,7 +477,7 @@ def test_arrays_are_let_go(kind, backend):
             seen.append(1)
         return x * 2
 
-    jitted = npaccel.jit(f, backend=backend, dynamic=True if kind == "generic" else None)
+    jitted = npaccel.jit(f, backend=backend, dynamic=True if kind == "dynamic" else None)
     x = np.ones(5)
     results = [jitted(x), jitted(x)]
     watched = [weakref.ref(x), *map(weakref.ref, results)]

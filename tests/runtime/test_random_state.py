@@ -238,7 +238,7 @@ def test_a_function_in_pieces_draws_between_them():
         warnings.simplefilter("ignore", errors.PerformanceWarning)
         same(jitted(X, mine), function(X, theirs))
     assert state(mine) == state(theirs)
-    causes = [fallback.cause for fallback in jitted.report().fallbacks]
+    causes = [fallback.reason for fallback in jitted.report().fallbacks]
     assert any("compiled in subgraphs" in cause for cause in causes)
 
 

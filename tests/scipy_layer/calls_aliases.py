@@ -1,4 +1,4 @@
-"""Calls of functions that are others under a second name, and of what stands in no chapter."""
+"""Calls of functions that are others under a second name, or in no module of rows."""
 
 CALLS = {
     "special.digamma": ["positive"],

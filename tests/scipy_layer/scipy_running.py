@@ -29,7 +29,7 @@ class Outcome:
 
 def off_a_cpu(name: str) -> Any:
     """Return a function that doesn't leave to SciPy what SciPy does best on a CPU."""
-    return routes.routed(dataclasses.replace(table.row(f"scipy.{name}"), hosted=None))
+    return routes.routed(dataclasses.replace(table.row(f"scipy.{name}"), host_reason=None))
 
 
 def outcome(module: Any, name: str, arguments: str, known: dict[str, Any]) -> Outcome:

@@ -8,7 +8,7 @@ import scipy.ndimage
 import torch
 
 import npaccel
-from npaccel._compiler import tiers
+from npaccel._compiler import tier_buckets
 from npaccel._scipy.dispatch import native_tiers, routes
 from npaccel.errors import NotCompiledError
 from npaccel.scipy import ndimage
@@ -20,7 +20,7 @@ X = torch.linspace(0, 1, 24, dtype=torch.float64).reshape(4, 6)
 def auto(monkeypatch):
     """The default, in a process of its own."""
     monkeypatch.setattr(native_tiers, "_made", {})
-    monkeypatch.setattr(tiers, "_prices", tiers.deque(maxlen=16))
+    monkeypatch.setattr(tier_buckets, "_prices", tier_buckets.deque(maxlen=16))
     npaccel.scipy.clear_report()
     with npaccel.options(compile="auto", cache=False):
         yield
@@ -51,13 +51,13 @@ def test_answers_are_those_of_native_functions(dtype):
 
 
 def test_they_are_compiled_once_scipy_has_taken_as_long(monkeypatch):
-    monkeypatch.setattr(tiers, "_USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(tier_buckets, "_USUAL_SECONDS", 2e-3)
     for _ in range(2000):
         ndimage.uniform_filter(X, 3)
-        if ways().get("native", 0) > tiers._FEWEST:
+        if ways().get("native", 0) > tier_buckets._FEWEST:
             break
     assert ways()["host"] > 1
-    assert ways()["native"] > tiers._FEWEST
+    assert ways()["native"] > tier_buckets._FEWEST
     before = ways()["native"]
     ndimage.uniform_filter(X, 3, mode="wrap")  # Another kind of calls.
     assert ways()["native"] == before
@@ -87,9 +87,9 @@ def test_errors_are_scipys_and_come_once(monkeypatch):
 
 
 def test_what_cannot_be_compiled_stays_scipys(monkeypatch):
-    monkeypatch.setattr(tiers, "_USUAL_SECONDS", 0.0)
+    monkeypatch.setattr(tier_buckets, "_USUAL_SECONDS", 0.0)
 
-    class Engine:
+    class Dispatcher:
         def get_ready(self):
             pass
 
@@ -97,7 +97,9 @@ def test_what_cannot_be_compiled_stays_scipys(monkeypatch):
             raise NotCompiledError("it can't be compiled")
 
     tried = []
-    monkeypatch.setattr(native_tiers.NativeTiers, "engine", lambda *_: tried.append(1) or Engine())
+    monkeypatch.setattr(
+        native_tiers.NativeTiers, "dispatcher", lambda *_: tried.append(1) or Dispatcher()
+    )
     wanted = scipy.ndimage.uniform_filter(X.numpy(), 3)
     for _ in range(400):
         np.testing.assert_array_equal(ndimage.uniform_filter(X, 3), wanted)

@@ -13,7 +13,7 @@ import scipy.signal
 import scipy.special
 import torch
 from scipy import integrate, stats
-from scipy_rows import function_of, native_calls
+from scipy_row_calls import function_of, native_calls
 from scipy_running import differences, tolerance
 
 import npaccel

@@ -35,7 +35,7 @@ def cases():
         if not name.startswith(CHAPTERS):
             continue
         row = table.row(f"scipy.{name}")
-        if row is not None and row.route == "native" and row.hosted is not None:
+        if row is not None and row.route == "native" and row.host_reason is not None:
             for arguments in texts if FULL else texts[:2]:
                 yield pytest.param(name, arguments, id=f"{name}({arguments})")
 
@@ -48,7 +48,7 @@ def as_on_a_gpu(monkeypatch):
         reason = original(row, bound)
         if not reason.startswith(ON_A_CPU):
             return reason
-        return original(dataclasses.replace(row, hosted=None), bound)
+        return original(dataclasses.replace(row, host_reason=None), bound)
 
     monkeypatch.setattr(routes, "_not_native", not_native)
     with npaccel.options(backend="eager"):

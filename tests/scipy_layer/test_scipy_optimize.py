@@ -165,8 +165,8 @@ def decay_of_tensors(t, a, b, c):
 def route(request, monkeypatch):
     """Fit on tensors, too, where MINPACK would do on a CPU."""
     if request.param == "native":
-        chapter = "npaccel._scipy.optimize.least_squares"
-        monkeypatch.setattr(f"{chapter}.free_for_scipy", lambda _: False)
+        module = "npaccel._scipy.optimize.least_squares"
+        monkeypatch.setattr(f"{module}.free_for_scipy", lambda _: False)
     return request.param
 
 

@@ -233,7 +233,7 @@ def branch_on_a_value(mesh):
         np.allclose(npaccel.gather(result), wanted),
         np.allclose(npaccel.gather(given), x),
         str(result.placements),
-        [one.cause for one in jitted.report().fallbacks],
+        [one.reason for one in jitted.report().fallbacks],
         raised(jit(branch, strict=True), given)[0],
     )
 
@@ -248,7 +248,7 @@ def loops(mesh):
     x = array(6, 2)
     jitted = jit(iterate)
     same = np.allclose(npaccel.gather(jitted(npaccel.shard(x, mesh))), iterate(x))
-    return same, len(kinds(jitted.report())), [one.cause for one in jitted.report().fallbacks]
+    return same, len(kinds(jitted.report())), [one.reason for one in jitted.report().fallbacks]
 
 
 @check

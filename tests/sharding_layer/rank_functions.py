@@ -32,7 +32,7 @@ def one(function, given, placements, mesh, backend):
         "result": result,
         "gathers": sum(c.is_gather for c in collectives),
         "collectives": [(c.kind, c.operation, c.nbytes) for c in collectives],
-        "fallbacks": [f.cause for f in report.fallbacks],
+        "fallbacks": [f.reason for f in report.fallbacks],
     }
 
 

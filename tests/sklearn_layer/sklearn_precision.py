@@ -147,7 +147,7 @@ def main(names):
     rows = {row.name: row for row in dispatch_table.device_estimators()}
     known = json.loads(FILE.read_text(encoding="utf-8")) if names else {"estimators": {}}
     if known.get("versions", versions()) != versions():
-        raise SystemExit(f"{FILE.name} is of {known['versions']}: without names all are done anew")
+        raise SystemExit(f"{FILE.name} is of {known['versions']}: without names all are done again")
     kept = known["estimators"]
     wanted = [name for name in names if name != "--missing"]
     if len(wanted) < len(names):

@@ -346,7 +346,7 @@ def test_a_report_fits_the_terminal(monkeypatch):
     long = ", ".join(f"argument_{i}: float64[100, 200]" for i in range(9))
     log = Log()
     log.add_graph(
-        Graph(long, False, "inductor", 0.5, cause="x has another shape than before", guard=long)
+        Graph(long, False, "inductor", 0.5, reason="x has another shape than before", guard=long)
     )
     log.add_loop(Loop(__file__, line_of(smooth, "zeros"), "for i in range(n):", "NumPy", long))
     log.add_note(f"a note {long}")

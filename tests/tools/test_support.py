@@ -71,7 +71,7 @@ def test_the_page_has_every_row_once_with_all_that_the_table_knows():
     methods = [
         row
         for row in support_page.table()
-        if support_page.chapter(row) == support_page._UFUNC_METHODS
+        if support_page.section(row) == support_page._UFUNC_METHODS
     ]
     lines = text.splitlines()
     for row in support_page.table():
@@ -109,5 +109,5 @@ def test_what_is_not_compiled_has_no_dtypes_and_runs_in_numpy():
 
 
 def test_a_chapter_for_every_kind_of_row():
-    chapters = {support_page.chapter(row) for row in support_page.table()}
-    assert chapters == set(support_page._ORDER)
+    sections = {support_page.section(row) for row in support_page.table()}
+    assert sections == set(support_page._ORDER)

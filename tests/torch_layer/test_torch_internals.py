@@ -36,7 +36,7 @@ def captured(function, *args, dynamic=None, history=None):
         history=history or dynamo.SizeHistory(),
         dynamic=dynamic,
         scalars=(),
-        relaid=(),
+        restrided=(),
     )
 
 
@@ -64,7 +64,7 @@ class TestCapture:
             history=dynamo.SizeHistory(),
             dynamic=None,
             scalars=(),
-            relaid=(),
+            restrided=(),
         )
         assert capture.has_side_effects
 

@@ -288,7 +288,7 @@ def long(x):
         ("names = dir()", r"its function calls dir\(\)"),
     ],
 )
-def test_that_functions_that_cannot_be_written_anew_say_why(more, why, tmp_path):
+def test_that_functions_that_cannot_be_rewritten_say_why(more, why, tmp_path):
     names = {"np": np}
     text, path = _LONG.format(more=more), "<string>"
     if more:

@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 import torch
 from row_derivatives import DOMAINS, scalar_function
-from scipy_rows import function_of, native_calls
+from scipy_row_calls import function_of, native_calls
 from sweep import FULL
 
 import npaccel

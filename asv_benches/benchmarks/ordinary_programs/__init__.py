@@ -29,7 +29,7 @@ _count = itertools.count()
 
 
 def load(module: str, decorator: Decorator = plain) -> dict[str, Program]:
-    """Execute a module's source anew, under a name of its own, and return its programs.
+    """Execute a module's source again, under a name of its own, and return its programs.
 
     Parameters
     ----------

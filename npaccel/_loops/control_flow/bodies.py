@@ -36,7 +36,7 @@ _TYPE = "_npaccel_type{}"
 
 
 class Drive(Protocol):
-    """Makes the driver of another function that loops."""
+    """Maker of the driver of another function that loops."""
 
     def __call__(
         self,
@@ -299,10 +299,10 @@ class _Compiled:
             label=syntax_source.lines([node]),
             on_wide=self.calls.on_wide,
         )
-        engine = Dispatcher(spec, indexing if indices else frozenset())
+        dispatcher = Dispatcher(spec, indexing if indices else frozenset())
         if self.in_loop:
-            return Region(engine, functools.partial(self._note_choice, spec.label))
-        return lambda *values: engine(values, NO_KEYWORDS)
+            return Region(dispatcher, functools.partial(self._note_choice, spec.label))
+        return lambda *values: dispatcher(values, NO_KEYWORDS)
 
     def _driven(
         self, function: types.FunctionType, node: ast.FunctionDef, varying: frozenset[str]

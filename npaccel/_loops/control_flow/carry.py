@@ -73,7 +73,7 @@ class Node:
         return f"{name}({', '.join(inner)}{',' if not name and len(inner) == 1 else ''})"
 
     def step(self, name: Any) -> str:
-        """How one reaches a part, in Python."""
+        """Return the Python that reaches a part."""
         fields = getattr(self.kind, "_fields", None)
         return f".{fields[name]}" if fields else f"[{name!r}]"
 

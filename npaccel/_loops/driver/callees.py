@@ -48,7 +48,7 @@ class Callees:
         plain = getattr(function, "__func__", function)
         if not loop_detection.is_users(plain) or not loop_detection.loops(plain):
             return function
-        if plain.__closure__ and bound is None:  # It may be made anew at every call.
+        if plain.__closure__ and bound is None:  # It may be made again at every call.
             body = self._primitives.inner(plain)
             if body is not None:
                 return body
@@ -66,11 +66,11 @@ class Callees:
             return method
         if loop_detection.loops(plain):
             return self.inner(method)
-        engine = self._methods.get(plain)
-        if engine is None:
+        dispatcher = self._methods.get(plain)
+        if dispatcher is None:
             spec = FunctionSpec(plain, self._options, self.spec.log, on_wide=self.on_wide)
-            engine = self._methods.setdefault(plain, Dispatcher(spec))
-        return lambda *args: engine((method.__self__, *args), NO_KEYWORDS)
+            dispatcher = self._methods.setdefault(plain, Dispatcher(spec))
+        return lambda *args: dispatcher((method.__self__, *args), NO_KEYWORDS)
 
     def calls_others(self) -> bool:
         """Whether other functions with loops were called."""

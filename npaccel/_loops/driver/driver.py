@@ -71,8 +71,8 @@ class Driver:
         self.whole = Dispatcher(self.spec)
         self._bind = self.spec.binding.bind
         self._narrows = options.default_float == "float32"
-        #: What the parts of this function call where they meet 64-bit floats.
-        self.on_wide = (on_wide or self._begin_anew) if self._narrows else None
+        #: Callback of the function's parts where they meet 64-bit floats.
+        self.on_wide = (on_wide or self._start_over) if self._narrows else None
         self._kind_of = _kind_and_width if self._narrows else _kind
         self._is_part = on_wide is not None
         self._meets_wide = False
@@ -80,7 +80,7 @@ class Driver:
         self._variants: dict[Kind, Callable[..., Any]] = {}
         self._callees = Callees(self.spec, self.on_wide, self._drive)
         self._made_exact: Driver | None = None
-        #: Is called for a call of a new kind, by whoever makes such calls otherwise.
+        #: Callback for a call of a new kind, of whoever makes such calls otherwise.
         self.on_new: Callable[[], None] | None = None
         self._lock = threading.RLock()
         fork.renew(self)
@@ -184,7 +184,7 @@ class Driver:
         """Whether invented floats are 32 bit in calls like this one."""
         return self._narrows and not self._has_wide(values)
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         """Have the call made again with nothing narrowed, or say that it can't be."""
         self._meets_wide = True
         if self._calls.is_saved:

@@ -97,7 +97,7 @@ class SplitEmitter(ast.NodeTransformer):
         return node
 
     def visit_Nest(self, node: Nest) -> list[ast.stmt]:
-        """Either the element-wise engine runs the loops, or the split loops run."""
+        """Write both: the loop nest that Numba runs, and the split loops that run otherwise."""
         last = _at_end(node, ast.Return(value=_tuple(node.outputs, ast.Load())))
         body = [*copy.deepcopy(node.loops), last]
         nest = self._define(NEST, node.inputs, body, list(node.loops))

@@ -36,7 +36,7 @@ from npaccel._loops.driver.tensor_calls import (
     make_tensor_call,
 )
 from npaccel._loops.nests.nest_runner import NestRunner
-from npaccel._runtime.arguments import how_converted, map_arrays
+from npaccel._runtime.arguments import conversion_of, map_arrays
 from npaccel._runtime.error_translation import CompiledCodeError
 from npaccel._runtime.outputs import has_overlap
 
@@ -132,7 +132,7 @@ class LoopScheduler:
             self.is_over = True
             return False
         regions = [region for region, _ in self._regions]
-        if any(region.engine.is_pending() for region in regions):
+        if any(region.dispatcher.is_pending() for region in regions):
             return False
         if any(region.may_choose and not region.was_timed for region in regions):
             return False
@@ -161,7 +161,7 @@ class LoopScheduler:
 
     @property
     def _compilations(self) -> int:
-        return sum(region.engine.compilations for region, _ in self._regions)
+        return sum(region.dispatcher.compilations for region, _ in self._regions)
 
     def _profile(self, regions: Sequence[Region]) -> bool:
         """Observe an iteration's calls, to make the same ones on tensors."""
@@ -195,7 +195,7 @@ class LoopScheduler:
         if call in kinds or len(kinds) >= _MAX_KINDS:
             return False
         try:
-            kinds[call] = make_tensor_call(call, region.engine.spec, outputs)
+            kinds[call] = make_tensor_call(call, region.dispatcher.spec, outputs)
         except NotOnTensorsError:
             return False
         return True
@@ -464,13 +464,13 @@ class TensorResidency:
         arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
         found = list(arrays.values())
         self.is_unfit = any(
-            type(a) is not np.ndarray or how_converted(a) != "direct" for a in found
+            type(a) is not np.ndarray or conversion_of(a) != "direct" for a in found
         ) or has_overlap(found, range(len(found)))
         self.tensors = [] if self.is_unfit else [self.tensor(value) for value in values]
 
     def tensor(self, value: Any) -> Any:
         """An array as the tensor that stands for it; other values as they are."""
-        if type(value) is not np.ndarray or how_converted(value) != "direct":
+        if type(value) is not np.ndarray or conversion_of(value) != "direct":
             return value
         if id(value) not in self._tensors:
             made = torch.from_numpy(value)
@@ -517,7 +517,7 @@ class TensorResidency:
         def failed(failure: CompiledCodeError, args: Sequence[Any]) -> Any:
             self.exits.append("an error")
             values = [self.array(value) for value in args]
-            return tensors(fallback.after_error(region.engine.spec, failure, values))
+            return tensors(fallback.after_error(region.dispatcher.spec, failure, values))
 
         return slow, failed
 

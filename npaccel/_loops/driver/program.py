@@ -197,10 +197,10 @@ class Program:
         )
         # Where floats may be narrowed, the first capture of all regions decides for all of them.
         exact = options.default_float == "float64"
-        engine = Dispatcher(spec, indexing, may_go_behind=exact)
+        dispatcher = Dispatcher(spec, indexing, may_go_behind=exact)
         if not emitter.in_loop[region]:
-            return lambda *args: engine(args, NO_KEYWORDS)
-        made = Region(engine, functools.partial(self._note_choice, spec.label))
+            return lambda *args: dispatcher(args, NO_KEYWORDS)
+        made = Region(dispatcher, functools.partial(self._note_choice, spec.label))
         self._regions.append(made)
         return made
 

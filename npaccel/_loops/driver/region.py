@@ -58,7 +58,7 @@ class Region:
 
     Parameters
     ----------
-    engine : Runnable
+    dispatcher : Runnable
     on_choice : callable
         Called with what runs it and why, in a line, and with "" when only compiled code will.
     unit : str
@@ -66,10 +66,10 @@ class Region:
     """
 
     def __init__(
-        self, engine: Runnable, on_choice: Callable[[str], None], unit: str = "iteration"
+        self, dispatcher: Runnable, on_choice: Callable[[str], None], unit: str = "iteration"
     ) -> None:
-        self.engine = engine
-        self._function = engine.spec.function
+        self.dispatcher = dispatcher
+        self._function = dispatcher.spec.function
         self.on_choice = on_choice
         self.unit = unit
         self.interval = _FIRST_INTERVAL
@@ -77,8 +77,8 @@ class Region:
         self.countdown = 1
         self.times: dict[bool, list[float]] = {False: [], True: []}
         self.kinds: Any = None
-        self.may_choose = may_run_in_numpy(engine)
-        self.multiplies = _multiplies(engine.spec.function.__code__)
+        self.may_choose = may_run_in_numpy(dispatcher)
+        self.multiplies = _multiplies(dispatcher.spec.function.__code__)
         #: Whether NumPy's BLAS may use threads, so that it isn't tried again and again.
         self.wakes_threads = False
         #: Whether both were timed; whether calls are noted in `observed`.
@@ -98,9 +98,9 @@ class Region:
         return self.chosen == self._in_numpy
 
     def _compiled(self, *args: Any) -> Any:
-        result = self.engine(args, NO_KEYWORDS)
-        if self.observes and self.engine.last is not None and not self.engine.is_pending():
-            self.observed = observe(self.engine.last, args, self.engine.spec.varying)
+        result = self.dispatcher(args, NO_KEYWORDS)
+        if self.observes and self.dispatcher.last is not None and not self.dispatcher.is_pending():
+            self.observed = observe(self.dispatcher.last, args, self.dispatcher.spec.varying)
         return result
 
     def observed_call(self, args: Sequence[Any]) -> tuple[Any, ObservedCall | None]:
@@ -127,11 +127,11 @@ class Region:
         in_numpy = self._is_numpy_next()
         if in_numpy and not self.times[True]:
             self.on_choice(f"in NumPy for single {self.unit}s, which are timed")
-        before = self.engine.compilations
+        before = self.dispatcher.compilations
         start = time.perf_counter()
         result = self._function(*args) if in_numpy else self._compiled(*args)
         seconds = time.perf_counter() - start
-        if self.engine.compilations == before:  # A call that compiles says nothing.
+        if self.dispatcher.compilations == before:  # A call that compiles says nothing.
             self.times[in_numpy].append(seconds)
         if not in_numpy:
             self.kinds = kinds_of(result)
@@ -173,7 +173,7 @@ class Region:
             self.countdown, self.was_timed = 1, False
 
     def keep_compiled(self) -> None:
-        """Never again run it in NumPy."""
+        """Run it in NumPy never again."""
         self.may_choose = False
         self.on_choice("")
         self.chosen = self._compiled
@@ -195,13 +195,13 @@ class Region:
         self.countdown, self.interval = self.interval, 2 * self.interval
 
 
-def may_run_in_numpy(engine: Runnable) -> bool:
+def may_run_in_numpy(dispatcher: Runnable) -> bool:
     """Whether a region gives the same in NumPy, as far as its text says.
 
     Random numbers may come from elsewhere, and another backend is asked for
     to see what it does.
     """
-    options, code = engine.spec.options, engine.spec.function.__code__
+    options, code = dispatcher.spec.options, dispatcher.spec.function.__code__
     names = {*code.co_names, *code.co_varnames, *code.co_freevars}
     return (
         options.backend == "inductor"

@@ -20,7 +20,7 @@ import torch
 
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._runtime import device_transfer
-from npaccel._runtime.arguments import CONVERTERS, COPYING, how_converted, token
+from npaccel._runtime.arguments import CONVERTERS, COPYING, conversion_of, token
 from npaccel._runtime.emit import CallEmitter
 from npaccel._runtime.guards import Guard, check_code
 from npaccel._runtime.outputs import (
@@ -100,7 +100,7 @@ def _is_any_of_its_type(value: Any, varies: bool) -> bool:
 
 
 def _described(value: Any) -> Any:
-    if type(value) is not np.ndarray or how_converted(value) != "direct":
+    if type(value) is not np.ndarray or conversion_of(value) != "direct":
         return value
     tensor = torch.from_numpy(value)
     return Layout(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))

@@ -48,12 +48,12 @@ class _Split:
         return self._main(*args)
 
     def is_pending(self) -> bool:
-        """Its regions run in NumPy."""
+        """Whether its regions run in NumPy."""
         return False
 
 
 class Calls:
-    """Who runs the calls of a split function: the split one, or the function itself.
+    """Choice of who runs the calls of a split function: the split one, or the function itself.
 
     Parameters
     ----------

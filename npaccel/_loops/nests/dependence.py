@@ -20,7 +20,7 @@ from npaccel._loops.nests.resolve import builtin, is_slice
 from npaccel._syntax import dataflow
 from npaccel._syntax.dataflow import Names
 
-#: What says nothing about elements.
+#: Attributes that say nothing about elements.
 _ABOUT = frozenset({"shape", "size", "ndim", "dtype"})
 
 
@@ -102,7 +102,7 @@ def _counters(loop: ast.For, values: Mapping[str, Any]) -> Names:
 
 
 class _Uses(ast.NodeVisitor):
-    """Where arrays are used only at the number of the iteration.
+    """Uses of arrays that are only at the number of the iteration.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from npaccel._loops.nests import captured
+from npaccel._loops.nests import captured_values
 from npaccel._loops.nests.lowering import lower_nest
 from npaccel._loops.nests.lowering.lower_nest import Lowered
 from npaccel._loops.nests.lowering.types import NotSupportedError
@@ -44,7 +44,7 @@ def examine(
     lowered : Lowered or None
         What `numba_backend.compile_nest` compiles; None if it can't be typed.
     """
-    changed, paths = captured.with_captured(nest, values, namespace)
+    changed, paths = captured_values.with_captured(nest, values, namespace)
     every = {**values, **{name: path.fetch(values, namespace) for name, path in paths.items()}}
     try:
         return "", lower_nest.lower(changed, every, namespace, narrow)

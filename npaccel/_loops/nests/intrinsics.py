@@ -15,7 +15,7 @@ class Intrinsic(enum.Enum):
     INDEX = enum.auto()
     #: ``PLACE(array, axis, index)`` is the index, counted from the start; out of bounds it raises.
     PLACE = enum.auto()
-    #: As an index, ``KNOWN(place)`` is within the bounds.
+    #: Index that is within the bounds: ``KNOWN(place)``.
     KNOWN = enum.auto()
     #: ``REQUIRE(condition)`` leaves what follows to Python where the condition doesn't hold.
     REQUIRE = enum.auto()

@@ -12,7 +12,7 @@ from npaccel._loops.nests.lowering.types import DTYPES, MAX, MIN, Np, Py
 
 #: Room for items in a list that grows: as much at least, and as many times its length.
 _LEAST, _FACTOR = 64, 2
-#: How many times as much room there is in the next try.
+#: Factor by which there is more room in the next try.
 _GROWTH = 8
 
 
@@ -66,7 +66,7 @@ class Memory:
     item: Py | Np
 
     def give_back(self, *, is_changed: bool) -> None:
-        """Let the list have what the code has made of it.
+        """Give the list what the code has made of it.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Memory:
 
 
 class Room:
-    """How much memory the lists of a nest are given, as learned from its calls."""
+    """Memory that the lists of a nest are given, as learned from its calls."""
 
     def __init__(self) -> None:
         self._factors: dict[str, int] = {}

@@ -58,7 +58,7 @@ class NestRunner:
         self.function = function
         self.nest = nest
         self._chosen: dict[tuple[Any, ...], Any] = {}
-        self._told_threads = False
+        self._noted_threads = False
 
     def __call__(self, *args: Any) -> Any:
         """Return what the loop leaves, or None if it is to be split."""
@@ -158,8 +158,8 @@ class NestRunner:
         self.spec.log.add_narrowed(Narrowed(file, *one) for one in lines)
 
     def _ran_in_threads(self) -> None:
-        if not self._told_threads:
-            self._told_threads = True
+        if not self._noted_threads:
+            self._noted_threads = True
             for loop in self.nest.loops:
                 self._note_loop(loop, "Numba", "iterations in threads where faster")
 
@@ -173,17 +173,17 @@ class NestRunner:
             text=source.line(self.filename, line),
         )
 
-    def _in_python(self, cause: str, advice: str) -> None:
+    def _in_python(self, reason: str, advice: str) -> None:
         line = self.nest.lineno
         fallback.note(
             self.spec,
-            f"this loop runs in Python: {cause}",
+            f"this loop runs in Python: {reason}",
             advice,
             file=self.filename,
             line=line,
             text=source.line(self.filename, line),
         )
-        self._note("Python", cause)
+        self._note("Python", reason)
 
 
 def _is_of_elements(value: Any) -> bool:

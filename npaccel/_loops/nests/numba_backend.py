@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._loops.nests import captured, list_memory, numba_errors, parallel
+from npaccel._loops.nests import captured_values, list_memory, numba_errors, parallel
 from npaccel._loops.nests.lowering import lower_nest
 from npaccel._loops.nests.lowering.code_builder import Site
 from npaccel._loops.nests.lowering.expressions import MISSING
 from npaccel._loops.nests.lowering.lower_nest import Lowered
+from npaccel._loops.nests.lowering.returns import layout
 from npaccel._loops.nests.lowering.rng import Drawn, drawing, is_generator
-from npaccel._loops.nests.lowering.statements import layout
 from npaccel._loops.nests.lowering.types import (
     Array,
     Character,
@@ -38,7 +38,7 @@ __all__ = ["CompiledNest", "NotInstalledError", "NotSupportedError", "compile_ne
 
 #: Maximum number of nests that are kept, and of versions of one for changing globals.
 _KEPT, _VERSIONS = 256, 4
-#: After so many calls that Python had to start over, it does so at once.
+#: Number of calls that Python had to start over, after which it does so at once.
 _PATIENCE = 2
 _compiled: dict[tuple[Any, ...], list[_Version]] = {}
 _lock = threading.Lock()
@@ -200,7 +200,7 @@ class CompiledNest:
         """Return all values that the code takes, and what its types depend on."""
         own = tuple(map(_kind, given.values()))
         if own not in self._paths:
-            self._paths[own] = captured.with_captured(self.nest, given, self.namespace)
+            self._paths[own] = captured_values.with_captured(self.nest, given, self.namespace)
         _, paths = self._paths[own]
         values = dict(given)
         for name, path in paths.items():

@@ -38,7 +38,7 @@ __all__ = ["keep"]
 
 _CODE = "nest.pickle"
 _NEEDED = ("_reduce", "_rebuild", "_find_referenced_environments")
-#: What comes of parts of Numba that aren't as they were in the versions above.
+#: Errors of parts of Numba that aren't as they were in the versions above.
 _UNKNOWN = (
     *(AttributeError, EOFError, LookupError, TypeError, ValueError),
     *(AssertionError, ImportError, RuntimeError, pickle.PickleError),

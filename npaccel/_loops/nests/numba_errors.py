@@ -68,7 +68,7 @@ def exception(
 
 def _bail(detail: Any, ints: Any, floats: Any, namespace: Any) -> None:  # noqa: ARG001
     raise OverflowError(
-        f"{detail}, after so many steps that the loop can't be run again by Python; "
+        f"{detail}, after too many steps for the loop to be run again by Python; "
         "run it outside of jit"
     )
 

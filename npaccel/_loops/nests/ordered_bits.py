@@ -11,7 +11,7 @@ import numpy as np
 
 #: All bits but the sign.
 _MOST = np.int64(2**63 - 1)
-#: Of an infinity. What isn't a number has greater bits, or least ones where its sign is set.
+#: Bits of an infinity. NaN has greater bits, or least ones where its sign is set.
 INFINITE = 0x7FF0000000000000
 
 

@@ -22,21 +22,21 @@ import torch
 from npaccel._loops.nests.lowering.lower_nest import Lowered
 from npaccel._process import thread_pool
 
-#: Work that takes as long, in seconds, is worth threads; so much longer for each byte copied.
+#: Seconds from which work is worth threads, and further ones for each byte that is copied.
 _WORTH, _COPIED = 4e-4, 3e-10
 #: Calls that take no longer aren't looked at, nor those with as few elements.
 _SHORT = 25e-6
-#: Work that takes as long, or iterations that take so much longer than the first ones, are cut into
-#: more parts than there are threads.
+#: Seconds from which work, and the ratio to the first ones from which iterations, are cut into more
+#: parts than there are threads; and how many more.
 _LONG, _UNEVEN, _PARTS = 4e-3, 2.0, 4
 #: Number of calls that are timed whole and in threads, and again after 64, 128, 256, ... calls.
 _ROUNDS, _FIRST_INTERVAL = 3, 64
 #: Maximum ratio that is expected of the last iterations' time to that of the first ones.
 _MOST = 16
-#: What is asked for in a record, see `numba_runtime.some_iterations`.
+#: Requests in a record, see `numba_runtime.some_iterations`.
 _ALL, _FIRST, _SOME = 0, 1, 2
 
-#: What is kept of arrays: a view of one, and its copy.
+#: Saved arrays: a view of one, and its copy.
 Kept = list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
 
@@ -117,7 +117,7 @@ class Runner:
         self._choice = Choice()
         #: Ratio of the iterations' time to that of the first ones, the last time.
         self._factor = 1.0
-        #: Calls with so many elements were short, the last time.
+        #: Number of elements with which calls were short, the last time.
         self._short = -1
 
     def __call__(self, values: Mapping[str, Any], inputs: Sequence[Any]) -> list[Ran]:
@@ -164,7 +164,7 @@ class Runner:
         return [first, *ran[: failed + 1]]
 
     def _note(self, size: int, ran: Sequence[Ran]) -> None:
-        """Note for the next calls whether one with so many elements was short."""
+        """Note for the next calls whether one with that many elements was short."""
         is_short = sum(one.seconds for one in ran) < _SHORT
         self._short = max(self._short, size) if is_short else min(self._short, size - 1)
 

@@ -38,7 +38,7 @@ from npaccel._syntax import dataflow
 #: cache; minimum number of them.
 _MOST, _FEW = 512, 8
 _ARITHMETIC = ast.Add | ast.Sub | ast.Mult | ast.Div
-#: Of names that no user gives: numbers of elements and places.
+#: Prefix of names that no user gives: numbers of elements and places.
 _GENERATED = "0"
 
 
@@ -231,7 +231,7 @@ class _Iteration(ast.NodeTransformer):
         return ast.copy_location(element, node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """All indices were looked at before."""
+        """Leave an index, which was looked at before, as it is."""
         assert isinstance(node.value, ast.Name)
         parts = _parts(node)
         known = [called(Intrinsic.KNOWN, p) if isinstance(p, ast.Name) else p for p in parts]
@@ -292,7 +292,7 @@ class _Columns:
         self.written = _written(loop)
         #: Names that are float64 in an iteration, or ints.
         self.kinds: dict[str, str] = {}
-        #: What must be within the bounds: an index, an array, an axis.
+        #: Indices that must be within the bounds: an index, an array, an axis.
         self.places: dict[tuple[str, str, int], None] = {}
 
     def are_fit(self) -> bool:

@@ -45,7 +45,7 @@ def block(facts: Facts, statements: Sequence[ast.stmt], bound: Names, depth: int
 
 
 class _Builder(Hoisting):
-    """Places the statements of one block, and what is inside them."""
+    """Builder of one block: it places the statements, and what is inside them."""
 
     def place(self, statement: ast.stmt) -> None:
         """Decide about one statement."""
@@ -254,15 +254,15 @@ class _Builder(Hoisting):
         unbound = (_carried(statement) & self.host_values.locals) - self.bound
         # Of a name that may have a value or none before it isn't known how to hand it on.
         may_be = may_be and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
-        ahead: list[ast.Assign] = []
-        named = self._with_parts_ahead(statement, ahead) if may_be else statement
+        hoisted: list[ast.Assign] = []
+        named = self._with_parts_hoisted(statement, hoisted) if may_be else statement
         of_elements = may_be and may_be_elementwise(named, facts.containers)
         # Where the loop around isn't fit, one in it seldom is, and asking takes time in each
         # iteration.
         simple = may_be and not facts.in_simple and may_be_simple(statement, facts.containers)
         if of_elements:
             statement = named
-            for made in ahead:
+            for made in hoisted:
                 self.python(made)
         if of_elements or simple:
             self.flush()
@@ -276,7 +276,7 @@ class _Builder(Hoisting):
             self._driven(statement)
         self._written(statement)
 
-    def _with_parts_ahead(
+    def _with_parts_hoisted(
         self, loop: ast.For | ast.While, made: list[ast.Assign]
     ) -> ast.For | ast.While:
         """Return a loop over names of the slices that it goes over, and add what makes them.
@@ -288,9 +288,9 @@ class _Builder(Hoisting):
         parts = [loop.target, *loop.body, *loop.orelse]
         used = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
 
-        def ahead(node: ast.expr) -> ast.expr:
+        def hoisted(node: ast.expr) -> ast.expr:
             if isinstance(node, ast.Call) and called_name(node) in ITERATORS:
-                args = [ahead(argument) for argument in node.args]
+                args = [hoisted(argument) for argument in node.args]
                 return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
             root = root_of_part(node)
             if not root or root in used:
@@ -300,7 +300,7 @@ class _Builder(Hoisting):
             return ast.copy_location(name(temporary), node)
 
         new = copy.copy(loop)
-        new.iter = ahead(loop.iter)
+        new.iter = hoisted(loop.iter)
         return new
 
     def _nest(self, made: Nest) -> None:

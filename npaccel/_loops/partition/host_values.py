@@ -1,4 +1,4 @@
-"""Which expressions are about Python numbers, and which about arrays.
+"""Analysis of which expressions are about Python numbers, and which about arrays.
 
 A *host* value is a Python number, string, None, or a tuple of those. Python
 computes with them faster than a compiled call takes. Which they are is said of
@@ -96,7 +96,7 @@ class HostValues:
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._drop(node.optional_vars)
         elif isinstance(node, ast.match_case):
-            self.host -= dataflow.captured(node)
+            self.host -= dataflow.bound_names(node)
         elif self._objects is not None:
             self.host -= bound_otherwise(node)
 

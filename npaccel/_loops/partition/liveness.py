@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from npaccel._loops.partition.nodes import Nest, Region
 from npaccel._syntax.dataflow import Names
-from npaccel._syntax.liveness import Liveness, Where, captured
+from npaccel._syntax.liveness import Liveness, Where, closure_names
 
 
 def annotate(body: Sequence[ast.stmt], local_names: Names) -> None:
@@ -19,7 +19,7 @@ def annotate(body: Sequence[ast.stmt], local_names: Names) -> None:
     local_names : frozenset of str
         Other names are read from where the function itself reads them.
     """
-    _Liveness(local_names).block(body, frozenset(), Where(always=captured(body)))
+    _Liveness(local_names).block(body, frozenset(), Where(always=closure_names(body)))
 
 
 class _Liveness(Liveness):

@@ -10,7 +10,7 @@ GROWING_METHODS = frozenset(
     {"append", "extend", "insert", "add", "update", "pop", "popleft", "appendleft"}
     | {"remove", "discard", "clear", "setdefault", "popitem"}
 )
-#: Those that are nearly always a list's, whatever is before the dot.
+#: Methods that are nearly always a list's, whatever is before the dot.
 _APPENDING_METHODS = frozenset({"append", "appendleft", "extend"})
 
 

@@ -75,7 +75,7 @@ class Inline(ast.expr):
 
 
 class Nest(ast.stmt):
-    """Loops that may suit an element-wise engine together, and the same loops split.
+    """Loops that may suit Numba together, and the same loops split.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Nest(ast.stmt):
     bound : frozenset of str
         Names that surely have a value before it.
     of_elements : bool
-        Whether it is about single elements by its text. If not, it is for such an engine only
+        Whether it is about single elements by its text. If not, it is for Numba only
         where it computes with arrays, small ones.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Which names may stand for objects of the user's, whose attributes can be anything.
+"""Names that may stand for objects of the user's, whose attributes can be anything.
 
 `x.size` is a number where x is an array, and may be an array where x is an object.
 """
@@ -165,7 +165,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 def bound_otherwise(node: ast.AST) -> Names:
     """Return the names that a statement gives something else than an expression's value."""
     if isinstance(node, ast.ExceptHandler | ast.match_case):
-        return dataflow.captured(node)
+        return dataflow.bound_names(node)
     if isinstance(node, ast.ClassDef | ast.Import | ast.ImportFrom):
         return dataflow.of_statement(node).writes
     return frozenset()

@@ -86,7 +86,7 @@ def split(
     primitive : callable
         The parameters of `npaccel.fori_loop` and the like, if a called expression is one.
     nests : bool
-        Whether loops may be handed to an element-wise engine.
+        Whether loops may be handed to Numba.
     lists : frozenset of str
         Parameters that are lists, dicts or sets.
 

@@ -18,7 +18,7 @@ from npaccel._syntax.dataflow import Names
 
 
 class Runs:
-    """Collects the statements of one block that are compiled together."""
+    """Collector of the statements of one block that are compiled together."""
 
     def __init__(self, facts: Facts, bound: Names, depth: int) -> None:
         self.facts = facts

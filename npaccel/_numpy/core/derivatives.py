@@ -1,4 +1,4 @@
-"""Which rows of the table have no derivative, and why: `npaccel.grad` of the others is right.
+"""Rows of the table that have no derivative, and why: `npaccel.grad` of the others is right.
 
 A row without an entry here is differentiable wherever NumPy's function is. The tests compare its
 derivative with differences; of a row with an entry they ask that the derivative is zero as it
@@ -15,7 +15,7 @@ from typing import Literal
 
 @dataclasses.dataclass(frozen=True)
 class NoDerivative:
-    """Why some rows have no derivative.
+    """Reason why some rows have no derivative.
 
     Parameters
     ----------

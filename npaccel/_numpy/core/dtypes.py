@@ -41,7 +41,7 @@ COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
 
 _NARROW: dict[DType, DType] = {FLOAT64: FLOAT32, COMPLEX128: COMPLEX64}
-#: What a number computed of Python numbers is to NEP 50, where floats are narrowed.
+#: Type that a number computed of Python numbers has for NEP 50, where floats are narrowed.
 _WEAK_TENSORS: dict[torch.dtype, type] = {torch.float64: float, torch.complex128: complex}
 _WEAK_VALUE: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
 

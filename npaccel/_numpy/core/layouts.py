@@ -1,4 +1,4 @@
-"""In which order NumPy goes through arrays, and how what it computes lies in memory."""
+"""Orders in which NumPy goes through arrays, and memory layouts of what it computes."""
 
 from __future__ import annotations
 

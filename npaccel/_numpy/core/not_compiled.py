@@ -93,7 +93,7 @@ REFUSED: dict[str, str] = {
     "it's an exception; raise it outside the compiled function": "linalg.LinAlgError",
 }
 
-#: By module of numpy.polynomial, the prefix of its functions.
+#: Prefixes of the functions of numpy.polynomial, by module.
 _SERIES_MODULES = {
     "polynomial": "poly",
     "chebyshev": "cheb",

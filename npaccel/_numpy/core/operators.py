@@ -66,7 +66,7 @@ INPLACE: dict[Operator, Operator] = {
     operator.ixor: operator.xor,
 }
 
-#: What ndarray computes instead of a power of floats.
+#: Functions that ndarray computes instead of a power of floats.
 _POWERS: dict[float, np.ufunc] = {
     -1.0: np.reciprocal,
     0.5: np.sqrt,

@@ -40,7 +40,7 @@ MATH: dict[Any, Callable[..., torch.Tensor]] = {
         }
     ).items()
 }  # fmt: skip
-#: Those that give ints.
+#: Functions that give ints.
 TO_INT: dict[Any, Callable[..., torch.Tensor]] = {
     math.floor: torch.floor,
     math.ceil: torch.ceil,
@@ -53,7 +53,7 @@ _TWO = (math.atan2, math.hypot, math.fmod, math.copysign, math.pow)
 
 
 def takes(function: Any, count: int) -> bool:
-    """Whether a function of so many numbers is compiled."""
+    """Whether a function is compiled for a number of arguments."""
     if function is math.log:
         return count in (1, 2)
     return count == (2 if function in _TWO else 1)

@@ -15,17 +15,17 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What NumPy returns where the result has no dimensions: its scalar, an array, Python's number.
+#: Kind of result where it has no dimensions: NumPy's scalar, an array, Python's number.
 ZeroD = Literal["scalar", "array", "python"]
 
-#: What becomes of a call: "compiled"; "host", NumPy's own business, which runs
+#: Outcome of a call: "compiled"; "host", NumPy's own business, which runs
 #: in NumPy between compiled subgraphs; "refused", a computation that compiled code
 #: can't do as NumPy does it, so that NumPy does it, and `reason` says what to
 #: write instead.
 Status = Literal["compiled", "host", "refused"]
 
 
-#: How far from NumPy's the tests let results be, in units of the result dtype's eps.
+#: Tolerance of the tests on results, in units of the result dtype's eps.
 DEFAULT_TOLERANCE = 16
 
 

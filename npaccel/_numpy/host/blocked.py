@@ -16,7 +16,7 @@ import torch
 from npaccel._numpy.host.registration import Array
 from npaccel._process.thread_pool import in_threads
 
-#: With fewer elements waking the threads of compiled code takes longer than a kernel's work.
+#: Minimum number of elements for threads: waking those of compiled code takes longer with fewer.
 MANY = 32768
 #: Number of elements that is worth a thread. Python's threads take 0.1 ms to start and to join.
 PART = 1 << 18
@@ -122,13 +122,13 @@ def along_axis(function: Callable[..., Any], x: Array, axis: int, dtype: Any) ->
     return out
 
 
-#: What takes numbers for bools and reads no further than it has to: sooner done than threads are
+#: Ufuncs that take numbers for bools and read no further than need be: done before threads are
 #: at work.
 SHORT = (np.logical_and, np.logical_or)
 
 
 def reduceat(ufunc: np.ufunc, x: Array, starts: Array, axis: int) -> Array:
-    """Fold slices of an axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
+    """Reduce slices of an axis in the dtype of x, or to bools where the ufunc is in `SHORT`."""
     if ufunc in SHORT:
         return ufunc.reduceat(x, starts, axis, np.dtype(bool))
     part = _QUICK_PART if ufunc in (np.add, np.maximum, np.minimum) else PART

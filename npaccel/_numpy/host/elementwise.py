@@ -32,7 +32,7 @@ class ElementFunction(NamedTuple):
     dtypes: tuple[torch.dtype, ...]
 
 
-#: By operator.
+#: Kernels by operator.
 ELEMENT_FUNCTIONS: dict[Any, ElementFunction] = {}
 
 

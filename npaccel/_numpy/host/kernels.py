@@ -34,10 +34,10 @@ from npaccel._numpy.host.registration import (
 )
 from npaccel._runtime.error_translation import refusing
 
-#: What rows ask before they call a kernel.
+#: Tests that rows make before they call a kernel.
 usable = registration.usable
 
-#: How many times the time of NumPy's vector kernel the compiled code of one thread takes: a million
+#: Multiple of the time of NumPy's vector kernel that compiled code of one thread takes: a million
 #: float64, AVX512.
 _SLOWER = {
     "angle": 4.6,
@@ -208,13 +208,13 @@ def has_extreme_number(x: torch.Tensor, axes: Sequence[int]) -> bool:
     return x.dtype in _FLOATS and bool(axes) and 0 not in x.shape and usable(x)
 
 
-def _folded(x: torch.Tensor, _: str, axis: int, *__: Any) -> Form:
+def _reduced(x: torch.Tensor, _: str, axis: int, *__: Any) -> Form:
     return (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
 
 
-@kernel("ufunc_reduce(Tensor x, str name, int axis, Tensor? first) -> Tensor", _folded)
+@kernel("ufunc_reduce(Tensor x, str name, int axis, Tensor? first) -> Tensor", _reduced)
 def ufunc_reduce(x: Array, name: str, axis: int, first: Array | None) -> Array:
-    """Fold along an axis with a ufunc, in NumPy's order and in the dtype of x."""
+    """Reduce along an axis with a ufunc, in NumPy's order and in the dtype of x."""
     start = {} if first is None else {"initial": first[()]}
     with np.errstate(all="ignore"):
         return getattr(np, name).reduce(x, axis, x.dtype, **start)  # type: ignore[no-any-return]
@@ -222,7 +222,7 @@ def ufunc_reduce(x: Array, name: str, axis: int, first: Array | None) -> Array:
 
 @kernel("ufunc_accumulate(Tensor x, str name, int axis) -> Tensor", _like)
 def ufunc_accumulate(x: Array, name: str, axis: int) -> Array:
-    """Fold along an axis with a ufunc in the dtype of x, and keep every step."""
+    """Reduce along an axis with a ufunc in the dtype of x, and keep every step."""
     with np.errstate(all="ignore"):
         return getattr(np, name).accumulate(x, axis, x.dtype)  # type: ignore[no-any-return]
 
@@ -235,7 +235,7 @@ def _per_start(x: torch.Tensor, starts: torch.Tensor, name: str, axis: int) -> F
 
 @kernel("ufunc_reduceat(Tensor x, Tensor starts, str name, int axis) -> Tensor", _per_start)
 def ufunc_reduceat(x: Array, starts: Array, name: str, axis: int) -> Array:
-    """Fold slices of an axis, counted from the first, with a ufunc in the dtype of x.
+    """Reduce slices of an axis, counted from the first, with a ufunc in the dtype of x.
 
     See `blocked.reduceat`.
     """
@@ -300,7 +300,7 @@ def _chosen_form(x: torch.Tensor, _: Any, axis: int) -> Form:
     return (*x.shape[:axis], _counted(), *x.shape[axis + 1 :]), x.dtype
 
 
-#: A run of a mask's elements is found and copied in the time that so many positions take.
+#: Number of positions that take the time in which a run of a mask's elements is copied.
 _RUN = 16
 
 

@@ -14,8 +14,8 @@ import torch
 from npaccel._numpy.host.blocked import MANY
 from npaccel._numpy.host.registration import Array, Form, kernel, operator, several, usable, writing
 
-#: Stacks of matrices with so many multiplications each are NumPy's: torch's threads wait for each
-#: other at every one of them.
+#: Maximum number of multiplications of each matrix of stacks that are NumPy's: torch's threads wait
+#: for each other at every one of them.
 _SMALL = 4096
 
 
@@ -33,7 +33,7 @@ def stack_usable(multiplications: Any, *stacks: torch.Tensor) -> bool:
     return small and any(x.ndim > 2 for x in stacks) and usable(*stacks)
 
 
-#: From so many multiplications of float64 on NumPy's BLAS is the faster one where torch's isn't
+#: Number of multiplications of float64 from which NumPy's BLAS is faster where torch's isn't
 #: made for the processor: its threads stay awake for a while, in the way of code that follows.
 _LARGE = 10**9
 

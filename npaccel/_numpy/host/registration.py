@@ -22,7 +22,7 @@ Form = tuple[Sequence[Any], torch.dtype]
 Shape = Callable[..., Form]
 Operator = Callable[..., torch.Tensor]
 
-#: What compiled code calls in an operator's place: the dispatcher would only find the one kernel
+#: Kernels that code calls in an operator's place: the dispatcher would only find the one kernel
 #: that there is, in 3 microseconds, and more where arrays have driven it out of the caches.
 direct = SimpleNamespace()
 #: The same kernels on arrays instead of tensors.

@@ -56,7 +56,7 @@ def masked_item(a: torch.Tensor, key: Any) -> torch.Tensor:
     return flipped(view, _flips_in_place(selection)).clone()
 
 
-#: What stands for the elements that a mask leaves out where it leaves out all.
+#: Value of the elements that a mask leaves out where it leaves out all.
 _NOTHING_CHOSEN = 0.5
 
 

@@ -16,7 +16,7 @@ from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.gufuncs import matmul
 from npaccel._runtime.torch.symbolic_sizes import holds_here, surely
 
-#: What BLAS multiplies, for whose results NumPy takes an `out` of the same dtype only.
+#: Dtypes that BLAS multiplies, for whose results NumPy takes an `out` of the same dtype only.
 _OF_BLAS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 

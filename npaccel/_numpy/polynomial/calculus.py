@@ -213,7 +213,7 @@ def _check_integral(times: int, constants: list[Any], lbnd: Any, scl: Any) -> No
 
 #: (x, value before, value before that, degree) -> value of a basis function.
 Next = Callable[[Any, Any, Any, int], Any]
-#: By prefix: the function of degree 1, and those of higher degrees.
+#: Functions of degree 1, and those of higher degrees, by prefix.
 _BASES: dict[str, tuple[Callable[[Any], Any], Next]] = {
     "poly": (lambda x: x, lambda x, v, _, i: v * x),
     "cheb": (lambda x: x, lambda x, v, u, i: v * (2 * x) - u),

@@ -165,7 +165,7 @@ def _one_more(c0: Any, c1: Any, x: Any) -> Any:
     return c0 + c1 * x
 
 
-#: By prefix: one step of the recurrence, and the sum at the end.
+#: Steps of the recurrence, and the sums at the end, by prefix.
 RECURRENCES: dict[str, tuple[Step, Last]] = {
     "cheb": (lambda c, c0, c1, x, _: (c - c1, c0 + c1 * (2 * x)), _one_more),
     "leg": (

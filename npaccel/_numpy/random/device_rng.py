@@ -19,7 +19,7 @@ from npaccel._numpy.indexing.taking import take, take_along_axis
 from npaccel._numpy.random.philox import Stream
 from npaccel._numpy.random.results import Drawn, bound, result_of
 
-#: Tables of `binomial` and `poisson` have at most so many entries.
+#: Maximum number of entries of the tables of `binomial` and `poisson`.
 _LONGEST_TABLE = 4096
 _LIMIT = 1 << 31
 
@@ -90,7 +90,7 @@ _UNIFORM = frozenset({"rand", "random", "random_sample"})
 _INTEGERS = frozenset({"integers", "randint"})
 _COUNTS = frozenset({"binomial", "poisson"})
 _ARRANGED = frozenset({"choice", "permutation", "permuted", "shuffle"})
-#: What ``rng="device"`` offers.
+#: Functions that ``rng="device"`` offers.
 OFFERED = frozenset({*_STANDARD, *_UNIFORM, *_INTEGERS, *_COUNTS, *_ARRANGED, "uniform"})
 
 

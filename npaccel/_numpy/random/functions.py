@@ -18,7 +18,7 @@ from npaccel._numpy.random.results import ALIASES, PARAMETERS, Drawn
 from npaccel._runtime.arguments import to_array
 from npaccel._runtime.host_rng import drawn
 
-#: Why a draw breaks the graph where it can't be an input of it.
+#: Reason why a draw breaks the graph where it can't be an input of it.
 ON_HOST = (
     "random numbers are drawn by NumPy itself, and this function is compiled in subgraphs, so that "
     "they are drawn between those; to compile the line, draw before the call and pass the numbers"
@@ -30,7 +30,7 @@ HOST_ALL_THE_SAME = (
 )
 _NOTE = "drawn by NumPy on the host, in the order of the program, before the compiled code runs"
 _MADE_NOTE = "made by NumPy on the host at every call; it can't be a result of the function"
-#: What makes generators.
+#: Functions that make generators.
 _MAKERS = (
     *("Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState", "SFC64"),
     *("SeedSequence", "default_rng"),

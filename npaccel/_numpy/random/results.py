@@ -17,7 +17,7 @@ import torch
 
 from npaccel._numpy.core.dtypes import DType, as_dtype, to_numpy, to_torch
 
-#: What NumPy returns: an array, one of its scalars, or a number of Python's.
+#: Kind of result: an array, a scalar of NumPy's, or a number of Python's.
 Kind = Literal["array", "scalar", "python"]
 
 #: Parameters of the methods of Generator and RandomState, in NumPy's order. One that only one
@@ -75,13 +75,13 @@ PARAMETERS = {
     zipf a size
     """.strip().splitlines()
 }
-#: What they are called in `numpy.random` only.
+#: Names of those in `numpy.random` only.
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 #: One draw of these has dimensions of its own.
 _VECTORS = frozenset(
     {"dirichlet", "multinomial", "multivariate_hypergeometric", "multivariate_normal"}
 )
-#: These take sizes as arguments.
+#: Functions that take sizes as arguments.
 _SIZES_AS_ARGUMENTS = frozenset({"rand", "randn"})
 
 

@@ -22,7 +22,7 @@ from npaccel._numpy.core.dtypes import (
 )
 from npaccel._numpy.core.layouts import lying_as_numpys
 from npaccel._numpy.core.table import implements
-from npaccel._numpy.ufuncs.reductions import FOLDS
+from npaccel._numpy.ufuncs.reductions import REDUCTIONS
 from npaccel._runtime.torch.symbolic_sizes import holds_here
 
 
@@ -31,7 +31,7 @@ def running(ufunc: np.ufunc, x: torch.Tensor, axis: int | None, dtype: DType) ->
     if axis is None or x.ndim == 0:
         axis = axis_of(0 if axis is None else axis, 1)
         x = x.reshape(-1)
-    accumulate = FOLDS[ufunc].accumulate
+    accumulate = REDUCTIONS[ufunc].accumulate
     return accumulate(cast(x, dtype), axis_of(axis, x.ndim))  # type: ignore[no-any-return]
 
 

@@ -35,9 +35,9 @@ from npaccel._numpy.statistics.cumulative import diff
 from npaccel._numpy.statistics.sorting import keys_of, ordered, search
 from npaccel._runtime.torch.symbolic_sizes import holds_here, refuse_where, surely
 
-#: What `numpy.histogramdd` returns the edges in.
+#: Container in which `numpy.histogramdd` returns the edges.
 _SEQUENCE: Any = type(np.histogramdd(np.zeros((1, 1)))[1])
-#: What weights are summed in, by kind.
+#: Dtypes that weights are summed in, by kind.
 _WIDEST = {"b": INT64, "i": INT64, "u": INT64, "f": FLOAT64, "c": COMPLEX128}
 
 

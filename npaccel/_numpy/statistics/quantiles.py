@@ -155,7 +155,7 @@ def _midpoint(n: Any, q: torch.Tensor) -> torch.Tensor:
     return 0.5 * (torch.floor(place) + torch.ceil(place))
 
 
-#: Where a quantile is in the sorted data, counted from 0, by method.
+#: Place of a quantile in the sorted data, counted from 0, by method.
 _PLACES: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
     "inverted_cdf": _inverted,
     "averaged_inverted_cdf": lambda n, q: n * q - 1,

@@ -36,7 +36,7 @@ from npaccel._numpy.core.dtypes import (
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._numpy.ufuncs.methods import from_zero, reduce_ufunc
-from npaccel._numpy.ufuncs.reductions import FOLDS
+from npaccel._numpy.ufuncs.reductions import REDUCTIONS
 
 
 def _given(where: Any) -> bool:
@@ -89,7 +89,7 @@ def _center(x: torch.Tensor, axes: tuple[int, ...], keepdims: bool) -> torch.Ten
 def _total(x: torch.Tensor, axes: tuple[int, ...], keepdims: bool) -> torch.Tensor:
     """Return a sum in the dtype of what is added, float16 rounded where NumPy does."""
     if x.dtype == torch.float16 and axes:
-        total: torch.Tensor = FOLDS[np.add].reduce(x, axes, keepdims)
+        total: torch.Tensor = REDUCTIONS[np.add].reduce(x, axes, keepdims)
         return total
     return over_axes(torch.sum, x, axes, keepdims)
 

@@ -350,7 +350,7 @@ def _extreme_complex(x: torch.Tensor, axis: int, keepdims: bool, largest: bool) 
     return torch.where(some, first, _first_true(best, axis, keepdims))
 
 
-#: From this many elements on NumPy finds the extreme one 2 to 6 times faster than compiled code,
+#: Number of elements from which NumPy finds the extreme one 2 to 6 times faster than compiled code,
 #: which is more than what computes the elements saves by being fused with the search.
 _LONG = 256
 
@@ -360,8 +360,8 @@ def _is_long(x: torch.Tensor, axis: int) -> bool:
     return length >= _LONG if isinstance(length, int) else x.ndim == 1
 
 
-#: An extreme element of so many is found by rows of `_ROW`, in one pass that runs in parallel and
-#: is fused with what computes the elements.
+#: Number of elements from which the extreme one is found by rows of `_ROW`, in one pass that runs
+#: in parallel and is fused with what computes the elements.
 _MANY, _ROW = 1 << 15, 1 << 10
 
 

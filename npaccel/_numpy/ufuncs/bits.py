@@ -111,7 +111,7 @@ def unpackbits(
 
 
 def _counted(bits: torch.Tensor, count: Any) -> torch.Tensor:
-    """Return so many bits of the last axis, or all but so many where the count is negative."""
+    """Return the first bits of the last axis, or all but the last where the count is negative."""
     if isinstance(count, torch.Tensor):
         raise NotImplementedError("`count` must be a Python number; pass it as one")
     size = bits.shape[-1]

@@ -1,4 +1,4 @@
-"""How a ufunc is called: NumPy chooses the loop, torch computes it.
+"""Calls of ufuncs: NumPy chooses the loop, torch computes it.
 
 The installed NumPy is asked, for every call, which loop it would run and
 whether it would refuse: the ufunc itself is called on empty arrays of the
@@ -51,7 +51,7 @@ _COMPARISONS: dict[np.ufunc, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """How one ufunc is computed.
+    """Computation of one ufunc.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
     return scaled * _two_to_the(total - first, x.dtype)
 
 
-#: What float16's nextafter(-0.0, 0.0) is: C's answer, 0.0, from NumPy 2.5 on.
+#: Whether float16's nextafter(-0.0, 0.0) is C's answer, 0.0, as from NumPy 2.5 on.
 _EQUAL_GIVES_SECOND = not np.signbit(np.nextafter(np.float16(-0.0), np.float16(0.0)))
 
 

@@ -53,7 +53,7 @@ def from_zero(x: torch.Tensor, terms: Any = 1) -> torch.Tensor:
     return x + 0.0
 
 
-#: Stacks of matrices with so many multiplications each are written out, so that they fuse.
+#: Maximum number of multiplications of matrices that are written out, so that they fuse.
 _TINY = 64
 
 

@@ -20,7 +20,7 @@ import torch
 
 from npaccel._numpy.core.dtypes import to_numpy
 
-#: What a kernel gets: tensors in the loop's dtypes, one of them perhaps a Python number.
+#: Operands of a kernel: tensors in the loop's dtypes, one of them perhaps a Python number.
 Operand: TypeAlias = Any
 Compute: TypeAlias = Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""How a ufunc's kernel is chosen by the operands' dtypes."""
+"""Choice of a ufunc's kernel by the operands' dtypes."""
 
 from __future__ import annotations
 

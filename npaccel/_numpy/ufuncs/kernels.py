@@ -1,6 +1,6 @@
 """Kernels of the ufuncs: torch computations on operands in the loop's dtypes.
 
-Each gets tensors that the engine has cast already. For the ordinary dtypes a
+Each gets tensors that dispatch has cast already. For the ordinary dtypes a
 kernel is one torch op; what follows the name's first branch is for the others.
 Those that order numbers or take floats apart have modules of their own.
 """
@@ -340,7 +340,7 @@ def _float_arctanh(x: torch.Tensor) -> torch.Tensor:
     return (torch.log1p(x) - torch.log1p(-x)) / 2
 
 
-#: From here on exp(-x) is nothing beside exp(x), for float64 as for float32.
+#: Limit from which exp(-x) is nothing beside exp(x), for float64 as for float32.
 _FAR = 80.0
 
 

@@ -48,8 +48,8 @@ from npaccel._numpy.ufuncs.integers import (
     is_integral,
 )
 from npaccel._numpy.ufuncs.reductions import (
-    FOLDS,
-    Fold,
+    REDUCTIONS,
+    Reduction,
     flattened,
     is_negative_zero,
     is_rounded,
@@ -76,21 +76,21 @@ def _given(value: Any) -> bool:
     return type(value).__name__ not in ("_NoValue", "_NoValueType")
 
 
-def fold_of(ufunc: np.ufunc, method: str) -> Fold:
-    """Return how a ufunc folds.
+def reduction_of(ufunc: np.ufunc, method: str) -> Reduction:
+    """Return how a ufunc reduces.
 
     Raises
     ------
     NotImplementedError
         If torch has no way to do it without a loop over the elements.
     """
-    fold = FOLDS.get(ufunc)
-    if fold is None:
+    reduction = REDUCTIONS.get(ufunc)
+    if reduction is None:
         raise NotImplementedError(
             f"numpy.{ufunc.__name__}.{method} can't be compiled: it would be a loop over the "
-            f"elements; {method} works for {', '.join(sorted(u.__name__ for u in FOLDS))}"
+            f"elements; {method} works for {', '.join(sorted(u.__name__ for u in REDUCTIONS))}"
         )
-    return fold
+    return reduction
 
 
 def _is_zero(size: Any) -> bool:
@@ -113,7 +113,7 @@ def _asked(method: Any, *args: Any, **keywords: Any) -> DType:
 def _loop_dtype(
     ufunc: np.ufunc, found: DType, x: torch.Tensor, dtype: Any, out: torch.Tensor | None
 ) -> DType:
-    """Return the dtype to fold in, narrowed where NumPy would invent it."""
+    """Return the dtype to reduce in, narrowed where NumPy would invent it."""
     if ufunc in _TO_BOOL:
         return BOOL
     if dtype is not None:
@@ -141,7 +141,7 @@ def _check_rounding(ufunc: np.ufunc, loop: DType, out: torch.Tensor | None) -> N
     """Refuse an `out` that can't hold what is between the steps: NumPy rounds it there."""
     if out is not None and not np.can_cast(loop, to_numpy(out.dtype), "same_kind"):
         raise NotImplementedError(
-            f"numpy.{ufunc.__name__}: a result of dtype {loop} can't be folded into an out= of "
+            f"numpy.{ufunc.__name__}: a result of dtype {loop} can't be reduced into an out= of "
             f"{to_numpy(out.dtype)} by compiled code, since NumPy rounds in between; "
             "leave out= away and convert the result"
         )
@@ -162,18 +162,18 @@ def reduce_ufunc(
     Parameters
     ----------
     ufunc : numpy.ufunc
-        One of those in `FOLDS`.
+        One of those in `REDUCTIONS`.
     a : tensor, or nested list of numbers
         The array.
     axis : int, tuple of int or None
-        Axes to fold; None: all.
+        Axes to reduce; None: all.
     dtype : dtype, optional
-        The dtype to fold in. None: NumPy's choice (sums of small integers are
+        The dtype to reduce in. None: NumPy's choice (sums of small integers are
         int64 or uint64), narrowed.
     out : tensor, or 1-tuple of it, optional
         Where to write; it's returned.
     keepdims : bool
-        Whether folded axes stay, with length 1.
+        Whether reduced axes stay, with length 1.
     initial : scalar, optional
         Where to start; None: at the first element.
     where : tensor of bool, or True
@@ -187,8 +187,8 @@ def reduce_ufunc(
     Raises
     ------
     ValueError
-        If an empty axis is folded without an identity or `initial`, if several
-        axes are folded with a ufunc that depends on the order, or `out` has
+        If an empty axis is reduced without an identity or `initial`, if several
+        axes are reduced with a ufunc that depends on the order, or `out` has
         the wrong shape.
     numpy.exceptions.AxisError
         If an axis doesn't exist.
@@ -259,19 +259,19 @@ def _reduced(
     start: Any,
     mask: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Fold a tensor that has the loop's dtype already."""
-    fold = fold_of(ufunc, "reduce")
+    """Reduction a tensor that has the loop's dtype already."""
+    reduction = reduction_of(ufunc, "reduce")
     first = None if start is None else _start(start, x)
     if mask is not None:
         x = _masked(ufunc, x, mask, first)
     if any(_is_zero(x.shape[i]) for i in axes):
         return _of_nothing(ufunc, x, axes, keepdims, first)
     if first is not None and axes and is_rounded(ufunc, x):
-        return fold.reduce(x, axes, keepdims, first)  # type: ignore[no-any-return]
-    if first is not None and fold.ordered:
+        return reduction.reduce(x, axes, keepdims, first)  # type: ignore[no-any-return]
+    if first is not None and reduction.ordered:
         x, axes, result_axes = _prepended(first, x, axes), (-1,), axes
-        return with_axes(fold.reduce(x, axes, False), result_axes, keepdims)
-    result: torch.Tensor = fold.reduce(x, axes, keepdims) if axes else x.clone()
+        return with_axes(reduction.reduce(x, axes, False), result_axes, keepdims)
+    result: torch.Tensor = reduction.reduce(x, axes, keepdims) if axes else x.clone()
     if ufunc is np.add and axes and _may_be_negative_zero(start):
         result = _begun_without_zero(x, result, axes, keepdims)
     if first is None and ufunc in _SIGNLESS and not axes:
@@ -322,8 +322,8 @@ def _masked(
 ) -> torch.Tensor:
     """Put what changes nothing where the mask is False."""
     identity = BY_UFUNC[ufunc].ufunc.identity
-    if identity is None and first is not None and not FOLDS[ufunc].ordered:
-        fill = first  # folding the start again changes nothing for such ufuncs
+    if identity is None and first is not None and not REDUCTIONS[ufunc].ordered:
+        fill = first  # reducing the start again changes nothing for such ufuncs
     else:
         dtype = to_numpy(x.dtype)
         neutral = -0.0 if ufunc is np.add and dtype.kind == "f" else neutral_value(ufunc, dtype)
@@ -363,7 +363,7 @@ def accumulate_ufunc(
     Parameters
     ----------
     ufunc : numpy.ufunc
-        One of those in `FOLDS`.
+        One of those in `REDUCTIONS`.
     array : tensor, or nested list of numbers
         The array, of one dimension at least.
     axis, dtype, out
@@ -395,7 +395,7 @@ def accumulate_ufunc(
             f"{ufunc.__name__}.accumulate has shape {tuple(x.shape)}"
         )
     _check_rounding(ufunc, loop, target)
-    scan = fold_of(ufunc, "accumulate").accumulate
+    scan = reduction_of(ufunc, "accumulate").accumulate
     found = scan(cast(x, loop), _only_axis(axis, x.ndim))
     return deliver(found, target, None) if target is not None else lying_as_numpys(found, [x])
 
@@ -416,7 +416,7 @@ def reduceat_ufunc(
     Parameters
     ----------
     ufunc : numpy.ufunc
-        One of those in `FOLDS`.
+        One of those in `REDUCTIONS`.
     array : tensor, or nested list of numbers
         The array.
     indices : tensor or list of int, shape (K,)
@@ -446,7 +446,7 @@ def reduceat_ufunc(
     _check_rounding(ufunc, loop, target)
     position = _only_axis(axis, x.ndim)
     short = ufunc in blocked.SHORT and host.usable(x, starts)
-    fold = fold_of(ufunc, "reduceat")
+    reduction = reduction_of(ufunc, "reduceat")
     given = x if short else cast(x, loop)
     _check_indices(ufunc, indices, x.shape[position])
     is_plain = x.ndim <= 2 or x.is_contiguous()
@@ -454,7 +454,9 @@ def reduceat_ufunc(
         result = host.ufunc_reduceat(given, cast(starts, INT64), ufunc.__name__, position)
     else:
         last = torch.movedim(given, position, -1)
-        result = torch.movedim(_fold_slices(ufunc, fold, last, cast(starts, INT64)), -1, position)
+        result = torch.movedim(
+            _reduce_slices(ufunc, reduction, last, cast(starts, INT64)), -1, position
+        )
         result = result.contiguous() if is_plain else result
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
@@ -472,8 +474,8 @@ def _check_indices(ufunc: np.ufunc, indices: Any, size: Any) -> None:
             )
 
 
-def _fold_slices(
-    ufunc: np.ufunc, fold: Fold, x: torch.Tensor, starts: torch.Tensor
+def _reduce_slices(
+    ufunc: np.ufunc, reduction: Reduction, x: torch.Tensor, starts: torch.Tensor
 ) -> torch.Tensor:
     if host.usable(x, starts):
         return host.ufunc_reduceat(x, starts, ufunc.__name__, x.ndim - 1)
@@ -483,14 +485,14 @@ def _fold_slices(
     places = torch.arange(size, device=x.device)
     member = (places >= starts.unsqueeze(-1)) & (places < ends.unsqueeze(-1))
     rows = x.unsqueeze(-2)
-    if fold.ordered:
+    if reduction.ordered:
         inverse = negated(rows) if ufunc is np.subtract else 1 / rows
         rows = either(places == starts.unsqueeze(-1), rows, inverse)
         ufunc = np.add if ufunc is np.subtract else np.multiply
-        fold = FOLDS[ufunc]
+        reduction = REDUCTIONS[ufunc]
     dtype = to_numpy(x.dtype)
     neutral = full_scalar(neutral_value(ufunc, dtype), dtype, x.device)
-    result: torch.Tensor = fold.reduce(either(member, rows, neutral), (rows.ndim - 1,), False)
+    result: torch.Tensor = reduction.reduce(either(member, rows, neutral), (rows.ndim - 1,), False)
     if ufunc not in (np.gcd, np.lcm, np.hypot):
         return result
     # a lone element stays as it is, with its sign
@@ -572,7 +574,7 @@ def _declare(ufunc: np.ufunc, method: str, make: Any, **fields: Any) -> None:
     globals()[name] = function
 
 
-_NO_FOLD = "it would be a loop over the elements; write it as one in NumPy"
+_NO_REDUCTION = "it would be a loop over the elements; write it as one in NumPy"
 _NO_AT = (
     "repeated indices would need a loop over the elements; where no index repeats, assign the "
     "ufunc's result to a[indices]"
@@ -584,8 +586,8 @@ def _declare_methods(ufuncs: Sequence[np.ufunc]) -> None:
         if ufunc.nin == 2 and ufunc.nout == 1:
             tolerance = BY_UFUNC[ufunc].tolerance or 64
             fields: dict[str, Any] = {"tolerance": tolerance}
-            if ufunc not in FOLDS:
-                fields |= {"status": "refused", "reason": _NO_FOLD}
+            if ufunc not in REDUCTIONS:
+                fields |= {"status": "refused", "reason": _NO_REDUCTION}
             _declare(ufunc, "reduce", _reduce_row, zero_d="scalar", mutates=(3,), **fields)
             _declare(ufunc, "accumulate", _accumulate_row, mutates=(3,), **fields)
             _declare(ufunc, "reduceat", _reduceat_row, mutates=(4,), **fields)

@@ -1,8 +1,8 @@
-"""Kernels that fold an axis with a ufunc: whole (reduce) and step by step (accumulate).
+"""Kernels that reduce an axis with a ufunc: whole (reduce) and step by step (accumulate).
 
-A fold gets a tensor in the loop's dtype and the axes to fold, which are not
+A reduction gets a tensor in the loop's dtype and the axes to reduce, which are not
 empty; a scan gets a tensor and one axis. Both know no Python loop over
-elements, but for a few ufuncs (`TREE`) that are folded by halves: those need
+elements, but for a few ufuncs (`TREE`) that are reduced by halves: those need
 the length of the axis, so they are compiled for one length.
 """
 
@@ -38,8 +38,8 @@ Axes = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Fold:
-    """How a ufunc folds.
+class Reduction:
+    """Reduction and accumulation of one ufunc.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Fold:
     accumulate : callable
         Takes a tensor and an axis.
     neutral : float, "lowest", "highest" or "nan"
-        What leaves a fold as it is.
+        What leaves a reduction as it is.
     ordered : bool
         Whether the first element stands apart, as in a subtraction.
     """
@@ -68,17 +68,17 @@ def flattened(x: torch.Tensor, axes: Axes) -> torch.Tensor:
 
 
 def with_axes(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
-    """Put axes of length 1 back where they were folded."""
+    """Put axes of length 1 back where they were reduced."""
     for axis in sorted(axes) if keepdims else ():
         x = x.unsqueeze(axis)
     return x
 
 
-def _of_last(fold: Compute) -> Compute:
-    """Turn a fold of the last axis into one of any axes."""
+def _of_last(reduction: Compute) -> Compute:
+    """Turn a reduction of the last axis into one of any axes."""
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
-        return with_axes(fold(flattened(x, axes)), axes, keepdims)
+        return with_axes(reduction(flattened(x, axes)), axes, keepdims)
 
     return reduce
 
@@ -148,7 +148,7 @@ def _sum(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
 
 def _cumulative_sum(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
-        return FOLDS[np.logical_or].accumulate(x, axis)  # type: ignore[no-any-return]
+        return REDUCTIONS[np.logical_or].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
     found = as_bits(_scan(_running_sum, bits, axis), x.dtype)
     if is_integral(x.dtype) or wants_gradients(x):
@@ -186,7 +186,7 @@ def _last_product(x: torch.Tensor) -> torch.Tensor:
 
 def _cumulative_product(x: torch.Tensor, axis: int) -> torch.Tensor:
     if x.dtype == torch.bool:
-        return FOLDS[np.logical_and].accumulate(x, axis)  # type: ignore[no-any-return]
+        return REDUCTIONS[np.logical_and].accumulate(x, axis)  # type: ignore[no-any-return]
     bits = as_signed(x)
     return as_bits(_scan(_running_product, bits, axis), x.dtype)
 
@@ -210,7 +210,7 @@ def _cumulative_difference(x: torch.Tensor) -> torch.Tensor:
     return _cumulative_sum(_alternating(x, negated), -1)
 
 
-#: Up to so many numbers are divided step by step where that is an operator each.
+#: Maximum number of numbers that are divided step by step where that is an operator each.
 _FEW = 32
 _WIDER = {
     torch.float16: torch.float64,
@@ -238,9 +238,9 @@ def _cumulative_quotient(x: torch.Tensor) -> torch.Tensor:
 
 
 def tree(op: Compute) -> Compute:
-    """Fold the last axis by halves with an associative operation."""
+    """Reduction the last axis by halves with an associative operation."""
 
-    def fold(x: torch.Tensor) -> torch.Tensor:
+    def reduction(x: torch.Tensor) -> torch.Tensor:
         n = int(x.shape[-1])
         if n == 1:
             return x[..., 0].clone()  # Never a view of the array.
@@ -251,7 +251,7 @@ def tree(op: Compute) -> Compute:
             n -= half
         return x[..., 0]
 
-    return fold
+    return reduction
 
 
 def tree_scan(op: Compute) -> Compute:
@@ -269,12 +269,14 @@ def tree_scan(op: Compute) -> Compute:
     return scan
 
 
-def _tree_fold(op: Compute, neutral: float | str) -> Fold:
-    return Fold(_of_last(tree(op)), _along_last(tree_scan(op)), neutral)
+def _tree_reduction(op: Compute, neutral: float | str) -> Reduction:
+    return Reduction(_of_last(tree(op)), _along_last(tree_scan(op)), neutral)
 
 
-def _extreme(ufunc: np.ufunc, amax: Compute, running: Compute, pair: Compute, neutral: str) -> Fold:
-    """Fold with maximum or minimum; complex numbers by halves."""
+def _extreme(
+    ufunc: np.ufunc, amax: Compute, running: Compute, pair: Compute, neutral: str
+) -> Reduction:
+    """Reduction with maximum or minimum; complex numbers by halves."""
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
         return by_order(lambda t: amax(t, axes, keepdims))(x)  # type: ignore[no-any-return]
@@ -284,15 +286,15 @@ def _extreme(ufunc: np.ufunc, amax: Compute, running: Compute, pair: Compute, ne
             return host.ufunc_accumulate(x, ufunc.__name__, axis)
         return by_order(lambda t: running(t, axis))(x)  # type: ignore[no-any-return]
 
-    return Fold(
+    return Reduction(
         complex_or(_of_last(tree(pair)), reduce),
         complex_or(_along_last(tree_scan(pair)), accumulate),
         neutral,
     )
 
 
-def _ignoring_nan(fold: Fold, pair: Compute, low: float, neutral: str) -> Fold:
-    """Fold with fmax or fmin: NaN counts only where there's nothing else."""
+def _ignoring_nan(reduction: Reduction, pair: Compute, low: float, neutral: str) -> Reduction:
+    """Reduction with fmax or fmin: NaN counts only where there's nothing else."""
 
     def filled(x: torch.Tensor, run: Compute, run_all: Compute) -> torch.Tensor:
         if is_integral(x.dtype):
@@ -305,13 +307,15 @@ def _ignoring_nan(fold: Fold, pair: Compute, low: float, neutral: str) -> Fold:
         if host.has_extreme_number(x, axes):
             return host.extreme_number(x, list(axes), keepdims, low < 0)
         return filled(
-            x, lambda t: fold.reduce(t, axes, keepdims), lambda t: _all(t, axes, keepdims)
+            x, lambda t: reduction.reduce(t, axes, keepdims), lambda t: _all(t, axes, keepdims)
         )
 
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
-        return filled(x, lambda t: fold.accumulate(t, axis), lambda t: _cumulative_all(t, axis))
+        return filled(
+            x, lambda t: reduction.accumulate(t, axis), lambda t: _cumulative_all(t, axis)
+        )
 
-    return Fold(
+    return Reduction(
         complex_or(_of_last(tree(pair)), reduce),
         complex_or(_along_last(tree_scan(pair)), accumulate),
         neutral,
@@ -332,8 +336,10 @@ def from_bits(bits: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return (bits.to(signed) << places).sum(-1, dtype=signed).view(dtype)
 
 
-def _bitwise(of_bool: Fold, reduce_bits: Compute, scan_bits: Compute, neutral: int) -> Fold:
-    """Fold integers bit by bit: torch has no such reduction."""
+def _bitwise(
+    of_bool: Reduction, reduce_bits: Compute, scan_bits: Compute, neutral: int
+) -> Reduction:
+    """Reduce integers bit by bit: torch has no such reduction."""
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
         if x.dtype == torch.bool:
@@ -345,16 +351,16 @@ def _bitwise(of_bool: Fold, reduce_bits: Compute, scan_bits: Compute, neutral: i
             return of_bool.accumulate(x, axis)  # type: ignore[no-any-return]
         return from_bits(scan_bits(to_bits(x), axis), x.dtype)
 
-    return Fold(reduce, accumulate, neutral)
+    return Reduction(reduce, accumulate, neutral)
 
 
-def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
-    """Fold by NumPy's kernel on a CPU, where torch has none: of bits, of divisors, by halves.
+def _by_numpy(ufunc: np.ufunc, reduction: Reduction, *, whole: bool = True) -> Reduction:
+    """Reduction by NumPy's kernel on a CPU, where torch has none: of bits, of divisors, by halves.
 
     Parameters
     ----------
     ufunc : numpy.ufunc
-    fold : Fold
+    reduction : Reduction
         What computes on other devices, and with gradients.
     whole : bool
         Whether NumPy also reduces, not only accumulates.
@@ -362,7 +368,7 @@ def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
         if not (whole and host.usable(x)):
-            return fold.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
+            return reduction.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
         flat = flattened(x, axes)
         return with_axes(
             host.ufunc_reduce(flat, ufunc.__name__, flat.ndim - 1, None), axes, keepdims
@@ -371,29 +377,29 @@ def _by_numpy(ufunc: np.ufunc, fold: Fold, *, whole: bool = True) -> Fold:
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
         if host.usable(x):
             return host.ufunc_accumulate(x, ufunc.__name__, axis)
-        return fold.accumulate(x, axis)  # type: ignore[no-any-return]
+        return reduction.accumulate(x, axis)  # type: ignore[no-any-return]
 
-    return dataclasses.replace(fold, reduce=reduce, accumulate=accumulate)
+    return dataclasses.replace(reduction, reduce=reduce, accumulate=accumulate)
 
 
-def _long_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
+def _long_by_numpy(ufunc: np.ufunc, reduction: Reduction) -> Reduction:
     """Accumulate one long row of integers by NumPy's kernel: torch does it on one core too."""
 
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
         if x.ndim == 1 and is_integral(x.dtype) and host.worth(x):
             return host.ufunc_accumulate(x, ufunc.__name__, axis)
-        return fold.accumulate(x, axis)  # type: ignore[no-any-return]
+        return reduction.accumulate(x, axis)  # type: ignore[no-any-return]
 
-    return dataclasses.replace(fold, accumulate=accumulate)
+    return dataclasses.replace(reduction, accumulate=accumulate)
 
 
 def is_rounded(ufunc: np.ufunc, x: torch.Tensor) -> bool:
-    """Whether NumPy's kernel folds a tensor, with what it begins with: `_half_by_numpy`."""
+    """Whether NumPy's kernel reduces a tensor, with what it begins with: `_half_by_numpy`."""
     return ufunc in _ROUNDED and x.dtype == torch.float16 and host.usable(x)
 
 
-def _half_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
-    """Fold float16 by NumPy's kernel on a CPU.
+def _half_by_numpy(ufunc: np.ufunc, reduction: Reduction) -> Reduction:
+    """Reduction float16 by NumPy's kernel on a CPU.
 
     It rounds after each step, but for the innermost axis, along which it adds and multiplies in
     float32. What overflows on the way, or is lost, depends on that.
@@ -403,21 +409,21 @@ def _half_by_numpy(ufunc: np.ufunc, fold: Fold) -> Fold:
         x: torch.Tensor, axes: Axes, keepdims: bool, first: torch.Tensor | None = None
     ) -> torch.Tensor:
         if not is_rounded(ufunc, x):
-            return fold.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
+            return reduction.reduce(x, axes, keepdims)  # type: ignore[no-any-return]
         given, axis = (x, axes[0]) if len(axes) == 1 else (flattened(x, axes), -1)
         found = host.ufunc_reduce(given, ufunc.__name__, axis % given.ndim, first)
         return with_axes(found, axes, keepdims)
 
     def accumulate(x: torch.Tensor, axis: int) -> torch.Tensor:
         if not is_rounded(ufunc, x):
-            return fold.accumulate(x, axis)  # type: ignore[no-any-return]
+            return reduction.accumulate(x, axis)  # type: ignore[no-any-return]
         return host.ufunc_accumulate(x, ufunc.__name__, axis)
 
-    return dataclasses.replace(fold, reduce=reduce, accumulate=accumulate)
+    return dataclasses.replace(reduction, reduce=reduce, accumulate=accumulate)
 
 
-def _log_sum(scale: float) -> Fold:
-    """Fold logarithms of sums, to the base e (scale 1) or 2 (scale log 2)."""
+def _log_sum(scale: float) -> Reduction:
+    """Reduction logarithms of sums, to the base e (scale 1) or 2 (scale log 2)."""
 
     def reduce(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
         wide = x.to(torch.float32) if x.dtype == torch.float16 else x
@@ -427,7 +433,7 @@ def _log_sum(scale: float) -> Fold:
         wide = x.to(torch.float32) if x.dtype == torch.float16 else x
         return (torch.logcumsumexp(wide * scale, axis) / scale).to(x.dtype)
 
-    return Fold(reduce, accumulate, -math.inf)
+    return Reduction(reduce, accumulate, -math.inf)
 
 
 def _hypotenuse(x: torch.Tensor, axes: Axes, keepdims: bool) -> torch.Tensor:
@@ -445,17 +451,17 @@ def _common_divisor(x: torch.Tensor) -> torch.Tensor:
     return absolute(tree(gcd)(x))
 
 
-_AND = Fold(_all, _cumulative_all, 1)
-_OR = Fold(_any, _cumulative_any, 0)
-_XOR = Fold(_odd, _cumulative_odd, 0)
+_AND = Reduction(_all, _cumulative_all, 1)
+_OR = Reduction(_any, _cumulative_any, 0)
+_XOR = Reduction(_odd, _cumulative_odd, 0)
 _MAXIMUM = _extreme(np.maximum, torch.amax, _running_most, ordering.maximum, "lowest")
 _MINIMUM = _extreme(np.minimum, torch.amin, _running_least, ordering.minimum, "highest")
 
-FOLDS: dict[np.ufunc, Fold] = {
-    np.add: Fold(_sum, _cumulative_sum, 0),
-    np.multiply: Fold(_of_last(_last_product), _cumulative_product, 1),
-    np.subtract: Fold(_of_last(_difference), _along_last(_cumulative_difference), 0, True),
-    np.divide: Fold(_of_last(_quotient), _along_last(_cumulative_quotient), 1, True),
+REDUCTIONS: dict[np.ufunc, Reduction] = {
+    np.add: Reduction(_sum, _cumulative_sum, 0),
+    np.multiply: Reduction(_of_last(_last_product), _cumulative_product, 1),
+    np.subtract: Reduction(_of_last(_difference), _along_last(_cumulative_difference), 0, True),
+    np.divide: Reduction(_of_last(_quotient), _along_last(_cumulative_quotient), 1, True),
     np.maximum: _MAXIMUM,
     np.minimum: _MINIMUM,
     np.fmax: _ignoring_nan(_MAXIMUM, ordering.fmax, -math.inf, "nan or lowest"),
@@ -468,30 +474,30 @@ FOLDS: dict[np.ufunc, Fold] = {
     np.bitwise_xor: _bitwise(_XOR, _odd, _cumulative_odd, 0),
     np.logaddexp: _log_sum(1.0),
     np.logaddexp2: _log_sum(math.log(2.0)),
-    np.hypot: Fold(in_float32(_hypotenuse), _along_last(tree_scan(kernels.hypot)), 0),
-    np.gcd: Fold(_of_last(_common_divisor), _along_last(tree_scan(gcd)), 0),
-    np.lcm: _tree_fold(lcm, 1),
+    np.hypot: Reduction(in_float32(_hypotenuse), _along_last(tree_scan(kernels.hypot)), 0),
+    np.gcd: Reduction(_of_last(_common_divisor), _along_last(tree_scan(gcd)), 0),
+    np.lcm: _tree_reduction(lcm, 1),
 }
 
 
-#: What NumPy folds on a CPU, and what it accumulates there.
+#: Ufuncs with which NumPy reduces on a CPU, and those with which it accumulates there.
 _WHOLE: tuple[np.ufunc, ...] = (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
 _STEPS: tuple[np.ufunc, ...] = (
     *(np.fmax, np.fmin, np.hypot, np.logaddexp, np.logaddexp2),
     *(np.logical_and, np.logical_or, np.logical_xor),
 )
-FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _WHOLE})
-FOLDS.update({ufunc: _by_numpy(ufunc, FOLDS[ufunc], whole=False) for ufunc in _STEPS})
+REDUCTIONS.update({ufunc: _by_numpy(ufunc, REDUCTIONS[ufunc]) for ufunc in _WHOLE})
+REDUCTIONS.update({ufunc: _by_numpy(ufunc, REDUCTIONS[ufunc], whole=False) for ufunc in _STEPS})
 _ROUNDED = (np.add, np.subtract, np.multiply, np.divide, np.hypot, np.logaddexp, np.logaddexp2)
-FOLDS.update({ufunc: _half_by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _ROUNDED})
+REDUCTIONS.update({ufunc: _half_by_numpy(ufunc, REDUCTIONS[ufunc]) for ufunc in _ROUNDED})
 _LONG = (np.multiply, np.subtract)
-FOLDS.update({ufunc: _long_by_numpy(ufunc, FOLDS[ufunc]) for ufunc in _LONG})
+REDUCTIONS.update({ufunc: _long_by_numpy(ufunc, REDUCTIONS[ufunc]) for ufunc in _LONG})
 
 
 @functools.cache
 def neutral_value(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
-    """Return the Python number that leaves a fold in this dtype as it is."""
-    neutral = FOLDS[ufunc].neutral
+    """Return the Python number that leaves a reduction in this dtype as it is."""
+    neutral = REDUCTIONS[ufunc].neutral
     if not isinstance(neutral, str):
         if dtype.kind == "u" and neutral == -1:
             return int(np.iinfo(dtype).max)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from npaccel._syntax.source import NoSourceError, build, node_of
 
-#: What a name of a function stands for: a number, an operand, another function, one of Python's
+#: Meaning of a name of a function: a number, an operand, another function, one of Python's
 #: or NumPy's.
 Meaning = tuple[Literal["number", "operand", "code", "function"], Any]
 

@@ -155,7 +155,7 @@ def _kind_after(function: Callable[..., Any], samples: list[Any]) -> Kind:
 
 
 class Failures:
-    """Where something happens that compiled code can't do as Python does it.
+    """Elements at which something happens that compiled code can't do as Python does it.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 _aten = torch.ops.aten
 
-#: Is told of a copy before it's made: source, target, bytes.
+#: Callback for a copy before it's made: source, target, bytes.
 Watcher = Callable[[torch.device, torch.device, int], None]
 
 

@@ -29,10 +29,10 @@ from npaccel._process import environment
 #: Switches off all that concerns memory.
 SWITCH = "NPACCEL_MALLOC"
 _OF_TORCH = "THP_MEM_ALLOC_ENABLE"
-#: What the system does for those who ask, in brackets among its choices.
+#: File of what the system does for those who ask, in brackets among its choices.
 _POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _NAME = "empty_strided_cpu"
-#: From this many bytes on NumPy asks for huge pages.
+#: Number of bytes from which NumPy asks for huge pages.
 MUCH = 1 << 22
 _SIZES = re.compile(rf"\b{_NAME}\(\(([^()]*)\), \([^()]*\), (torch\.\w+)\)")
 

@@ -23,9 +23,9 @@ from npaccel._runtime.torch import ndarray_runtime
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.libraries import load_kernels, path_of
 
-#: What the code has where it calls an operator of npaccel's.
+#: Pattern of code that calls an operator of npaccel's.
 _OPERATOR = "torch.ops.npaccel."
-#: What registers npaccel's operators.
+#: Module that registers npaccel's operators.
 HOST_MODULE = "npaccel._numpy.host.kernels"
 
 
@@ -69,7 +69,7 @@ class ExternKernels:
     convolution = staticmethod(torch.convolution)
 
 
-#: What stands for names that the generated module imports from dynamo and inductor.
+#: Stand-ins for names that the generated module imports from dynamo and inductor.
 STAND_INS: dict[str, Any] = {
     "run_intermediate_hooks": lambda name, value: None,
     "maybe_profile": None,

@@ -13,7 +13,7 @@ from npaccel._runtime.torch import huge_pages
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 #: The largest block that glibc lets come from the heap, and how much it keeps at the heap's end.
 _FROM_HEAP, _KEPT = 32 << 20, 128 << 20
-#: By these users set the same.
+#: Variables by which users set the same.
 _VARIABLES = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_")
 #: The token of the thread that prepares, once for a process.
 _prepared_by: dict[str, object] = {}
@@ -46,12 +46,12 @@ def settings() -> dict[str, str]:
     glibc = f"blocks of up to {_FROM_HEAP >> 20} MiB come from the heap, {_KEPT >> 20} MiB stay"
     pages = f"torch asks for them, compiled code from {huge_pages.MUCH >> 20} MiB on"
     return {
-        "glibc": _told(_obstacle(), glibc),
-        "huge pages": _told(huge_pages.obstacle(), pages),
+        "glibc": _described(_obstacle(), glibc),
+        "huge pages": _described(huge_pages.obstacle(), pages),
     }
 
 
-def _told(obstacle: str, what: str) -> str:
+def _described(obstacle: str, what: str) -> str:
     return f"as they are: {obstacle}" if obstacle else what
 
 

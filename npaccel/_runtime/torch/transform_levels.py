@@ -1,4 +1,4 @@
-"""What `torch.func` does with a tensor, at whatever level of transforms.
+"""Levels of `torch.func` at which a tensor is differentiated, or one of a batch.
 
 Read from torch/_functorch/pyfunctorch.py of 2.11 to 2.15.
 """

@@ -18,7 +18,7 @@ from npaccel._scipy.linalg._common import refuse_traced
 _WHY = "its steps go on until the values have settled"
 #: Maximum number of distances that are computed at once.
 _AT_ONCE = 2**24
-#: Up to so many, times the features, SciPy is as fast on a CPU.
+#: Number of distances, times the features, up to which SciPy is as fast on a CPU.
 _FEW = 2**22
 
 
@@ -88,7 +88,7 @@ def _few(bound: dict[str, Any]) -> str:
     return "on a CPU, SciPy is as fast with few distances" if few and free_for_scipy(bound) else ""
 
 
-@on_tensors("cluster.vq.kmeans", arrays=("obs",), hosted=_few, tolerance=1024)
+@on_tensors("cluster.vq.kmeans", arrays=("obs",), host_reason=_few, tolerance=1024)
 def kmeans(
     obs: Any,
     k_or_guess: Any,
@@ -171,7 +171,7 @@ def _first_codes(rows: torch.Tensor, k: Any, minit: str, rng: Any, flat: bool) -
     return _at_random(rows, count, draws, flat)
 
 
-@on_tensors("cluster.vq.kmeans2", arrays=("data",), hosted=_few, tolerance=1024)
+@on_tensors("cluster.vq.kmeans2", arrays=("data",), host_reason=_few, tolerance=1024)
 def kmeans2(
     data: Any,
     k: Any,

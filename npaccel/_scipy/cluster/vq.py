@@ -15,7 +15,7 @@ def _refused(bound: dict[str, Any]) -> str:
     return not_finite(bound["obs"], bound["code_book"]) if bound["check_finite"] else ""
 
 
-@in_numpy("cluster.vq.vq", arrays=("obs", "code_book"), hosted=_refused, tolerance=1024)
+@in_numpy("cluster.vq.vq", arrays=("obs", "code_book"), host_reason=_refused, tolerance=1024)
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
     """Return the number of the nearest code for each vector, and the distance from it."""
     if obs.ndim not in (1, 2) or obs.ndim != code_book.ndim:

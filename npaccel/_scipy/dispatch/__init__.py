@@ -1,4 +1,4 @@
-"""How calls of SciPy find their way: the table, the routes, SciPy's own names.
+"""Dispatch of calls of SciPy: the table, the routes, SciPy's own names.
 
 In: a call with tensors. Out: its result, computed by npaccel, by SciPy on the tensors, or by SciPy
 on the host, and counted.

@@ -27,7 +27,7 @@ def common_dtype(*values: torch.Tensor) -> torch.dtype:
 def on_a_cpu(
     why: str, besides: Callable[[dict[str, Any]], str] | None = None
 ) -> Callable[[dict[str, Any]], str]:
-    """Return a `hosted` of the table: SciPy computes on a CPU, and what another one says.
+    """Return a `host_reason` of the table: SciPy computes on a CPU, and what another one says.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ def on_a_cpu(
     besides : callable, optional
     """
 
-    def hosted(bound: dict[str, Any]) -> str:
+    def host_reason(bound: dict[str, Any]) -> str:
         found = besides(bound) if besides else ""
         return found or (f"on a CPU, {why}" if free_for_scipy(bound) else "")
 
-    return hosted
+    return host_reason
 
 
 def one_matrix(bound: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import torch
 from npaccel._scipy.dispatch import conversion
 from npaccel._scipy.dispatch.random_states import RandomStates
 
-#: What a function raises that is given what it can't take.
+#: Errors of a function that is given what it can't take.
 _UNSUITED = (TypeError, AttributeError, ValueError, IndexError, RuntimeError)
 
 

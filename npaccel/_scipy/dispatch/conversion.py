@@ -16,7 +16,7 @@ from npaccel.errors import MixedDevicesError
 
 #: Functions of these packages take NumPy's arrays, not tensors.
 _OF_ARRAYS = ("numpy", "scipy", "builtins")
-#: What NumPy has no dtype for.
+#: Dtypes of torch's that NumPy doesn't have.
 _WIDENED = {torch.bfloat16: torch.float32}
 
 
@@ -124,7 +124,7 @@ def _is_wide(dtype: Any) -> bool:
 
 
 class Width:
-    """How wide the floats of a result are: as wide as the widest float that was given.
+    """Width of the floats of a result: that of the widest float that was given.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def restored(value: Any, device: torch.device, width: Width) -> Any:
     return _restored_object(value, part)
 
 
-#: What makes objects on a device of SciPy's own, by subpackage.
+#: Makers of objects on a device from SciPy's own, by subpackage.
 _objects: dict[str, Callable[[Any, torch.device, Width], Any]] = {}
 
 

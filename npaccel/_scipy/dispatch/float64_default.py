@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 _on: ContextVar[bool] = ContextVar("npaccel_scipy_wide_floats", default=False)
 _WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
-#: What makes tensors of values that are given, and without any.
+#: Functions that make tensors of values that are given, and without any.
 _OF_VALUES = {torch.asarray, torch.as_tensor, torch.tensor, torch.full, torch.arange}
 _OF_SIZES = {torch.ones, torch.zeros, torch.empty, torch.eye, torch.linspace, torch.logspace}
 

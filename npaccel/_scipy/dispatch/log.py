@@ -43,7 +43,7 @@ class Report(tuple[Calls, ...]):
 
 
 _counts: dict[tuple[str, str, str], tuple[int, int]] = {}
-_told: set[tuple[str, str]] = set()
+_noted: set[tuple[str, str]] = set()
 _lock = threading.Lock()
 fork.hold(_lock)
 
@@ -58,8 +58,8 @@ def note(name: str, route: str, reason: str = "", nbytes: int = 0) -> None:
 def first(name: str, reason: str) -> bool:
     """Whether a reason hasn't been told yet."""
     with _lock:
-        new = (name, reason) not in _told
-        _told.add((name, reason))
+        new = (name, reason) not in _noted
+        _noted.add((name, reason))
         return new
 
 
@@ -88,4 +88,4 @@ def clear_report() -> None:
     """Forget the calls so far; warnings that were given once are given again."""
     with _lock:
         _counts.clear()
-        _told.clear()
+        _noted.clear()

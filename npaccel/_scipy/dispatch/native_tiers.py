@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npaccel._compiler import call_kinds
-from npaccel._compiler.tiers import Bucket, Tiered, has_tiers, price
-from npaccel._loops.make_engine import make_engine
+from npaccel._compiler.tier_buckets import Bucket, price
+from npaccel._compiler.tiers import Tiered, has_tiers
+from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.options import Options
 from npaccel._scipy.dispatch.checks import OwnError
@@ -25,7 +26,7 @@ from npaccel.errors import NotCompiledError
 if TYPE_CHECKING:
     from npaccel._jit import Jitted
 
-#: Why such calls go through the host.
+#: Reason why such calls go through the host.
 REASON = "SciPy makes such calls until compiling pays, and where it is faster"
 
 _made: dict[tuple[str, Options], NativeTiers] = {}
@@ -82,7 +83,7 @@ class NativeTiers(Tiered):
             options,
             jitted._npaccel_log,
             runtime_options.current(),
-            make_engine,
+            make_dispatcher,
             lambda *_: None,
         )
         self.name = name
@@ -131,7 +132,7 @@ class NativeTiers(Tiered):
 
     def price(self) -> float:
         """Return how many seconds SciPy may take for calls of a kind before it's compiled."""
-        return price()  # Other values are compiled anew.
+        return price()  # Other values are compiled again.
 
     def make_bucket(self, key: Any, values: Any, *, is_warm: bool) -> Bucket:
         """Return a bucket for another kind of calls."""

@@ -30,7 +30,7 @@ _lock = threading.RLock()
 fork.hold(_lock)
 #: Namespaces and names in which something is replaced, and what was there.
 _places: list[tuple[dict[str, Any], str, Any]] = []
-#: By the identity of what SciPy has what stands for it, for good: compiled code asks for it.
+#: Stand-ins by the identity of what SciPy has, for good: compiled code asks for them.
 _replaced: dict[int, Replaced] = {}
 _everywhere = False
 
@@ -56,7 +56,7 @@ class Replaced:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """It passes for SciPy's."""
+        """Class of SciPy's, which it passes for."""
         return type(self._original)
 
     @property

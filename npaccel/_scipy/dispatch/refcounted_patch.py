@@ -9,7 +9,7 @@ from npaccel._process import fork
 
 
 class WhileUsed:
-    """Counts users.
+    """Patch that lasts while it has users, which it counts.
 
     Parameters
     ----------

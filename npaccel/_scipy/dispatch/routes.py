@@ -225,7 +225,7 @@ def _not_native(row: Row, bound: inspect.BoundArguments) -> str:
             bound.arguments[name] = conversion.hashable(value)
         except TypeError:
             return f"`{name}` is a {type(value).__name__}"
-    return row.hosted(bound.arguments) if row.hosted is not None else ""
+    return row.host_reason(bound.arguments) if row.host_reason is not None else ""
 
 
 def _as_array(value: Any, device: torch.device) -> Any:

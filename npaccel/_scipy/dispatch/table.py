@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: device. "host": NumPy's arrays go through SciPy, and tensors come back. "refused": an error.
 Route = Literal["delegated", "native", "host", "refused"]
 
-#: How far from SciPy's the tests let native results be, in units of the result dtype's eps.
+#: Tolerance of the tests on native results, in units of the result dtype's eps.
 DEFAULT_TOLERANCE = 256
 
 
@@ -47,7 +47,7 @@ class Row:
     tolerance : float or None
         Relative tolerance against SciPy in units of the result dtype's eps; None:
         `DEFAULT_TOLERANCE`.
-    hosted : callable, optional
+    host_reason : callable, optional
         Given the bound arguments, why this call has to go through the host, or an empty string.
     note : str
         What differs, or why the tolerance is loosened.
@@ -75,7 +75,7 @@ class Row:
     written_in: Literal["numpy", "tensors"] = "numpy"
     arrays: tuple[str, ...] = ()
     tolerance: float | None = None
-    hosted: Callable[[dict[str, Any]], str] | None = None
+    host_reason: Callable[[dict[str, Any]], str] | None = None
     note: str = ""
     reason: str = ""
     takes_arrays: bool = True
@@ -101,7 +101,7 @@ def in_numpy(
     *,
     arrays: Iterable[str],
     tolerance: float | None = None,
-    hosted: Callable[[dict[str, Any]], str] | None = None,
+    host_reason: Callable[[dict[str, Any]], str] | None = None,
     note: str = "",
 ) -> Callable[[F], F]:
     """Declare a function written in plain NumPy as npaccel's form of a SciPy function.
@@ -111,10 +111,10 @@ def in_numpy(
     name : str
         SciPy's public name without ``scipy.``, as in ``"ndimage.zoom"``. A name that the
         installed SciPy doesn't have is passed over.
-    arrays, tolerance, hosted, note
+    arrays, tolerance, host_reason, note
         The fields of `Row`.
     """
-    return _native(name, "numpy", tuple(arrays), tolerance, hosted, note)
+    return _native(name, "numpy", tuple(arrays), tolerance, host_reason, note)
 
 
 def on_tensors(
@@ -122,7 +122,7 @@ def on_tensors(
     *,
     arrays: Iterable[str],
     tolerance: float | None = None,
-    hosted: Callable[[dict[str, Any]], str] | None = None,
+    host_reason: Callable[[dict[str, Any]], str] | None = None,
     note: str = "",
     fused: bool = False,
     by_element: bool = False,
@@ -133,14 +133,14 @@ def on_tensors(
 
     Parameters
     ----------
-    name, arrays, tolerance, hosted, note
+    name, arrays, tolerance, host_reason, note
         As in `in_numpy`.
     fused : bool
         The field of `Row`. Its parameters that aren't arrays must be hashable then.
     by_element : bool
         The field of `Row`.
     """
-    return _native(name, "tensors", tuple(arrays), tolerance, hosted, note, fused, by_element)
+    return _native(name, "tensors", tuple(arrays), tolerance, host_reason, note, fused, by_element)
 
 
 def _native(
@@ -148,7 +148,7 @@ def _native(
     written_in: Literal["numpy", "tensors"],
     arrays: tuple[str, ...],
     tolerance: float | None,
-    hosted: Callable[[dict[str, Any]], str] | None,
+    host_reason: Callable[[dict[str, Any]], str] | None,
     note: str,
     fused: bool = False,
     by_element: bool = False,
@@ -169,7 +169,7 @@ def _native(
                 written_in,
                 arrays,
                 tolerance,
-                hosted,
+                host_reason,
                 note,
                 fused=fused,
                 by_element=by_element,
@@ -184,7 +184,7 @@ def traced(
     name: str,
     *,
     arrays: Iterable[str],
-    hosted: Callable[[dict[str, Any]], str] | None = None,
+    host_reason: Callable[[dict[str, Any]], str] | None = None,
 ) -> Callable[[F], F]:
     """Declare a function in plain NumPy that jitted functions have in the place of SciPy's.
 
@@ -192,7 +192,7 @@ def traced(
 
     Parameters
     ----------
-    name, arrays, hosted
+    name, arrays, host_reason
         As in `in_numpy`.
     """
 
@@ -201,7 +201,7 @@ def traced(
             row = _undeclared(f"scipy.{name}", original)
             _declare(
                 dataclasses.replace(
-                    row, implementation=function, arrays=tuple(arrays), hosted=hosted
+                    row, implementation=function, arrays=tuple(arrays), host_reason=host_reason
                 )
             )
         return function

@@ -77,7 +77,7 @@ def _line(name: str, sine: bool, inverse: bool) -> None:
         x = _resized(as_floats(x), n, axis)
         return _along(x, (axis,), sine, type, inverse, norm, orthogonalize)
 
-    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",), hosted=_REAL)(
+    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",), host_reason=_REAL)(
         named(function, name, __name__)
     )
 
@@ -123,7 +123,7 @@ def _axes(name: str, sine: bool, inverse: bool) -> None:
             x = _resized(x, n, axis)
         return _along(x, places, sine, type, inverse, norm, orthogonalize)
 
-    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",), hosted=_REAL)(
+    globals()[name] = on_tensors(f"fft.{name}", arrays=("x",), host_reason=_REAL)(
         named(function, name, __name__)
     )
 

@@ -18,9 +18,9 @@ import torch
 #: Tensors.
 State = Any
 
-#: The next step is at most so much of the last one, or at least.
+#: Maximum and minimum ratio of the next step to the last one.
 _LARGEST, _LEAST = 10.0, 0.2
-#: What is left to chance in the estimate of the next step.
+#: Safety factor of the estimate of the next step.
 _SAFETY = 0.9
 
 
@@ -55,7 +55,7 @@ class Method:
 
 
 class Tolerance:
-    """How large errors may be, and the norm of errors in units of that."""
+    """Tolerance of errors, and the norm of errors in units of it."""
 
     def __init__(self, rtol: Any, atol: Any, y: State) -> None:
         self.rtol, self.atol = _checked(rtol, atol, y)
@@ -258,7 +258,7 @@ class Slopes:
 
     @property
     def all(self) -> State:
-        """All of them."""
+        """Return all of them."""
         return torch.stack(self.rows) if self.table is None else self.table[: len(self.rows)]
 
     def combined(self, weights: State) -> State:
@@ -267,7 +267,7 @@ class Slopes:
 
 
 def _factor(error: float, exponent: float, rejected: bool) -> float:
-    """By how much the next step is longer."""
+    """Return the factor by which the next step is longer."""
     if error < 1:
         factor = _LARGEST if error == 0 else min(_LARGEST, _SAFETY * math.pow(error, exponent))
         return min(1.0, factor) if rejected else factor

@@ -21,7 +21,7 @@ _MESSAGES = {
 _OPTIONS = ("first_step", "max_step", "rtol", "atol")
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     method = bound["method"]
     if bound["events"] is not None:
         return "events are found by functions of Python that say where they are zero"
@@ -34,7 +34,7 @@ def _why_hosted(bound: dict[str, Any]) -> str:
     "integrate.solve_ivp",
     arrays=("y0",),
     tolerance=1e6,
-    hosted=_why_hosted,
+    host_reason=_host_reason,
     note="errors of rounding change the lengths of steps",
 )
 def solve_ivp(
@@ -153,7 +153,7 @@ def _stepped(solver: Solver) -> bool:
 
 
 def _count(times: Any, solver: Solver) -> int:
-    """How many of the wanted times are reached."""
+    """Return the number of the wanted times that are reached."""
     return int(np.count_nonzero((solver.t - times) * solver.direction >= 0))
 
 

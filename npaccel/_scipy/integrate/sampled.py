@@ -63,7 +63,7 @@ def _shown(bound: dict[str, Any]) -> str:
     return "it prints a table" if bound["show"] else ""
 
 
-@traced("integrate.romb", arrays=("y", "dx"), hosted=_shown)
+@traced("integrate.romb", arrays=("y", "dx"), host_reason=_shown)
 def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: Any = False) -> Any:
     """Romberg's rule: trapezoidal sums of halved steps, extrapolated."""
     y = np.moveaxis(np.asarray(y), axis, -1)

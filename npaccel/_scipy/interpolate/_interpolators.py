@@ -19,7 +19,7 @@ from npaccel._scipy.objects.computed import Computed, Tensor, narrowed, scipys
 
 
 class Piecewise(Computed):
-    """As `scipy.interpolate.PPoly`.
+    """Counterpart of `scipy.interpolate.PPoly`.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _extrapolates(extrapolate: Any, default: Any) -> Any:
 
 
 def ppoly(c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Piecewise:
-    """As `scipy.interpolate.PPoly`."""
+    """Counterpart of `scipy.interpolate.PPoly`."""
     c = c if c.is_complex() else c.to(torch.float64)
     x = x.to(torch.float64)
     if c.ndim < 2 or not 0 <= axis < c.ndim - 1 or x.ndim != 1 or x.shape[0] < 2:
@@ -109,7 +109,7 @@ def ppoly(c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Piecewise:
 
 
 def cubic_hermite(x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> Piecewise:
-    """As `scipy.interpolate.CubicHermiteSpline`."""
+    """Counterpart of `scipy.interpolate.CubicHermiteSpline`."""
     x, (y, slopes), axis = pieces.points(x, y, axis, dydx)
     return _hermite(x, y, slopes, axis, _extrapolates(extrapolate, True))
 
@@ -119,7 +119,7 @@ def _hermite(x: Tensor, y: Tensor, slopes: Tensor, axis: int, extrapolate: Any) 
 
 
 def pchip(x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> Piecewise:
-    """As `scipy.interpolate.PchipInterpolator`."""
+    """Counterpart of `scipy.interpolate.PchipInterpolator`."""
     x, (y,), axis = pieces.points(x, y, axis)
     if y.is_complex():
         raise ValueError("`PchipInterpolator` only works with real values for `y`.")
@@ -130,7 +130,7 @@ def pchip(x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> Piecewise:
 def akima(
     x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None
 ) -> Piecewise:
-    """As `scipy.interpolate.Akima1DInterpolator`."""
+    """Counterpart of `scipy.interpolate.Akima1DInterpolator`."""
     if method not in ("akima", "makima"):
         raise NotImplementedError(f"`method`={method} is unsupported.")
     x, (y,), axis = pieces.points(x, y, axis)
@@ -143,7 +143,7 @@ def akima(
 def cubic_spline(
     x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None
 ) -> Piecewise:
-    """As `scipy.interpolate.CubicSpline`."""
+    """Counterpart of `scipy.interpolate.CubicSpline`."""
     x, (y,), axis = pieces.points(x, y, axis)
     kinds = (bc_type, bc_type) if isinstance(bc_type, str) else tuple(bc_type)
     if len(kinds) != 2 or (kinds[0] == "periodic") is not (kinds[1] == "periodic"):
@@ -178,7 +178,7 @@ def _end(kind: Any, y: Tensor) -> Any:
 
 
 class Spline(Computed):
-    """As `scipy.interpolate.BSpline`.
+    """Counterpart of `scipy.interpolate.BSpline`.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class Spline(Computed):
 
 
 def bspline(t: Any, c: Any, k: Any, extrapolate: Any = True, axis: int = 0) -> Spline:
-    """As `scipy.interpolate.BSpline`."""
+    """Counterpart of `scipy.interpolate.BSpline`."""
     c = c if c.is_complex() else c.to(torch.float64)
     t = t.to(torch.float64).contiguous()
     axis = range(c.ndim)[axis]
@@ -273,12 +273,12 @@ def spline_through(x: Any, y: Any, k: int, axis: int) -> Spline:
 
 _ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 _NEIGHBOURS = ("linear", "nearest", "nearest-up", "previous", "next")
-#: Dense equations are solved for at most so many points.
+#: Maximum number of points for which dense equations are solved.
 LARGEST = 2048
 
 
 class Line(Computed):
-    """As `scipy.interpolate.interp1d`."""
+    """Counterpart of `scipy.interpolate.interp1d`."""
 
     def __init__(self, x: Tensor, y: Tensor, kind: str, axis: int, rule: dict[str, Any]) -> None:
         self.x, self.axis, self._rule, self._way = x, axis, rule, kind
@@ -341,7 +341,7 @@ def interp1d(
     fill_value: Any = math.nan,
     assume_sorted: bool = False,
 ) -> Line:
-    """As `scipy.interpolate.interp1d`."""
+    """Counterpart of `scipy.interpolate.interp1d`."""
     names = {order: name for name, order in _ORDERS.items()}
     kind = names[kind] if isinstance(kind, int) else kind
     if kind not in (*_NEIGHBOURS, *_ORDERS):
@@ -383,7 +383,7 @@ def _fills(fill_value: Any, bounds_error: Any, kind: str, y: Tensor) -> tuple[bo
 
 
 class Grid(Computed):
-    """As `scipy.interpolate.RegularGridInterpolator`, linear or nearest."""
+    """Counterpart of `scipy.interpolate.RegularGridInterpolator`, linear or nearest."""
 
     def __init__(
         self, grid: tuple[Tensor, ...], values: Tensor, method: str, rule: tuple[bool, Any]
@@ -525,7 +525,7 @@ def regular_grid(
     solver: Any = None,
     solver_args: Any = None,
 ) -> Grid:
-    """As `scipy.interpolate.RegularGridInterpolator`."""
+    """Counterpart of `scipy.interpolate.RegularGridInterpolator`."""
     if method not in ("linear", "nearest") or solver is not None or solver_args:
         raise NotImplementedError(f"SciPy has the method {method}")
     if isinstance(fill_value, complex) and not values.is_complex():
@@ -534,7 +534,7 @@ def regular_grid(
     return Grid(grid, values, method, (bool(bounds_error), fill_value))
 
 
-#: What makes an object, by SciPy's name of the class.
+#: Makers of objects, by SciPy's name of the class.
 BUILT = {
     "PPoly": ppoly,
     "CubicHermiteSpline": cubic_hermite,

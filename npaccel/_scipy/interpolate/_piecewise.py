@@ -118,7 +118,7 @@ def hermite(x: Tensor, y: Tensor, slopes: Tensor) -> Tensor:
 
 
 def pchip_slopes(x: Tensor, y: Tensor) -> Tensor:
-    """Those of F. N. Fritsch and J. Butland (1984), which keep monotony."""
+    """Slopes of F. N. Fritsch and J. Butland (1984), which keep monotony."""
     width = beside(torch.diff(x), y)
     secant = torch.diff(y, dim=0) / width
     if y.shape[0] == 2:
@@ -142,7 +142,7 @@ def _pchip_end(h: Tensor, other: Tensor, secant: Tensor, next_one: Tensor) -> Te
 
 
 def akima_slopes(x: Tensor, y: Tensor, modified: bool) -> Tensor:
-    """Those of H. Akima (1970), or as modified in MATLAB."""
+    """Slopes of H. Akima (1970), or as modified in MATLAB."""
     secant = torch.diff(y, dim=0) / beside(torch.diff(x), y)
     if y.shape[0] == 2:
         return torch.cat([secant, secant])

@@ -18,7 +18,7 @@ def _known_method(bound: dict[str, Any]) -> str:
     return "" if method in ("linear", "nearest") else f"SciPy has the method {method}"
 
 
-@on_tensors("interpolate.interpn", arrays=("values",), hosted=_known_method)
+@on_tensors("interpolate.interpn", arrays=("values",), host_reason=_known_method)
 def interpn(
     points: Any,
     values: Any,
@@ -50,14 +50,14 @@ def _named(found: Any, kind: str, device: torch.device, *given: Any) -> Any:
     return found.named(original, f"scipy.interpolate.{kind}", device, width)
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     if bound["t"] is not None or bound["bc_type"] not in (None, "not-a-knot", (None, None)):
         return "knots or conditions at the ends are given"
     large = bound["k"] > 1 and len(bound["x"]) > interpolators.LARGEST
     return "SciPy solves large banded equations" if large else ""
 
 
-@on_tensors("interpolate.make_interp_spline", arrays=("x", "y"), hosted=_why_hosted)
+@on_tensors("interpolate.make_interp_spline", arrays=("x", "y"), host_reason=_host_reason)
 def make_interp_spline(
     x: Any,
     y: Any,

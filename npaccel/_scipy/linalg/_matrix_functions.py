@@ -82,7 +82,7 @@ def sign(a: torch.Tensor) -> torch.Tensor:
     return found
 
 
-#: How near to the identity a matrix has to be for as many points of the quadrature.
+#: Number of points of the quadrature, and distance to the identity up to which they're enough.
 _POINTS, _NEAR = 12, 0.56
 
 

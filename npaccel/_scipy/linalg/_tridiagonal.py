@@ -27,7 +27,7 @@ def solved(lower: Tensor, diagonal: Tensor, upper: Tensor, right: Tensor) -> Ten
 
 
 def _by_lapack(lower: Tensor, diagonal: Tensor, upper: Tensor, right: Tensor) -> Tensor:
-    """On a CPU: LAPACK on the same memory."""
+    """Solve on a CPU, by LAPACK on the same memory."""
     from scipy.linalg import solve_banded
 
     rows = torch.stack([torch.roll(upper, 1), diagonal, torch.roll(lower, -1)])
@@ -37,7 +37,7 @@ def _by_lapack(lower: Tensor, diagonal: Tensor, upper: Tensor, right: Tensor) ->
 
 
 def by_reduction(lower: Tensor, diagonal: Tensor, upper: Tensor, right: Tensor) -> Tensor:
-    """By parallel cyclic reduction: R. W. Hockney and C. R. Jesshope (1981)."""
+    """Solve by parallel cyclic reduction: R. W. Hockney and C. R. Jesshope (1981)."""
     n = diagonal.shape[0]
     wide = right.reshape(n, -1)
     a, b, c = (v[:, None].to(wide.real.dtype) for v in (lower, diagonal, upper))

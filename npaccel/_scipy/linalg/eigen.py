@@ -33,7 +33,7 @@ _bands_on_cpu = on_a_cpu("LAPACK's routine for bands takes fewer steps")
 _SAME = on_a_cpu("LAPACK's other driver is faster")
 
 
-def _eig_hosted(bound: dict[str, Any]) -> str:
+def _eig_host_reason(bound: dict[str, Any]) -> str:
     if bound["b"] is not None:
         return "torch has no eigenvalues of two general matrices"
     return "torch has no left eigenvectors" if bound.get("left") else ""
@@ -44,7 +44,9 @@ def _homogeneous(values: torch.Tensor, wanted: bool) -> Any:
     return torch.stack([values, torch.ones_like(values)], -2) if wanted else values
 
 
-@on_tensors("linalg.eig", arrays=("a", "b"), hosted=_eig_hosted, note=_SIGNS, tolerance=1024)
+@on_tensors(
+    "linalg.eig", arrays=("a", "b"), host_reason=_eig_host_reason, note=_SIGNS, tolerance=1024
+)
 def eig(
     a: Any,
     b: Any = None,
@@ -72,7 +74,7 @@ def eig(
 @on_tensors(
     "linalg.eigvals",
     arrays=("a", "b"),
-    hosted=on_a_cpu("LAPACK is called with less around it", _eig_hosted),
+    host_reason=on_a_cpu("LAPACK is called with less around it", _eig_host_reason),
     tolerance=1024,
 )
 def eigvals(
@@ -146,7 +148,7 @@ def _chosen(values: torch.Tensor, by_index: Any, by_value: Any) -> slice:
     return slice(None)
 
 
-@on_tensors("linalg.eigh", arrays=("a", "b"), hosted=_SAME, note=_SIGNS, tolerance=1024)
+@on_tensors("linalg.eigh", arrays=("a", "b"), host_reason=_SAME, note=_SIGNS, tolerance=1024)
 def eigh(
     a: Any,
     b: Any = None,
@@ -184,7 +186,7 @@ def eigh(
     return results(a.ndim > 2, values[..., some], vectors)
 
 
-@on_tensors("linalg.eigvalsh", arrays=("a", "b"), hosted=_SAME, tolerance=1024)
+@on_tensors("linalg.eigvalsh", arrays=("a", "b"), host_reason=_SAME, tolerance=1024)
 def eigvalsh(
     a: Any,
     b: Any = None,
@@ -240,7 +242,7 @@ def _of_matrix(whole: torch.Tensor, eigvals_only: bool, select: Any, select_rang
     return results(whole.ndim > 2, values[..., some], vectors[..., some])
 
 
-@on_tensors("linalg.eig_banded", arrays=("a_band",), hosted=_bands_on_cpu, note=_SIGNS)
+@on_tensors("linalg.eig_banded", arrays=("a_band",), host_reason=_bands_on_cpu, note=_SIGNS)
 def eig_banded(
     a_band: Any,
     lower: bool = False,
@@ -258,7 +260,7 @@ def eig_banded(
     return _of_matrix(banded(bands, lower), eigvals_only, select, select_range)
 
 
-@on_tensors("linalg.eigvals_banded", arrays=("a_band",), hosted=_bands_on_cpu)
+@on_tensors("linalg.eigvals_banded", arrays=("a_band",), host_reason=_bands_on_cpu)
 def eigvals_banded(
     a_band: Any,
     lower: bool = False,
@@ -274,7 +276,7 @@ def eigvals_banded(
 _TRIDIAGONAL = ("auto", "stemr", "sterf", "stebz", "stev", "stevd")
 
 
-@on_tensors("linalg.eigh_tridiagonal", arrays=("d", "e"), hosted=_bands_on_cpu, note=_SIGNS)
+@on_tensors("linalg.eigh_tridiagonal", arrays=("d", "e"), host_reason=_bands_on_cpu, note=_SIGNS)
 def eigh_tridiagonal(
     d: Any,
     e: Any,
@@ -298,7 +300,7 @@ def eigh_tridiagonal(
     return _of_matrix(whole, eigvals_only, select, select_range)
 
 
-@on_tensors("linalg.eigvalsh_tridiagonal", arrays=("d", "e"), hosted=_bands_on_cpu)
+@on_tensors("linalg.eigvalsh_tridiagonal", arrays=("d", "e"), host_reason=_bands_on_cpu)
 def eigvalsh_tridiagonal(
     d: Any,
     e: Any,

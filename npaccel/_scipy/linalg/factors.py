@@ -108,7 +108,7 @@ def _cholesky(a: Any, lower: bool, check_finite: bool) -> tuple[torch.Tensor, to
     return a, adjoint(torch.linalg.cholesky(adjoint(a)))
 
 
-@on_tensors("linalg.cholesky", arrays=("a",), hosted=one_matrix)
+@on_tensors("linalg.cholesky", arrays=("a",), host_reason=one_matrix)
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -119,7 +119,7 @@ def cholesky(
 _with_lapack = on_a_cpu("LAPACK does it in place")
 
 
-@on_tensors("linalg.cho_factor", arrays=("a",), hosted=_with_lapack)
+@on_tensors("linalg.cho_factor", arrays=("a",), host_reason=_with_lapack)
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -137,7 +137,7 @@ def _flags(a: Any, lower: bool) -> Any:
     return torch.full(a.shape[:-2], bool(lower), device=a.device)
 
 
-@on_tensors("linalg.cho_solve", arrays=("b",), hosted=_with_lapack, tolerance=1024)
+@on_tensors("linalg.cho_solve", arrays=("b",), host_reason=_with_lapack, tolerance=1024)
 def cho_solve(
     c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
@@ -167,7 +167,7 @@ def _pivoting(bound: dict[str, Any]) -> str:
     return _PIVOTS if bound["pivoting"] else ""
 
 
-@on_tensors("linalg.qr", arrays=("a",), hosted=_pivoting)
+@on_tensors("linalg.qr", arrays=("a",), host_reason=_pivoting)
 def qr(
     a: Any,
     overwrite_a: bool = False,
@@ -234,7 +234,7 @@ def _pivoting_or_square(bound: dict[str, Any]) -> str:
     return one_matrix(bound)
 
 
-@on_tensors("linalg.qr_multiply", arrays=("a", "c"), hosted=_pivoting_or_square)
+@on_tensors("linalg.qr_multiply", arrays=("a", "c"), host_reason=_pivoting_or_square)
 def qr_multiply(
     a: Any,
     c: Any,

@@ -110,7 +110,7 @@ def _accurate(a: torch.Tensor, again: torch.Tensor) -> None:
             raise ArithmeticError("the result may be inaccurate")
 
 
-@on_tensors("linalg.sqrtm", arrays=("A",), tolerance=2**14, hosted=_no_disp, note=_ROUNDING)
+@on_tensors("linalg.sqrtm", arrays=("A",), tolerance=2**14, host_reason=_no_disp, note=_ROUNDING)
 def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Any:
     """Return the principal square roots; those of negative eigenvalues are SciPy's."""
     a = _square(A)
@@ -119,7 +119,7 @@ def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Any:
     return found
 
 
-@on_tensors("linalg.logm", arrays=("A",), tolerance=2**14, hosted=_no_disp, note=_ROUNDING)
+@on_tensors("linalg.logm", arrays=("A",), tolerance=2**14, host_reason=_no_disp, note=_ROUNDING)
 def logm(A: Any, disp: Any = None) -> Any:
     """Return the principal logarithms; those of negative eigenvalues are SciPy's."""
     a = _square(A)
@@ -128,7 +128,7 @@ def logm(A: Any, disp: Any = None) -> Any:
     return found
 
 
-@on_tensors("linalg.signm", arrays=("A",), tolerance=2**14, hosted=_no_disp, note=_ROUNDING)
+@on_tensors("linalg.signm", arrays=("A",), tolerance=2**14, host_reason=_no_disp, note=_ROUNDING)
 def signm(A: Any, disp: Any = None) -> Any:
     """Return the matrix signs."""
     a = _square(A)

@@ -75,7 +75,9 @@ def _direct(bound: dict[str, Any]) -> str:
     return "it goes by a Schur form, which torch doesn't have"
 
 
-@on_tensors("linalg.solve_discrete_lyapunov", arrays=("a", "q"), hosted=_direct, tolerance=2**14)
+@on_tensors(
+    "linalg.solve_discrete_lyapunov", arrays=("a", "q"), host_reason=_direct, tolerance=2**14
+)
 def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     """Solve ``a x a^H - x + q = 0`` as one system of linear equations."""
     from npaccel._scipy.linalg._common import check_square, check_stack, matrices

@@ -68,7 +68,9 @@ def _whole(a: torch.Tensor, kind: str, lower: bool) -> Any:
     return a
 
 
-@on_tensors("linalg.solve", arrays=("a", "b"), hosted=_bands_on_cpu, note=_WARNINGS, tolerance=1024)
+@on_tensors(
+    "linalg.solve", arrays=("a", "b"), host_reason=_bands_on_cpu, note=_WARNINGS, tolerance=1024
+)
 def solve(
     a: Any,
     b: Any,

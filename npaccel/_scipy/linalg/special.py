@@ -38,14 +38,14 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return _toeplitz(c, conjugate(c) if r is None else at_least_1d(r))
 
 
-@on_tensors("linalg.circulant", arrays=("c",), hosted=_copied)
+@on_tensors("linalg.circulant", arrays=("c",), host_reason=_copied)
 def circulant(c: Any) -> Any:
     """Return the matrices each of whose columns is the one before, turned by one."""
     c = at_least_1d(c)
     return _toeplitz(c, torch.cat([c[..., :1], torch.flip(c[..., 1:], (-1,))], -1))
 
 
-@on_tensors("linalg.hankel", arrays=("c", "r"), hosted=_copied)
+@on_tensors("linalg.hankel", arrays=("c", "r"), host_reason=_copied)
 def hankel(c: Any, r: Any = None) -> Any:
     """Return the matrix with constant anti-diagonals."""
     r = torch.zeros_like(c) if r is None else r
@@ -68,7 +68,7 @@ def fiedler(a: Any) -> Any:
 _mostly_zeros = on_a_cpu("NumPy's zeros cost nothing")
 
 
-@on_tensors("linalg.leslie", arrays=("f", "s"), hosted=_mostly_zeros)
+@on_tensors("linalg.leslie", arrays=("f", "s"), host_reason=_mostly_zeros)
 def leslie(f: Any, s: Any) -> Any:
     """Return the matrices with a first row and a diagonal below the main one."""
     f, s = at_least_1d(f), at_least_1d(s)
@@ -87,7 +87,7 @@ def leslie(f: Any, s: Any) -> Any:
     )
 
 
-@on_tensors("linalg.companion", arrays=("a",), hosted=_mostly_zeros)
+@on_tensors("linalg.companion", arrays=("a",), host_reason=_mostly_zeros)
 def companion(a: Any) -> Any:
     """Return the matrices whose eigenvalues are the roots of polynomials."""
     a = at_least_1d(*prepared(a))
@@ -103,7 +103,7 @@ def _companion(row: torch.Tensor) -> Any:
     return torch.cat([row.unsqueeze(-2), below.expand(*row.shape[:-1], n - 1, n)], -2)
 
 
-@on_tensors("linalg.fiedler_companion", arrays=("a",), hosted=_mostly_zeros)
+@on_tensors("linalg.fiedler_companion", arrays=("a",), host_reason=_mostly_zeros)
 def fiedler_companion(a: Any) -> Any:
     """Return the companion matrices with five diagonals."""
     if a.ndim < 1 or a.shape[-1] < 2:
@@ -130,7 +130,7 @@ def fiedler_companion(a: Any) -> Any:
     return above + below + far_above + far_below + corner + first
 
 
-@on_tensors("linalg.convolution_matrix", arrays=("a",), hosted=_mostly_zeros)
+@on_tensors("linalg.convolution_matrix", arrays=("a",), host_reason=_mostly_zeros)
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """Return the matrices that convolve with a sequence."""
     if n <= 0 or a.ndim < 1 or a.shape[-1] == 0 or mode not in ("full", "valid", "same"):
@@ -160,7 +160,7 @@ def _on_cpu(bound: dict[str, Any]) -> str:
     )
 
 
-@on_tensors("linalg.solve_toeplitz", arrays=("b",), hosted=_on_cpu, tolerance=2**14)
+@on_tensors("linalg.solve_toeplitz", arrays=("b",), host_reason=_on_cpu, tolerance=2**14)
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """Solve with matrices of constant diagonals, by LU."""
     c, r, b = prepared(*_column_and_row(c_or_cr, b), b)

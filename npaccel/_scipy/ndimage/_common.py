@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-#: What a mode of SciPy's filters means, under one name each.
+#: Modes of SciPy's filters, under one name each.
 MODES = {
     "reflect": "reflect",
     "grid-mirror": "reflect",
@@ -203,7 +203,7 @@ def _edges(x: Any, axis: int, size: Any, before: int, after: int, kind: str) -> 
     return left, np.flip(part(x, axis, size - after - skip, size - skip), axis)
 
 
-def folded(x: Any, axis: int, size: int, combine: Callable[[Any, Any], Any], again: bool) -> Any:
+def reduced(x: Any, axis: int, size: int, combine: Callable[[Any, Any], Any], again: bool) -> Any:
     """Combine the elements of each window, by windows of 1, 2, 4, ... elements.
 
     Parameters

@@ -106,7 +106,7 @@ def mean(x: Any, size: int, axis: int, mode: str, cval: Any, origin: int, dtype:
     x = parts.work(x, dtype)
     before = parts.before_of(size, origin)
     grown = parts.extended(x, axis, before, size - 1 - before, mode, cval)
-    found = parts.folded(grown, axis, size, np.add, False) / size
+    found = parts.reduced(grown, axis, size, np.add, False) / size
     if not floats:
         return found
     along = [1] * x.ndim

@@ -40,7 +40,7 @@ def line(x: Any, size: int, axis: int, mode: str, cval: Any, origin: int, larges
     x = comparable(x, [mode], cval)
     before = parts.before_of(size, origin)
     grown = parts.extended(x, axis, before, size - 1 - before, mode, value_of(x, cval))
-    return parts.folded(grown, axis, size, np.maximum if largest else np.minimum, True)
+    return parts.reduced(grown, axis, size, np.maximum if largest else np.minimum, True)
 
 
 def block(

@@ -13,7 +13,7 @@ import torch
 from npaccel._numpy.core.context import has_values
 from npaccel._scipy.ndimage import _common as parts
 
-#: How the elements go on outside for the splines' coefficients, by mode.
+#: Extension of the elements for the splines' coefficients, by mode.
 FILTERED = {
     "mirror": "mirror",
     "constant": "mirror",
@@ -24,7 +24,7 @@ FILTERED = {
     "nearest": "reflect",
     "grid-wrap": "wrap",
 }
-#: How the coefficients go on outside, by mode.
+#: Extension of the coefficients, by mode.
 TAKEN = {
     "mirror": "mirror",
     "constant": "mirror",

@@ -139,7 +139,7 @@ def _returned(found: torch.Tensor, output: Any) -> torch.Tensor:
     return output.copy_(found)
 
 
-@on_tensors("ndimage.binary_erosion", arrays=("input", "structure", "mask"), hosted=_endless)
+@on_tensors("ndimage.binary_erosion", arrays=("input", "structure", "mask"), host_reason=_endless)
 def binary_erosion(
     input: Any,
     structure: Any = None,
@@ -157,7 +157,7 @@ def binary_erosion(
     return _returned(_rounds(input, structure, *settings, False, axes), output)
 
 
-@on_tensors("ndimage.binary_dilation", arrays=("input", "structure", "mask"), hosted=_endless)
+@on_tensors("ndimage.binary_dilation", arrays=("input", "structure", "mask"), host_reason=_endless)
 def binary_dilation(
     input: Any,
     structure: Any = None,
@@ -175,7 +175,7 @@ def binary_dilation(
     return _returned(_rounds(input, structure, *settings, True, axes), output)
 
 
-@on_tensors("ndimage.binary_opening", arrays=("input", "structure", "mask"), hosted=_endless)
+@on_tensors("ndimage.binary_opening", arrays=("input", "structure", "mask"), host_reason=_endless)
 def binary_opening(
     input: Any,
     structure: Any = None,
@@ -194,7 +194,7 @@ def binary_opening(
     return _returned(_rounds(eroded, structure, *settings, True, axes), output)
 
 
-@on_tensors("ndimage.binary_closing", arrays=("input", "structure", "mask"), hosted=_endless)
+@on_tensors("ndimage.binary_closing", arrays=("input", "structure", "mask"), host_reason=_endless)
 def binary_closing(
     input: Any,
     structure: Any = None,
@@ -238,7 +238,9 @@ def binary_hit_or_miss(
     return hit & missed
 
 
-@on_tensors("ndimage.binary_propagation", arrays=("input", "structure", "mask"), hosted=_endless)
+@on_tensors(
+    "ndimage.binary_propagation", arrays=("input", "structure", "mask"), host_reason=_endless
+)
 def binary_propagation(
     input: Any,
     structure: Any = None,
@@ -253,7 +255,7 @@ def binary_propagation(
     return _returned(_rounds(input, structure, -1, mask, border_value, origin, True, axes), output)
 
 
-@on_tensors("ndimage.binary_fill_holes", arrays=("input", "structure"), hosted=_endless)
+@on_tensors("ndimage.binary_fill_holes", arrays=("input", "structure"), host_reason=_endless)
 def binary_fill_holes(
     input: Any,
     structure: Any = None,

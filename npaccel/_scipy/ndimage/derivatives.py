@@ -121,7 +121,7 @@ def _foreign(name: str) -> Callable[[dict[str, Any]], str]:
     return reason
 
 
-@on_tensors("ndimage.generic_laplace", arrays=("input",), hosted=_foreign("derivative2"))
+@on_tensors("ndimage.generic_laplace", arrays=("input",), host_reason=_foreign("derivative2"))
 def generic_laplace(
     input: Any,
     derivative2: Any,
@@ -141,7 +141,9 @@ def generic_laplace(
     return found.copy_(sum(terms[1:], terms[0]))
 
 
-@on_tensors("ndimage.generic_gradient_magnitude", arrays=("input",), hosted=_foreign("derivative"))
+@on_tensors(
+    "ndimage.generic_gradient_magnitude", arrays=("input",), host_reason=_foreign("derivative")
+)
 def generic_gradient_magnitude(
     input: Any,
     derivative: Any,

@@ -104,7 +104,7 @@ def _given(found: torch.Tensor, distances: Any) -> Any:
     return None
 
 
-@on_tensors("ndimage.distance_transform_edt", arrays=("input",), hosted=_reason)
+@on_tensors("ndimage.distance_transform_edt", arrays=("input",), host_reason=_reason)
 def distance_transform_edt(
     input: Any,
     sampling: Any = None,
@@ -122,7 +122,7 @@ def distance_transform_edt(
     return _given(torch.sqrt(found), distances)
 
 
-@on_tensors("ndimage.distance_transform_cdt", arrays=("input",), hosted=_reason)
+@on_tensors("ndimage.distance_transform_cdt", arrays=("input",), host_reason=_reason)
 def distance_transform_cdt(
     input: Any,
     metric: Any = "chessboard",
@@ -141,7 +141,7 @@ def distance_transform_cdt(
     return _given(found.to(torch.int32), distances)
 
 
-@on_tensors("ndimage.distance_transform_bf", arrays=("input",), hosted=_reason)
+@on_tensors("ndimage.distance_transform_bf", arrays=("input",), host_reason=_reason)
 def distance_transform_bf(
     input: Any,
     metric: str = "euclidean",

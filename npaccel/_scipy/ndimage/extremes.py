@@ -52,7 +52,7 @@ def _line(
 @in_numpy(
     "ndimage.minimum_filter",
     arrays=("input", "footprint", "output"),
-    hosted=order.reason,
+    host_reason=order.reason,
     note=NAN,
 )
 def minimum_filter(
@@ -73,7 +73,7 @@ def minimum_filter(
 @in_numpy(
     "ndimage.maximum_filter",
     arrays=("input", "footprint", "output"),
-    hosted=order.reason,
+    host_reason=order.reason,
     note=NAN,
 )
 def maximum_filter(
@@ -211,7 +211,7 @@ def settings_of(
 ARRAYS = ("input", "footprint", "structure", "output")
 
 
-@in_numpy("ndimage.grey_erosion", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.grey_erosion", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def grey_erosion(
     input: Any,
     size: Any = None,
@@ -229,7 +229,7 @@ def grey_erosion(
     return eroded(np.asarray(input), output, settings)
 
 
-@in_numpy("ndimage.grey_dilation", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.grey_dilation", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def grey_dilation(
     input: Any,
     size: Any = None,
@@ -247,7 +247,7 @@ def grey_dilation(
     return dilated(np.asarray(input), output, settings)
 
 
-@in_numpy("ndimage.grey_opening", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.grey_opening", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def grey_opening(
     input: Any,
     size: Any = None,
@@ -265,7 +265,7 @@ def grey_opening(
     return opened(np.asarray(input), output, settings)
 
 
-@in_numpy("ndimage.grey_closing", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.grey_closing", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def grey_closing(
     input: Any,
     size: Any = None,

@@ -18,7 +18,7 @@ def _on_a_cpu(bound: dict[str, Any]) -> str:
     return "on a CPU, SciPy's two passes over the lines are faster"
 
 
-@on_tensors("ndimage.label", arrays=("input", "structure"), hosted=_on_a_cpu)
+@on_tensors("ndimage.label", arrays=("input", "structure"), host_reason=_on_a_cpu)
 def label(input: Any, structure: Any = None, output: Any = None) -> Any:
     """Number connected elements, those first that come first in memory."""
     if input.is_complex():

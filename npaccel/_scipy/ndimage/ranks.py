@@ -1,4 +1,4 @@
-"""Ranks of windows: the median and its kin in `scipy.ndimage`."""
+"""Ranks of windows: the median and its relatives in `scipy.ndimage`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAN = "a NaN fills its windows, where what SciPy gives depends on the order of 
 _EXCHANGED = 25
 
 
-def _hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     x, footprint = bound["input"], bound["footprint"]
     if not isinstance(x, torch.Tensor) or x.device.type != "cpu":
         return ""
@@ -30,10 +30,10 @@ def _hosted(bound: dict[str, Any]) -> str:
         count = int(np.count_nonzero(np.asarray(footprint)))
     if count <= _EXCHANGED:
         return ""
-    return "on a CPU, SciPy's selection is faster than sorting windows of so many elements"
+    return "on a CPU, SciPy's selection is faster than sorting windows of that many elements"
 
 
-@in_numpy("ndimage.rank_filter", arrays=("input", "output"), hosted=_hosted, note=_NAN)
+@in_numpy("ndimage.rank_filter", arrays=("input", "output"), host_reason=_host_reason, note=_NAN)
 def rank_filter(
     input: Any,
     rank: int,
@@ -52,7 +52,7 @@ def rank_filter(
     return _ranked(x, int(rank), places, shape, output, mode, cval, origin, axes)
 
 
-@in_numpy("ndimage.median_filter", arrays=("input", "output"), hosted=_hosted, note=_NAN)
+@in_numpy("ndimage.median_filter", arrays=("input", "output"), host_reason=_host_reason, note=_NAN)
 def median_filter(
     input: Any,
     size: Any = None,
@@ -70,7 +70,9 @@ def median_filter(
     return _ranked(x, len(places) // 2, places, shape, output, mode, cval, origin, axes)
 
 
-@in_numpy("ndimage.percentile_filter", arrays=("input", "output"), hosted=_hosted, note=_NAN)
+@in_numpy(
+    "ndimage.percentile_filter", arrays=("input", "output"), host_reason=_host_reason, note=_NAN
+)
 def percentile_filter(
     input: Any,
     percentile: float,

@@ -112,13 +112,13 @@ def _positions(input: Any, labels: Any, index: Any, largest: bool) -> Any:
 
 @on_tensors("ndimage.minimum_position", arrays=_ARRAYS)
 def minimum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Where the smallest element of each label is."""
+    """Position of the smallest element of each label."""
     return _positions(input, labels, index, False)
 
 
 @on_tensors("ndimage.maximum_position", arrays=_ARRAYS)
 def maximum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Where the largest element of each label is."""
+    """Position of the largest element of each label."""
     return _positions(input, labels, index, True)
 
 
@@ -127,7 +127,7 @@ def _many_on_a_cpu(bound: dict[str, Any]) -> str:
     return "on a CPU, SciPy sorts sooner" if many and free_for_scipy(bound) else ""
 
 
-@on_tensors("ndimage.extrema", arrays=_ARRAYS, hosted=_many_on_a_cpu)
+@on_tensors("ndimage.extrema", arrays=_ARRAYS, host_reason=_many_on_a_cpu)
 def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Smallest and largest elements of each label, and where they are."""
     if not groups.is_one(labels, index) and input.ndim:

@@ -47,7 +47,7 @@ def _order(order: int, smallest: int = 0) -> None:
 _recursive = on_a_cpu("SciPy goes along lines as fast")
 
 
-@on_tensors("ndimage.spline_filter1d", arrays=("input",), hosted=_recursive)
+@on_tensors("ndimage.spline_filter1d", arrays=("input",), host_reason=_recursive)
 def spline_filter1d(
     input: Any, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
 ) -> Any:
@@ -57,7 +57,7 @@ def spline_filter1d(
     return _coefficients(input, order, along, output, mode)
 
 
-@on_tensors("ndimage.spline_filter", arrays=("input",), hosted=_recursive)
+@on_tensors("ndimage.spline_filter", arrays=("input",), host_reason=_recursive)
 def spline_filter(
     input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror"
 ) -> Any:
@@ -220,7 +220,7 @@ def _homogeneous(bound: dict[str, Any]) -> str:
     return "" if np.array_equal(rows[rank], [0] * rank + [1]) else "the last row isn't 0, ..., 1"
 
 
-@on_tensors("ndimage.affine_transform", arrays=("input", "matrix"), hosted=_homogeneous)
+@on_tensors("ndimage.affine_transform", arrays=("input", "matrix"), host_reason=_homogeneous)
 def affine_transform(
     input: Any,
     matrix: Any,

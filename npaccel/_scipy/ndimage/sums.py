@@ -34,19 +34,19 @@ def _sum(x: Any, labels: Any, index: Any) -> torch.Tensor:
     return found.each(found.sums(_real(found.values)))
 
 
-@on_tensors("ndimage.sum_labels", arrays=_ARRAYS, hosted=_on_a_cpu)
+@on_tensors("ndimage.sum_labels", arrays=_ARRAYS, host_reason=_on_a_cpu)
 def sum_labels(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Sum of the elements of each label."""
     return _sum(input, labels, index)
 
 
-@on_tensors("ndimage.sum", arrays=_ARRAYS, hosted=_on_a_cpu)
+@on_tensors("ndimage.sum", arrays=_ARRAYS, host_reason=_on_a_cpu)
 def sum(input: Any, labels: Any = None, index: Any = None) -> Any:  # noqa: A001 (SciPy's name)
     """Sum of the elements of each label."""
     return _sum(input, labels, index)
 
 
-@on_tensors("ndimage.mean", arrays=_ARRAYS, hosted=_on_a_cpu)
+@on_tensors("ndimage.mean", arrays=_ARRAYS, host_reason=_on_a_cpu)
 def mean(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Mean of the elements of each label."""
     if groups.is_one(labels, index):
@@ -74,19 +74,19 @@ def _variance(input: Any, labels: Any, index: Any) -> Any:
     return found.each(found.sums(away * away) / counts)
 
 
-@on_tensors("ndimage.variance", arrays=_ARRAYS, hosted=_on_a_cpu)
+@on_tensors("ndimage.variance", arrays=_ARRAYS, host_reason=_on_a_cpu)
 def variance(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Variance of the elements of each label."""
     return _variance(input, labels, index)
 
 
-@on_tensors("ndimage.standard_deviation", arrays=_ARRAYS, hosted=_on_a_cpu)
+@on_tensors("ndimage.standard_deviation", arrays=_ARRAYS, host_reason=_on_a_cpu)
 def standard_deviation(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Standard deviation of the elements of each label."""
     return torch.sqrt(_variance(input, labels, index))
 
 
-@on_tensors("ndimage.center_of_mass", arrays=_ARRAYS, hosted=_on_a_cpu)
+@on_tensors("ndimage.center_of_mass", arrays=_ARRAYS, host_reason=_on_a_cpu)
 def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Centre of mass of the elements of each label."""
     total = _sum(input, labels, index)
@@ -110,7 +110,9 @@ def _as_objects(bound: dict[str, Any]) -> str:
 
 
 @on_tensors(
-    "ndimage.histogram", arrays=_ARRAYS, hosted=on_a_cpu("NumPy's histogram is faster", _as_objects)
+    "ndimage.histogram",
+    arrays=_ARRAYS,
+    host_reason=on_a_cpu("NumPy's histogram is faster", _as_objects),
 )
 def histogram(
     input: Any, min: float, max: float, bins: int, labels: Any = None, index: Any = None

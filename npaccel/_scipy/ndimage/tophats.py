@@ -30,7 +30,7 @@ def _into(found: Any, output: Any) -> Any:
     return parts.finished(found, found.dtype, output)
 
 
-@in_numpy("ndimage.morphological_gradient", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.morphological_gradient", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def morphological_gradient(
     input: Any,
     size: Any = None,
@@ -51,7 +51,7 @@ def morphological_gradient(
     return _into(dilated(x, None, settings) - eroded(x, None, settings), output)
 
 
-@in_numpy("ndimage.morphological_laplace", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.morphological_laplace", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def morphological_laplace(
     input: Any,
     size: Any = None,
@@ -72,7 +72,7 @@ def morphological_laplace(
     return _into(dilated(x, None, settings) + eroded(x, None, settings) - x - x, output)
 
 
-@in_numpy("ndimage.white_tophat", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.white_tophat", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def white_tophat(
     input: Any,
     size: Any = None,
@@ -93,7 +93,7 @@ def white_tophat(
     return _into(x ^ found if x.dtype == np.bool_ else x - found, output)
 
 
-@in_numpy("ndimage.black_tophat", arrays=ARRAYS, hosted=order.reason, note=NAN)
+@in_numpy("ndimage.black_tophat", arrays=ARRAYS, host_reason=order.reason, note=NAN)
 def black_tophat(
     input: Any,
     size: Any = None,

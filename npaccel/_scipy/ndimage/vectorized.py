@@ -25,7 +25,9 @@ _MODES = {
 }
 
 
-@on_tensors("ndimage.vectorized_filter", arrays=("input", "footprint"), hosted=_foreign("function"))
+@on_tensors(
+    "ndimage.vectorized_filter", arrays=("input", "footprint"), host_reason=_foreign("function")
+)
 def vectorized_filter(
     input: Any,
     function: Any,

@@ -108,7 +108,7 @@ class OfferedClass(ClassStandIn, Offered):
             return self._native(build, args, kwargs, device, width)
         if listing.computes_on_gpu(self._original):
             return self._delegated(args, kwargs, device, width)
-        return held_objects.hosted(self._full, self._original, args, kwargs, device, width)
+        return held_objects.call_on_host(self._full, self._original, args, kwargs, device, width)
 
     def _native(
         self, build: Any, args: Any, kwargs: Any, device: torch.device, width: conversion.Width
@@ -125,7 +125,9 @@ class OfferedClass(ClassStandIn, Offered):
             if device.type == "meta":
                 raise
             why = routes.reason_of(error)
-            return held_objects.hosted(self._full, self._original, args, kwargs, device, width, why)
+            return held_objects.call_on_host(
+                self._full, self._original, args, kwargs, device, width, why
+            )
         log.note(self._full, "native")
         return found.named(self._original, self._full, device, width)
 
@@ -138,7 +140,9 @@ class OfferedClass(ClassStandIn, Offered):
             raise
         except Exception as error:  # noqa: BLE001 (SciPy says what is wrong with the call)
             why = routes.reason_of(error)
-            return held_objects.hosted(self._full, self._original, args, kwargs, device, width, why)
+            return held_objects.call_on_host(
+                self._full, self._original, args, kwargs, device, width, why
+            )
         log.note(self._full, "delegated")
         return held_objects.around(held_objects.Delegated, found, self._full, device, width)
 
@@ -153,4 +157,6 @@ def _called(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     if not given:
         return function(*args, **kwargs)
     device = conversion.device_of(name, given)
-    return held_objects.hosted(name, function, args, kwargs, device, routes.width_of(given, kwargs))
+    return held_objects.call_on_host(
+        name, function, args, kwargs, device, routes.width_of(given, kwargs)
+    )

@@ -35,7 +35,7 @@ class Computed:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """It passes for SciPy's."""
+        """Class of SciPy's, which it passes for."""
         return type(self) if self._kind is None else self._kind
 
     def _like(self, other: Computed) -> Computed:
@@ -90,7 +90,7 @@ class Computed:
     def _through_host(self, method: str, *args: Any, theirs: Any = None, **kwargs: Any) -> Any:
         name = f"{self._name}.{method}"
         function = getattr(self.on_host() if theirs is None else theirs, method)
-        return held_objects.hosted(name, function, args, kwargs, self._device, self._width())
+        return held_objects.call_on_host(name, function, args, kwargs, self._device, self._width())
 
     def __reduce__(self) -> Any:
         return _again, (type(self), self.__dict__)

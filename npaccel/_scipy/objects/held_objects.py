@@ -38,7 +38,7 @@ class _Around:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """It passes for SciPy's."""
+        """Class of SciPy's, which it passes for."""
         return type(self._inner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ class Hosted(_Around):
 
     def _called(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         full = self._name + name
-        return hosted(full, function, args, kwargs, self._device, self._width)
+        return call_on_host(full, function, args, kwargs, self._device, self._width)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._inner, name, conversion.to_host(value))
@@ -112,7 +112,7 @@ def around(kind: Any, inner: Any, name: str, device: torch.device, width: conver
     return _with_operators(kind, of)(inner, name, device, width)
 
 
-#: What Python looks for in the class.
+#: Methods that Python looks for in the class.
 _OPERATORS = (
     *("add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "rmatmul", "truediv", "rtruediv"),
     *("pow", "rpow", "neg", "pos", "abs", "eq", "ne", "lt", "le", "gt", "ge"),
@@ -141,7 +141,7 @@ def on_device(value: Any, device: torch.device) -> Any:
     return conversion.mapped(value, lambda part: conversion.to_device(part, device))
 
 
-def hosted(
+def call_on_host(
     name: str,
     function: Any,
     args: Any,

@@ -15,7 +15,7 @@ from npaccel._scipy.optimize._objectives import Vector, read
 
 @dataclasses.dataclass
 class Ended:
-    """Where the iteration ended, and why."""
+    """End of the iteration, and the reason."""
 
     x: Vector
     residuals: Vector
@@ -93,7 +93,7 @@ def levenberg_marquardt(
 
 
 class _State:
-    """Where the iteration is, with the Jacobian there as a triangle."""
+    """State of the iteration, with the Jacobian there as a triangle."""
 
     def __init__(self, residuals: Any, jacobian: Any, x: Vector, bounds: Any) -> None:
         self.function, self.jacobian, self.bounds = residuals, jacobian, bounds

@@ -275,7 +275,7 @@ def _newton_direction(product: Any, gradient: Vector) -> Vector | None:
 
 
 class _TooManyCallsError(Exception):
-    """No more evaluations are allowed."""
+    """Error where no more evaluations are allowed."""
 
 
 def nelder_mead(
@@ -422,7 +422,7 @@ def _corners(x: Vector) -> Vector:
 
 
 def _limits(most: Any, most_calls: Any, n: int) -> tuple[float, float]:
-    """How many iterations and evaluations are allowed."""
+    """Return how many iterations and evaluations are allowed."""
     if most is None and most_calls is None:
         return 200 * n, 200 * n
     if most is None:
@@ -506,7 +506,7 @@ def limited_memory(
 
 
 class _Bounded:
-    """Where the iteration is, and its steps."""
+    """State of the iteration, and its steps."""
 
     def __init__(
         self, objective: Objective, x: Vector, options: dict[str, Any], bounds: Any

@@ -212,7 +212,7 @@ def _declare(method: str, steps: Steps) -> None:
         return _ended(method, *found, full_output, disp)
 
     function.__name__ = method
-    on_tensors(f"optimize.{method}", arrays=("a", "b"), hosted=_one)(function)
+    on_tensors(f"optimize.{method}", arrays=("a", "b"), host_reason=_one)(function)
 
 
 _declare("brentq", _by_brent(_quadratic))

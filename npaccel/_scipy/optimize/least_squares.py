@@ -55,7 +55,7 @@ def _pair(bounds: Any, x: Any) -> Any:
     return low, high
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     if bound["loss"] != "linear":
         return "`loss` weighs the residuals"
     if bound["jac_sparsity"] is not None:
@@ -67,7 +67,7 @@ def _why_hosted(bound: dict[str, Any]) -> str:
     "optimize.least_squares",
     arrays=("x0",),
     tolerance=1e9,
-    hosted=_why_hosted,
+    host_reason=_host_reason,
     note="the Jacobian is exact, not of differences: the way to the minimum is another",
 )
 def least_squares(
@@ -151,7 +151,7 @@ def _result(ended: Ended, limits: Any) -> Any:
 # -- Curves ---------------------------------------------------------------------------------
 
 
-def _why_curve_hosted(bound: dict[str, Any]) -> str:
+def _curve_host_reason(bound: dict[str, Any]) -> str:
     if bound["full_output"]:
         return "`full_output` tells of MINPACK"
     if bound["nan_policy"] is not None:
@@ -169,7 +169,7 @@ def _why_curve_hosted(bound: dict[str, Any]) -> str:
     "optimize.curve_fit",
     arrays=("ydata", "p0", "sigma"),
     tolerance=1e11,
-    hosted=_why_curve_hosted,
+    host_reason=_curve_host_reason,
     note="the Jacobian is exact, not of differences: the way to the minimum is another",
 )
 def curve_fit(
@@ -224,7 +224,7 @@ def curve_fit(
 
 
 def _start(f: Any, p0: Any, y: Any) -> Any:
-    """Where to begin: ones, as many as `f` has parameters."""
+    """Return a start: ones, as many as `f` has parameters."""
     if p0 is None:
         count = len(inspect.signature(f).parameters) - 1
         if count < 1:

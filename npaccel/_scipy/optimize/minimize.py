@@ -40,7 +40,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "finite_diff_rel_step": None,
     },
 }
-#: Which options `tol` stands for.
+#: Options that `tol` stands for.
 _TOLERANCES = {
     "bfgs": ("gtol",),
     "cg": ("gtol",),
@@ -59,7 +59,7 @@ def _method(bound: dict[str, Any]) -> str:
     return method.lower() if isinstance(method, str) else ""
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     method = _method(bound)
     if method not in _OPTIONS:
         return f"SciPy's own code has the method {method or 'of the user'}"
@@ -76,7 +76,7 @@ def _why_hosted(bound: dict[str, Any]) -> str:
     "optimize.minimize",
     arrays=("x0",),
     tolerance=1e9,
-    hosted=_why_hosted,
+    host_reason=_host_reason,
     note="gradients are exact, not differences: the way to the minimum is another",
 )
 def minimize(

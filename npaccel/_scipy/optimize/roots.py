@@ -31,13 +31,13 @@ class _Roots(NamedTuple):
 _Roots.__name__ = "result"
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     x = bound["x0"]
     many = isinstance(x, torch.Tensor) and x.numel() > 1
     return "" if many else "one number at a time"
 
 
-@on_tensors("optimize.newton", arrays=("x0", "x1"), tolerance=1e5, hosted=_why_hosted)
+@on_tensors("optimize.newton", arrays=("x0", "x1"), tolerance=1e5, host_reason=_host_reason)
 def newton(
     func: Any,
     x0: Any,
@@ -164,11 +164,11 @@ def approx_fprime(xk: Any, f: Any, epsilon: Any = _EPSILON, *args: Any) -> Any:
 
 
 def _places_at_once(x: Any) -> int:
-    """How many points next to x are made at a time: 2 MB of them."""
+    """Return the number of points next to x that are made at a time: 2 MB of them."""
     return max(1, (1 << 18) // max(x.numel(), 1))
 
 
-def _why_check_hosted(bound: dict[str, Any]) -> str:
+def _check_host_reason(bound: dict[str, Any]) -> str:
     return "" if bound["direction"] == "all" else "SciPy draws a direction"
 
 
@@ -176,7 +176,7 @@ def _why_check_hosted(bound: dict[str, Any]) -> str:
     "optimize.check_grad",
     arrays=("x0",),
     tolerance=1e10,
-    hosted=_why_check_hosted,
+    host_reason=_check_host_reason,
     note="differences cancel digits",
 )
 def check_grad(
@@ -188,7 +188,7 @@ def check_grad(
     direction: str = "all",
     rng: Any = None,
 ) -> Any:
-    """How far a gradient is from differences."""
+    """Distance of a gradient from differences."""
     x = x0.to(torch.float64)
     apart = torch.as_tensor(grad(x, *args)) - approx_fprime(x, func, epsilon, *args)
     return torch.linalg.vector_norm(apart)

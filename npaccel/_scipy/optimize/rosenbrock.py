@@ -18,7 +18,7 @@ def rosen(x: Any) -> Any:
 
 @traced("optimize.rosen_der", arrays=("x",))
 def rosen_der(x: Any) -> Any:
-    """Its gradient."""
+    """Gradient of the function."""
     x = np.asarray(x)
     x = x.astype(np.float64) if x.dtype.kind in "biu" else x
     found = np.zeros_like(x)

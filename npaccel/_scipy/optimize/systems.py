@@ -16,7 +16,7 @@ _NOTE = "the Jacobian is exact, not of differences: the way to the root is anoth
 _MESSAGE = "The solution converged."
 
 
-def _why_root_hosted(bound: dict[str, Any]) -> str:
+def _root_host_reason(bound: dict[str, Any]) -> str:
     if bound["method"] != "hybr":
         return f"`method` is {bound['method']!r}"
     if bound["callback"] is not None:
@@ -25,7 +25,7 @@ def _why_root_hosted(bound: dict[str, Any]) -> str:
     return f"the options {', '.join(sorted(more))}" if more else ""
 
 
-def _why_fsolve_hosted(bound: dict[str, Any]) -> str:
+def _fsolve_host_reason(bound: dict[str, Any]) -> str:
     if bound["full_output"]:
         return "`full_output` tells of MINPACK"
     usual = {"col_deriv": 0, "band": None, "epsfcn": None, "factor": 100, "diag": None}
@@ -90,7 +90,7 @@ def _is_root(ended: Ended, xtol: float) -> bool:
     "optimize.root",
     arrays=("x0",),
     tolerance=1e9,
-    hosted=on_a_cpu("MINPACK needs no derivatives", _why_root_hosted),
+    host_reason=on_a_cpu("MINPACK needs no derivatives", _root_host_reason),
     note=_NOTE,
 )
 def root(
@@ -130,7 +130,7 @@ def root(
     "optimize.fsolve",
     arrays=("x0",),
     tolerance=1e9,
-    hosted=on_a_cpu("MINPACK needs no derivatives", _why_fsolve_hosted),
+    host_reason=on_a_cpu("MINPACK needs no derivatives", _fsolve_host_reason),
     note=_NOTE,
 )
 def fsolve(

@@ -16,11 +16,11 @@ from npaccel._scipy.dispatch.checks import is_near
 
 #: Tensors.
 Tensor = Any
-#: From so many taps on, products with a matrix of weights are faster than a pass for each tap.
+#: Number of taps from which products with a matrix of weights are faster than a pass for each tap.
 _FEW_TAPS = 3
 #: Outputs in a block, and up to how many taps: what is fastest on a CPU.
 _BLOCKS = ((24, 24), (32, 64), (64, 150), (128, 400), (256, math.inf))
-#: Off a CPU, where no value is read: so many passes at most.
+#: Maximum number of passes off a CPU, where no value is read.
 _MANY_TAPS = 128
 
 
@@ -242,7 +242,7 @@ def convolved_by_fft(x: Tensor, w: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def _in_pieces(x: Tensor, w: Tensor, axes: Sequence[int]) -> bool:
-    """Whether one array is so much shorter that pieces of the other are worth it.
+    """Whether one array is short enough beside the other for parts of that to be worth it.
 
     A NaN would spread over its piece only, so there must be none.
     """

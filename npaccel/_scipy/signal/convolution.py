@@ -32,7 +32,7 @@ def _exact(value: Any) -> bool:
     return bool(np.asarray(value).dtype.kind in "biu")
 
 
-def _hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     """Leave long sums of integers to NumPy: they must be exact, so they're no transforms."""
     first, second = bound["in1"], bound["in2"]
     taps = min(_count(first), _count(second))
@@ -41,7 +41,7 @@ def _hosted(bound: dict[str, Any]) -> str:
         return "on a CPU, NumPy's loop over few weights is faster" if few else ""
     if taps > 8 and free_for_scipy(bound):
         return "on a CPU, NumPy's loop over integers is faster"
-    return "sums of so many integers are exact only one after the other" if taps > 512 else ""
+    return "long sums of integers are exact only one after the other" if taps > 512 else ""
 
 
 def _two(in1: Any, in2: Any) -> tuple[Any, Any, torch.dtype]:
@@ -90,7 +90,7 @@ def _checked(x: Any, w: Any) -> None:
         raise ValueError("nothing to convolve")
 
 
-@on_tensors("signal.convolve", arrays=("in1", "in2"), hosted=_hosted, note=_SPREADS)
+@on_tensors("signal.convolve", arrays=("in1", "in2"), host_reason=_host_reason, note=_SPREADS)
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """Convolve along all axes, by sums of products or by Fourier transforms as SciPy chooses."""
     x, w, dtype = _two(in1, in2)
@@ -100,7 +100,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
     return _convolve(x, w, mode, method, dtype)
 
 
-@on_tensors("signal.correlate", arrays=("in1", "in2"), hosted=_hosted, note=_SPREADS)
+@on_tensors("signal.correlate", arrays=("in1", "in2"), host_reason=_host_reason, note=_SPREADS)
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """Correlate along all axes: convolve with the second array turned round."""
     x, w, dtype = _two(in1, in2)
@@ -209,7 +209,7 @@ def _in_planes(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, tur
     return found.to(dtype)
 
 
-@on_tensors("signal.convolve2d", arrays=("in1", "in2"), hosted=_hosted, fused=True)
+@on_tensors("signal.convolve2d", arrays=("in1", "in2"), host_reason=_host_reason, fused=True)
 def convolve2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
 ) -> Any:
@@ -217,7 +217,7 @@ def convolve2d(
     return _in_planes(in1, in2, mode, boundary, fillvalue, False)
 
 
-@on_tensors("signal.correlate2d", arrays=("in1", "in2"), hosted=_hosted, fused=True)
+@on_tensors("signal.correlate2d", arrays=("in1", "in2"), host_reason=_host_reason, fused=True)
 def correlate2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
 ) -> Any:

@@ -1,4 +1,4 @@
-"""Why the design of filters in `scipy.signal` is SciPy's own, or goes through the host."""
+"""Design of filters in `scipy.signal`: why it's SciPy's own, or goes through the host."""
 
 from __future__ import annotations
 

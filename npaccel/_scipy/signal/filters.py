@@ -25,13 +25,13 @@ def _size(value: Any) -> int:
 def _recursive(*names: str) -> Callable[[dict[str, Any]], str]:
     """Leave recursions over samples to SciPy on a CPU."""
 
-    def hosted(bound: dict[str, Any]) -> str:
+    def host_reason(bound: dict[str, Any]) -> str:
         if bound.get("method", "pad") == "gust":
             return "Gustafsson's method solves a large system of equations"
         finite = "a" in bound and _size(bound["a"]) == 1
         return "" if finite or not free_for_scipy(bound) else _ON_A_CPU
 
-    return hosted
+    return host_reason
 
 
 def _coefficients(*given: Any) -> Any:
@@ -66,7 +66,7 @@ def _filtered(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:
 @on_tensors(
     "signal.lfilter",
     arrays=("b", "a", "x", "zi"),
-    hosted=_recursive("b", "a", "x", "zi"),
+    host_reason=_recursive("b", "a", "x", "zi"),
     tolerance=2**14,
     note=_LOSES,
 )
@@ -118,7 +118,7 @@ def _cascade(sos: Any, x: Any, states: Any) -> tuple[Any, Any]:
 @on_tensors(
     "signal.sosfilt",
     arrays=("sos", "x", "zi"),
-    hosted=_recursive("sos", "x", "zi"),
+    host_reason=_recursive("sos", "x", "zi"),
     tolerance=2**14,
     note=_LOSES,
 )
@@ -166,7 +166,7 @@ def _bordered(x: Any, padtype: Any, padlen: Any, taps: int) -> tuple[Any, int]:
 @on_tensors(
     "signal.filtfilt",
     arrays=("b", "a", "x"),
-    hosted=_recursive("b", "a", "x"),
+    host_reason=_recursive("b", "a", "x"),
     tolerance=2**16,
     note=_LOSES,
 )
@@ -199,7 +199,7 @@ def filtfilt(
 @on_tensors(
     "signal.sosfiltfilt",
     arrays=("sos", "x"),
-    hosted=_recursive("sos", "x"),
+    host_reason=_recursive("sos", "x"),
     tolerance=2**16,
     note=_LOSES + "; without padlen, the zeros of sos are counted, which reads it",
 )
@@ -223,7 +223,7 @@ def sosfiltfilt(
 @on_tensors(
     "signal.deconvolve",
     arrays=("signal", "divisor"),
-    hosted=_recursive("signal", "divisor"),
+    host_reason=_recursive("signal", "divisor"),
     tolerance=2**14,
 )
 def deconvolve(signal: Any, divisor: Any) -> Any:

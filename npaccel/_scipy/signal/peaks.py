@@ -63,7 +63,7 @@ def _raising(bound: dict[str, Any]) -> str:
     return ""
 
 
-@on_tensors("signal.argrelextrema", arrays=("data",), hosted=_raising)
+@on_tensors("signal.argrelextrema", arrays=("data",), host_reason=_raising)
 def argrelextrema(
     data: Any, comparator: Any, axis: int = 0, order: int = 1, mode: str = "clip"
 ) -> Any:
@@ -117,7 +117,9 @@ def _kept(low: Any, high: Any, least: Any, largest: Any) -> Any:
     return keep if high is None else keep & (largest <= high)
 
 
-@on_tensors("signal.find_peaks", arrays=("x",), hosted=on_a_cpu("SciPy's walk is as fast", _walked))
+@on_tensors(
+    "signal.find_peaks", arrays=("x",), host_reason=on_a_cpu("SciPy's walk is as fast", _walked)
+)
 def find_peaks(
     x: Any,
     height: Any = None,

@@ -1,4 +1,4 @@
-"""Other rates of sampling, in `scipy.signal`."""
+"""Resampling: other rates of sampling, in `scipy.signal`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _places(up: int, down: int, offset: int, first: int, count: int, like: Any) 
 
 
 def _by_taps(x: Any, phases: Any, places: tuple[Any, Any], before: int) -> Any:
-    """Sum the taps of each output, one tap after the other; x begins so many samples earlier."""
+    """Sum the taps of each output, one tap after the other; x begins that many samples earlier."""
     phase, last = places
     found = 0
     for j in range(phases.shape[1]):
@@ -108,7 +108,7 @@ def _not_zeros(mode: Any, cval: Any) -> str:
     return "" if cval is None or (np.ndim(cval) == 0 and cval == 0) else "`cval` isn't 0"
 
 
-@on_tensors("signal.upfirdn", arrays=("h", "x"), hosted=_zeros_around)
+@on_tensors("signal.upfirdn", arrays=("h", "x"), host_reason=_zeros_around)
 def upfirdn(
     h: Any,
     x: Any,
@@ -118,7 +118,7 @@ def upfirdn(
     mode: str = "constant",
     cval: Any = 0,
 ) -> Any:
-    """Put zeros between samples, filter, and take every so many."""
+    """Put zeros between samples, filter, and take every n-th."""
     h, x = parts.floats(h, x)
     up, down = operator.index(up), operator.index(down)
     if h.ndim != 1 or not h.shape[0] or up < 1 or down < 1 or mode != "constant":
@@ -157,7 +157,7 @@ def _lowpass(window: Any, rate: int, x: Any) -> tuple[Any, int]:
     return parts.numbers(design(2 * half + 1, 1.0 / rate, window=window), x), half
 
 
-@on_tensors("signal.resample_poly", arrays=("x",), hosted=_zeros_around)
+@on_tensors("signal.resample_poly", arrays=("x",), host_reason=_zeros_around)
 def resample_poly(
     x: Any,
     up: int,
@@ -186,7 +186,7 @@ def resample_poly(
     lines = lines if level is None else lines - level
     size, before = lines.shape[-1], down - half % down
     count, first = -(-size * up // down), (half + before) // down
-    taps = (count + first - 1) * down + 1 - (size - 1) * up  # so many, or more
+    taps = (count + first - 1) * down + 1 - (size - 1) * up  # as many, or more
     h = torch.nn.functional.pad(h * up, (before, max(0, taps - h.shape[0] - before)))
     found = _polyphase(lines, h, up, down, first * down, count)
     return (found if level is None else found + level).movedim(-1, axis)
@@ -200,7 +200,7 @@ def _designed(bound: dict[str, Any]) -> str:
     return _ON_A_CPU if free_for_scipy(bound) else ""
 
 
-@on_tensors("signal.decimate", arrays=("x",), hosted=_designed, tolerance=2**14)
+@on_tensors("signal.decimate", arrays=("x",), host_reason=_designed, tolerance=2**14)
 def decimate(
     x: Any,
     q: int,
@@ -249,7 +249,7 @@ def _called(bound: dict[str, Any]) -> str:
     return "`window` is a function" if called else ""
 
 
-@on_tensors("signal.resample", arrays=("x",), hosted=_called)
+@on_tensors("signal.resample", arrays=("x",), host_reason=_called)
 def resample(
     x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
 ) -> Any:

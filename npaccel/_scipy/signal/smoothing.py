@@ -40,7 +40,7 @@ def _edge_weights(size: int, order: int, deriv: int, delta: float) -> Any:
     "signal.savgol_filter",
     arrays=("x",),
     tolerance=4096,
-    hosted=on_a_cpu("SciPy's correlation along a line is as fast"),
+    host_reason=on_a_cpu("SciPy's correlation along a line is as fast"),
 )
 def savgol_filter(
     x: Any,
@@ -84,15 +84,15 @@ def savgol_filter(
 # -- Ranks ----------------------------------------------------------------------------------
 
 
-def _ranks_hosted(bound: dict[str, Any]) -> str:
+def _ranks_host_reason(bound: dict[str, Any]) -> str:
     name = next(iter(bound))
     x = bound[name]
     if not isinstance(x, torch.Tensor) or x.device.type != "cpu":
         return ""
     if "domain" in bound:
-        return ranks._hosted({"input": x, "footprint": bound["domain"]})
+        return ranks._host_reason({"input": x, "footprint": bound["domain"]})
     size = _sizes(bound["kernel_size"], x.ndim)
-    return ranks._hosted({"input": x, "footprint": None, "axes": None, "size": size})
+    return ranks._host_reason({"input": x, "footprint": None, "axes": None, "size": size})
 
 
 def _sizes(kernel_size: Any, rank: int) -> tuple[int, ...]:
@@ -122,13 +122,13 @@ def _median(volume: Any, kernel_size: Any) -> Any:
     return _ranked(x, math.prod(sizes) // 2, sizes, None)
 
 
-@in_numpy("signal.medfilt", arrays=("volume",), hosted=_ranks_hosted, note=_NAN)
+@in_numpy("signal.medfilt", arrays=("volume",), host_reason=_ranks_host_reason, note=_NAN)
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
     """Median of windows, zeros outside."""
     return _median(volume, kernel_size)
 
 
-@in_numpy("signal.medfilt2d", arrays=("input",), hosted=_ranks_hosted, note=_NAN)
+@in_numpy("signal.medfilt2d", arrays=("input",), host_reason=_ranks_host_reason, note=_NAN)
 def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
     """Median of windows of an image, zeros outside."""
     if np.asarray(input).ndim != 2:
@@ -136,7 +136,7 @@ def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
     return _median(input, kernel_size)
 
 
-@in_numpy("signal.order_filter", arrays=("a",), hosted=_ranks_hosted, note=_NAN)
+@in_numpy("signal.order_filter", arrays=("a",), host_reason=_ranks_host_reason, note=_NAN)
 def order_filter(a: Any, domain: Any, rank: int) -> Any:
     """The element of a rank of windows, zeros outside."""
     if any(size % 2 != 1 for size in ranks._shape(domain)):
@@ -170,7 +170,7 @@ def _window_sum(x: Any, sizes: Any) -> Any:
     for axis, size in enumerate(sizes):
         before = size // 2
         grown = nd.extended(x, axis, before, size - 1 - before, "constant", 0.0)
-        x = nd.folded(grown, axis, size, np.add, False)
+        x = nd.reduced(grown, axis, size, np.add, False)
     return x
 
 

@@ -112,7 +112,7 @@ def _padded(x: Any, size: int) -> Any:
     return torch.nn.functional.pad(x, (0, size - x.shape[-1])) if x.shape[-1] < size else x
 
 
-@on_tensors("signal.csd", arrays=("x", "y"), hosted=_function)
+@on_tensors("signal.csd", arrays=("x", "y"), host_reason=_function)
 def csd(
     x: Any,
     y: Any,
@@ -153,7 +153,7 @@ def csd(
     return _frequencies(length, fs, onesided, x), found.movedim(-1, axis)
 
 
-@on_tensors("signal.welch", arrays=("x",), hosted=_function)
+@on_tensors("signal.welch", arrays=("x",), host_reason=_function)
 def welch(
     x: Any,
     fs: Any = 1.0,
@@ -184,7 +184,7 @@ def welch(
     )
 
 
-@on_tensors("signal.periodogram", arrays=("x",), hosted=_function)
+@on_tensors("signal.periodogram", arrays=("x",), host_reason=_function)
 def periodogram(
     x: Any,
     fs: Any = 1.0,
@@ -210,7 +210,7 @@ def periodogram(
     return welch(x, fs, window, size, 0, nfft, detrend, sides, scaling, axis)
 
 
-@on_tensors("signal.coherence", arrays=("x", "y"), hosted=_function, tolerance=2**12)
+@on_tensors("signal.coherence", arrays=("x", "y"), host_reason=_function, tolerance=2**12)
 def coherence(
     x: Any,
     y: Any,
@@ -275,7 +275,7 @@ def _unwrapped(angle: Any, axis: int) -> Any:
     return angle + torch.cat([first, torch.cumsum(change, axis)], axis)
 
 
-@on_tensors("signal.spectrogram", arrays=("x",), hosted=_function)
+@on_tensors("signal.spectrogram", arrays=("x",), host_reason=_function)
 def spectrogram(
     x: Any,
     fs: Any = 1.0,
@@ -308,7 +308,7 @@ def spectrogram(
     return frequencies, times, _placed(found, axis)
 
 
-@on_tensors("signal.stft", arrays=("x",), hosted=_function)
+@on_tensors("signal.stft", arrays=("x",), host_reason=_function)
 def stft(
     x: Any,
     fs: Any = 1.0,
@@ -410,7 +410,9 @@ def _sums(window: Any, nperseg: int, noverlap: int, power: int) -> Any:
     return torch.nn.functional.pad(found**power, (0, lacking)).reshape(-1, step).sum(0)
 
 
-@on_tensors("signal.check_COLA", arrays=("window",), hosted=on_a_cpu("NumPy's median sorts less"))
+@on_tensors(
+    "signal.check_COLA", arrays=("window",), host_reason=on_a_cpu("NumPy's median sorts less")
+)
 def _check_cola(window: Any, nperseg: int, noverlap: int, tol: float = 1e-10) -> Any:
     """Whether windows add up to a constant."""
     sums = torch.sort(_sums(window, nperseg, noverlap, 1)).values

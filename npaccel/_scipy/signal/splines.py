@@ -33,7 +33,7 @@ def _coefficients(signal: Any, order: int) -> Any:
     return spline.coefficients(x, order, [0], "reflect")
 
 
-@on_tensors("signal.cspline1d", arrays=("signal",), hosted=_smooth)
+@on_tensors("signal.cspline1d", arrays=("signal",), host_reason=_smooth)
 def cspline1d(signal: Any, lamb: float = 0.0) -> Any:
     """The coefficients of a cubic spline."""
     if lamb != 0:

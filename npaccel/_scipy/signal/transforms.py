@@ -17,13 +17,13 @@ through_host("signal.czt_points", "takes no arrays", takes_arrays=False, is_pure
 
 
 def _numbers(*names: str) -> Callable[[dict[str, Any]], str]:
-    def hosted(bound: dict[str, Any]) -> str:
+    def host_reason(bound: dict[str, Any]) -> str:
         for name in names:
             if any(isinstance(v, torch.Tensor) for v in np.atleast_1d(bound[name]).flat):
                 return f"`{name}` is a tensor, not a number"
         return ""
 
-    return hosted
+    return host_reason
 
 
 def _tables(n: int, m: int, squares: Any, start: Any) -> tuple[Any, Any, Any]:
@@ -74,7 +74,7 @@ def _transformed(x: Any, axis: int, m: int, tables: Any) -> Any:
     return (found[..., n - 1 : n + m - 1] * after).movedim(-1, axis)
 
 
-@on_tensors("signal.czt", arrays=("x",), hosted=_numbers("w", "a"), tolerance=2**13)
+@on_tensors("signal.czt", arrays=("x",), host_reason=_numbers("w", "a"), tolerance=2**13)
 def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: int = -1) -> Any:
     """Transform to points on a spiral."""
     (x,) = parts.floats(x)
@@ -83,7 +83,7 @@ def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: int = -1
     return _transformed(x, axis, m, _spiral(n, m, w, a))
 
 
-@on_tensors("signal.zoom_fft", arrays=("x",), hosted=_numbers("fn", "fs"), tolerance=2**13)
+@on_tensors("signal.zoom_fft", arrays=("x",), host_reason=_numbers("fn", "fs"), tolerance=2**13)
 def zoom_fft(
     x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = False, axis: int = -1
 ) -> Any:

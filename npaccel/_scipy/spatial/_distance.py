@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-#: As many features are summed one by one.
+#: Maximum number of features that are summed one by one.
 UNROLLED = 32
 
 #: SciPy's names of the metrics.

@@ -15,7 +15,7 @@ from npaccel._scipy.spatial._distance import Table, as_floats, squared, total
 
 
 def _observations(pairs: int) -> int:
-    """Return how many rows have so many pairs.
+    """Return how many rows have that number of pairs.
 
     Raises
     ------
@@ -83,7 +83,9 @@ def is_valid_dm(
     return valid
 
 
-@on_tensors("spatial.distance.num_obs_dm", arrays=("d",), hosted=on_a_cpu("NumPy compares as fast"))
+@on_tensors(
+    "spatial.distance.num_obs_dm", arrays=("d",), host_reason=on_a_cpu("NumPy compares as fast")
+)
 def num_obs_dm(d: Any) -> int:
     """Return how many rows a distance matrix is about."""
     dispatch_checks.holds(_is_matrix(d, math.inf), "no distance matrix")
@@ -114,7 +116,7 @@ def _stops_early(bound: dict[str, Any]) -> str:
     return "SciPy's search stops early, which a CPU does best" if free_for_scipy(bound) else ""
 
 
-@in_numpy("spatial.distance.directed_hausdorff", arrays=("u", "v"), hosted=_stops_early)
+@in_numpy("spatial.distance.directed_hausdorff", arrays=("u", "v"), host_reason=_stops_early)
 def directed_hausdorff(u: Any, v: Any, rng: Any = 0) -> Any:
     """Return how far a row is from the other set at most, and the numbers of both rows."""
     if u.ndim != 2 or v.ndim != 2 or u.shape[1] != v.shape[1]:

@@ -83,7 +83,7 @@ def _spread(X: Any, metric: str, V: Any, VI: Any) -> tuple[Any, Any]:
 @in_numpy(
     "spatial.distance.cdist",
     arrays=("XA", "XB", "w", "V", "VI"),
-    hosted=refused_weights,
+    host_reason=refused_weights,
     tolerance=1024,
     note=_ROUNDING,
 )
@@ -111,7 +111,7 @@ def cdist(
 @in_numpy(
     "spatial.distance.pdist",
     arrays=("X", "w", "V", "VI"),
-    hosted=_pairs_on_cpu,
+    host_reason=_pairs_on_cpu,
     tolerance=1024,
     note=_ROUNDING,
 )

@@ -16,8 +16,8 @@ _PAIR = ("u", "v", "w")
 
 
 def _declared(name: str, finite: bool = False) -> Callable[[Any], Any]:
-    hosted = _refused if finite else refused_weights
-    return in_numpy(f"spatial.distance.{name}", arrays=_PAIR, hosted=hosted)
+    host_reason = _refused if finite else refused_weights
+    return in_numpy(f"spatial.distance.{name}", arrays=_PAIR, host_reason=host_reason)
 
 
 def _refused(bound: dict[str, Any]) -> str:
@@ -171,7 +171,7 @@ def jaccard(u: Any, v: Any, w: Any = None) -> Any:
     return np.where(below == 0, 0, above / np.where(below == 0, 1, below))[()]
 
 
-@in_numpy("spatial.distance.seuclidean", arrays=("u", "v", "V"), hosted=_refused)
+@in_numpy("spatial.distance.seuclidean", arrays=("u", "v", "V"), host_reason=_refused)
 def seuclidean(u: Any, v: Any, V: Any) -> Any:
     """Return the 2-norm of a difference in units of standard deviations."""
     return _norm(u, v, 2, 1 / _floats(V))

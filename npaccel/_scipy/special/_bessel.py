@@ -118,7 +118,7 @@ def bessel_1(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _depth(n: int) -> int:
-    """From which order on the ratios of neighbours may be taken for 0, for x up to n."""
+    """Return the order from which on the ratios of neighbours may be taken for 0, for x up to n."""
     return n + 18 + int(6 * n ** (1 / 3))
 
 

@@ -40,7 +40,7 @@ def elementwise(
     tolerance: float | None = None,
     note: str = "",
     wide: bool = True,
-    hosted: Callable[[dict[str, Any]], str] | None = None,
+    host_reason: Callable[[dict[str, Any]], str] | None = None,
     complex_too: bool = False,
 ) -> Callable[[Kernel], Kernel]:
     """Declare a function on real tensors as npaccel's form of a ufunc of `scipy.special`.
@@ -52,7 +52,7 @@ def elementwise(
     ----------
     name : str
         The ufunc's name in `scipy.special`.
-    tolerance, note, hosted
+    tolerance, note, host_reason
         As in the table.
     wide : bool
         Whether it's called with float64, whatever the loop is.
@@ -70,7 +70,7 @@ def elementwise(
             arrays=parameters,
             tolerance=tolerance,
             note=note,
-            hosted=hosted,
+            host_reason=host_reason,
         )(_of_ufunc(ufunc, kernel, wide, complex_too))
         return kernel
 
@@ -101,7 +101,7 @@ def _of_ufunc(ufunc: np.ufunc, kernel: Kernel, wide: bool, complex_too: bool) ->
     return call
 
 
-#: Of functions of elements that take many steps for each of them.
+#: Host reason of functions of elements that take many steps for each of them.
 on_cpu = on_a_cpu("SciPy's own loop is as fast, on every core")
 
 
@@ -111,7 +111,7 @@ def with_orders(
     *,
     tolerance: float | None = None,
     note: str = "",
-    hosted: Callable[[dict[str, Any]], str] | None = None,
+    host_reason: Callable[[dict[str, Any]], str] | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Declare a function whose orders are Python numbers as npaccel's form of a ufunc.
 
@@ -119,7 +119,7 @@ def with_orders(
 
     Parameters
     ----------
-    name, tolerance, note, hosted
+    name, tolerance, note, host_reason
         As in `elementwise`.
     orders : iterable of str
         The parameters that the kernel gets as Python numbers; others as tensors of float64.
@@ -136,7 +136,7 @@ def with_orders(
             arrays=arrays,
             tolerance=tolerance,
             note=note,
-            hosted=hosted,
+            host_reason=host_reason,
         )(_of_orders(ufunc, kernel, static))
         return kernel
 

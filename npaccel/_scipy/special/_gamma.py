@@ -18,7 +18,7 @@ from npaccel._scipy.special._common import (
     xlogy,
 )
 
-#: From here on Stirling's series has all digits.
+#: Limit from which Stirling's series has all digits.
 _LARGE = 10
 #: Gamma is infinite beyond this.
 _OVERFLOW = 171.7

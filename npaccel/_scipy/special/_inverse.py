@@ -14,7 +14,7 @@ from npaccel._scipy.special._common import Tensor, xlogy
 from npaccel._scipy.special._gamma import beta_density, log_beta_of_positive
 from npaccel._scipy.special._incomplete import beta_tails, gamma_density, gamma_tails, no_slope
 
-#: Of Newton's method.
+#: Maximum number of steps of Newton's method.
 _GAMMA_STEPS, _BETA_STEPS = 7, 9
 
 

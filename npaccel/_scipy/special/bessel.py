@@ -33,13 +33,13 @@ _LARGEST = 50
 _TURNING = "the recurrence loses digits where the order passes x"
 
 
-@elementwise("j0", hosted=on_cpu)
+@elementwise("j0", host_reason=on_cpu)
 def j0(x: Tensor) -> Tensor:
     """The Bessel function of the first kind, order 0."""
     return bessel_0(torch.abs(x))[0]
 
 
-@elementwise("j1", hosted=on_cpu)
+@elementwise("j1", host_reason=on_cpu)
 def j1(x: Tensor) -> Tensor:
     """The Bessel function of the first kind, order 1."""
     return signed(bessel_1(magnitude(x))[0], x)
@@ -49,13 +49,13 @@ def _positive_only(x: Tensor, found: Tensor) -> Tensor:
     return torch.where(x == 0, -math.inf, torch.where(x < 0, math.nan, found))
 
 
-@elementwise("y0", hosted=on_cpu)
+@elementwise("y0", host_reason=on_cpu)
 def y0(x: Tensor) -> Tensor:
     """The Bessel function of the second kind, order 0."""
     return _positive_only(x, bessel_0(x)[1])
 
 
-@elementwise("y1", hosted=on_cpu)
+@elementwise("y1", host_reason=on_cpu)
 def y1(x: Tensor) -> Tensor:
     """The Bessel function of the second kind, order 1."""
     return _positive_only(x, bessel_1(x)[1])
@@ -99,31 +99,31 @@ def real_i(v: float, x: Tensor, scaled: bool = False) -> Tensor:
     return torch.where(x < 0, -found, found) if v % 2 else found
 
 
-@with_orders("jv", ["v"], tolerance=4096, note=_TURNING, hosted=on_cpu)
+@with_orders("jv", ["v"], tolerance=4096, note=_TURNING, host_reason=on_cpu)
 def jv(v: Any, z: Tensor) -> Tensor:
     """The Bessel function of the first kind."""
     return whole_j(_order(v), z)
 
 
-@with_orders("jve", ["v"], tolerance=4096, note=_TURNING, hosted=on_cpu)
+@with_orders("jve", ["v"], tolerance=4096, note=_TURNING, host_reason=on_cpu)
 def jve(v: Any, z: Tensor) -> Tensor:
     """J_v, scaled by exp(-|Im z|), which is 1."""
     return whole_j(_order(v), z)
 
 
-@with_orders("yv", ["v"], hosted=on_cpu)
+@with_orders("yv", ["v"], host_reason=on_cpu)
 def yv(v: Any, z: Tensor) -> Tensor:
     """The Bessel function of the second kind."""
     return whole_y(_order(v), z)
 
 
-@with_orders("yve", ["v"], hosted=on_cpu)
+@with_orders("yve", ["v"], host_reason=on_cpu)
 def yve(v: Any, z: Tensor) -> Tensor:
     """Y_v, scaled by exp(-|Im z|), which is 1."""
     return torch.where(z == 0, math.nan, whole_y(_order(v), z))
 
 
-@with_orders("yn", ["n"], hosted=on_cpu)
+@with_orders("yn", ["n"], host_reason=on_cpu)
 def yn(n: Any, x: Tensor) -> Tensor:
     """The Bessel function of the second kind, of whole order."""
     return whole_y(_order(n), x)
@@ -135,7 +135,7 @@ def iv(v: Any, z: Tensor) -> Tensor:
     return real_i(number(v, "v"), z)
 
 
-@with_orders("ive", ["v"], hosted=on_cpu)
+@with_orders("ive", ["v"], host_reason=on_cpu)
 def ive(v: Any, z: Tensor) -> Tensor:
     """I_v(z) exp(-|z|)."""
     return real_i(number(v, "v"), z, scaled=True)

@@ -57,25 +57,25 @@ def _hankel(v: Any, z: Any, kind: int, scaled: bool) -> Tensor:
     return torch.complex(real, torch.where(x == 0, at_zero, imaginary))
 
 
-@on_tensors("special.hankel1", arrays=("z",), hosted=on_cpu)
+@on_tensors("special.hankel1", arrays=("z",), host_reason=on_cpu)
 def hankel1(v: Any, z: Any, /) -> Tensor:
     """J_v + i Y_v."""
     return _of_loop("hankel1", v, z, _hankel(v, z, 1, scaled=False))
 
 
-@on_tensors("special.hankel2", arrays=("z",), hosted=on_cpu)
+@on_tensors("special.hankel2", arrays=("z",), host_reason=on_cpu)
 def hankel2(v: Any, z: Any, /) -> Tensor:
     """J_v - i Y_v."""
     return _of_loop("hankel2", v, z, _hankel(v, z, 2, scaled=False))
 
 
-@on_tensors("special.hankel1e", arrays=("z",), hosted=on_cpu)
+@on_tensors("special.hankel1e", arrays=("z",), host_reason=on_cpu)
 def hankel1e(v: Any, z: Any, /) -> Tensor:
     """H_v of the first kind times exp(-iz)."""
     return _of_loop("hankel1e", v, z, _hankel(v, z, 1, scaled=True))
 
 
-@on_tensors("special.hankel2e", arrays=("z",), hosted=on_cpu)
+@on_tensors("special.hankel2e", arrays=("z",), host_reason=on_cpu)
 def hankel2e(v: Any, z: Any, /) -> Tensor:
     """H_v of the second kind times exp(iz)."""
     return _of_loop("hankel2e", v, z, _hankel(v, z, 2, scaled=True))
@@ -97,7 +97,7 @@ def _derivative(family: Family, v: Any, z: Any, n: Any, sign: int) -> Tensor:
     return cast(total / 2.0**times, narrow(np.dtype(np.float64), [dtype_of(as_tensor(z))]))
 
 
-@on_tensors("special.jvp", arrays=("z",), by_element=True, hosted=on_cpu)
+@on_tensors("special.jvp", arrays=("z",), by_element=True, host_reason=on_cpu)
 def jvp(v: Any, z: Any, n: Any = 1) -> Tensor:
     """The n-th derivative of J_v."""
     return _derivative(whole_j, v, z, n, -1)
@@ -194,7 +194,9 @@ def spherical_k(n: int, x: Tensor) -> Tensor:
     return torch.where(x == -math.inf, -math.inf, found)
 
 
-@on_tensors("special.spherical_jn", arrays=("z",), tolerance=4096, by_element=True, hosted=on_cpu)
+@on_tensors(
+    "special.spherical_jn", arrays=("z",), tolerance=4096, by_element=True, host_reason=on_cpu
+)
 def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Tensor:
     """The spherical Bessel function of the first kind."""
     return _spherical("spherical_jn", spherical_j, n, z, derivative)

@@ -12,13 +12,13 @@ from npaccel._scipy.special._incomplete import incomplete_beta, student_below, s
 from npaccel._scipy.special._inverse import beta_quantile
 
 
-@elementwise("betainc", hosted=on_cpu)
+@elementwise("betainc", host_reason=on_cpu)
 def betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     """The incomplete beta function, over B(a, b)."""
     return incomplete_beta(a, b, x, 1 - x)[0]
 
 
-@elementwise("betaincc", hosted=on_cpu)
+@elementwise("betaincc", host_reason=on_cpu)
 def betaincc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     """1 - betainc(a, b, x)."""
     return incomplete_beta(a, b, x, 1 - x)[1]
@@ -33,13 +33,13 @@ def _inverse(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor
     return torch.where(valid, x, math.nan), torch.where(valid, y, math.nan)
 
 
-@elementwise("betaincinv", tolerance=2048, hosted=on_cpu)
+@elementwise("betaincinv", tolerance=2048, host_reason=on_cpu)
 def betaincinv(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
     """The x at which betainc(a, b, x) is y."""
     return _inverse(a, b, y, 1 - y)[0]
 
 
-@elementwise("betainccinv", tolerance=2048, hosted=on_cpu)
+@elementwise("betainccinv", tolerance=2048, host_reason=on_cpu)
 def betainccinv(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
     """The x at which betaincc(a, b, x) is y."""
     return _inverse(a, b, 1 - y, y)[0]
@@ -61,20 +61,20 @@ def _binomial(k: Tensor, n: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(invalid, math.nan, left), torch.where(invalid, math.nan, right)
 
 
-@elementwise("bdtr", hosted=on_cpu)
+@elementwise("bdtr", host_reason=on_cpu)
 def bdtr(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
     """The binomial distribution's cumulative distribution."""
     return torch.where(k < 0, math.nan, _binomial(k, n, p)[0])
 
 
-@elementwise("bdtrc", hosted=on_cpu)
+@elementwise("bdtrc", host_reason=on_cpu)
 def bdtrc(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
     """1 - bdtr(k, n, p)."""
     found = _binomial(k, n, p)[1]
     return torch.where((k < 0) & ~torch.isnan(found), 1.0, found)
 
 
-@elementwise("bdtri", tolerance=2048, hosted=on_cpu)
+@elementwise("bdtri", tolerance=2048, host_reason=on_cpu)
 def bdtri(k: Tensor, n: Tensor, y: Tensor) -> Tensor:
     """The p at which bdtr(k, n, p) is y."""
     below = torch.floor(k)
@@ -88,13 +88,13 @@ def bdtri(k: Tensor, n: Tensor, y: Tensor) -> Tensor:
     return torch.where(valid, found, math.nan)
 
 
-@elementwise("nbdtr", hosted=on_cpu)
+@elementwise("nbdtr", host_reason=on_cpu)
 def nbdtr(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
     """The negative binomial distribution's cumulative distribution."""
     return _negative_binomial(k, n, p, incomplete_beta(n, torch.floor(k) + 1, p, 1 - p)[0])
 
 
-@elementwise("nbdtrc", hosted=on_cpu)
+@elementwise("nbdtrc", host_reason=on_cpu)
 def nbdtrc(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
     """1 - nbdtr(k, n, p)."""
     return _negative_binomial(k, n, p, incomplete_beta(n, torch.floor(k) + 1, p, 1 - p)[1])
@@ -104,7 +104,7 @@ def _negative_binomial(k: Tensor, n: Tensor, p: Tensor, tail: Tensor) -> Tensor:
     return torch.where((p < 0) | (p > 1) | (k < 0) | (n <= 0), math.nan, tail)
 
 
-@elementwise("nbdtri", tolerance=2048, hosted=on_cpu)
+@elementwise("nbdtri", tolerance=2048, host_reason=on_cpu)
 def nbdtri(k: Tensor, n: Tensor, y: Tensor) -> Tensor:
     """The p at which nbdtr(k, n, p) is y."""
     found = _inverse(n, torch.floor(k) + 1, y, 1 - y)[0]
@@ -126,19 +126,19 @@ def _f(dfn: Tensor, dfd: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(invalid, math.nan, p), torch.where(invalid, math.nan, q)
 
 
-@elementwise("fdtr", hosted=on_cpu)
+@elementwise("fdtr", host_reason=on_cpu)
 def fdtr(dfn: Tensor, dfd: Tensor, x: Tensor) -> Tensor:
     """The F distribution's cumulative distribution."""
     return _f(dfn, dfd, x)[0]
 
 
-@elementwise("fdtrc", hosted=on_cpu)
+@elementwise("fdtrc", host_reason=on_cpu)
 def fdtrc(dfn: Tensor, dfd: Tensor, x: Tensor) -> Tensor:
     """1 - fdtr(dfn, dfd, x)."""
     return _f(dfn, dfd, x)[1]
 
 
-@elementwise("fdtri", tolerance=2048, hosted=on_cpu)
+@elementwise("fdtri", tolerance=2048, host_reason=on_cpu)
 def fdtri(dfn: Tensor, dfd: Tensor, p: Tensor) -> Tensor:
     """The x at which fdtr(dfn, dfd, x) is p."""
     x, y = _inverse(dfn / 2, dfd / 2, p, 1 - p)
@@ -149,14 +149,14 @@ def fdtri(dfn: Tensor, dfd: Tensor, p: Tensor) -> Tensor:
 # -- Student's t ----------------------------------------------------------------------------------
 
 
-@elementwise("stdtr", hosted=on_cpu)
+@elementwise("stdtr", host_reason=on_cpu)
 def stdtr(df: Tensor, t: Tensor) -> Tensor:
     """Student's distribution's cumulative distribution (1908)."""
     found = student_below(torch.where(df > 0, df, 1.0), t)
     return torch.where((df <= 0) | torch.isnan(df) | torch.isnan(t), math.nan, found)
 
 
-@elementwise("stdtrit", tolerance=2048, hosted=on_cpu)
+@elementwise("stdtrit", tolerance=2048, host_reason=on_cpu)
 @with_slopes(None, lambda df, p: 1 / student_density(df, stdtrit(df, p)))
 def stdtrit(df: Tensor, p: Tensor) -> Tensor:
     """The t at which stdtr(df, t) is p."""

@@ -72,7 +72,7 @@ def cosm1(x: Tensor) -> Tensor:
     return -2 * half * half
 
 
-@elementwise("powm1", hosted=on_cpu)
+@elementwise("powm1", host_reason=on_cpu)
 def powm1(x: Tensor, y: Tensor) -> Tensor:
     """x**y - 1, without cancellation where the power is near 1."""
     even = torch.fmod(y, 2) == 0
@@ -130,7 +130,7 @@ def _sine_of_degrees(x: Tensor) -> Tensor:
 _LOST = 1e14
 
 
-@elementwise("sindg", hosted=on_cpu)
+@elementwise("sindg", host_reason=on_cpu)
 @with_slopes(lambda x: cosdg(x) * (math.pi / 180))
 def sindg(x: Tensor) -> Tensor:
     """The sine of degrees."""
@@ -138,7 +138,7 @@ def sindg(x: Tensor) -> Tensor:
     return torch.where(torch.abs(x) > _LOST, 0.0, torch.where(x < 0, -size, size))
 
 
-@elementwise("cosdg", hosted=on_cpu)
+@elementwise("cosdg", host_reason=on_cpu)
 @with_slopes(lambda x: sindg(x) * (-math.pi / 180))
 def cosdg(x: Tensor) -> Tensor:
     """The cosine of degrees."""
@@ -159,14 +159,16 @@ def _tangent(x: Tensor, inverse: bool) -> Tensor:
     return torch.where(torch.abs(x) > _LOST, 0.0, torch.where(infinite, math.inf, found))
 
 
-@elementwise("tandg", hosted=on_cpu)
+@elementwise("tandg", host_reason=on_cpu)
 @with_slopes(lambda x: (1 + tandg(x) ** 2) * (math.pi / 180))
 def tandg(x: Tensor) -> Tensor:
     """The tangent of degrees."""
     return _tangent(x, inverse=False)
 
 
-@elementwise("cotdg", tolerance=8192, note="SciPy loses digits where it's large", hosted=on_cpu)
+@elementwise(
+    "cotdg", tolerance=8192, note="SciPy loses digits where it's large", host_reason=on_cpu
+)
 @with_slopes(lambda x: (1 + cotdg(x) ** 2) * (-math.pi / 180))
 def cotdg(x: Tensor) -> Tensor:
     """The cotangent of degrees."""
@@ -226,13 +228,13 @@ def _log_or_line(x: Tensor, lmbda: Tensor) -> Tensor:
     return torch.where(zero, x - lmbda * bend, _log_of_inverse(x, lmbda))
 
 
-@elementwise("inv_boxcox", hosted=on_cpu)
+@elementwise("inv_boxcox", host_reason=on_cpu)
 def inv_boxcox(x: Tensor, lmbda: Tensor) -> Tensor:
     """The inverse of boxcox."""
     return torch.exp(_log_or_line(x, lmbda))
 
 
-@elementwise("inv_boxcox1p", hosted=on_cpu)
+@elementwise("inv_boxcox1p", host_reason=on_cpu)
 def inv_boxcox1p(x: Tensor, lmbda: Tensor) -> Tensor:
     """The inverse of boxcox1p."""
     log = _log_or_line(x, lmbda)
@@ -243,7 +245,7 @@ def inv_boxcox1p(x: Tensor, lmbda: Tensor) -> Tensor:
 # -- Logistic ---------------------------------------------------------------------------------
 
 
-@elementwise("logit", wide=False, hosted=on_cpu)
+@elementwise("logit", wide=False, host_reason=on_cpu)
 def logit(x: Tensor) -> Tensor:
     """log(x / (1 - x)); around 1/2 by the logarithm's odd part."""
     away = 2 * (x - 0.5)
@@ -289,7 +291,7 @@ def _relative_entropy(x: Tensor, y: Tensor) -> Tensor:
     return x * torch.where(usable, log, torch.log(x) - torch.log(y))
 
 
-@elementwise("rel_entr", hosted=on_cpu)
+@elementwise("rel_entr", host_reason=on_cpu)
 def rel_entr(x: Tensor, y: Tensor) -> Tensor:
     """Return x log(x / y), 0 for x = 0, infinite outside of the domain."""
     inside = (x > 0) & (y > 0)
@@ -298,7 +300,7 @@ def rel_entr(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
-@elementwise("kl_div", hosted=on_cpu)
+@elementwise("kl_div", host_reason=on_cpu)
 def kl_div(x: Tensor, y: Tensor) -> Tensor:
     """Return x log(x / y) - x + y, infinite outside of the domain."""
     inside = (x > 0) & (y > 0)
@@ -307,7 +309,7 @@ def kl_div(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
-@elementwise("huber", hosted=on_cpu)
+@elementwise("huber", host_reason=on_cpu)
 def huber(delta: Tensor, r: Tensor) -> Tensor:
     """Huber's loss (1964): a parabola, and lines beyond delta."""
     size = torch.abs(r)
@@ -333,7 +335,7 @@ def xlogy(x: Tensor, y: Tensor) -> Tensor:
     return torch.special.xlogy(x, y)
 
 
-@elementwise("xlog1py", wide=False, hosted=on_cpu)
+@elementwise("xlog1py", wide=False, host_reason=on_cpu)
 def xlog1py(x: Tensor, y: Tensor) -> Tensor:
     """Return x log(1 + y), 0 for x = 0."""
     return torch.special.xlog1py(x, y)

@@ -22,7 +22,7 @@ def _mean(a: Tensor, b: Tensor, steps: int = 9) -> Tensor:
     return (a + b) / 2
 
 
-@elementwise("agm", hosted=on_cpu)
+@elementwise("agm", host_reason=on_cpu)
 def agm(a: Tensor, b: Tensor) -> Tensor:
     """The arithmetic-geometric mean, of two numbers of one sign."""
     found = torch.copysign(_mean(torch.abs(a), torch.abs(b), 14), a)
@@ -34,21 +34,21 @@ def agm(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(torch.isnan(a) | torch.isnan(b) | lost, math.nan, found)
 
 
-@elementwise("ellipkm1", hosted=on_cpu)
+@elementwise("ellipkm1", host_reason=on_cpu)
 def ellipkm1(p: Tensor) -> Tensor:
     """The complete integral of the first kind of 1 - p."""
     found = math.pi / 2 / _mean(torch.ones_like(p), torch.sqrt(p), 14)
     return torch.where(p == math.inf, 0.0, torch.where(p == 0, math.inf, found))
 
 
-@elementwise("ellipk", hosted=on_cpu)
+@elementwise("ellipk", host_reason=on_cpu)
 def ellipk(m: Tensor) -> Tensor:
     """The complete integral of the first kind."""
     found = math.pi / 2 / _mean(torch.ones_like(m), torch.sqrt(1 - m), 14)
     return torch.where(m == -math.inf, 0.0, torch.where(m == 1, math.inf, found))
 
 
-@elementwise("ellipe", hosted=on_cpu)
+@elementwise("ellipe", host_reason=on_cpu)
 def ellipe(m: Tensor) -> Tensor:
     """The complete integral of the second kind: that of the first, less a sum (Gauss 1818)."""
     below = m < 0
@@ -120,7 +120,7 @@ def _negative(*arguments: Tensor) -> Tensor:
     return found
 
 
-@elementwise("elliprf", hosted=on_cpu)
+@elementwise("elliprf", host_reason=on_cpu)
 def elliprf(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """Carlson's symmetric integral of the first kind."""
     found = carlson_f(x, y, z, 16)
@@ -130,7 +130,7 @@ def elliprf(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     return torch.where(_negative(x, y, z), math.nan, found)
 
 
-@elementwise("elliprd", hosted=on_cpu)
+@elementwise("elliprd", host_reason=on_cpu)
 def elliprd(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """Carlson's symmetric integral of the second kind."""
     found = carlson_d(x, y, z, 16)
@@ -159,7 +159,7 @@ def elliprc(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(invalid | torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
-@elementwise("elliprg", hosted=on_cpu)
+@elementwise("elliprg", host_reason=on_cpu)
 def elliprg(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """Carlson's completely symmetric integral of the second kind."""
     low = torch.minimum(torch.minimum(x, y), z)
@@ -189,7 +189,7 @@ def _bend(phi: Tensor) -> Tensor:
     return (2 * inside - torch.sin(2 * inside)) / 8
 
 
-@elementwise("ellipkinc", hosted=on_cpu)
+@elementwise("ellipkinc", host_reason=on_cpu)
 def ellipkinc(phi: Tensor, m: Tensor) -> Tensor:
     """The incomplete integral of the first kind."""
     rest, turns = _reduced(phi)
@@ -206,7 +206,7 @@ def ellipkinc(phi: Tensor, m: Tensor) -> Tensor:
     return torch.where(invalid, math.nan, found)
 
 
-@elementwise("ellipeinc", hosted=on_cpu)
+@elementwise("ellipeinc", host_reason=on_cpu)
 def ellipeinc(phi: Tensor, m: Tensor) -> Tensor:
     """The incomplete integral of the second kind."""
     rest, turns = _reduced(phi)
@@ -225,7 +225,7 @@ def ellipeinc(phi: Tensor, m: Tensor) -> Tensor:
 # -- Jacobi's functions -------------------------------------------------------------------------
 
 
-@elementwise("ellipj", hosted=on_cpu)
+@elementwise("ellipj", host_reason=on_cpu)
 def ellipj(u: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Jacobi's sn, cn, dn and am: by Landen's descending transformation."""
     a, b = torch.ones_like(u + m), torch.sqrt(1 - m + 0 * u)

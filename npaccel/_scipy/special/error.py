@@ -17,14 +17,14 @@ def _dawsn_slope(x: Tensor) -> Tensor:
     return 1 - 2 * x * dawsn(x)
 
 
-@elementwise("dawsn", hosted=on_cpu)
+@elementwise("dawsn", host_reason=on_cpu)
 @with_slopes(_dawsn_slope)
 def dawsn(x: Tensor) -> Tensor:
     """exp(-x**2) times the integral of exp(t**2) from 0 to x."""
     return _ROOT_PI / 2 * real_line(x)
 
 
-@elementwise("erfi", hosted=on_cpu)
+@elementwise("erfi", host_reason=on_cpu)
 @with_slopes(lambda z: 2 / _ROOT_PI * torch.exp(z * z))
 def erfi(z: Tensor) -> Tensor:
     """-i erf(iz)."""
@@ -32,13 +32,13 @@ def erfi(z: Tensor) -> Tensor:
     return torch.where(torch.abs(z) > 26.65, torch.copysign(torch.full_like(z, math.inf), z), found)
 
 
-@elementwise("wofz", complex_too=True, hosted=on_cpu)
+@elementwise("wofz", complex_too=True, host_reason=on_cpu)
 def wofz(z: Tensor) -> Tensor:
     """Faddeeva's function."""
     return torch.complex(*faddeeva(z.real, z.imag))
 
 
-@elementwise("voigt_profile", hosted=on_cpu)
+@elementwise("voigt_profile", host_reason=on_cpu)
 def voigt_profile(x: Tensor, sigma: Tensor, gamma: Tensor) -> Tensor:
     """The convolution of a normal distribution's density with a Cauchy distribution's."""
     scale = torch.where(sigma == 0, 1, sigma) * math.sqrt(2)
@@ -70,7 +70,7 @@ def _quarter_turns(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cos(angle), torch.sin(angle)
 
 
-@elementwise("fresnel", hosted=on_cpu)
+@elementwise("fresnel", host_reason=on_cpu)
 def fresnel(z: Tensor) -> tuple[Tensor, Tensor]:
     """The integrals of sin and cos of pi t**2 / 2 from 0 to z."""
     x = torch.abs(z)

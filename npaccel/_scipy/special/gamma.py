@@ -24,19 +24,19 @@ from npaccel._scipy.special._gamma import (
 )
 
 
-@elementwise("gamma", hosted=on_cpu)
+@elementwise("gamma", host_reason=on_cpu)
 def gamma(z: Tensor) -> Tensor:
     """The gamma function."""
     return gamma_of_real(z)
 
 
-@elementwise("rgamma", hosted=on_cpu)
+@elementwise("rgamma", host_reason=on_cpu)
 def rgamma(z: Tensor) -> Tensor:
     """1 / Gamma."""
     return reciprocal_gamma(z)
 
 
-@elementwise("gammasgn", hosted=on_cpu)
+@elementwise("gammasgn", host_reason=on_cpu)
 def gammasgn(x: Tensor) -> Tensor:
     """The sign of Gamma."""
     return sign_of_gamma(x)
@@ -84,7 +84,7 @@ def _digamma_less(x: Tensor, less: Tensor) -> Tensor:
 # NaN at poles of Gamma, where digamma has none.
 
 
-@elementwise("beta", hosted=on_cpu)
+@elementwise("beta", host_reason=on_cpu)
 @with_slopes(
     lambda a, b: beta(a, b) * _digamma_less(a, a + b),
     lambda a, b: beta(a, b) * _digamma_less(b, a + b),
@@ -105,7 +105,7 @@ def beta(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(torch.isnan(a) | torch.isnan(b), math.nan, found)
 
 
-@elementwise("betaln", hosted=on_cpu)
+@elementwise("betaln", host_reason=on_cpu)
 @with_slopes(lambda a, b: _digamma_less(a, a + b), lambda a, b: _digamma_less(b, a + b))
 def betaln(a: Tensor, b: Tensor) -> Tensor:
     """Return ln |B(a, b)|."""
@@ -130,7 +130,7 @@ def _product(n: Tensor, k: Tensor) -> Tensor:
     return above / below
 
 
-@elementwise("binom", hosted=on_cpu)
+@elementwise("binom", host_reason=on_cpu)
 @with_slopes(
     lambda n, k: binom(n, k) * _digamma_less(n + 1, n - k + 1),
     lambda n, k: binom(n, k) * _digamma_less(n - k + 1, k + 1),
@@ -167,7 +167,7 @@ def _outside(n: Tensor, k: Tensor) -> Tensor:
     return torch.where((torch.abs(k) < 100) & (torch.abs(n) < 100), near, far)
 
 
-@elementwise("poch", hosted=on_cpu)
+@elementwise("poch", host_reason=on_cpu)
 @with_slopes(
     lambda z, m: poch(z, m) * _digamma_less(z + m, z),
     lambda z, m: poch(z, m) * torch.special.digamma(z + m),
@@ -211,9 +211,9 @@ def _refuse_exact(exact: Any) -> None:
         raise NotImplementedError("exact integers are Python's")
 
 
-@on_tensors("special.comb", arrays=("N", "k"), hosted=_exact)
+@on_tensors("special.comb", arrays=("N", "k"), host_reason=_exact)
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Tensor:
-    """How many ways there are to choose k of N."""
+    """Number of ways to choose k of N."""
     _refuse_exact(exact)
     n, k = as_tensor(N), as_tensor(k)
     if repetition:
@@ -223,9 +223,9 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Te
     return torch.where((k <= n) & (n >= 0) & (k >= 0), found, 0)
 
 
-@on_tensors("special.perm", arrays=("N", "k"), hosted=_exact)
+@on_tensors("special.perm", arrays=("N", "k"), host_reason=_exact)
 def perm(N: Any, k: Any, exact: bool = False) -> Tensor:
-    """How many ways there are to choose k of N one after the other."""
+    """Number of ways to choose k of N one after the other."""
     _refuse_exact(exact)
     n, k = as_tensor(N), as_tensor(k)
     found = _native("poch")(n - k + 1, k)
@@ -252,7 +252,7 @@ def _factorial_of(n: Any, exact: Any, extend: Any) -> tuple[Tensor, Any]:
     return value, narrow(np.dtype(np.float64), [dtype])
 
 
-@on_tensors("special.factorial", arrays=("n",), hosted=_exact_or_complex)
+@on_tensors("special.factorial", arrays=("n",), host_reason=_exact_or_complex)
 def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Gamma(n + 1), 0 for negative numbers."""
     value, dtype = _factorial_of(n, exact, extend)
@@ -263,13 +263,13 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     return cast(torch.where(wide < 0, 0.0, found), dtype)
 
 
-@on_tensors("special.factorial2", arrays=("n",), hosted=_exact_or_complex)
+@on_tensors("special.factorial2", arrays=("n",), host_reason=_exact_or_complex)
 def factorial2(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Return n (n - 2) (n - 4) ..., 0 for negative numbers."""
     return factorialk(n, 2, exact, extend)
 
 
-@on_tensors("special.factorialk", arrays=("n",), hosted=_exact_or_complex)
+@on_tensors("special.factorialk", arrays=("n",), host_reason=_exact_or_complex)
 def factorialk(n: Any, k: Any, exact: bool = False, extend: str = "zero") -> Tensor:
     """Return n (n - k) (n - 2 k) ..., 0 for negative numbers."""
     value, dtype = _factorial_of(n, exact, extend)
@@ -319,13 +319,13 @@ def _riemann(s: Tensor, less: float) -> Tensor:
     return torch.where(s == -math.inf, math.nan, found)
 
 
-@elementwise("zetac", hosted=on_cpu)
+@elementwise("zetac", host_reason=on_cpu)
 def zetac(x: Tensor) -> Tensor:
     """Riemann's zeta function less 1."""
     return _riemann(x, 1.0)
 
 
-@on_tensors("special.zeta", arrays=("x", "q"), by_element=True, hosted=on_cpu)
+@on_tensors("special.zeta", arrays=("x", "q"), by_element=True, host_reason=on_cpu)
 def zeta(x: Any, q: Any = None, out: Any = None) -> Tensor:
     """Riemann's zeta function, and that of Hurwitz."""
     if out is not None:

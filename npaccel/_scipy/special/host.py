@@ -1,4 +1,4 @@
-"""Why some functions of `scipy.special` go through the host."""
+"""Functions of `scipy.special` that go through the host, and why."""
 
 from __future__ import annotations
 

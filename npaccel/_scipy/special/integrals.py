@@ -80,7 +80,7 @@ def _expi(x: Tensor) -> Tensor:
     return torch.where(x == 0, -math.inf, found)
 
 
-@elementwise("expi", hosted=on_cpu)
+@elementwise("expi", host_reason=on_cpu)
 def expi(x: Tensor) -> Tensor:
     """The integral of exp(t) / t from -infinity to x, its principal value."""
     safe = torch.where(x < 0, -x, 1)
@@ -113,7 +113,7 @@ _SHI = [1 / ((2 * k + 1) * math.factorial(2 * k + 1)) for k in range(56)]
 _CHI = [1 / (2 * k * math.factorial(2 * k)) for k in range(1, 57)]
 
 
-@elementwise("sici", hosted=on_cpu)
+@elementwise("sici", host_reason=on_cpu)
 def sici(x: Tensor) -> tuple[Tensor, Tensor]:
     """Si and Ci: series up to 3, else by their auxiliary functions (A. and S. 5.2.12, 5.2.13)."""
     size = magnitude(x)
@@ -136,7 +136,7 @@ def sici(x: Tensor) -> tuple[Tensor, Tensor]:
     return signed(si, x), ci
 
 
-@elementwise("shichi", hosted=on_cpu)
+@elementwise("shichi", host_reason=on_cpu)
 def shichi(x: Tensor) -> tuple[Tensor, Tensor]:
     """Shi and Chi: series up to 40, where exp(-x) is lost beside exp(x)."""
     size = magnitude(x)
@@ -157,7 +157,7 @@ _BERNOULLI = (
 _DEBYE = [b / math.factorial(2 * k + 3) for k, b in enumerate(_BERNOULLI)]
 
 
-@elementwise("spence", hosted=on_cpu)
+@elementwise("spence", host_reason=on_cpu)
 def spence(z: Tensor) -> Tensor:
     """The dilogarithm of 1 - z, by Bernoulli's numbers in the logarithm of z."""
     inverted = z > 2
@@ -195,14 +195,14 @@ def _kolmogorov(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return torch.where(low, cdf, 1 - sf), torch.where(low, 1 - cdf, sf), density
 
 
-@elementwise("kolmogorov", hosted=on_cpu)
+@elementwise("kolmogorov", host_reason=on_cpu)
 def kolmogorov(y: Tensor) -> Tensor:
     """The limit of the probability of a larger Kolmogorov-Smirnov statistic, times sqrt(n)."""
     found = _kolmogorov(torch.clamp(y, min=0.03))[1]
     return torch.where(y <= 0.03, 1.0, found)
 
 
-@elementwise("kolmogi", hosted=on_cpu)
+@elementwise("kolmogi", host_reason=on_cpu)
 def kolmogi(p: Tensor) -> Tensor:
     """The inverse of kolmogorov: Newton's method on the logarithm of the smaller tail."""
     inside = (p > 0) & (p < 1)
@@ -234,7 +234,7 @@ def _owens_t(h: Tensor, a: Tensor) -> Tensor:
     return torch.exp(-half) * end * total / (2 * math.pi)
 
 
-@elementwise("owens_t", hosted=on_cpu)
+@elementwise("owens_t", host_reason=on_cpu)
 def owens_t(h: Tensor, a: Tensor) -> Tensor:
     """Owen's T (1956): the probability of X > h and 0 < Y < a X of two normal numbers."""
     size, slope = torch.abs(h), magnitude(a)
@@ -250,7 +250,7 @@ def owens_t(h: Tensor, a: Tensor) -> Tensor:
     return signed(found, a)
 
 
-@elementwise("wrightomega", hosted=on_cpu)
+@elementwise("wrightomega", host_reason=on_cpu)
 def wrightomega(z: Tensor) -> Tensor:
     """The solution of w + log(w) = z (Lawrence, Corless and Jeffrey 2012)."""
     bounded = torch.clamp(z, -50, 1e20)

@@ -115,7 +115,7 @@ def _halley(w: Pair, z: Pair) -> Pair:
     tolerance=4096,
     note="SciPy loses digits at the branch point -1 / e and of subnormal numbers",
     by_element=True,
-    hosted=on_cpu,
+    host_reason=on_cpu,
 )
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Tensor:
     """A branch of the solution of w exp(w) = z."""

@@ -33,7 +33,7 @@ def _derived(bound: dict[str, Any]) -> str:
     return "npaccel has no derivatives of it" if bound["diff_n"] != 0 else ""
 
 
-@on_tensors("special.legendre_p", arrays=("z",), hosted=_derived)
+@on_tensors("special.legendre_p", arrays=("z",), host_reason=_derived)
 def legendre_p(n: Any, z: Any, /, *, diff_n: int = 0) -> Tensor:
     """Legendre's polynomial."""
     _no_derivatives(diff_n)
@@ -43,7 +43,7 @@ def legendre_p(n: Any, z: Any, /, *, diff_n: int = 0) -> Tensor:
     return cast(found[None], narrow(_DOUBLE, [dtype_of(z)]))
 
 
-@on_tensors("special.legendre_p_all", arrays=("z",), hosted=_derived)
+@on_tensors("special.legendre_p_all", arrays=("z",), host_reason=_derived)
 def legendre_p_all(n: Any, z: Any, /, *, diff_n: int = 0) -> Tensor:
     """Legendre's polynomials up to a degree, along a new axis behind one for derivatives."""
     _no_derivatives(diff_n)
@@ -123,7 +123,7 @@ def _normalised(degree: int, order: int, theta: Tensor) -> Tensor:
 
 
 def _table_of(degree: int, order: int, theta: Tensor) -> Tensor:
-    """All of them: degrees along the first axis, orders 0, 1, ..., -1 along the second."""
+    """Return all of them: degrees along the first axis, orders 0, 1, ..., -1 along the second."""
     none = torch.zeros_like(theta)
     right = []
     for m in range(order + 1):
@@ -133,7 +133,7 @@ def _table_of(degree: int, order: int, theta: Tensor) -> Tensor:
     return torch.stack([*right, *left], 1)
 
 
-@on_tensors("special.sph_legendre_p", arrays=("theta",), hosted=_derived)
+@on_tensors("special.sph_legendre_p", arrays=("theta",), host_reason=_derived)
 def sph_legendre_p(n: Any, m: Any, theta: Any, /, *, diff_n: int = 0) -> Tensor:
     """The associated Legendre function of cos(theta), normalised for the sphere."""
     _no_derivatives(diff_n)
@@ -141,7 +141,7 @@ def sph_legendre_p(n: Any, m: Any, theta: Any, /, *, diff_n: int = 0) -> Tensor:
     return cast(found[None], narrow(_DOUBLE, [dtype_of(theta)]))
 
 
-@on_tensors("special.sph_legendre_p_all", arrays=("theta",), hosted=_derived)
+@on_tensors("special.sph_legendre_p_all", arrays=("theta",), host_reason=_derived)
 def sph_legendre_p_all(n: Any, m: Any, theta: Any, /, *, diff_n: int = 0) -> Tensor:
     """The same of all degrees and orders."""
     _no_derivatives(diff_n)
@@ -155,7 +155,7 @@ def _turned(size: Tensor, angle: Tensor) -> Tensor:
     return torch.complex(size * torch.cos(angle), size * torch.sin(angle))
 
 
-@on_tensors("special.sph_harm_y", arrays=("theta", "phi"), hosted=_derived)
+@on_tensors("special.sph_harm_y", arrays=("theta", "phi"), host_reason=_derived)
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /, *, diff_n: int = 0) -> Tensor:
     """The spherical harmonic."""
     _no_derivatives(diff_n)
@@ -165,7 +165,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /, *, diff_n: int = 0) -> T
     return cast(_turned(size, order * azimuth), narrow(_COMPLEX, [dtype_of(theta), dtype_of(phi)]))
 
 
-@on_tensors("special.sph_harm_y_all", arrays=("theta", "phi"), hosted=_derived)
+@on_tensors("special.sph_harm_y_all", arrays=("theta", "phi"), host_reason=_derived)
 def sph_harm_y_all(n: Any, m: Any, theta: Any, phi: Any, /, *, diff_n: int = 0) -> Tensor:
     """Spherical harmonics of all degrees and orders."""
     _no_derivatives(diff_n)

@@ -71,25 +71,25 @@ def eval_chebyu(n: Any, x: Tensor) -> Tensor:
     return chebyshev_second(_degree(n), x)
 
 
-@with_orders("eval_chebyc", ["n"], hosted=on_cpu)
+@with_orders("eval_chebyc", ["n"], host_reason=on_cpu)
 def eval_chebyc(n: Any, x: Tensor) -> Tensor:
     """2 T_n(x / 2)."""
     return 2 * chebyshev_first(_degree(n), x / 2)
 
 
-@with_orders("eval_chebys", ["n"], hosted=on_cpu)
+@with_orders("eval_chebys", ["n"], host_reason=on_cpu)
 def eval_chebys(n: Any, x: Tensor) -> Tensor:
     """U_n(x / 2)."""
     return chebyshev_second(_degree(n), x / 2)
 
 
-@with_orders("eval_sh_chebyt", ["n"], hosted=on_cpu)
+@with_orders("eval_sh_chebyt", ["n"], host_reason=on_cpu)
 def eval_sh_chebyt(n: Any, x: Tensor) -> Tensor:
     """T_n(2 x - 1)."""
     return chebyshev_first(_degree(n), 2 * x - 1)
 
 
-@with_orders("eval_sh_chebyu", ["n"], hosted=on_cpu)
+@with_orders("eval_sh_chebyu", ["n"], host_reason=on_cpu)
 def eval_sh_chebyu(n: Any, x: Tensor) -> Tensor:
     """U_n(2 x - 1)."""
     return chebyshev_second(_degree(n), 2 * x - 1)
@@ -136,7 +136,7 @@ def jacobi(n: int, alpha: Tensor, beta: Tensor, x: Tensor) -> Tensor:
     return value
 
 
-@with_orders("eval_jacobi", ["n"], hosted=on_cpu)
+@with_orders("eval_jacobi", ["n"], host_reason=on_cpu)
 def eval_jacobi(n: Any, alpha: Tensor, beta: Tensor, x: Tensor) -> Tensor:
     """Jacobi's polynomial."""
     return _unbounded(x, _positive(n), jacobi(_positive(n), alpha, beta, x))
@@ -150,7 +150,7 @@ def _positive(n: Any) -> int:
     return degree
 
 
-@with_orders("eval_sh_jacobi", ["n"], hosted=on_cpu)
+@with_orders("eval_sh_jacobi", ["n"], host_reason=on_cpu)
 def eval_sh_jacobi(n: Any, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
     """Jacobi's polynomial on [0, 1], its leading coefficient 1."""
     degree = _positive(n)
@@ -160,7 +160,7 @@ def eval_sh_jacobi(n: Any, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
     return _unbounded(x, degree, jacobi(degree, p - q, q - 1, 2 * x - 1) / factor)
 
 
-@with_orders("eval_gegenbauer", ["n"], hosted=on_cpu)
+@with_orders("eval_gegenbauer", ["n"], host_reason=on_cpu)
 def eval_gegenbauer(n: Any, alpha: Tensor, x: Tensor) -> Tensor:
     """Gegenbauer's polynomial."""
     degree = _positive(n)
@@ -184,7 +184,7 @@ def laguerre(n: int, alpha: Any, x: Tensor) -> Tensor:
     return value
 
 
-@with_orders("eval_genlaguerre", ["n"], hosted=on_cpu)
+@with_orders("eval_genlaguerre", ["n"], host_reason=on_cpu)
 def eval_genlaguerre(n: Any, alpha: Tensor, x: Tensor) -> Tensor:
     """The generalised polynomial of Laguerre, for alpha > -1."""
     found = laguerre(_positive(n), alpha, x)
@@ -197,7 +197,7 @@ def eval_laguerre(n: Any, x: Tensor) -> Tensor:
     return _number(x, laguerre(_positive(n), 0.0, x))
 
 
-@on_tensors("special.assoc_laguerre", arrays=("x",), by_element=True, hosted=on_cpu)
+@on_tensors("special.assoc_laguerre", arrays=("x",), by_element=True, host_reason=on_cpu)
 def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Tensor:
     """The generalised polynomial of Laguerre, of degree n and order k."""
     from npaccel._scipy.dispatch import table

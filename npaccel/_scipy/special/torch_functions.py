@@ -38,7 +38,7 @@ def erfinv(y: Tensor) -> Tensor:
     return special.erfinv(y)
 
 
-@elementwise("erfcinv", hosted=on_cpu)
+@elementwise("erfcinv", host_reason=on_cpu)
 def erfcinv(y: Tensor) -> Tensor:
     """The inverse of erfc; by the normal quantile where erfc is far from 1."""
     tail = torch.where(y > 1, 2 - y, y)
@@ -67,7 +67,7 @@ def log_ndtr(x: Tensor) -> Tensor:
     return special.log_ndtr(x)
 
 
-@elementwise("ndtri_exp", hosted=on_cpu)
+@elementwise("ndtri_exp", host_reason=on_cpu)
 def ndtri_exp(y: Tensor) -> Tensor:
     """The inverse of log_ndtr; in the lower tail by Newton's method, from its leading term."""
     upper = -special.ndtri(-torch.expm1(torch.clamp(y, min=-1)))
@@ -134,7 +134,7 @@ def _double(x: Any) -> Tensor:
     return value.to(torch.float64)
 
 
-@elementwise("i0", hosted=on_cpu)
+@elementwise("i0", host_reason=on_cpu)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, order 0."""
     return special.i0(x)
@@ -164,7 +164,7 @@ def k0(x: Tensor) -> Tensor:
     return bessel_k0(x)
 
 
-@elementwise("k0e", hosted=on_cpu)
+@elementwise("k0e", host_reason=on_cpu)
 def k0e(x: Tensor) -> Tensor:
     """K0(x) exp(x)."""
     return scaled_k0(x)

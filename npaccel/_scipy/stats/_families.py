@@ -33,7 +33,7 @@ class Norm(Continuous):
         return torch.exp(y * y * -0.5) * (1 / _SQRT_2PI)
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return y * y * -0.5 - _LOG_SQRT_2PI
 
     def cdf(self, y: Any) -> Any:
@@ -45,11 +45,11 @@ class Norm(Continuous):
         return ndtr(-y)
 
     def logcdf(self, y: Any) -> Any:
-        """Right in the left tail too."""
+        """Logarithm, right in the left tail too."""
         return log_ndtr(y)
 
     def logsf(self, y: Any) -> Any:
-        """Right in the right tail too."""
+        """Logarithm, right in the right tail too."""
         return log_ndtr(-y)
 
     def ppf(self, q: Any) -> Any:
@@ -93,7 +93,7 @@ class Expon(Continuous):
         return torch.exp(-y)
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return -y
 
     def cdf(self, y: Any) -> Any:
@@ -105,7 +105,7 @@ class Expon(Continuous):
         return torch.exp(-y)
 
     def logsf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the survival function."""
         return -y
 
     def ppf(self, q: Any) -> Any:
@@ -125,7 +125,7 @@ class Laplace(Continuous):
         return torch.exp(-torch.abs(y)) * 0.5
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return -torch.abs(y) - math.log(2)
 
     def cdf(self, y: Any) -> Any:
@@ -150,12 +150,12 @@ class Logistic(Continuous):
     """exp(-y) / (1 + exp(-y))**2."""
 
     def pdf(self, y: Any) -> Any:
-        """With a power that can't overflow."""
+        """Density, with a power that can't overflow."""
         power = torch.exp(-torch.abs(y))
         return power / (1 + power) ** 2
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         size = torch.abs(y)
         return -size - 2 * torch.log1p(torch.exp(-size))
 
@@ -168,7 +168,7 @@ class Logistic(Continuous):
         return torch.sigmoid(-y)
 
     def logcdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the distribution function."""
         return torch.clamp(y, max=0) - torch.log1p(torch.exp(-torch.abs(y)))
 
     def logsf(self, y: Any) -> Any:
@@ -192,7 +192,7 @@ class Cauchy(Continuous):
         return (1 / math.pi) / (1 + y * y)
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm; y**2 may be too large for a float."""
+        """Logarithm of the density; y**2 may be too large for a float."""
         return -2 * torch.log(torch.hypot(y, y.new_ones(()))) - math.log(math.pi)
 
     def cdf(self, y: Any) -> Any:
@@ -223,7 +223,7 @@ class Rayleigh(Continuous):
         return y * torch.exp(y * y * -0.5)
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return torch.log(y) - 0.5 * y * y
 
     def cdf(self, y: Any) -> Any:
@@ -235,7 +235,7 @@ class Rayleigh(Continuous):
         return torch.exp(y * y * -0.5)
 
     def logsf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the survival function."""
         return y * y * -0.5
 
     def ppf(self, q: Any) -> Any:
@@ -259,7 +259,7 @@ class GumbelRight(Continuous):
         return torch.exp(-torch.exp(-y))
 
     def logcdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the distribution function."""
         return -torch.exp(-y)
 
     def sf(self, y: Any) -> Any:
@@ -291,7 +291,7 @@ class GumbelLeft(Continuous):
         return torch.exp(-torch.exp(y))
 
     def logsf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the survival function."""
         return -torch.exp(y)
 
     def ppf(self, q: Any) -> Any:
@@ -313,7 +313,7 @@ class HalfNorm(Continuous):
         return torch.exp(y * y * -0.5) * math.sqrt(2 / math.pi)
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return y * y * -0.5 + 0.5 * math.log(2 / math.pi)
 
     def cdf(self, y: Any) -> Any:
@@ -321,19 +321,19 @@ class HalfNorm(Continuous):
         return torch.erf(y * math.sqrt(0.5))
 
     def sf(self, y: Any) -> Any:
-        """Both tails."""
+        """Sum of both tails."""
         return 2 * ndtr(-y)
 
     def logsf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the survival function."""
         return log_ndtr(-y) + math.log(2)
 
     def ppf(self, q: Any) -> Any:
-        """Where the right tail is (1 - q) / 2."""
+        """Point whose right tail is (1 - q) / 2."""
         return ndtri((1 + q) * 0.5)
 
     def isf(self, q: Any) -> Any:
-        """Where the right tail is q / 2."""
+        """Point whose right tail is q / 2."""
         return -ndtri(q * 0.5)
 
 
@@ -347,7 +347,7 @@ class HalfCauchy(Continuous):
         return (2 / math.pi) / (1 + y * y)
 
     def logpdf(self, y: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return math.log(2 / math.pi) - torch.log1p(y * y)
 
     def cdf(self, y: Any) -> Any:
@@ -419,7 +419,7 @@ class PowerLaw(Continuous):
         return a * y ** (a - 1)
 
     def logpdf(self, y: Any, a: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return torch.log(a) + xlogy(a - 1, y)
 
     def cdf(self, y: Any, a: Any) -> Any:
@@ -427,7 +427,7 @@ class PowerLaw(Continuous):
         return y**a
 
     def logcdf(self, y: Any, a: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the distribution function."""
         return a * torch.log(y)
 
     def sf(self, y: Any, a: Any) -> Any:
@@ -477,7 +477,7 @@ class WeibullMin(Continuous):
         return c * y ** (c - 1) * torch.exp(-(y**c))
 
     def logpdf(self, y: Any, c: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return torch.log(c) + xlogy(c - 1, y) - y**c
 
     def cdf(self, y: Any, c: Any) -> Any:
@@ -489,7 +489,7 @@ class WeibullMin(Continuous):
         return torch.exp(-(y**c))
 
     def logsf(self, y: Any, c: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the survival function."""
         return -(y**c)
 
     def ppf(self, q: Any, c: Any) -> Any:
@@ -513,19 +513,19 @@ class WeibullMax(Continuous):
         return self._mirrored.pdf(-y, c)
 
     def logpdf(self, y: Any, c: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return self._mirrored.logpdf(-y, c)
 
     def cdf(self, y: Any, c: Any) -> Any:
-        """From the other side."""
+        """Tail, from the other side."""
         return self._mirrored.sf(-y, c)
 
     def logcdf(self, y: Any, c: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the distribution function."""
         return self._mirrored.logsf(-y, c)
 
     def sf(self, y: Any, c: Any) -> Any:
-        """From the other side."""
+        """Tail, from the other side."""
         return self._mirrored.cdf(-y, c)
 
     def ppf(self, q: Any, c: Any) -> Any:
@@ -538,7 +538,7 @@ class WeibullMax(Continuous):
 
 
 class LogNorm(Continuous):
-    """That of exp(s z) for a normal z."""
+    """Distribution of exp(s z) for a normal z."""
 
     shapes = ("s",)
     low, open_ends = 0, True
@@ -558,7 +558,7 @@ class LogNorm(Continuous):
         return ndtr(-torch.log(y) / s)
 
     def logcdf(self, y: Any, s: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the distribution function."""
         return log_ndtr(torch.log(y) / s)
 
     def logsf(self, y: Any, s: Any) -> Any:
@@ -581,7 +581,7 @@ class Geom(Discrete):
     low = 1
 
     def valid(self, p: Any) -> Any:
-        """Without 0."""
+        """Whether p is valid, which 0 isn't."""
         return both_hold(p > 0, p <= 1)
 
     def pmf(self, k: Any, p: Any) -> Any:
@@ -589,7 +589,7 @@ class Geom(Discrete):
         return (1 - p) ** (k - 1) * p
 
     def logpmf(self, k: Any, p: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the probability."""
         return xlog1py(k - 1, -p) + torch.log(p)
 
     def cdf(self, k: Any, p: Any) -> Any:
@@ -601,7 +601,7 @@ class Geom(Discrete):
         return torch.exp(self.logsf(k, p))
 
     def logsf(self, k: Any, p: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the survival function."""
         return k * torch.log1p(-p)
 
     def ppf(self, q: Any, p: Any) -> Any:
@@ -630,11 +630,11 @@ class Bernoulli(Discrete):
         return torch.where(k > 0.5, p, 1 - p) + k * 0
 
     def cdf(self, k: Any, p: Any) -> Any:
-        """Of 0."""
+        """Probability of 0."""
         return 1 - p + k * 0
 
     def sf(self, k: Any, p: Any) -> Any:
-        """Of 1."""
+        """Probability of 1."""
         return p + k * 0
 
     def ppf(self, q: Any, p: Any) -> Any:
@@ -664,7 +664,7 @@ class RandInt(Discrete):
         return k * 0 + 1 / (high - low)
 
     def cdf(self, k: Any, low: Any, high: Any) -> Any:
-        """How many are at most k."""
+        """Share of what is at most k."""
         return (k - low + 1) / (high - low)
 
     def ppf(self, q: Any, low: Any, high: Any) -> Any:

@@ -195,7 +195,7 @@ class Arguments:
         return y if low is None and high is None else torch.clamp(y, low, high)
 
     def outside(self, y: torch.Tensor, open_ends: bool) -> torch.Tensor | None:
-        """Which values have no density, None if all have; not NaN."""
+        """Mask of the values that have no density, None if all have; not NaN."""
         parts = []
         if not _is(self.low, -math.inf):
             parts.append(y <= self.low if open_ends else y < self.low)

@@ -24,12 +24,12 @@ _ALTERNATIVES = {"less": -1, "two-sided": 0, "greater": 1}
 # -- Arguments ------------------------------------------------------------------------------
 
 
-#: Why sorting is left to NumPy on a CPU.
+#: Reason why sorting is left to NumPy on a CPU.
 SORTS_LESS = "NumPy's partition sorts less"
 
 
-def hosted(**native: Any) -> Callable[[dict[str, Any]], str]:
-    """Return a `hosted` of the table: native only for these values of parameters.
+def other_than(**native: Any) -> Callable[[dict[str, Any]], str]:
+    """Return a `host_reason` of the table: native only for these values of parameters.
 
     Parameters
     ----------

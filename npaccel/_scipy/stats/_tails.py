@@ -91,7 +91,7 @@ class ChiSquare(Continuous):
 
 
 class InverseGamma(Continuous):
-    """That of 1 / y for a gamma distribution's y."""
+    """Distribution of 1 / y for a gamma distribution's y."""
 
     shapes = ("a",)
     low, open_ends, wide = 0, True, True
@@ -130,7 +130,7 @@ class Beta(Continuous):
         return torch.where((y > 0) & (y < 1), inner, torch.exp(self.logpdf(y, a, b)))
 
     def logpdf(self, y: Any, a: Any, b: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the density."""
         return xlog1py(b - 1, -y) + xlogy(a - 1, y) - log_beta_of_positive(a, b)
 
     def cdf(self, y: Any, a: Any, b: Any) -> Any:
@@ -188,7 +188,7 @@ class Student(Continuous):
 
 
 class Fisher(Continuous):
-    """That of a quotient of two chi squares, each over its degrees."""
+    """Distribution of a quotient of two chi squares, each over its degrees."""
 
     shapes = ("dfn", "dfd")
     low, wide = 0, True
@@ -259,7 +259,7 @@ class TruncNorm(Continuous):
     wide = True
 
     def valid(self, a: Any, b: Any) -> Any:
-        """Something lies between."""
+        """Whether something lies between the bounds."""
         return a < b
 
     def support(self, a: Any, b: Any) -> tuple[Any, Any]:
@@ -279,13 +279,13 @@ class TruncNorm(Continuous):
         return torch.exp(self.logsf(y, a, b))
 
     def logcdf(self, y: Any, a: Any, b: Any) -> Any:
-        """By the other tail where that is small."""
+        """Logarithm, by the other tail where that is small."""
         whole = _log_mass(a, b)
         left, right = _log_mass(a, y) - whole, _log_mass(y, b) - whole
         return torch.where(left > -0.1, torch.log1p(-torch.exp(right)), left)
 
     def logsf(self, y: Any, a: Any, b: Any) -> Any:
-        """By the other tail where that is small."""
+        """Logarithm, by the other tail where that is small."""
         whole = _log_mass(a, b)
         left, right = _log_mass(a, y) - whole, _log_mass(y, b) - whole
         return torch.where(right > -0.1, torch.log1p(-torch.exp(left)), right)
@@ -343,7 +343,7 @@ class Poisson(Discrete):
 
 
 class Binom(Discrete):
-    """How often one of p happens in n trials."""
+    """Number of times that one of p happens in n trials."""
 
     shapes = ("n", "p")
     wide = True
@@ -353,7 +353,7 @@ class Binom(Discrete):
         return both_hold(n >= 0, integral(n), p >= 0, p <= 1)
 
     def support(self, n: Any, p: Any) -> tuple[Any, Any]:  # noqa: ARG002 (SciPy's shapes)
-        """From none to all."""
+        """Bounds: none and all."""
         return 0, n
 
     def pmf(self, k: Any, n: Any, p: Any) -> Any:
@@ -367,7 +367,7 @@ class Binom(Discrete):
         return torch.where(edge, outer, inner)
 
     def logpmf(self, k: Any, n: Any, p: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the probability."""
         ways = torch.lgamma(n + 1) - (torch.lgamma(k + 1) + torch.lgamma(n - k + 1))
         return ways + xlogy(k, p) + xlog1py(n - k, -p)
 
@@ -392,13 +392,13 @@ class Binom(Discrete):
 
 
 class NegativeBinom(Discrete):
-    """How often the other happens before the n-th one of p."""
+    """Number of times that the other happens before the n-th one of p."""
 
     shapes = ("n", "p")
     wide = True
 
     def valid(self, n: Any, p: Any) -> Any:
-        """Not only whole numbers."""
+        """Whether n is valid: not only whole numbers are."""
         return both_hold(n > 0, p > 0, p <= 1)
 
     def pmf(self, k: Any, n: Any, p: Any) -> Any:
@@ -409,7 +409,7 @@ class NegativeBinom(Discrete):
         return torch.where(first, p**n, inner)
 
     def logpmf(self, k: Any, n: Any, p: Any) -> Any:
-        """Its logarithm."""
+        """Logarithm of the probability."""
         ways = torch.lgamma(n + k) - torch.lgamma(k + 1) - torch.lgamma(n)
         return ways + n * torch.log(p) + xlog1py(k, -p)
 
@@ -422,7 +422,7 @@ class NegativeBinom(Discrete):
         return incomplete_beta(n, k + 1, p, 1 - p)[1]
 
     def logcdf(self, k: Any, n: Any, p: Any) -> Any:
-        """By the smaller tail."""
+        """Logarithm, by the smaller tail."""
         left, right = incomplete_beta(n, k + 1, p, 1 - p)
         return torch.where(left > 0.5, torch.log1p(-right), torch.log(left))
 
@@ -443,7 +443,7 @@ _HALVINGS = 60
 
 
 def _halvings(width: Any) -> int:
-    """How often the widest interval is halved; the host reads it where there is one."""
+    """Number of halvings of the widest interval; the host reads it where there is one."""
     if not width.numel() or not has_values(width):
         return _HALVINGS
     widest = float(torch.nan_to_num(width, nan=2.0).max())

@@ -83,28 +83,28 @@ class _Groups:
         return torch.where(self.counts > 0, found, math.nan)
 
     def mean(self, values: Tensor) -> Tensor:
-        """Of each bin."""
+        """Mean of each bin."""
         return self.known(self.sums(values) / self.counts)
 
     def std(self, values: Tensor) -> Tensor:
-        """Of each bin."""
+        """Standard deviation of each bin."""
         apart = values - (self.sums(values) / self.counts)[self.place]
         return self.known(torch.sqrt(self.sums(apart * apart) / self.counts))
 
     def max(self, values: Tensor) -> Tensor:
-        """Of each bin; NaN is the largest."""
+        """Maximum of each bin; NaN is the largest."""
         start = torch.full((self.total,), -math.inf, dtype=torch.float64, device=values.device)
         return self.known(start.scatter_reduce(0, self.place, values, "amax"))
 
     def min(self, values: Tensor) -> Tensor:
-        """Of each bin; NaN is the largest."""
+        """Minimum of each bin; NaN is the largest."""
         missing = torch.isnan(values)
         least = -self.max(torch.where(missing, -math.inf, -values))
         only = self.sums(missing.to(torch.float64)) == self.counts
         return torch.where(only, math.nan, least)
 
     def median(self, values: Tensor) -> Tensor:
-        """Of each bin, by two stable sorts."""
+        """Median of each bin, by two stable sorts."""
         order = torch.sort(values, stable=True).indices
         order = order[torch.sort(self.place[order], stable=True).indices]
         ordered = values[order]
@@ -118,12 +118,12 @@ class _Groups:
         return self.known((below + above) / 2)
 
 
-#: Up to so many values SciPy's own code is as fast on a CPU.
+#: Maximum number of values for which SciPy's own code is as fast on a CPU.
 _FEW = 1 << 14
 _STATISTICS = ("mean", "median", "count", "sum", "std", "min", "max")
 
 
-def _why_hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     if bound["statistic"] not in _STATISTICS:
         return "`statistic` is a function of the values in one bin"
     if bound.get("binned_statistic_result") is not None:
@@ -173,7 +173,7 @@ def _each(bins: Any, count: int) -> list[Any]:
     return [int(b) if not hasattr(b, "__len__") else b for b in found]
 
 
-@on_tensors("stats.binned_statistic", arrays=("x", "values"), hosted=_why_hosted)
+@on_tensors("stats.binned_statistic", arrays=("x", "values"), host_reason=_host_reason)
 def binned_statistic(
     x: Any, values: Any, statistic: Any = "mean", bins: Any = 10, range: Any = None
 ) -> Any:
@@ -186,7 +186,7 @@ def binned_statistic(
     return result("BinnedStatisticResult")(found, edges[0], numbers[0])
 
 
-@on_tensors("stats.binned_statistic_2d", arrays=("x", "y", "values"), hosted=_why_hosted)
+@on_tensors("stats.binned_statistic_2d", arrays=("x", "y", "values"), host_reason=_host_reason)
 def binned_statistic_2d(
     x: Any,
     y: Any,
@@ -208,7 +208,7 @@ def binned_statistic_2d(
     return result("BinnedStatistic2dResult")(found, *edges, number)
 
 
-@on_tensors("stats.binned_statistic_dd", arrays=("sample", "values"), hosted=_why_hosted)
+@on_tensors("stats.binned_statistic_dd", arrays=("sample", "values"), host_reason=_host_reason)
 def binned_statistic_dd(
     sample: Any,
     values: Any,

@@ -15,10 +15,10 @@ from npaccel._scipy.stats._samples import (
     along,
     constant,
     floats,
-    hosted,
     kept,
     mean,
     number_of,
+    other_than,
     ranks,
     result,
     student,
@@ -65,7 +65,7 @@ def _p_value(r: Any, n: int, alternative: str) -> Any:
     return student(t, n - 2, alternative)
 
 
-@on_tensors("stats.pearsonr", arrays=("x", "y"), hosted=hosted(method=None))
+@on_tensors("stats.pearsonr", arrays=("x", "y"), host_reason=other_than(method=None))
 def pearsonr(
     x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0
 ) -> Any:
@@ -86,7 +86,9 @@ def _pair(x: Any, y: Any, axis: Any) -> tuple[Any, Any]:
     return first, second
 
 
-@on_tensors("stats.pointbiserialr", arrays=("x", "y"), hosted=hosted(nan_policy="propagate"))
+@on_tensors(
+    "stats.pointbiserialr", arrays=("x", "y"), host_reason=other_than(nan_policy="propagate")
+)
 def pointbiserialr(
     x: Any, y: Any, *, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> Any:
@@ -104,7 +106,9 @@ def _correlated(r: Any, p: Any) -> Any:
 
 
 @on_tensors(
-    "stats.spearmanrho", arrays=("x", "y"), hosted=hosted(method=None, nan_policy="propagate")
+    "stats.spearmanrho",
+    arrays=("x", "y"),
+    host_reason=other_than(method=None, nan_policy="propagate"),
 )
 def spearmanrho(
     x: Any,
@@ -125,7 +129,7 @@ def spearmanrho(
     return result("SignificanceResult")(*(kept(v, axis, keepdims, x) for v in (r, p)))
 
 
-@on_tensors("stats.spearmanr", arrays=("a", "b"), hosted=hosted(nan_policy="propagate"))
+@on_tensors("stats.spearmanr", arrays=("a", "b"), host_reason=other_than(nan_policy="propagate"))
 def spearmanr(
     a: Any,
     b: Any = None,
@@ -170,7 +174,7 @@ def _variables(a: Any, b: Any, axis: Any) -> Any:
     return torch.cat(tables)
 
 
-@on_tensors("stats.linregress", arrays=("x", "y"), hosted=hosted(nan_policy="propagate"))
+@on_tensors("stats.linregress", arrays=("x", "y"), host_reason=other_than(nan_policy="propagate"))
 def linregress(
     x: Any,
     y: Any,

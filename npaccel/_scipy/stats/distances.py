@@ -10,7 +10,7 @@ import torch
 from npaccel._scipy.dispatch import checks, sorting
 from npaccel._scipy.dispatch.arguments import as_float, on_a_cpu
 from npaccel._scipy.dispatch.table import on_tensors, through_host
-from npaccel._scipy.stats._samples import floats, hosted, result
+from npaccel._scipy.stats._samples import floats, other_than, result
 
 #: Tensors.
 Tensor = Any
@@ -59,7 +59,7 @@ def _apart(p: int, u: Any, v: Any, u_weights: Any, v_weights: Any) -> Tensor:
 def wasserstein_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
-    """How far earth has to be moved."""
+    """Earth mover's distance."""
     return _apart(1, u_values, v_values, u_weights, v_weights)
 
 
@@ -67,7 +67,7 @@ def wasserstein_distance(
 def energy_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
-    """That of H. Cramer, twice."""
+    """Distance of H. Cramer, twice."""
     return math.sqrt(2) * _apart(2, u_values, v_values, u_weights, v_weights)
 
 
@@ -91,7 +91,9 @@ def _tail(distribution: str, *numbers: Any) -> Tensor:
 
 
 @on_tensors(
-    "stats.ks_1samp", arrays=("x",), hosted=hosted(axis=0, nan_policy="propagate", keepdims=False)
+    "stats.ks_1samp",
+    arrays=("x",),
+    host_reason=other_than(axis=0, nan_policy="propagate", keepdims=False),
 )
 def ks_1samp(
     x: Any,
@@ -137,11 +139,11 @@ def _few(bound: dict[str, Any]) -> str:
     sizes = [len(bound[name]) for name in ("data1", "data2")]
     if bound["method"] != "asymp" and (max(sizes) <= 10_000 or bound["method"] == "exact"):
         return "an exact p-value counts paths"
-    return hosted(axis=0, nan_policy="propagate", keepdims=False)(bound)
+    return other_than(axis=0, nan_policy="propagate", keepdims=False)(bound)
 
 
 @on_tensors(
-    "stats.ks_2samp", arrays=("data1", "data2"), hosted=on_a_cpu("NumPy sorts sooner", _few)
+    "stats.ks_2samp", arrays=("data1", "data2"), host_reason=on_a_cpu("NumPy sorts sooner", _few)
 )
 def ks_2samp(
     data1: Any,
@@ -190,10 +192,10 @@ def _one_or_two(bound: dict[str, Any]) -> str:
         return _few({**bound, "data1": bound["rvs"], "data2": bound["cdf"]})
     if not callable(bound["cdf"]) and not isinstance(bound["cdf"], str):
         return "`cdf` is no tensor"
-    return hosted(axis=0, nan_policy="propagate", keepdims=False)(bound)
+    return other_than(axis=0, nan_policy="propagate", keepdims=False)(bound)
 
 
-@on_tensors("stats.kstest", arrays=("rvs",), hosted=_one_or_two)
+@on_tensors("stats.kstest", arrays=("rvs",), host_reason=_one_or_two)
 def kstest(
     rvs: Any,
     cdf: Any,
@@ -206,7 +208,7 @@ def kstest(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
-    """Either of both."""
+    """Test of one sample or of two."""
     from npaccel._scipy.dispatch import mirror
 
     if alternative not in ("two-sided", "less", "greater"):

@@ -12,9 +12,9 @@ from npaccel._scipy.stats._methods import Continuous, call, methods, parameters
 from npaccel._scipy.stats._tails import OF_TAILS
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
-#: What SciPy calls the first parameter.
+#: SciPy's names of the first parameter.
 _FIRST = {**dict.fromkeys(("ppf", "isf"), "q"), **dict.fromkeys(("pmf", "logpmf"), "k")}
-#: By distribution and method: how far from SciPy's, and why.
+#: Tolerances by distribution and method, and why.
 _LOOSENED: dict[tuple[str, str], tuple[float, str]] = {
     ("triang", "logsf"): (1e6, "SciPy subtracts from 1 what is nearly 1"),
 }
@@ -43,7 +43,7 @@ def _twin(family: Continuous, method: str, first: str) -> Any:
 
 
 _DENSITIES = ("pdf", "logpdf", "pmf", "logpmf")
-#: What takes SciPy fewer passes over the data, by distribution.
+#: Methods that take SciPy fewer passes over the data, by distribution.
 _FEWER_PASSES = {
     "beta": ("pdf",),
     "binom": ("pmf",),
@@ -71,7 +71,7 @@ def _declare(name: str, family: Continuous) -> None:
             arrays=(first, *parameters(family)),
             tolerance=tolerance,
             note=note,
-            hosted=on_cpu if _faster_in_scipy(name, method) else None,
+            host_reason=on_cpu if _faster_in_scipy(name, method) else None,
             # The other methods' loops are short, and Python's part of them runs on one core.
             by_element=name in OF_TAILS,
         )(_twin(family, method, first))

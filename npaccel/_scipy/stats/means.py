@@ -17,11 +17,11 @@ from npaccel._scipy.stats._samples import (
     chi_square,
     fisher,
     floats,
-    hosted,
     kept,
     mean,
     normal,
     number_of,
+    other_than,
     result,
     student,
     variance,
@@ -55,7 +55,9 @@ def _tested(
     )
 
 
-@on_tensors("stats.ttest_1samp", arrays=("a", "popmean"), hosted=hosted(nan_policy="propagate"))
+@on_tensors(
+    "stats.ttest_1samp", arrays=("a", "popmean"), host_reason=other_than(nan_policy="propagate")
+)
 def ttest_1samp(
     a: Any,
     popmean: Any,
@@ -81,7 +83,7 @@ def ttest_1samp(
     return _tested(apart / error, n - 1, error, centre, alternative, (axis, keepdims, a))
 
 
-@on_tensors("stats.ttest_rel", arrays=("a", "b"), hosted=hosted(nan_policy="propagate"))
+@on_tensors("stats.ttest_rel", arrays=("a", "b"), host_reason=other_than(nan_policy="propagate"))
 def ttest_rel(
     a: Any,
     b: Any,
@@ -105,7 +107,7 @@ def ttest_rel(
 @on_tensors(
     "stats.ttest_ind",
     arrays=("a", "b"),
-    hosted=hosted(nan_policy="propagate", trim=0, method=None),
+    host_reason=other_than(nan_policy="propagate", trim=0, method=None),
 )
 def ttest_ind(
     a: Any,
@@ -170,7 +172,7 @@ def _groups(samples: Sequence[Any], axis: Any) -> list[Tensor]:
     return along(axis, *floats(*samples))
 
 
-@on_tensors("stats.f_oneway", arrays=(), hosted=hosted(nan_policy="propagate"))
+@on_tensors("stats.f_oneway", arrays=(), host_reason=other_than(nan_policy="propagate"))
 def f_oneway(
     *samples: Any,
     axis: Any = 0,
@@ -231,7 +233,9 @@ def _trimmed(x: Tensor, share: float) -> Tensor:
     return in_order(x)[..., cut : x.shape[-1] - cut].mean(-1, keepdim=True)
 
 
-@on_tensors("stats.levene", arrays=(), hosted=on_a_cpu(SORTS_LESS, hosted(nan_policy="propagate")))
+@on_tensors(
+    "stats.levene", arrays=(), host_reason=on_a_cpu(SORTS_LESS, other_than(nan_policy="propagate"))
+)
 def levene(
     *samples: Any,
     center: str = "median",
@@ -259,7 +263,7 @@ def levene(
 @on_tensors(
     "stats.combine_pvalues",
     arrays=("pvalues", "weights"),
-    hosted=on_a_cpu("NumPy's logarithms are as fast", hosted(nan_policy="propagate")),
+    host_reason=on_a_cpu("NumPy's logarithms are as fast", other_than(nan_policy="propagate")),
 )
 def combine_pvalues(
     pvalues: Any,

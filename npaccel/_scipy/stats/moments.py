@@ -13,7 +13,7 @@ import numpy as np
 from npaccel._scipy.dispatch.table import traced
 
 
-def _hosted(bound: dict[str, Any]) -> str:
+def _host_reason(bound: dict[str, Any]) -> str:
     """Leave what SciPy warns of, and samples without the missing values, to SciPy."""
     if bound.get("nan_policy", "propagate") != "propagate":
         return f"`nan_policy` is {bound['nan_policy']!r}"
@@ -51,7 +51,7 @@ def _shaped(found: Any, a: Any, axis: int | None, keepdims: bool) -> Any:
     return found.reshape((1,) * a.ndim) if keepdims and axis is None else found[()]
 
 
-@traced("stats.skew", arrays=("a",), hosted=_hosted)
+@traced("stats.skew", arrays=("a",), host_reason=_host_reason)
 def skew(
     a: Any, axis: int | None = 0, bias: bool = True, nan_policy: str = "propagate",
     *, keepdims: bool = False,
@@ -65,7 +65,7 @@ def skew(
     return _shaped(found, a, axis, keepdims)
 
 
-@traced("stats.kurtosis", arrays=("a",), hosted=_hosted)
+@traced("stats.kurtosis", arrays=("a",), host_reason=_host_reason)
 def kurtosis(
     a: Any, axis: int | None = 0, fisher: bool = True, bias: bool = True,
     nan_policy: str = "propagate", *, keepdims: bool = False,
@@ -86,24 +86,24 @@ def _scores(scores: Any, compare: Any, axis: int | None, ddof: int) -> tuple[Any
     return (scores - mean) / spread, mean, spread
 
 
-@traced("stats.zscore", arrays=("a",), hosted=_hosted)
+@traced("stats.zscore", arrays=("a",), host_reason=_host_reason)
 def zscore(a: Any, axis: int | None = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """How many standard deviations each element is from the mean; NaN where there are none."""
+    """Number of standard deviations of each element from the mean; NaN where there are none."""
     a = a.astype(np.float64) if a.dtype.kind in "biu" else a
     found, mean, spread = _scores(a, a, axis, ddof)
     return np.where(spread <= np.abs(np.finfo(a.dtype).eps * mean), np.nan, found)
 
 
-@traced("stats.zmap", arrays=("scores", "compare"), hosted=_hosted)
+@traced("stats.zmap", arrays=("scores", "compare"), host_reason=_host_reason)
 def zmap(
     scores: Any, compare: Any, axis: int | None = 0, ddof: int = 0,
     nan_policy: str = "propagate",
 ) -> Any:  # fmt: skip
-    """How many standard deviations of another sample each element is from its mean."""
+    """Number of standard deviations of another sample from its mean to each element."""
     return _scores(scores, compare, axis, ddof)[0]
 
 
-@traced("stats.sem", arrays=("a",), hosted=_hosted)
+@traced("stats.sem", arrays=("a",), host_reason=_host_reason)
 def sem(
     a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate",
     *, keepdims: bool = False,
@@ -113,7 +113,7 @@ def sem(
     return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / count**0.5
 
 
-@traced("stats.gmean", arrays=("a", "weights"), hosted=_hosted)
+@traced("stats.gmean", arrays=("a", "weights"), host_reason=_host_reason)
 def gmean(
     a: Any, axis: int | None = 0, dtype: Any = None, weights: Any = None,
     *, nan_policy: str = "propagate", keepdims: bool = False,

@@ -14,9 +14,9 @@ from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.stats._samples import (
     along,
     floats,
-    hosted,
     kept,
     normal,
+    other_than,
     ranks,
     result,
     student,
@@ -47,7 +47,7 @@ def rankdata(
     return found if axis is None else found.movedim(-1, axis)
 
 
-@on_tensors("stats.tiecorrect", arrays=("rankvals",), hosted=on_a_cpu("NumPy sorts sooner"))
+@on_tensors("stats.tiecorrect", arrays=("rankvals",), host_reason=on_a_cpu("NumPy sorts sooner"))
 def tiecorrect(rankvals: Any) -> Any:
     """1 less the share of what is tied."""
     if rankvals.ndim != 1:
@@ -58,7 +58,7 @@ def tiecorrect(rankvals: Any) -> Any:
     return 1 - tied(rankvals) / (n**3 - n)
 
 
-@on_tensors("stats.ranksums", arrays=("x", "y"), hosted=hosted(nan_policy="propagate"))
+@on_tensors("stats.ranksums", arrays=("x", "y"), host_reason=other_than(nan_policy="propagate"))
 def ranksums(
     x: Any,
     y: Any,
@@ -82,7 +82,9 @@ def ranksums(
     )
 
 
-@on_tensors("stats.brunnermunzel", arrays=("x", "y"), hosted=hosted(nan_policy="propagate"))
+@on_tensors(
+    "stats.brunnermunzel", arrays=("x", "y"), host_reason=other_than(nan_policy="propagate")
+)
 def brunnermunzel(
     x: Any,
     y: Any,

@@ -12,7 +12,7 @@ from npaccel._scipy.dispatch.arguments import as_float, common_dtype, on_a_cpu
 from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors, through_host
-from npaccel._scipy.stats._samples import SORTS_LESS, floats, hosted, result
+from npaccel._scipy.stats._samples import SORTS_LESS, floats, other_than, result
 
 #: Tensors.
 Tensor = Any
@@ -31,11 +31,11 @@ def _cut(a: Tensor, low: int, high: int, axis: int) -> Tensor:
     "stats.trimboth",
     arrays=("a",),
     tolerance=0,
-    hosted=on_a_cpu(SORTS_LESS),
+    host_reason=on_a_cpu(SORTS_LESS),
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
-    """Without the smallest and the largest."""
+    """Sample without its smallest and its largest."""
     if not a.numel():
         return a
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis)
@@ -50,11 +50,11 @@ def trimboth(a: Any, proportiontocut: Any, axis: Any = 0) -> Any:
     "stats.trim1",
     arrays=("a",),
     tolerance=0,
-    hosted=on_a_cpu(SORTS_LESS),
+    host_reason=on_a_cpu(SORTS_LESS),
     note="sorted, where SciPy leaves the order of a partition",
 )
 def trim1(a: Any, proportiontocut: Any, tail: str = "right", axis: Any = 0) -> Any:
-    """Without the smallest, or the largest."""
+    """Sample without its smallest, or its largest."""
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis)
     n = a.shape[axis]
     if proportiontocut >= 1:
@@ -73,7 +73,7 @@ def _given_power(bound: dict[str, Any]) -> str:
     return "" if bound["lmbda"] is not None else "SciPy looks for the best power"
 
 
-@on_tensors("stats.boxcox", arrays=("x", "lmbda"), hosted=_given_power)
+@on_tensors("stats.boxcox", arrays=("x", "lmbda"), host_reason=_given_power)
 def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) -> Any:
     """(x**lmbda - 1) / lmbda, or log(x): G. E. P. Box and D. R. Cox (1964)."""
     x, power = floats(x, lmbda)
@@ -92,9 +92,9 @@ def _one_power(bound: dict[str, Any]) -> str:
     return "" if isinstance(bound["lmbda"], int | float) else "`lmbda` is no number"
 
 
-@on_tensors("stats.yeojohnson", arrays=("x",), hosted=_one_power)
+@on_tensors("stats.yeojohnson", arrays=("x",), host_reason=_one_power)
 def yeojohnson(x: Any, lmbda: Any = None) -> Any:
-    """That of I. Yeo and R. A. Johnson (2000), for numbers of both signs."""
+    """Transform of I. Yeo and R. A. Johnson (2000), for numbers of both signs."""
     if not x.numel():
         return x
     (x,) = floats(x)
@@ -108,7 +108,7 @@ def yeojohnson(x: Any, lmbda: Any = None) -> Any:
 
 @on_tensors("stats.obrientransform", arrays=())
 def obrientransform(*samples: Any) -> Any:
-    """That of R. G. O'Brien (1981)."""
+    """Transform of R. G. O'Brien (1981)."""
     given = floats(*samples)
     shapes = {tuple(x.shape) for x in given}
     if len(shapes) != 1 or next(iter(shapes))[0] < 3:
@@ -164,7 +164,7 @@ def _histogram(a: Tensor, bins: int, limits: Any, weights: Any) -> tuple[Tensor,
 
 @on_tensors("stats.cumfreq", arrays=("a", "weights"))
 def cumfreq(a: Any, numbins: int = 10, defaultreallimits: Any = None, weights: Any = None) -> Any:
-    """How many are in a bin or in one before it."""
+    """Number of elements in a bin or in one before it."""
     counts, *rest = _histogram(a, numbins, defaultreallimits, weights)
     return result("CumfreqResult")(torch.cumsum(counts, 0), *rest)
 
@@ -180,7 +180,9 @@ def relfreq(a: Any, numbins: int = 10, defaultreallimits: Any = None, weights: A
 # -- Percentiles ----------------------------------------------------------------------------
 
 
-@on_tensors("stats.percentileofscore", arrays=("a", "score"), hosted=hosted(nan_policy="propagate"))
+@on_tensors(
+    "stats.percentileofscore", arrays=("a", "score"), host_reason=other_than(nan_policy="propagate")
+)
 def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = "propagate") -> Any:
     """The share of values below a score."""
     if a.ndim != 1 or kind not in ("rank", "strict", "weak", "mean"):
@@ -210,7 +212,7 @@ def _numbers(bound: dict[str, Any]) -> str:
 
 
 @on_tensors(
-    "stats.scoreatpercentile", arrays=("a",), hosted=on_a_cpu("NumPy sorts sooner", _numbers)
+    "stats.scoreatpercentile", arrays=("a",), host_reason=on_a_cpu("NumPy sorts sooner", _numbers)
 )
 def scoreatpercentile(
     a: Any,

@@ -20,12 +20,12 @@ from npaccel._sklearn.kernels.tiles import (
 )
 from npaccel._torch.inductor.fusion import nothing_stored_between
 
-#: If a larger part of the rows has changed its cluster, the sums are recomputed.
+#: Share of the rows that may change their cluster before the sums are recomputed.
 _MANY = 0.25
 #: Number of rows that are taken at once where they are copied.
 _CPU_PART = 1 << 12
 _GPU_PART = 1 << 24
-#: For so many rows the numbers of the nearest are found at once on a CPU. All parts have this
+#: Number of rows whose nearest are found at once on a CPU. All parts have this
 #: size, the last begins among the rows before: so one kernel does.
 _TURNED_PART = 1 << 16
 

@@ -21,7 +21,7 @@ from npaccel._sklearn.kernels.tiles import nearest, squared_distances, tiles
 
 #: Maximum number of distances for which scikit-learn's own code is as fast on a CPU.
 _FEW = 1 << 25
-#: After how many batches it's noted how far a fit has come, and what it has learnt but centres.
+#: Number of batches after which a fit's progress is noted, and what it has learnt but centres.
 _NOTED = 64
 _LEARNT = (
     *("_counts", "_ewa_inertia", "_ewa_inertia_min", "_no_improvement"),

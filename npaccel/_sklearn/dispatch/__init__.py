@@ -1,4 +1,4 @@
-"""How estimators find their way: the table, the routes, scikit-learn's own classes.
+"""Dispatch of estimators: the table, the routes, scikit-learn's own classes.
 
 In: a method's call with data. Out: its result, computed on a device or by scikit-learn on the host.
 

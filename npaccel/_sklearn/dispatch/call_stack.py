@@ -1,4 +1,4 @@
-"""Which method of which estimator is running in this thread, and where it computes."""
+"""Stack of the estimators' methods that run in this thread, and where each computes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Frame:
     parent : Frame, optional
         The frame that this one was called in.
     count : Count
-        What crossed in this frame, not in those inside of it.
+        Transfers in this frame, not in those inside of it.
     moved : dict
         By the ``id`` of an array of the caller: the array and its tensors, so that no array is
         copied twice in one call.

@@ -11,14 +11,14 @@ import torch
 
 from npaccel._sklearn.dispatch import call_stack, routes, state, validation
 
-#: Why a call on a CPU is left to scikit-learn's own code.
+#: Reason why a call on a CPU is left to scikit-learn's own code.
 AS_FAST = "scikit-learn's own code is as fast on a CPU"
 #: Number of elements of an intermediate result of a tile of rows.
 TILE = 1 << 23
 
 
 class HostOnCpu:
-    """For estimators whose code in scikit-learn is as fast on a CPU."""
+    """Base of estimators whose code in scikit-learn is as fast on a CPU."""
 
     def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         return AS_FAST

@@ -103,7 +103,7 @@ _ABSENT: Any = object()
 #: Maximum number of elements for which scikit-learn's own code is as fast on a CPU: calls take all
 #: of the time.
 _SMALL = 1 << 18
-#: Why scikit-learn's own code is taken on a CPU.
+#: Reason why scikit-learn's own code is taken on a CPU.
 IS_SMALL = "little data: scikit-learn's own code is as fast on a CPU"
 IS_BLAS = "BLAS takes all of its time, as in scikit-learn's own code"
 
@@ -120,11 +120,11 @@ class Accelerated:
     _npaccel_original: ClassVar[type] = object
     #: The route of the table.
     _npaccel_route: ClassVar[str] = "device"
-    #: Why it's on the host, of a host row.
+    #: Reason why a host row is on the host.
     _npaccel_reason: ClassVar[str] = ""
-    #: Of a composite: what its parts' results are to be in its fits, and in its other methods.
+    #: Kinds of the results of a composite's parts in its fits, and in its other methods.
     _npaccel_wants: ClassVar[tuple[Container | None, Container | None]] = (None, None)
-    #: Of a composite: whether data stays on the device between its parts.
+    #: Whether data stays on the device between the parts of a composite.
     _npaccel_carries: ClassVar[bool] = True
     #: Attributes that may be sparse matrices.
     _npaccel_sparse: ClassVar[tuple[str, ...]] = ()
@@ -232,7 +232,7 @@ class Accelerated:
 
     @property
     def report_(self) -> EstimatorReport:
-        """Where the calls since the last fit computed, what crossed, and how long they took."""
+        """Report of the calls since the last fit: where they computed, copies, and time."""
         return dispatch_state.state_of(self).log.report()
 
     # -- scikit-learn's protocols ----------------------------------------------------------------

@@ -46,7 +46,7 @@ SUBMODULES = (
     "svm",
     "tree",
 )
-#: Those whose functions are listed: the others' aren't array algorithms of their own.
+#: Modules whose functions are listed: the others' aren't array algorithms of their own.
 _WITH_FUNCTIONS = ("metrics", "metrics.cluster", "metrics.pairwise")
 
 

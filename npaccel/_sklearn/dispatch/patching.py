@@ -30,7 +30,7 @@ class _Wanted:
 
 _here: ContextVar[_Wanted | None] = ContextVar("npaccel_sklearn_accelerated", default=None)
 _everywhere: _Wanted | None = None
-#: What stood where something of npaccel's stands: a class, a name, and what it was.
+#: Originals of what npaccel has replaced: a class, a name, and what it was.
 _replaced: list[tuple[type, str, Any]] = []
 
 

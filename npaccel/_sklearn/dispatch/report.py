@@ -1,4 +1,4 @@
-"""Report on an estimator's calls: where each step computed, what crossed, how long it took."""
+"""Report on an estimator's calls: where each step computed, transfers, and time."""
 
 from __future__ import annotations
 
@@ -65,27 +65,27 @@ class EstimatorReport:
 
     @property
     def copies_in(self) -> int:
-        """How many arrays were copied to the device."""
+        """Number of arrays that were copied to the device."""
         return sum(step.copies_in for step in self.steps)
 
     @property
     def copies_out(self) -> int:
-        """How many arrays were copied from the device."""
+        """Number of arrays that were copied from the device."""
         return sum(step.copies_out for step in self.steps)
 
     @property
     def bytes_in(self) -> int:
-        """How many bytes were copied to the device."""
+        """Number of bytes that were copied to the device."""
         return sum(step.bytes_in for step in self.steps)
 
     @property
     def bytes_out(self) -> int:
-        """How many bytes were copied from the device."""
+        """Number of bytes that were copied from the device."""
         return sum(step.bytes_out for step in self.steps)
 
     @property
     def numbers(self) -> int:
-        """How often single numbers were read."""
+        """Number of times that single numbers were read."""
         return sum(step.numbers for step in self.steps)
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ _METRICS = ("ClassifierMixin.score", "RegressorMixin.score")
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """Where a call runs.
+    """Route of a call: where it runs.
 
     Parameters
     ----------

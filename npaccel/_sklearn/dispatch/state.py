@@ -20,7 +20,7 @@ from npaccel.errors import DeviceNotFoundError, OptionError, PerformanceWarning
 
 #: The key of an estimator's ``__dict__`` that holds its state.
 KEY = "_npaccel"
-#: What `set_output` wrote; scikit-learn's wrapper around npaccel's reads it.
+#: Attribute that `set_output` writes; scikit-learn's wrapper around npaccel's reads it.
 OUTPUT = "_sklearn_output_config"
 #: NumPy's numbers, which are tensors without dimensions to those who fitted with tensors.
 _SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_)
@@ -192,7 +192,7 @@ def _for_scikit_learn(estimator: Any, name: str, value: Any) -> Any:
 
 
 def note_arrays(estimator: Any, device: torch.device) -> None:
-    """After a fit: those who gave tensors read as tensors what NumPy's code has learnt, too."""
+    """Note after a fit who reads what NumPy has learnt as tensors: those who gave tensors."""
     state = state_of(estimator)
     if state.given != "tensor":
         return

@@ -1,4 +1,4 @@
-"""Where scikit-learn's names compute, told from the table: a page and a command."""
+"""Support page and command for scikit-learn's names: where each computes, from the table."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 #: its route. "host": NumPy's arrays go through scikit-learn.
 Route = Literal["device", "delegated", "composite", "host"]
 
-#: How far from scikit-learn's, relatively, the tests let results in float64 be.
+#: Relative tolerance of the tests on results in float64.
 DEFAULT_TOLERANCE = 1e-6
 
 

@@ -39,7 +39,7 @@ class Count:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-#: Where the transfers of the running call are counted; None outside of any.
+#: Counter of the transfers of the running call; None outside of any.
 counting: ContextVar[Count | None] = ContextVar("npaccel_sklearn_count", default=None)
 
 

@@ -17,7 +17,7 @@ import torch
 from npaccel._jit import jit
 from npaccel._torch.inductor.fusion import nothing_stored_between
 
-#: As many features are summed one by one; with more, a matrix product is faster.
+#: Maximum number of features that are summed one by one; with more, a matrix product is faster.
 UNROLLED = 32
 #: Number of points that `nearest` compares in one iteration of its loop.
 _AT_ONCE = 4

@@ -26,7 +26,7 @@ Objective = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
 @dataclasses.dataclass
 class Found:
-    """Where a minimisation ended, as SciPy says it.
+    """End of a minimisation, as SciPy says it.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class _Memory:
 
 @dataclasses.dataclass
 class Reached:
-    """How far a minimisation has come.
+    """State that a minimisation has reached.
 
     Parameters
     ----------

@@ -14,10 +14,10 @@ from npaccel._sklearn.dispatch.kernel_decorator import kernel
 P = TypeVar("P")
 T = TypeVar("T")
 
-#: How large a tile of a table may be: on a CPU it stays in the cache of a core.
+#: Maximum size of a tile of a table: on a CPU it stays in the cache of a core.
 _CPU_BYTES = 1 << 20
 _GPU_BYTES = 1 << 28
-#: From how many distances on a kernel for a tile is worth the seconds that it takes to compile.
+#: Number of distances from which a kernel for a tile is worth the seconds that it takes to compile.
 _WORTH_COMPILING = 1 << 24
 
 

@@ -21,7 +21,7 @@ from npaccel._sklearn.linear_model._sgd_steps import Form
 
 #: The margins of the hinges; other losses have the parameter ``epsilon``.
 _MARGINS = {"hinge": 1.0, "squared_hinge": 1.0, "perceptron": 0.0}
-#: What scikit-learn draws seeds below.
+#: Bound below which scikit-learn draws seeds.
 LAST = np.iinfo(np.int32).max
 #: Whether the installed scikit-learn takes the steps that are written here.
 _SAME_STEPS = parse_version(sklearn.__version__) >= parse_version("1.9")

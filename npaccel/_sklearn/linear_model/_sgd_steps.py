@@ -140,7 +140,7 @@ def _squared_tube(y: float, p: float, epsilon: float) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-#: By scikit-learn's names.
+#: Losses by scikit-learn's names.
 LOSSES: dict[str, Callable[[float, float, float], tuple[float, float]]] = {
     "hinge": _hinge,
     "perceptron": _hinge,

@@ -24,7 +24,7 @@ _SQUARED_ERROR = tl.constexpr(4)
 _HUBER = tl.constexpr(5)
 _TUBE = tl.constexpr(6)
 
-#: By scikit-learn's names; the last one is the squared tube.
+#: Losses by scikit-learn's names; the last one is the squared tube.
 _NUMBERS = {
     "hinge": 0,
     "perceptron": 0,

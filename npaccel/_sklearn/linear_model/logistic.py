@@ -20,7 +20,7 @@ from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device
 from npaccel._sklearn.kernels import lbfgs, linalg
 
-#: What ``penalty`` is where it isn't given: from 1.8 on it's deprecated.
+#: Value of ``penalty`` where it isn't given: from 1.8 on it's deprecated.
 _PENALTY = inspect.signature(linear_model.LogisticRegression).parameters["penalty"].default
 
 

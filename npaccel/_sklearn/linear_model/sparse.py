@@ -179,7 +179,7 @@ class Sparse:
             return "`check_input=False`"
         shape: Any = getattr(X, "shape", ())
         if len(shape) == 2 and (shape[1] >= shape[0] or shape[1] > _WIDEST):
-            return "there are so many columns that their products are more than X is"
+            return "the products of all columns are more than X is"
         return ""
 
     def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:

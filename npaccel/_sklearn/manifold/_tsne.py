@@ -20,7 +20,7 @@ from npaccel._sklearn.dispatch.kernel_decorator import SMALL, kernel
 #: Number of pairs that are computed at once, where something is stored of each.
 _CPU_TILE = 1 << 22
 _GPU_TILE = 1 << 28
-#: How near the entropy has to come, what a sum of zero becomes, and after how many steps to stop:
+#: Tolerance of the entropy, value of a sum of zero, and maximum number of steps:
 #: scikit-learn's, of which the first two are in 32 bits.
 _NEAR = float(np.float32(1e-5))
 _NOTHING = float(np.float32(1e-8))

@@ -17,11 +17,11 @@ from npaccel._sklearn.manifold import _tsne
 from npaccel._sklearn.metrics import _pairwise
 from npaccel._sklearn.neighbors import _nearest
 
-#: Here the first is what other dtypes become.
+#: Dtypes of floats here; other dtypes become the first.
 _FLOATS = (np.float32, np.float64)
-#: On a CPU fewer rows are left to scikit-learn.
+#: Minimum number of rows on a CPU; fewer are left to scikit-learn.
 _FEW = 2000
-#: What gives squared distances, by scikit-learn's names; of those of cosine the rows have length 1.
+#: Metrics that give squared distances, by scikit-learn's names; for cosine the rows have length 1.
 _SQUARED: dict[str, _nearest.Distance] = {
     "euclidean": _pairwise.squared_distances,
     "l2": _nearest.sqeuclidean,

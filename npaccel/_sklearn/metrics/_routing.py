@@ -1,4 +1,4 @@
-"""How metrics get tensors: npaccel's own code, scikit-learn's on tensors, or the host."""
+"""Routes of metrics on tensors: npaccel's own code, scikit-learn's on tensors, or the host."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _LARGEST_CPU_TILE = 1 << 20
 _GPU_TILE = 1 << 27
 #: Maximum number of rows of a tile, and number of columns looked at before it has more rows.
 _ROWS = _COLUMNS = 1 << 12
-#: From how many distances on a table in 32 bits is worth its trouble.
+#: Number of distances from which a table in 32 bits is worth its trouble.
 _LARGE = 1 << 22
 
 #: The powers of metrics that have a name.

@@ -22,11 +22,11 @@ from torch.distributed.checkpoint.state_dict_saver import save
 from npaccel._sklearn.dispatch import state as dispatch_state
 from npaccel._sklearn.parts.engine import Parts
 
-#: How many checkpoints are kept: the last one may be incomplete.
+#: Number of checkpoints that are kept: the last one may be incomplete.
 _KEPT = 2
 #: The file that a complete one has.
 _COMPLETE = ".metadata"
-#: How far sums of the same rows are from each other if they are in other parts, relatively.
+#: Relative tolerance of sums of the same rows in other parts.
 _SAME = 1e-6
 
 
@@ -87,7 +87,7 @@ class Checkpoints:
 
 @dataclasses.dataclass
 class _Saved:
-    """What is saved, as one object.
+    """Content of a checkpoint, as one object.
 
     Parameters
     ----------

@@ -150,7 +150,7 @@ def _plus_plus(parts: Parts, mean: Any, count: int, chances: Chances, random: An
 
 @dataclasses.dataclass
 class _Start:
-    """Where runs of k-means begin.
+    """Starts of runs of k-means.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def _seeds(self: Any, parts: Parts, mean: Any, start: _Start, random: Any) -> An
 
 @dataclasses.dataclass
 class _Run:
-    """What a run has found.
+    """Result of a run.
 
     Parameters
     ----------

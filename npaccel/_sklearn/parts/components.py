@@ -15,7 +15,7 @@ from npaccel._sklearn.parts.calls import array, by_parts, check_finite, fitted, 
 from npaccel._sklearn.parts.engine import Parts, WholeArraysError, kernel
 from npaccel._sklearn.parts.triangles import triangle_of
 
-#: From so many rows a column on scikit-learn takes the covariance, up to so many columns; up to so
+#: Rows a column from which scikit-learn takes the covariance, up to so many columns; up to so
 #: many rows it takes all singular values, and where this part of them is wanted.
 _ROWS, _COLUMNS, _SMALL, _MOST = 10, 1000, 500, 0.8
 

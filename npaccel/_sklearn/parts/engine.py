@@ -11,7 +11,7 @@ import numpy as np
 from npaccel._jit import jit
 from npaccel._runtime import foreign_arrays
 
-#: What is computed of a part: takes X, the other arrays and constants, and returns a tuple.
+#: Kernel of a part: takes X, the other arrays and constants, and returns a tuple.
 Kernel = Callable[..., Any]
 #: Return the result for two parts that follow on each other, given those of each.
 Combine = Callable[[Any, Any], Any]
@@ -52,12 +52,12 @@ class Parts(abc.ABC):
         For arrays that aren't computed with by parts.
     """
 
-    #: What the report calls it.
+    #: Name in the report.
     route: ClassVar[str]
-    #: What becomes of calls that aren't computed by parts.
+    #: Outcome of calls that aren't computed by parts.
     without: ClassVar[str]
     who: str
-    #: Of X; the number of rows is NaN where it isn't known.
+    #: Shape of X; the number of rows is NaN where it isn't known.
     shape: tuple[Any, ...]
     dtype: np.dtype[Any]
 

@@ -28,7 +28,7 @@ _OF_PAIRS = (
     *("multilabel_confusion_matrix", "precision_recall_fscore_support", "precision_score"),
     *("recall_score", "zero_one_loss"),
 )
-#: By name what is averaged, if it isn't the metric itself.
+#: Averaged quantities by name, where that isn't the metric itself.
 _MEANS = {
     "mean_squared_error": "",
     "mean_absolute_error": "",

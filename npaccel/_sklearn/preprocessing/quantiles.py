@@ -17,7 +17,7 @@ from npaccel._sklearn.dispatch.estimator import FLOATS, Accelerated
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.dispatch.table import on_device
 
-#: How near to the ends values count as the ends (``sklearn/preprocessing/_data.py``).
+#: Distance to the ends up to which values count as the ends (``sklearn/preprocessing/_data.py``).
 _NEAR = 1e-7
 
 

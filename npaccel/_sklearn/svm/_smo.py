@@ -25,7 +25,7 @@ from npaccel._sklearn.dispatch import transfers
 from npaccel._sklearn.dispatch.kernel_decorator import kernel
 from npaccel._sklearn.kernels.tiles import squares, tiles
 
-#: What stands in for a curvature that isn't positive.
+#: Stand-in for a curvature that isn't positive.
 _TINY = 1e-12
 #: Maximum number of iterations after which libsvm shrinks again.
 _PERIOD = 1000
@@ -220,7 +220,7 @@ class SMOState(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """How the variables stand, which shrinking changes.
+    """Order of the variables, which shrinking changes.
 
     Parameters
     ----------

@@ -362,7 +362,7 @@ def _pairs(members: list[Any]) -> Any:
 
 
 class _Single(_Machine):
-    """Those of one problem."""
+    """Parameters of one problem."""
 
     def _npaccel_keep(self, X: torch.Tensor, found: Solution | None, coefs: Any) -> bool:
         """Set what was learnt from a coefficient of each row."""

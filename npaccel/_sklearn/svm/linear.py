@@ -26,7 +26,7 @@ from npaccel._sklearn.linear_model.logistic import _weights
 
 #: Maximum number of columns for which there is a Hessian.
 _WIDEST = 1 << 12
-#: How small the gradient becomes, by what it was.
+#: Share of its first size to which the gradient has to fall.
 _END = 1e-11
 
 

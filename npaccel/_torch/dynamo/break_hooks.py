@@ -79,7 +79,7 @@ def _call(original: Any) -> Any:
 
 
 def _id_ref(original: Any) -> Any:
-    """Let guards on a class or module not live as long as that.
+    """Keep guards on a class or module from living as long as that.
 
     Dynamo has them told when it's gone, and keeps them, with all that they know, until then.
     """

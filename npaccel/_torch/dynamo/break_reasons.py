@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable
 
 _NONE = "has no compiled implementation in npaccel"
-#: What is said where nothing better is known.
+#: Text where nothing better is known.
 UNKNOWN = f"something in this line {_NONE}"
 _LIBRARY = re.compile(r".*/(?:site-packages|python3\.\d+)/(.+?)(?:/__init__)?\.py$")
-#: What only the compiler's own texts have in them.
+#: Words that only the compiler's own texts have in them.
 _INSIDES = re.compile(
     r"Dynamo|dynamo|FX node|[Ff]ake|proxy|prox(y|ies)\b|\bVT\b|VariableTracker|\w+Variable\b|"
     r"\bSym(Int|Float|Bool|Node)|[Ss]ymbolic|[Uu]nbacked|torch|_impl\b|[Gg]uard|[Tt]race|"
@@ -25,7 +25,7 @@ _INSIDES = re.compile(
 
 
 def _error_of_call(found: re.Match[str]) -> str:
-    """What a row of the table raises while it's traced."""
+    """Return what a row of the table raises while it's traced."""
     called, kind = found["called"], found["kind"]
     text = re.sub(r"\\(['\"])", r"\1", found["text"]).replace("\\n", " ").strip()
     if kind in ("UnsupportedDtypeError", "NotImplementedError"):
@@ -39,7 +39,7 @@ def _function_of_library(found: re.Match[str]) -> str:
     return f"`{found['name']}`{of} {_NONE}"
 
 
-#: How Dynamo's texts begin, and what they say of a program.
+#: Beginnings of Dynamo's texts, and what they say of a program.
 _SENTENCES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (
         r"Dynamo failed to run FX node with fake tensors: \w+ <(?:function |built-in \w+ )?"

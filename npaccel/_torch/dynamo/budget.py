@@ -27,15 +27,15 @@ from npaccel._torch.patching import Patch
 MAX_LINES = 5_000
 #: Maximum number of operations of a graph: each takes ten milliseconds to lower.
 MAX_OPERATIONS = 1_500
-#: Where code is that transforms put around the user's.
+#: Files of code that transforms put around the user's.
 _TRANSFORMS = ("npaccel/_transforms/", "npaccel/_torch/transforms/")
-#: How many times as many there may be where unrolling was asked for.
+#: Factor by which there may be more where unrolling was asked for.
 _IF_UNROLLED = 10
 
 
 @dataclasses.dataclass
 class Budget:
-    """What a capture may go through.
+    """Budget of a capture.
 
     Parameters
     ----------

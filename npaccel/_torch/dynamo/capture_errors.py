@@ -1,4 +1,4 @@
-"""Why a function isn't captured: Dynamo's errors as npaccel's.
+"""Reasons why a function isn't captured: Dynamo's errors as npaccel's.
 
 Read from torch/_dynamo/{exc,symbolic_convert}.py of 2.11 and 2.13.
 """
@@ -37,7 +37,7 @@ _OF_WHOLE = frozenset(
 )
 
 
-#: What is said of it, and what to write.
+#: Text about it, and what to write.
 TOO_LONG = (
     "the loops and calls from here would be unrolled into more than can be compiled in seconds",
     "write the loop in the jitted function itself, or decorate the function that has it; "

@@ -1,4 +1,4 @@
-"""Let threads end after they have captured, where torch is built for CUDA and there is no GPU.
+"""Keep threads able to end after a capture, where torch is built for CUDA and there is no GPU.
 
 torch then puts an object of the first thread that traces in the place of CUDA's device guard, for
 the whole process: c10/core/impl/DeviceGuardImplInterface.cpp, called by FakeTensorMode.__enter__
@@ -14,7 +14,7 @@ import torch
 
 
 def keep_device_guard() -> None:
-    """Let a thread that never ends own the device guard, unless another one owns it already."""
+    """Give the device guard to a thread that never ends, unless another one owns it already."""
     if not torch.cuda._is_compiled() or torch.cuda.is_available():
         return
     if threading.current_thread() is threading.main_thread():

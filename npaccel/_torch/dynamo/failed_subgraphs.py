@@ -1,4 +1,4 @@
-"""Let NumPy go on where a subgraph raises an error: with that subgraph, and all after it.
+"""Continue in NumPy where a subgraph raises an error: with that subgraph, and all after it.
 
 The graph comes first in the code that Dynamo writes for a frame, and what the frame does to lists
 and attributes behind it. So nothing has happened yet when a graph has raised and its writes are
@@ -34,7 +34,7 @@ _JUMP = "POP_JUMP_FORWARD_IF_FALSE" if sys.version_info < (3, 12) else "POP_JUMP
 
 
 class _Current(threading.local):
-    """What the last graph of this thread that failed has to say."""
+    """Failure of the last graph of this thread that failed."""
 
     note: Callable[[], None]
 
@@ -66,7 +66,7 @@ LEFT_ALONE.append(_in_numpy.__code__)  # Dynamo would compile what it calls, or 
 
 
 def _make_call(original: Any) -> Any:
-    """Let frames look whether their graph has failed."""
+    """Make frames look whether their graph has failed."""
 
     @functools.wraps(original)
     def make_call_generated_code(self: Any, fn_name: str) -> None:

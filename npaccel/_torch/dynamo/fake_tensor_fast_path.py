@@ -1,4 +1,4 @@
-"""Let fake tensors compute sizes and dtypes of common operations in a shorter way.
+"""Compute sizes and dtypes of common operations on fake tensors in a shorter way.
 
 Most of a capture's time goes into operations on fake tensors of symbolic sizes: the same sizes are
 multiplied and compared again for each, through torch's Python references. Two things spare that.
@@ -28,7 +28,7 @@ aten = torch.ops.aten
 
 #: Methods of a SymNode whose results depend on nothing but the two expressions.
 _PURE = ("_add", "_sub", "_mul", "_eq", "_ne", "_ge", "_gt", "_le", "_lt", "_sym_max", "_sym_min")
-#: What gives one element for each of the first operand's, beside what torch says of itself.
+#: Operators that give one element for each of the first operand's, beside those torch lists.
 _LIKE_FIRST = frozenset(
     {
         aten._to_copy.default,
@@ -166,7 +166,7 @@ def _operands(
 
 
 def _kind(value: Any, mode: Any) -> Hashable:
-    """What decides on the dtype of a result; None where that can't be told."""
+    """Return what decides on the dtype of a result; None where that isn't known."""
     if type(value) is FakeTensor:
         known = (
             value.fake_mode is mode

@@ -1,4 +1,4 @@
-"""What enters a frame as an array or a NumPy function, and how arrays leave it.
+"""Boundary of a frame: what enters it as an array or a NumPy function, and how arrays leave it.
 
 Read from torch/_dynamo/{codegen,guards,output_graph}.py, torch/_dynamo/variables/builder.py and
 torch/_numpy/_util.py of 2.11 and 2.13.
@@ -33,19 +33,19 @@ from npaccel._numpy.core import table
 from npaccel._numpy.core.context import settings
 from npaccel._process import thread_warnings
 from npaccel._runtime import outputs
-from npaccel._runtime.arguments import COPYING, has_other_name, how_converted, to_tensor
+from npaccel._runtime.arguments import COPYING, conversion_of, has_other_name, to_tensor
 from npaccel._runtime.callables import is_jitted
 from npaccel._syntax.wide_data import is_wide
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.numpy import vectorize as vectorized_calls
 from npaccel._torch.dynamo.numpy.calls import refuse
-from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, SCALAR
+from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RESTRIDED, SCALAR
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch, is_release
 
 #: Whether a method of a ufunc that a name stands for, such as np.add.reduce, is unknown.
 _LACKS_BOUND_BUILTINS = is_release("2.11-2.12")
-#: Why what follows isn't compiled.
+#: Reason why what follows isn't compiled.
 _NOT_SHARED = (
     "it isn't aligned, or of another byte order: compiled code would have a copy of it, and what "
     "is written there would be lost"
@@ -62,7 +62,7 @@ def _wrap_tensor(original: Any) -> Any:
             return variable
         _note_wide(value)
         meta = variable.as_proxy().node.meta
-        meta[SCALAR], meta[RELAID] = id(value) in active.scalars, id(value) in active.relaid
+        meta[SCALAR], meta[RESTRIDED] = id(value) in active.scalars, id(value) in active.restrided
         return NumpyNdarrayVariable(**dict(variable.__dict__))
 
     return wrap_tensor
@@ -104,14 +104,14 @@ def _wrap(original: Any) -> Any:
 def _wrapped(builder: Any, value: Any, original: Callable[[Any, Any], Any]) -> Any:
     """Return the variable for an array that enters a frame."""
     _note_wide(value)
-    if active.is_subgraph and how_converted(value) in COPYING and not _is_reversed(value):
+    if active.is_subgraph and conversion_of(value) in COPYING and not _is_reversed(value):
         refuse("an array that NumPy hands on", "", _NOT_SHARED)
     strides = value.strides
     value = _looked_at(value)
     variable = original(builder, value)
     if value.strides != strides:
-        variable.as_proxy().node.meta[RELAID] = True
-        active.relaid |= {id(value)}
+        variable.as_proxy().node.meta[RESTRIDED] = True
+        active.restrided |= {id(value)}
     if active.is_subgraph:  # A reversed array becomes a tensor as others do.
         flags = AttrSource(AttrSource(builder.source, "flags"), "c_contiguous")
         install_guard(flags.make_guard(dynamo_builder.GuardBuilder.CONSTANT_MATCH))
@@ -273,7 +273,7 @@ def _call(original: Any) -> Any:
 
 
 def _reconstruct(original: Any) -> Any:
-    """Let a dtype that isn't an argument leave a frame."""
+    """Reconstruct a dtype that isn't an argument where it leaves a frame."""
 
     def reconstruct(self: Any, codegen: Any) -> None:
         codegen.add_push_null(lambda: codegen.load_import_from("numpy", "dtype"))

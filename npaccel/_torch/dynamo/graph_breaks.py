@@ -34,8 +34,10 @@ from npaccel._report.details import Narrowed
 from npaccel._runtime.callables import with_code
 from npaccel._runtime.host_rng import Draws
 from npaccel._torch.dynamo.budget import limited, of
-from npaccel._torch.dynamo.capture import Capture, check_views, rewritten
+from npaccel._torch.dynamo.capture import check_views
+from npaccel._torch.dynamo.capture_description import rewritten
 from npaccel._torch.dynamo.capture_errors import CaptureError
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.install import install, numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
 from npaccel._torch.dynamo.numpy.operations import scalar_results
@@ -49,7 +51,7 @@ from npaccel._torch.fx_passes.alias_checks import (
     written_inputs,
 )
 from npaccel._torch.fx_passes.read_only_outputs import base_inputs, read_only_outputs
-from npaccel._torch.leftovers import forget_code
+from npaccel._torch.leftovers import release_code
 
 #: Maximum number of compilations of a subgraph; for other values it runs in NumPy.
 LIMIT = 64
@@ -136,7 +138,7 @@ def _forget(code: CodeType) -> None:
 
     Code leads to that where the garbage collector doesn't look, and it may lead back.
     """
-    forget_code()
+    release_code()
     todo = [code]
     while todo:
         code = todo.pop()
@@ -200,7 +202,7 @@ def lines_of(raised: BaseException) -> set[tuple[str, int]]:
     }
 
 
-def is_generic(subgraph: Capture) -> bool:
+def is_dynamic(subgraph: Capture) -> bool:
     """Whether a size is an input of a subgraph."""
     return any(not isinstance(value, torch.Tensor) for value in subgraph.example_inputs)
 

@@ -144,7 +144,7 @@ def _set_skipped(folders: list[str]) -> None:
 @contextlib.contextmanager
 def numpy_traced(
     scalars: Iterable[torch.Tensor] = (),
-    relaid: Iterable[torch.Tensor] = (),
+    restrided: Iterable[torch.Tensor] = (),
     *,
     draws: bool = False,
     remakes_views: bool = False,
@@ -156,7 +156,7 @@ def numpy_traced(
     ----------
     scalars : iterable of torch.Tensor
         The tensors that stand for NumPy scalars.
-    relaid : iterable of torch.Tensor
+    restrided : iterable of torch.Tensor
         The tensors that have other strides than the arrays that they stand for.
     draws : bool
         Whether NumPy's random numbers may be inputs of the graph.
@@ -167,7 +167,7 @@ def numpy_traced(
     """
     install()
     names = (
-        *("scalars", "relaid", "draws", "remakes_views", "is_subgraph", "on_break"),
+        *("scalars", "restrided", "draws", "remakes_views", "is_subgraph", "on_break"),
         *("has_wide_data", "weak_scalars", "raises", "errors"),
         "shape_envs",
     )
@@ -176,7 +176,7 @@ def numpy_traced(
     active.scalars, active.draws = frozenset(map(id, scalars)), draws
     active.remakes_views = remakes_views
     active.has_wide_data, active.weak_scalars = False, weak_scalars
-    active.relaid = frozenset(map(id, relaid))
+    active.restrided = frozenset(map(id, restrided))
     active.raises, active.errors = False, []
     active.shape_envs = []
     try:

@@ -1,4 +1,4 @@
-"""What a capture has read besides numbers and arrays of the call, and whether it's still so.
+"""Reads of a capture besides numbers and arrays of the call, and whether they still hold.
 
 Dynamo makes guards of what is there when it has compiled. Another thread may have rebound it since
 it was read: a guard for the new value would then stand before code for the old one. So each value
@@ -87,8 +87,8 @@ class Reads:
                 return False  # An argument, whose kind is in the signature.
             if isinstance(value, _CONSTANTS):
                 return not same(found, value)
-            is_made_anew = eval(name, names) is not found  # As methods that are bound.
-            return not is_made_anew
+            is_made_again = eval(name, names) is not found  # As methods that are bound.
+            return not is_made_again
         return not _are_alike(_contents(found), contents)
 
     def _names(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _stands_for_array(value: Any) -> bool:
 
 
 def _contents(value: Any) -> Any:
-    """What of a value may change while it stays the same object."""
+    """Return what of a value may change while it stays the same object."""
     if isinstance(value, np.ndarray | torch.Tensor):
         return array_token(value)
     if isinstance(value, dict):
@@ -146,7 +146,7 @@ def _flat(of_function: tuple[Any, ...]) -> list[Any]:
 
 
 def _methods(kind: type) -> list[tuple[type, str, Any]]:
-    """What Dynamo may inline of a class, for which it makes no guards."""
+    """Return what Dynamo may inline of a class, for which it makes no guards."""
     return [
         (base, name, getattr(member, "__code__", member))
         for base in kind.__mro__

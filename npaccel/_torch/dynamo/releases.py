@@ -1,4 +1,4 @@
-"""What differs between releases of torch in Dynamo: names of slots, raising, bound methods.
+"""Differences between releases of torch in Dynamo: names of slots, raising, bound methods.
 
 Read from torch/_dynamo/symbolic_convert.py and
 torch/_dynamo/variables/{base,exception,functions,misc,tensor}.py of 2.11, 2.13, 2.14 and 2.15.

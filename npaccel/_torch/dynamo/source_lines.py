@@ -20,7 +20,7 @@ from npaccel._report.details import Narrowed
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)[^\n]*(?:\n([^\n]*))?')
 
 
-#: Where the private parts of torch and npaccel lie; a user's folder may be called so, too.
+#: Folders of the private parts of torch and npaccel; a user's folder may be called so, too.
 _INTERNAL = tuple(
     f"{folder}/_" for folder in (Path(torch.__file__).parent, Path(__file__).parents[2])
 )

@@ -15,18 +15,18 @@ class _Active(threading.local):
     draws = False
     quick_fakes = 0
     scalars: frozenset[int] = frozenset()
-    relaid: frozenset[int] = frozenset()
+    restrided: frozenset[int] = frozenset()
     remakes_views = False
     has_wide_data = False
     weak_scalars = False
     reads: Any = None
     raises = False
-    #: What the capture may go through yet; None where there is no limit.
+    #: Rest of what the capture may go through; None where there is no limit.
     budget: Any = None
     errors: Any = ()
-    #: Which loops in transformed functions are scans.
+    #: Loops in transformed functions that are scans.
     loops: Any = None
-    #: Those that Dynamo has made, until what is made of them has its guards.
+    #: Objects that Dynamo has made, until what is made of them has its guards.
     shape_envs: list[Any] | None = None
 
 

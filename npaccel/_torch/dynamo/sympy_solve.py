@@ -1,4 +1,4 @@
-"""Let torch solve equations of sizes without dividing by what may be zero.
+"""Solve torch's equations of sizes without dividing by what may be zero.
 
 An array of ``n - 2`` rows and ``max(0, ...)`` columns may be empty for two reasons. torch writes
 the product as ``n * k - 2 * k == 0``, divides by k, and takes n for 2 from there on: it fails where

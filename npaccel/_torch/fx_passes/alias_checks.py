@@ -15,31 +15,31 @@ import torch
 
 from npaccel._runtime.torch.symbolic_sizes import surely
 from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS, depends_on_layout
-from npaccel._torch.dynamo.numpy.operations import INPLACE, RELAID, is_scalar, stored_to
+from npaccel._torch.dynamo.numpy.operations import INPLACE, RESTRIDED, is_scalar, stored_to
 from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.dynamo.state import active
 
 #: Functions that reverse an array.
 FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
-#: Why a subgraph that makes a copy of a view isn't used.
+#: Reason why a subgraph that makes a copy of a view isn't used.
 LEAVES = (
     "a reversed view, such as a[::-1], a broadcast one, or one that may be a copy by its array's "
     "strides goes on to code that isn't compiled with it: compiled code has a copy, or an array to "
     "write to, where NumPy has a view"
 )
-#: Why a graph isn't used that writes to a view or its array.
+#: Reason why a graph isn't used that writes to a view or its array.
 REASON = (
     "a reversed view, such as a[::-1] (or a[i] with a NumPy scalar i, or a.flat of an array that "
     "isn't contiguous), is written to, or its array is, and the other is used afterwards: "
     "compiled code has a copy where NumPy has a view"
 )
-#: Why a graph isn't used that writes to what may be a view.
+#: Reason why a graph isn't used that writes to what may be a view.
 UNSURE = (
     "an array is written to, or what `ravel` or `reshape` make of it, and the other is used "
     "afterwards: whether that is a view or a copy goes by the array's strides, which aren't surely "
     "NumPy's; take a `copy()` of the array before"
 )
-#: Why a graph isn't used that writes to a reversed array.
+#: Reason why a graph isn't used that writes to a reversed array.
 RESHAPED = (
     "an array whose strides are negative is written to, and this may be a view of it or a copy: "
     "compiled code has the array with other strides; take np.ascontiguousarray of it"
@@ -138,9 +138,9 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
             other != own and family.get(other) == family[own] for other in seen | leaving
         ):
             return _line(node)
-    relaid, wholes = _relaid(graph), wholes_of(graph) if active.is_subgraph else {}
+    restrided, wholes = _restrided(graph), wholes_of(graph) if active.is_subgraph else {}
     for node in outputs:
-        is_lost = memory_of(node) in relaid and node not in wholes
+        is_lost = memory_of(node) in restrided and node not in wholes
         if node.op != "placeholder" and (is_lost or is_broadcast(node)):
             return _line(node)
     return None
@@ -210,10 +210,10 @@ def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
         As captured.
     """
     flips = {memory_of(n) for n in graph.nodes if _is_flip(n) and is_view_in_numpy(n)}
-    relaid = _relaid(graph) | flips
-    if not relaid:
+    restrided = _restrided(graph) | flips
+    if not restrided:
         return None
-    lost = relaid & {memory_of(target) for node in graph.nodes for target in written(node)}
+    lost = restrided & {memory_of(target) for node in graph.nodes for target in written(node)}
     for node in graph.nodes:
         is_other = name_of(node) not in ALWAYS_VIEWS | FLIPS and not any(written(node))
         if node.op == "call_function" and is_other and memory_of(node) in lost - {None}:
@@ -221,9 +221,9 @@ def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     return None
 
 
-def _relaid(graph: torch.fx.Graph) -> set[int | None]:
+def _restrided(graph: torch.fx.Graph) -> set[int | None]:
     """Return the memory of inputs that lie in another way than the caller's arrays."""
-    return {memory_of(n) for n in graph.find_nodes(op="placeholder") if n.meta.get(RELAID)}
+    return {memory_of(n) for n in graph.find_nodes(op="placeholder") if n.meta.get(RESTRIDED)}
 
 
 def is_view_in_numpy(node: torch.fx.Node) -> bool:

@@ -21,7 +21,7 @@ _PARTS = ("size", "step", "base_offset", "base_dim_stride")
 
 @contextlib.contextmanager
 def ordered_by_all_sizes() -> Iterator[None]:
-    """Let both nodes name the symbols in all that they compute with."""
+    """Make both nodes name the symbols in all that they compute with."""
     with patched(PATCHES):
         yield
 

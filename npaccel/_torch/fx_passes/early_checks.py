@@ -28,12 +28,12 @@ _UNCHECKED = {
 }
 _TEXT = "Runtime assertion failed: an index is out of bounds"
 _INDICES = (torch.int64, torch.int32)
-#: What in generated code may raise an error for some values: in kernels, and around them.
+#: Words of generated code that may raise an error for some values: in kernels, and around them.
 RAISING = re.compile(r"TORCH_CHECK|\bthrow\b|\braise\b|assert_async|linalg|cholesky|_assert")
-#: What may allocate memory: in kernels, and any call around them but one that makes a view.
+#: Words of what may allocate memory: in kernels, and any call around them but of a view.
 _ALLOCATING = re.compile(r"\bnew\b|alloc|make_unique|make_shared|std::vector")
 _CALL = re.compile(r"\b(?!reinterpret_tensor\b)\w+\(")
-#: What neither reads nor writes elements.
+#: Calls that neither read nor write elements.
 _HARMLESS = re.compile(
     r"args\.clear\(\)|assert_(size_stride|alignment)\(.*|del .*|return .*", re.DOTALL
 )

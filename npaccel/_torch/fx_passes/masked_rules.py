@@ -1,4 +1,4 @@
-"""Which calls on ``a[mask]`` can be made on all of `a` instead, and with what arguments."""
+"""Rules for calls on ``a[mask]`` that can be made on all of `a` instead, and their arguments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REDUCTIONS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class Gathered:
-    """What a node holds that has the elements under a mask only.
+    """Value of a node that has the elements under a mask only.
 
     Parameters
     ----------

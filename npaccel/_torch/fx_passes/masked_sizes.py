@@ -115,7 +115,7 @@ class _Pass:
             self._epoch += 1  # It may write to anything.
 
     def _content(self, node: torch.fx.Node) -> Any:
-        """What a node holds now: the same for nodes that hold the same."""
+        """Return what a node holds now: the same for nodes that hold the same."""
         version = self._versions.get(memory_of(node), 0)
         return _Content(self._numbers[node], version, self._epoch)
 
@@ -281,7 +281,7 @@ class _Pass:
 
 @dataclasses.dataclass(frozen=True)
 class _Content:
-    """What a node holds, in a form that can be compared and printed."""
+    """Value of a node, so that it can be compared and printed."""
 
     number: int
     version: int

@@ -1,4 +1,4 @@
-"""Let several arrays be read by one mask at once: ``x, y, z = x[m], y[m], z[m]``.
+"""Read several arrays by one mask at once: ``x, y, z = x[m], y[m], z[m]``.
 
 Each read alone counts the mask's elements and lists their positions, and its size is one more
 number that only the running code knows. Read together the positions are listed once, and the
@@ -22,7 +22,7 @@ from npaccel._numpy.host import kernels
 _aten = torch.ops.aten
 _CHOSEN = kernels.chosen
 _CHOSEN_EACH = kernels.chosen_each
-#: What masks are made with: the same operation on the same operands gives the same mask.
+#: Functions that make masks: the same operation on the same operands gives the same mask.
 _ALIKE = (
     *(_aten.bitwise_not.default, _aten.logical_not.default, _aten.view.default),
     *(_aten.bitwise_and.Tensor, _aten.bitwise_or.Tensor, _aten.logical_and.default),

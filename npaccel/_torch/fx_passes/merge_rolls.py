@@ -1,4 +1,4 @@
-"""Let several rolls of one array by small shifts read one wrapped copy of it.
+"""Read one wrapped copy of an array for several rolls of it by small shifts.
 
 A stencil on a torus is a sum of rolls. Each by itself is a copy of all elements, in two parts for
 each axis. Of one array that goes on at its ends with the elements of the other end each roll is a

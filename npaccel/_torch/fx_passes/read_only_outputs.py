@@ -14,7 +14,7 @@ import torch
 from npaccel._torch.fx_passes.alias_checks import is_view_in_numpy, memory_of, name_of, written
 
 _DIAGONALS = ("numpy.diagonal", "numpy.ndarray.diagonal", "numpy.linalg.diagonal")
-#: What gives a plain array for one of a subclass.
+#: Functions that give a plain array for one of a subclass.
 _OF_NO_CLASS = frozenset(
     f"numpy.{name}"
     for name in (

@@ -43,8 +43,8 @@ class Builder(cpp_builder.CppBuilder):
     ) -> None:
         super().__init__(name, sources, BuildOption, output_dir)
         self._scratch = str(scratch)
-        self._writes_anew = not self._use_relative_path and os.name != "nt"
-        if not self._writes_anew:  # builds elsewhere, Windows
+        self._rewrites = not self._use_relative_path and os.name != "nt"
+        if not self._rewrites:  # builds elsewhere, Windows
             return
         names = [sources] if isinstance(sources, str) else sources
         quoted = " ".join(map(shlex.quote, names))
@@ -78,7 +78,7 @@ class Builder(cpp_builder.CppBuilder):
 
     def build(self) -> None:
         """Run the compiler."""
-        if not self._writes_anew:
+        if not self._rewrites:
             super().build()
             return
         with self.to_draft():

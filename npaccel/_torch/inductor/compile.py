@@ -30,7 +30,7 @@ from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 from npaccel._runtime.torch.ndarray_runtime import compiled_on_arrays
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
 from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
 from npaccel._torch.fx_passes.early_checks import (
@@ -49,7 +49,7 @@ from npaccel._torch.inductor.ndarray_codegen import on_arrays
 from npaccel._torch.inductor.passes import ON_ATEN, SPLIT, configured
 from npaccel._torch.inductor.portable_code import with_constants
 from npaccel._torch.inductor.provenance import observed
-from npaccel._torch.leftovers import forget_module, in_copied_context
+from npaccel._torch.leftovers import in_copied_context, release_module
 from npaccel._torch.transforms.application import keeping
 from npaccel.errors import CompilerNotFoundError
 
@@ -314,7 +314,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
 
 @contextlib.contextmanager
 def _with_pairs(inputs: list[str]) -> Iterator[None]:
-    """Let code that is generated meanwhile compute with pairs, which some inputs consist of."""
+    """Generate code meanwhile that computes with pairs, which some inputs consist of."""
     with loads_of_pairs(), stores_of_pairs(), seen_as_real(inputs), viewed_late():
         yield
 
@@ -369,7 +369,7 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
     compiled.inner = call
     scope = getattr(getattr(call, "__func__", call), "__globals__", {})
     compiled.source = with_constants(compiled.source, scope)
-    forget_module(scope)
+    release_module(scope)
     use_huge_pages(scope, compiled.source)
     compiled.on_arrays = compiled_on_arrays(on_arrays(compiled.source), scope)
     try:

@@ -23,7 +23,7 @@ from npaccel._process import background
 from npaccel._torch.patching import Patch, patched
 
 _IS_POSIX = os.name == "posix"
-#: Its standard input has another end in this process, and nowhere else.
+#: Program that ends a compiler with this process: its standard input has its other end here alone.
 _WATCHED = """
 exec 3<&0 </dev/null
 "$@" 3<&- &
@@ -36,7 +36,7 @@ kill -9 $watch
 exit $status
 """
 
-#: Those that run, and whether somebody waits for them.
+#: Compilers that run, and whether somebody waits for them.
 _running: dict[subprocess.Popen[bytes], bool] = {}
 
 

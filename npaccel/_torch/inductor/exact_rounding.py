@@ -31,7 +31,7 @@ _CONVERT = torch.ops.prims.convert_element_type.default
 
 @contextlib.contextmanager
 def all_roundings() -> Iterator[None]:
-    """Let code that is generated meanwhile round as the graph does."""
+    """Generate code meanwhile that rounds as the graph does."""
     known: Any = joint_graph.patterns.patterns
     places = [key for key in known if _CONVERT in (key if isinstance(key, tuple) else (key,))]
     kept = {key: [one for one in known[key] if not _drops_casts(one)] for key in places}

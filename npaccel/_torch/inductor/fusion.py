@@ -1,4 +1,4 @@
-"""Let Inductor fuse more than it does by itself, products with sums too.
+"""Fuse more than Inductor does by itself, products with sums too.
 
 Read from torch/_inductor/{config,ir}.py of 2.11 and 2.13. Imports none of the compiler.
 """
@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-#: What reads more arrays, or takes more operations, is stored before it's read, by default.
+#: Thresholds: what reads more arrays, or takes more operations, is stored before it's read.
 _THRESHOLDS = (
     "realize_reads_threshold",
     "realize_opcount_threshold",

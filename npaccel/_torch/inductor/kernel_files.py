@@ -124,13 +124,13 @@ PyObject* MAKER(PyObject* owner, void* address, void* alone)
 """
 
 
-#: Why kernels need torch's headers.
+#: Reasons why kernels need torch's headers.
 _headers: contextvars.ContextVar[dict[str, None]] = contextvars.ContextVar("_headers")
 
 
 @dataclasses.dataclass(eq=False)
 class _Kernel:
-    """What the generated module has for a kernel that isn't built yet."""
+    """Stand-in of the generated module for a kernel that isn't built yet."""
 
     types: Sequence[str]
     source: str
@@ -282,7 +282,7 @@ def _lean_file_of(kernels: Sequence[_Kernel]) -> str:
 
 
 def _in_full(original: Any) -> Any:
-    """Let kernels take Python floats in 64 bit; Inductor rounds those read from tensors to 32."""
+    """Pass Python floats to kernels in 64 bit; Inductor rounds those read from tensors to 32."""
 
     def cpp_argdefs(self: Any, *args: Any, **kwargs: Any) -> Any:
         definitions, names, types = original(self, *args, **kwargs)

@@ -26,7 +26,7 @@ from npaccel._cache.sealed_files import is_whole, sealed_file
 from npaccel._torch.patching import Patch, patched
 
 _PREFIX = "libtorch"
-#: Or the linker leaves out a library of which nothing is used, as it does by itself on Ubuntu.
+#: Option without which the linker leaves out a library of which nothing is used, as on Ubuntu.
 _ALL = "-Wl,--no-as-needed"
 #: Names a kernel's libraries itself: the linker reads libstdc++.so for 40 ms otherwise.
 NO_STANDARD_LIBRARIES = "-nostdlib"

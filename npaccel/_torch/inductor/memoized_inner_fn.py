@@ -21,13 +21,13 @@ from torch._inductor.virtualized import V
 
 from npaccel._torch.patching import Patch, patched
 
-#: Where an expression keeps its values: by the tracer's address, the tracer and its values.
+#: Attribute of an expression for its values: by the tracer's address, the tracer and its values.
 _VALUES = "_npaccel_values"
 
 
 @contextlib.contextmanager
 def values_traced_once() -> Iterator[None]:
-    """Let expressions that are traced meanwhile remember what they gave."""
+    """Make expressions that are traced meanwhile remember what they gave."""
     with patched(PATCHES):
         yield
 

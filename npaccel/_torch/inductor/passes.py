@@ -1,4 +1,4 @@
-"""What npaccel changes while Inductor compiles a graph, in order."""
+"""Passes: all that npaccel changes while Inductor compiles a graph, in order."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _cache_folder(scratch: Path) -> Iterator[None]:
             os.environ[name] = before
 
 
-#: Of two that replace the same function the later one is asked first.
+#: Passes in order: of two that replace the same function the later one is asked first.
 PASSES = (
     Pass("cache_folder", "files go to a folder that only this user may write to",
          _cache_folder, True),

@@ -41,7 +41,7 @@ from npaccel._torch.inductor.lean import names
 from npaccel._torch.patching import Patch, patched
 
 _HEADER = "torch/csrc/inductor/cpp_prefix.h"
-#: What Inductor asks for with each kernel on a CPU.
+#: Headers that Inductor asks for with each kernel on a CPU.
 _USUAL: dict[str, Any] = {
     "device_type": "cpu",
     "extra_flags": (),
@@ -154,7 +154,7 @@ def _wrapping(original: Any) -> Any:
 
 
 def _unloadable(original: Any) -> Any:
-    """Let kernels' libraries be unloaded.
+    """Keep kernels' libraries unloadable.
 
     g++ marks variables of headers as the only ones of their name in a process, and the loader never
     unloads a library that has such a one.
@@ -219,14 +219,14 @@ PATCHES = (*_OF_COMMANDS, *_OF_HEADERS)
 
 # -- What it has ----------------------------------------------------------------------------
 
-#: What products of matrices are written with, where Inductor writes them: from here, up to there.
+#: Code with which Inductor writes products of matrices: from here, up to there.
 #: Their tables take g++ a tenth of a second for each kernel, used or not.
 _PRODUCTS = (
     "inline std::tuple<std::shared_ptr<int64_t[]>, int> _get_factors(",
     "struct amx_tilecfg",
 )
 _USE_OF_PRODUCTS = "mm_get_"
-#: Without libstdc++'s Bessel functions and their like, of which kernels have their own.
+#: Header without libstdc++'s Bessel functions and their like, of which kernels have their own.
 _NO_SPECIAL_FUNCTIONS = """#include <cstddef>
 #ifdef _GLIBCXX_USE_STD_SPEC_FUNCS
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS

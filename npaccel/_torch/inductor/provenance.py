@@ -1,4 +1,4 @@
-"""Which line of the user's code a kernel comes from, and how long each stage of compiling took.
+"""Provenance of kernels: their lines of the user's code, and seconds of each stage of compiling.
 
 Read from torch/_inductor/codegen/{cpp,triton,wrapper}.py, torch/_inductor/utils.py and
 torch/_inductor/codecache.py of 2.11 and 2.13.
@@ -35,7 +35,7 @@ def _places(nodes: Iterable[torch.fx.Node]) -> set[Place]:
 
 
 class Observation:
-    """What is seen while a graph compiles.
+    """Observation of a graph while it compiles.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Observation:
 
 
 def _covered(spans: Iterable[tuple[float, float]]) -> float:
-    """How long at least one of several spans lasted."""
+    """Return how long at least one of several spans lasted."""
     total, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, reached))

@@ -17,7 +17,7 @@ from torch._inductor.ir import ComputedBuffer, Pointwise, Reduction, StorageBox,
 
 from npaccel._torch.patching import Patch, patched
 
-#: What a processor takes some tens of operations for.
+#: Functions that a processor takes some tens of operations for.
 _LONG = frozenset(
     {
         *("exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "pow", "sigmoid"),
@@ -30,7 +30,7 @@ _LONG = frozenset(
 
 @contextlib.contextmanager
 def computed_once() -> Iterator[None]:
-    """Let graphs that are lowered meanwhile store what takes a CPU long and is used more often."""
+    """Store what takes a CPU long and is used more often, in graphs that are lowered meanwhile."""
     with patched(PATCHES):
         yield
 

@@ -1,4 +1,4 @@
-"""Let Inductor go on where it raises for nothing.
+"""Continue where Inductor raises for nothing.
 
 * `False != (r < 0)`, which is in the floor division of a constant: SymPy's truth values have no
   order.
@@ -41,7 +41,7 @@ _EITHER: Any = ValueRanges(sympy.false, sympy.true)
 
 @contextlib.contextmanager
 def no_needless_errors() -> Iterator[None]:
-    """Let graphs that are lowered meanwhile have what can't be decided as it is."""
+    """Leave what can't be decided as it is, in graphs that are lowered meanwhile."""
     with patched(PATCHES):
         yield
 

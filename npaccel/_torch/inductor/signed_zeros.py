@@ -21,7 +21,7 @@ from npaccel._torch.patching import Patch, patched
 
 @contextlib.contextmanager
 def zeros_added() -> Iterator[None]:
-    """Let graphs that are compiled meanwhile add zeros to floats."""
+    """Add zeros to floats in graphs that are compiled meanwhile."""
     with patched(PATCHES):
         yield
 

@@ -11,7 +11,7 @@ Results are kept apart likewise. ``a[0] = 3; w = a.copy(); a[:] = 0; return w`` 
 dropped, and the first write made in place: the result is the argument, and zero. So is that of
 ``a + np.zeros(a.shape)``. A copy that Inductor doesn't know to be one stands between.
 
-Where Inductor writes a loop's indices anew, it forgets after which of the writes to an array the
+Where Inductor rewrites a loop's indices, it forgets after which of the writes to an array the
 loop reads, and takes it into the loop of the first.
 
 Read from torch/_inductor/fx_passes/{post_grad,reinplace}.py, torch/_inductor/scheduler.py
@@ -61,7 +61,7 @@ _UNKNOWN_VIEWS = (
     _aten.view.dtype,
 )
 _COPY = _aten.copy_.default
-#: What Inductor may replace by one of its arguments.
+#: Operators that Inductor may replace by one of their arguments.
 _DROPPED = (
     _aten.clone.default,
     _aten.copy.default,
@@ -106,7 +106,7 @@ class _Part:
 
 @contextlib.contextmanager
 def reads_before_writes() -> Iterator[None]:
-    """Let code that is generated meanwhile read all of what a write changes before it does."""
+    """Generate code meanwhile that reads all of what a write changes before it does."""
     known: Any = lowering.lowerings
     copies = {_KEPT: known.get(_KEPT, known[_aten.clone.default])}
     passes = {"joint_custom_pre_pass": keep_results, "post_grad_custom_post_pass": keep_copies}
@@ -135,7 +135,7 @@ def _fusable(original: Any) -> Any:
 
 
 def _read_as_written(original: Any) -> Any:
-    """Keep in mind after which write a loop reads an array, when its indices are written anew."""
+    """Keep in mind after which write a loop reads an array, when its indices are rewritten."""
 
     def recompute_size_and_body(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
@@ -173,7 +173,7 @@ def _reading_first(original: Any) -> Any:
 
 
 def keep_results(graph: torch.fx.Graph) -> None:
-    """Let no result, and nothing that is written to an argument, become what it's a copy of.
+    """Keep results, and what is written to an argument, from becoming what they're copies of.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.fx.traceback import preserve_node_meta
 
 from npaccel._report.details import Collective
-from npaccel._torch.dynamo.capture import Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.inductor.compile import CompiledGraph, compile_graph
 from npaccel._torch.leftovers import in_copied_context
 from npaccel._torch.sharding import layout

@@ -72,7 +72,7 @@ def _stack(arrays: Sequence[torch.Tensor], dim: int = 0) -> torch.Tensor:
     return torch.cat([one.unsqueeze(dim) for one in arrays], dim)
 
 
-#: For the graph of whole arrays, before it's partitioned.
+#: Decompositions for the graph of whole arrays, before it's partitioned.
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.mean.default: _mean,
     aten.mean.dim: _mean,

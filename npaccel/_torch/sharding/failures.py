@@ -17,7 +17,7 @@ from npaccel._torch.dynamo.source_lines import frames_of, is_internal
 Place = tuple[str, int, str]
 
 _NAME = re.compile(r"\w+")
-#: How many lines above a call generated code names what it's for.
+#: Number of lines above a call in which generated code names what it's for.
 _NEAR = 8
 
 

@@ -1,4 +1,4 @@
-"""Where the elements of a global array lie among ranks, and how they get elsewhere.
+"""Layout of a global array's elements among ranks, and how they get elsewhere.
 
 Placements are torch's: one for each dimension of the mesh. Between operations there are `Shard`
 and `Replicate` alone; what is partial is reduced at once, so that each reduction is one collective.

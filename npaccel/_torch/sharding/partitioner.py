@@ -1,7 +1,7 @@
 """Make of a graph for whole arrays the one that a rank computes, with collectives in it.
 
 The graph is interpreted operation by operation, with what the rank has of each array, and traced
-anew. A rule says along which axes an operation may be cut; an array that is cut otherwise moves
+again. A rule says along which axes an operation may be cut; an array that is cut otherwise moves
 first, and the move is noted with its line. All decisions depend on shapes of whole arrays and on
 the mesh alone, so that all ranks decide the same.
 """
@@ -203,15 +203,15 @@ class Partitioner(torch.fx.Interpreter):
         given: Sequence[torch.Tensor],
     ) -> torch.Tensor:
         """Reduce what ranks have made of a result of some shape."""
-        hows = {plan.reduces[label] for label in chosen if label in plan.reduces}
-        if hows:
-            (how,) = hows
+        reductions = {plan.reduces[label] for label in chosen if label in plan.reduces}
+        if reductions:
+            (reduction,) = reductions
             axes = [i for i, label in enumerate(chosen) if label in plan.reduces]
-            if how in ("argmax", "argmin"):
-                result = self._place(result, shape, op, plan, chosen, given, axes, how)
+            if reduction in ("argmax", "argmin"):
+                result = self._place(result, shape, op, plan, chosen, given, axes, reduction)
             else:
                 self._note("all-reduce", math.prod(shape) * result.itemsize, op)
-                result = REDUCERS[how](result, self.mesh, axes)
+                result = REDUCERS[reduction](result, self.mesh, axes)
         return result if plan.adds is None else plan.adds(given[0], result)
 
     def _place(

@@ -93,7 +93,7 @@ def _min(x: torch.Tensor, mesh: Any, axes: Sequence[int]) -> torch.Tensor:
     return _extreme(x, mesh, axes, "min")
 
 
-#: By the name that rules give.
+#: Reducers by the name that rules give.
 REDUCERS: dict[str, Callable[[torch.Tensor, Any, Sequence[int]], torch.Tensor]] = {
     "only": _only,
     "sum": _sum,

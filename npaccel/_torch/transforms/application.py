@@ -14,7 +14,7 @@ from npaccel._torch.transforms.scans.body import bodies_in, recomputing, traced
 from npaccel._torch.transforms.scans.pruning import without_unused
 from npaccel._torch.transforms.scans.rules import Interpreter
 
-#: What torch says of operations that can't be transformed.
+#: Words of torch for operations that can't be transformed.
 _NO_DERIVATIVE = re.compile(
     r"derivative for (?:aten::)?(\w+) is not implemented|forward AD with (?:aten::)?(\w+)"
     r"|not differentiable"
@@ -58,7 +58,7 @@ class RegionError(NotImplementedError):
 
 
 class _Interpreter(Interpreter):
-    """Runs a region, and notes which of its operations can't be transformed."""
+    """Interpreter of a region that notes which of its operations can't be transformed."""
 
     def run_node(self, n: torch.fx.Node) -> Any:
         try:
@@ -104,7 +104,7 @@ class Application:
         self.bodies = bodies_in(region.graph)
         self.name = f"npaccel.{kind}"
         self.__name__ = f"npaccel_{kind}"
-        #: What the transform makes of the region.
+        #: Region as the transform has made it.
         self.graph: torch.fx.GraphModule | None = None
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Which loops of a function are scans: found out by capturing it, again where one can't be.
+"""Attempts at loops as scans: a function is captured, and again where a loop can't be one.
 
 A loop is tried as a scan first, then as a scan behind a first iteration, which may make other
 arrays of what goes in, and is unrolled where that fails too.
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass
 class Attempts:
-    """What has been found out of the loops of a function.
+    """Findings about the loops of a function.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What functionalization writes in place of writes, in forms that have a derivative."""
+"""Replacements of what functionalization writes in place of writes, which have a derivative."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _of_parts(target: Callable[..., torch.Tensor]) -> Callable[..., Any]:
     return stored
 
 
-#: What functionalization writes that has no derivative, as what has one.
+#: Replacements with a derivative of what functionalization writes.
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.copy.default: _copy,
     _aten.detach.default: _detach,

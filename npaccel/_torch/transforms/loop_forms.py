@@ -32,12 +32,12 @@ from typing import Any
 
 from npaccel._syntax import dataflow, source
 from npaccel._syntax.dataflow import Names
-from npaccel._syntax.liveness import Liveness, Where, captured
+from npaccel._syntax.liveness import Liveness, Where, closure_names
 from npaccel._syntax.loop_detection import FRAME_CALLS, UNSPLIT
 from npaccel._syntax.source import NoSourceError
 
 _MODULE = "npaccel._torch.transforms.loop_calls"
-#: What the rewritten function calls, by names that aren't the user's.
+#: Functions that the rewritten function calls, by names that aren't the user's.
 _NAMES = {
     name: f"_npaccel_{name}"
     for name in ("may_loop", "over", "first_of", "last_of", "rest_of", "counted")
@@ -74,9 +74,9 @@ class LoopForm:
         return made
 
 
-#: By the code of functions; None for one whose source can't be rewritten.
+#: Rewritten functions by their code; None for one whose source can't be rewritten.
 _forms: weakref.WeakKeyDictionary[types.CodeType, LoopForm | None] = weakref.WeakKeyDictionary()
-#: Which code was rewritten, as a weak reference: else neither would ever go.
+#: Code that was rewritten, as a weak reference: else neither would ever go.
 _originals: weakref.WeakKeyDictionary[types.CodeType, Any] = weakref.WeakKeyDictionary()
 
 
@@ -143,7 +143,7 @@ class _Rewriter:
     def function(self, definition: ast.FunctionDef) -> None:
         """Rewrite the loops of a function."""
         names = dataflow.local_names(definition)
-        own = captured(definition.body)
+        own = closure_names(definition.body)
         Liveness(names).block(definition.body, frozenset(), Where(always=own))
         parameters = definition.args
         every = [
@@ -250,7 +250,7 @@ if counted({name}, {end}):
 else:
     PLAIN
 """
-#: What to add to the end of a range, by the comparison.
+#: Numbers to add to the end of a range, by the comparison.
 _ENDS = {ast.Lt: 0, ast.LtE: 1, ast.Gt: 0, ast.GtE: -1}
 
 
@@ -369,7 +369,7 @@ def _steps(node: ast.expr, local_names: Names, name: str) -> tuple[ast.expr, ast
     return taken, ast.Call(node.func, [other for _, other in pairs], named)
 
 
-#: What a builtin that a loop goes over takes besides, and what that is where it isn't given.
+#: Further argument of a builtin that a loop goes over, and its default.
 _OPTIONS: dict[str, tuple[str, Any]] = {
     "enumerate": ("start", 0),
     "reversed": ("", None),

@@ -42,7 +42,7 @@ from npaccel._torch.transforms.marks import ENTER, LEAVE, SCAN_KIND, marked
 #: Dynamo's place for why a loop isn't a scan.
 CATEGORY = "npaccel: a loop in a transform"
 _TWO_NAMES = "an iteration writes to an array that it knows by two names"
-#: In the meta of a mark that ends the body of a loop: where the loop stands.
+#: Key of the meta of a mark that ends the body of a loop: where the loop stands.
 PLACE = "npaccel_loop"
 
 
@@ -249,7 +249,7 @@ def _holders(
 
 
 def _place(i: int, from_place: Sequence[int | None], count: int) -> int | None:
-    """Return which array a name has after so many iterations; None if it gets a new one."""
+    """Return which array a name has after a number of iterations; None if it gets a new one."""
     ring = _ring(i, from_place)
     return ring[count % len(ring)] if ring else None
 

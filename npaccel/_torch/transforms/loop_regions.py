@@ -27,7 +27,7 @@ _WIDENS = "a float of Python's goes from one iteration to the next among 32-bit 
 _TWO_NAMES = "an iteration writes to an array that it knows by two names"
 _OTHERS = "an iteration takes what is neither an array nor an integer"
 _aten = torch.ops.aten
-#: In the meta of a scan: its body, which is to live as long as the node.
+#: Key of the meta of a scan: its body, which is to live as long as the node.
 BODY = "npaccel_body"
 _NARROW = (torch.float16, torch.bfloat16, torch.float32, torch.complex64)
 

@@ -183,7 +183,7 @@ def _scanned(
     return build(structure, last), build(of_result, list(stacked))
 
 
-#: By the names of those that they stand for: what traces a loop whose carry stays as it is, and
+#: Stand-ins by the names of what they stand for: what traces a loop whose carry stays, and
 #: one whose first iteration changes it.
 LOOPED: dict[str, tuple[Function, Function]] = {
     "fori_loop": (fori_loop, peeled_fori_loop),

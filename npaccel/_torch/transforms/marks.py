@@ -33,7 +33,7 @@ def as_tensor(leaf: Any) -> torch.Tensor:
 
 
 def _entered(kind: str, settings: Sequence[Any], leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """What stands for the leaves inside of a region, while it's traced."""
+    """Return what stands for the leaves inside of a region, while it's traced."""
     tensors = [as_tensor(leaf) for leaf in leaves]
     if kind == SCAN_KIND:
         index = torch.empty((), dtype=torch.int64)
@@ -53,7 +53,7 @@ def _left(
     outputs: Sequence[torch.Tensor],
     extra: Sequence[Any],
 ) -> tuple[Any, ...]:
-    """What stands for the results of a region, while the code behind it is traced."""
+    """Return what stands for a region's results, while the code behind it is traced."""
     if kind == "vmap":
         (size,) = extra
         pairs = zip(outputs, settings, strict=True)
@@ -130,7 +130,7 @@ def _never(node: torch.fx.Node, flags: Sequence[bool]) -> bool:
     return False
 
 
-#: What stands in a graph for each mark, and says which results are scalars.
+#: Functions that stand in a graph for each mark, and say which results are scalars.
 _OPERATIONS: dict[Any, tuple[Operation, Callable[[Sequence[Any]], list[bool]]]] = {
     transform_marks.enter: (Operation(scalars.ENTER, _entered, _never), _scalars_entered),
     transform_marks.leave: (Operation(scalars.LEAVE, _left, _never), _scalars_left),

@@ -76,7 +76,7 @@ def check_regions(graph: torch.fx.Graph) -> None:
 
 _LOST = "something in this line has no derivative for `{kind}`: {}"
 _NO_BITS = "write it with other NumPy calls, or pass its result as an argument"
-#: What users call the transforms.
+#: Names of the transforms for users.
 _KINDS: dict[Any, str] = {
     "grad": "grad",
     "value": "vjp",
@@ -129,7 +129,7 @@ def _cut(graph: torch.fx.Graph, end: torch.fx.Node) -> None:
 def _lowered(
     kind: str, body: torch.fx.Graph, examples: Sequence[Any], count: int
 ) -> torch.fx.GraphModule:
-    """Return a region without writes in place, of which so many inputs are differentiated."""
+    """Return a region without writes in place, of which a number of inputs are differentiated."""
     try:
         region = lowered(torch.fx.GraphModule(torch.nn.Module(), body), examples)
     except LoweringError as error:

@@ -109,7 +109,7 @@ def take_rows_out(body: LoopBody, length: int, call: Call) -> dict[int, tuple[in
 
 
 class _Places:
-    """Finds places that are surely within an array.
+    """Finder of places that are surely within an array.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class _Places:
         self.length = length
 
     def of(self, value: Any, size: Any) -> Place | None:
-        """Return a place among so many; None if it's another kind of number."""
+        """Return a place among a number of them; None if it's another kind of number."""
         found = self._form(value)
         if found is None or type(size) is not int or found[0] == 0:
             return None

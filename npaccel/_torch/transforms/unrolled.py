@@ -74,6 +74,6 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     return build(structure, chosen)
 
 
-#: By the names of those that they stand for.
+#: Stand-ins by the names of what they stand for.
 UNROLLED: dict[str, Function] = {one.__name__: one for one in (fori_loop, while_loop, scan, cond)}
 MODULE = "npaccel._loops.control_flow.primitives"

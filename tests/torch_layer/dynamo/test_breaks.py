@@ -66,7 +66,7 @@ def test_warns_once_per_cause_with_the_line(function):
     assert fallback.file == __file__
     start = function.__code__.co_firstlineno
     assert start < fallback.line <= start + 4
-    assert fallback.remedy
+    assert fallback.fix
     assert caught[0].filename == __file__
     assert f"{__file__}:{fallback.line}" in str(caught[0].message)
 
@@ -82,7 +82,7 @@ def draws_with_its_own(n):
 def test_generators_in_loops_are_named_in_the_advice():
     jitted = npaccel.jit(draws_with_its_own, default_float="float64")
     assert_same(quiet(jitted, 9), draws_with_its_own(9))
-    advice = [fallback.remedy for fallback in jitted.report().fallbacks]
+    advice = [fallback.fix for fallback in jitted.report().fallbacks]
     assert any("pass it as an argument" in text for text in advice)
     assert any("draw all random numbers before the loop" in text for text in advice)
 
@@ -306,7 +306,7 @@ def test_numpy_goes_on_with_what_a_piece_was_not_compiled_for():
             got, wanted = np.array(first), np.array(first)
             assert_same(jitted(got, np.ones(3)), f(wanted, np.ones(3)))
             assert_same(got, wanted)
-    assert any("depends on the data" in one.cause for one in jitted.report().fallbacks)
+    assert any("depends on the data" in one.reason for one in jitted.report().fallbacks)
 
 
 TABLE = np.zeros(2)
@@ -375,7 +375,7 @@ def test_nothing_is_done_twice_where_numpy_goes_on():
     for first in ([2.0, 3.0, 4.0], [9.0, 0.0, 1.0], [0.0, 0.0, 7.0]):
         wanted = call_of_all(g, plain_state, first)
         assert_same(call_of_all(jitted, state, first), wanted)
-    assert any("depends on the data" in one.cause for one in jitted.report().fallbacks)
+    assert any("depends on the data" in one.reason for one in jitted.report().fallbacks)
     wanted = call_of_all(g, plain_state, [2.0, 3.0, 4.0], fails=True)
     assert wanted[0] == "Singular matrix"
     assert_same(call_of_all(jitted, state, [2.0, 3.0, 4.0], fails=True), wanted)

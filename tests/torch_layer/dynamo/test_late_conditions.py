@@ -71,5 +71,5 @@ def test_sizes_that_are_right_for_all_data_are_not_assumed(function, is_certain,
         else:
             assert_same(jitted(*ours), function(*arguments))
         assert_same(ours, list(arguments))
-    kept = [not graph.not_kept for graph in jitted.report().graphs]
+    kept = [not graph.uncacheable for graph in jitted.report().graphs]
     assert all(kept) if is_certain else not any(kept)

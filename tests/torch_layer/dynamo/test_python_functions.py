@@ -187,7 +187,7 @@ def test_values_for_which_python_raises_or_has_longer_ints(number):
     function, x = VALUES[number]
     fallbacks = in_numpy(function, x)
     raised = not fallbacks
-    assert raised or "there is an element" in fallbacks[0].cause
+    assert raised or "there is an element" in fallbacks[0].reason
 
 
 @pytest.mark.inductor

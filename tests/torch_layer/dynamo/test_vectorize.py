@@ -220,7 +220,7 @@ REFUSED = [
 def test_refused(number):
     function, reason = REFUSED[number]
     fallbacks = compare(function, X)
-    assert any(reason in fallback.cause for fallback in fallbacks)
+    assert any(reason in fallback.reason for fallback in fallbacks)
 
 
 def test_without_elements():

@@ -175,7 +175,7 @@ def test_nothing_is_said_of_the_insides(name):
             assert warning.category is errors.PerformanceWarning
             assert INSIDES.search(str(warning.message)) is None, str(warning.message)
     for fallback in jitted.report().fallbacks:
-        assert INSIDES.search(fallback.cause + fallback.remedy) is None, str(fallback)
+        assert INSIDES.search(fallback.reason + fallback.fix) is None, str(fallback)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with contextlib.suppress(errors.NotCompiledError):

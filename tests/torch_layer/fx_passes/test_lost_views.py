@@ -89,7 +89,7 @@ def test_what_a_copy_would_lose_runs_in_numpy(function):
             assert_same(jitted(got), function(wanted))
             assert_same(got, wanted)
     fallbacks = jitted.report().fallbacks
-    assert any("reversed view" in one.cause for one in fallbacks)
+    assert any("reversed view" in one.reason for one in fallbacks)
     assert all(one.file == __file__ for one in fallbacks)
 
 
@@ -151,7 +151,7 @@ def test_a_view_and_its_array_as_arguments(function, view, backend):
             got, wanted = (np.arange(12.0).reshape(4, 3) for _ in range(2))
             assert_same(jitted(view(got), got), function(view(wanted), wanted))
             assert_same(got, wanted)
-    assert any("share memory" in one.cause for one in jitted.report().fallbacks)
+    assert any("share memory" in one.reason for one in jitted.report().fallbacks)
 
 
 def test_a_view_of_narrowed_arguments():
@@ -325,7 +325,7 @@ def test_writes_to_broadcast_arrays():
         warnings.simplefilter("ignore")
         np.testing.assert_array_equal(jitted(ours, np.ones(4)), f(theirs, np.ones(4)))
     np.testing.assert_array_equal(ours, theirs)
-    assert any("broadcast array" in one.cause for one in jitted.report().fallbacks)
+    assert any("broadcast array" in one.reason for one in jitted.report().fallbacks)
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (0, 2)])

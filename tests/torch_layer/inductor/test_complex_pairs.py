@@ -369,14 +369,14 @@ def halved(v):
     return (turned,)
 
 
-def set_anew(v):
+def set_again(v):
     turned = v.T
     np.exp(v, out=v)
     return (turned,)
 
 
 def both(v, w):
-    return (*halved(v), *set_anew(w))
+    return (*halved(v), *set_again(w))
 
 
 @pytest.mark.parametrize("dynamic", [True, False])

@@ -21,7 +21,8 @@ from npaccel._loops.nests.lowering.code_builder import (
 )
 from npaccel._loops.nests.lowering.expression_writer import Result, Static
 from npaccel._loops.nests.lowering.expressions import Expressions, Scope
-from npaccel._loops.nests.lowering.statements import Statements, layout, zero
+from npaccel._loops.nests.lowering.returns import layout, zero
+from npaccel._loops.nests.lowering.statements import Statements
 from npaccel._loops.nests.lowering.types import (
     MAX,
     MIN,

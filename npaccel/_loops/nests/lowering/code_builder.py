@@ -77,7 +77,7 @@ class Site:
 
 
 class Unreachable(Exception):  # noqa: N818
-    """Raised where the code before always fails: what follows isn't written."""
+    """Error where the code before always fails: what follows isn't written."""
 
 
 @dataclasses.dataclass
@@ -150,7 +150,7 @@ class Code:
         self.count = 0
         #: Names of variables that are never assigned to.
         self.fixed: frozenset[str] = frozenset()
-        #: What was computed before, in code that surely ran, and from which
+        #: Expressions that were computed before, in code that surely ran, and from which
         #: state of the variables.
         self._known: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._states: dict[str, int] = {}
@@ -198,7 +198,7 @@ class Code:
         return name
 
     def forget(self) -> None:
-        """At the head of a loop: forget what depends on variables that may change in it."""
+        """Forget, at the head of a loop, what depends on variables that may change in it."""
         self._known = {
             code: known
             for code, known in self._known.items()

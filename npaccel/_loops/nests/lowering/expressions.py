@@ -41,12 +41,12 @@ from npaccel._loops.nests.lowering.types import (
 )
 
 TRUE, FALSE = Value((One(PY_BOOL, "True"),)), Value((One(PY_BOOL, "False"),))
-#: What stands for a name that a namespace doesn't have.
+#: Stand-in for a name that a namespace doesn't have.
 MISSING = object()
 
 
 class Scope:
-    """Where a function's other names are looked up, and what was found.
+    """Scope in which a function's other names are looked up, and what was found.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Scope:
 
 
 class Caller(Protocol):
-    """Writes a call of a user's function."""
+    """Writer of calls of a user's function."""
 
     def __call__(
         self, code: Expressions, function: types.FunctionType, arguments: Any, node: ast.Call

@@ -213,7 +213,7 @@ def _text(ufunc: np.ufunc, codes: list[str], dtype: DType, line: int) -> str:
 
 
 _NOT_COMPLEX = frozenset({"<", "<=", ">", ">=", "//", "%"})
-#: How a ufunc is written for one kind of dtypes: bool, int, unsigned, float, complex.
+#: Code of a ufunc for one kind of dtypes: bool, int, unsigned, float, complex.
 _BY_KIND: dict[tuple[str, str], str] = {
     ("add", "b"): "{0} or {1}",
     ("multiply", "b"): "{0} and {1}",
@@ -282,7 +282,7 @@ _BY_KIND: dict[tuple[str, str], str] = {
     ("degrees", "f"): "np.rad2deg({0})",
     ("reciprocal", "f"): "1 / {0}",
 }
-#: How it is written for the other kinds.
+#: Code of ufuncs for the other kinds.
 _BY_NAME: dict[str, str] = {
     "left_shift": "_left_shift({0}, {1}, {bits})",
     "right_shift": "_right_shift({0}, {1}, {bits})",

@@ -14,36 +14,29 @@ from npaccel._loops.nests.intrinsics import Intrinsic, is_intrinsic
 from npaccel._loops.nests.lowering import (
     array_access,
     hoisted_checks,
-    int_ranges,
-    operators,
     range_refinement,
     sequences,
 )
 from npaccel._loops.nests.lowering.code_builder import Block, Env, shortened
 from npaccel._loops.nests.lowering.expression_writer import Index, Result, Static
-from npaccel._loops.nests.lowering.expressions import Expressions
+from npaccel._loops.nests.lowering.iterables import (
+    Iterables,
+    Iterations,
+    counted,
+    is_never_empty,
+    numbered,
+)
+from npaccel._loops.nests.lowering.returns import Returns
 from npaccel._loops.nests.lowering.types import (
     CHARACTER,
-    MAX,
-    MIN,
-    NP_BOOL,
-    Array,
-    Character,
-    DType,
     Items,
-    List,
     NotSupportedError,
-    Np,
     One,
     Other,
-    Py,
     Types,
     Value,
-    cast,
-    constant,
     integer,
     join,
-    storage_name,
     widen,
     within,
 )
@@ -57,53 +50,21 @@ class _Loop:
     continues: list[Env | None] = dataclasses.field(default_factory=list)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Iterations:
-    """Counter of a for loop, and what the count means.
-
-    Parameters
-    ----------
-    start, stop, step : One
-        Python ints.
-    item : callable
-        The item for the count.
-    is_numbered : bool
-        Whether an item is a tuple that begins with the count.
-    """
-
-    start: One
-    stop: One
-    step: One
-    item: Callable[[One], Result]
-    is_numbered: bool = False
-
-
 #: Maximum number of times that a body is written. Each adds a type or gives up a bound.
 _ROUNDS = 60
 
 
-class Statements(Expressions):
+class Statements(Iterables, Returns):
     """Code of a function.
 
     Attributes
     ----------
-    returned : list of tuple of types, or None
-        The types of each part of what the function returns.
-    single : bool or None
-        Whether it returns one value, not a tuple.
-    is_nest : bool
-        Whether it is the nest itself, not a function that it calls.
     divided : ast.For or None
         The loop that can be asked for some of its iterations.
     """
 
-    returned: list[Types] | None = None
-    single: bool | None = None
-    is_nest = False
     divided: ast.For | None = None
     _loops: list[_Loop]
-    #: Lists that the loop which is about to be written goes through.
-    _iterated_lists: list[str]
 
     def begin(
         self,
@@ -115,7 +76,7 @@ class Statements(Expressions):
         """Start writing, knowing the parameters and what an earlier round found out."""
         self.env, self.tuples, self.tagged, self.returned = env, tuples, tagged, returned
         self._loops = []
-        self._iterated_lists = []
+        self.iterated_lists = []
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         """Write statements; what control doesn't reach is left out."""
@@ -133,7 +94,7 @@ class Statements(Expressions):
         method(node)
 
     def _pass(self, node: ast.Pass) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def _expr(self, node: ast.Expr) -> None:
         if is_intrinsic(node.value, Intrinsic.REQUIRE):
@@ -164,15 +125,10 @@ class Statements(Expressions):
     def _settled(self, items: Items) -> Items:
         return Items(
             tuple(
-                self._copied(item) if isinstance(item, Value) else self._settled(item)
+                self.copied(item) if isinstance(item, Value) else self._settled(item)
                 for item in items.items
             )
         )
-
-    def _copied(self, value: Value) -> Value:
-        codes = {one.code: self.temporary(one.code) for one in value.ones if one.code}
-        ones = tuple(One(one.type, codes.get(one.code, "")) for one in value.ones)
-        return Value(ones, self.temporary(value.tag) if value.tag else "")
 
     def bind(self, target: ast.expr, result: Result) -> None:
         """Assign to a name, an element, or several of them."""
@@ -293,9 +249,9 @@ class Statements(Expressions):
                 raise NotSupportedError("`break` in the `else` part of a while loop", 0)
 
     def _for(self, node: ast.For) -> None:
-        iterations = self._iterated(node.iter)
+        iterations = self.iterated(node.iter)
         self._check_lists(node)
-        first, last = _counted(iterations)
+        first, last = counted(iterations)
         count = self.new("k")
         start, stop, step = iterations.start.code, iterations.stop.code, iterations.step.code
         if node is self.divided:
@@ -308,7 +264,7 @@ class Statements(Expressions):
             stop=One(iterations.stop.type, stop),
         )
         numbers = One(integer(first, last), count)
-        name = _numbered(node.target, iterations)
+        name = numbered(node.target, iterations)
         checks = None
         if name is not None:
             counter = hoisted_checks.Counter(name, fixed.start, fixed.stop, iterations.step)
@@ -332,7 +288,7 @@ class Statements(Expressions):
 
     def _check_lists(self, node: ast.For) -> None:
         """Refuse a loop over a list that its body makes longer or shorter."""
-        lists, self._iterated_lists = self._iterated_lists, []
+        lists, self.iterated_lists = self.iterated_lists, []
         for part in node.body:
             for call in ast.walk(part):
                 is_method = isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name)
@@ -340,7 +296,7 @@ class Statements(Expressions):
                     raise NotSupportedError("a loop over a list that it changes", node.lineno)
 
     def _for_iterations(
-        self, node: ast.For, iterations: _Iterations, head: str, number: One
+        self, node: ast.For, iterations: Iterations, head: str, number: One
     ) -> None:
         """Write the iterations of a for loop, and what follows them."""
         entry = None if self.env is None else dict(self.env)
@@ -351,7 +307,7 @@ class Statements(Expressions):
 
         ends: list[Env | None] = []
         loop = self._repeat(head, iteration, ends)
-        self.env = ends[0] if _is_never_empty(iterations) else self.join_envs(entry, ends[0])
+        self.env = ends[0] if is_never_empty(iterations) else self.join_envs(entry, ends[0])
         if node.orelse:
             with self.block("else:"):
                 self.statements(node.orelse)
@@ -416,218 +372,6 @@ class Statements(Expressions):
             end = self.join_envs(end, env)
         return loop, end, lines
 
-    # What a for loop runs over
-
-    def _iterated(self, node: ast.expr) -> _Iterations:
-        if isinstance(node, ast.Call):
-            target = self.expression(node.func)
-            known = target.value if isinstance(target, Static) else None
-            if known is enumerate:
-                return self._enumerated(node)
-            if known is zip and all(map(_is_lenient, node.keywords)):
-                return self._derived(known, node)
-            if known in (range, reversed) and not node.keywords:
-                return self._range(node) if known is range else self._derived(known, node)
-        owner = self.expression(node)
-        if isinstance(owner, Value) and sequences.is_sequence(owner):
-            return self._items(owner)
-        if isinstance(owner, Value) and all(isinstance(kind, Array) for kind in owner.types):
-            return self._elements(owner, node)
-        raise NotSupportedError(f"a loop over `{shortened(node)}`", node.lineno)
-
-    def _range(self, node: ast.Call) -> _Iterations:
-        values = [self._bound_of_range(argument) for argument in node.args]
-        zero, one = constant(0).ones[0], constant(1).ones[0]
-        if not 1 <= len(values) <= 3:
-            raise NotSupportedError("`range` takes one to three arguments", node.lineno)
-        start, stop = (zero, values[0]) if len(values) == 1 else values[:2]
-        step = values[2] if len(values) == 3 else one
-        kind = step.type
-        assert isinstance(kind, Py)
-        if kind.low <= 0 <= kind.high:
-            self.fail_if(f"{step.code} == 0", node.lineno, "range")
-        return _Iterations(start, self._stop(start, stop, kind, node.lineno), step, _itself)
-
-    def _stop(self, start: One, stop: One, step: Py, line: int) -> One:
-        """Return where a range stops so that its length, which Numba counts, fits 64 bits."""
-        (first, last), (low, high) = (int_ranges.bounds(one) for one in (start, stop))
-        if low - last >= MIN and high - first <= MAX:
-            return stop
-        has_sign = step.low > 0 or step.high < 0
-        if has_sign:  # A range without an iteration, however far its stop is behind its start.
-            choose = "max" if step.low > 0 else "min"
-            stop = One(stop.type, self.temporary(f"{choose}({start.code}, {stop.code})"))
-        test = f"_subtract_overflows({stop.code}, {start.code})"
-        self.bail_if(test, line, "a range of more than 63 bits", rare=has_sign)
-        return stop
-
-    def _bound_of_range(self, node: ast.expr) -> One:
-        def write(one: One) -> One:
-            kind = operators.number(one, node.lineno)
-            if kind.storage.kind not in "iub" or kind == NP_BOOL:
-                raise NotSupportedError(f"`range` of a {kind}", node.lineno)
-            return operators.to_int(self, one, node.lineno)
-
-        value = self.combine(write, self.number(node))
-        one = value.ones[0]
-        return One(one.type, self.temporary(one.code))
-
-    def _derived(self, function: type, node: ast.Call) -> _Iterations:
-        parts = [self._from_zero(self._iterated(argument)) for argument in node.args]
-        if function is zip and parts:
-            stop = parts[0].stop
-            for part in parts[1:]:
-                text = f"min({stop.code}, {part.stop.code})"
-                stop = self.one(integer(0, _high(stop)), text)
-            return _Iterations(
-                parts[0].start, stop, parts[0].step, lambda k: _row([p.item(k) for p in parts])
-            )
-        if len(parts) != 1:
-            raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
-        only = parts[0]
-        last = self.one(integer(-1, _high(only.stop) - 1), f"{only.stop.code} - 1")
-
-        def mirrored(k: One) -> Result:
-            bounds = integer(0, max(_high(only.stop) - 1, 0))
-            return only.item(self.one(bounds, f"{last.code} - {k.code}"))
-
-        return _Iterations(only.start, only.stop, only.step, mirrored)
-
-    def _enumerated(self, node: ast.Call) -> _Iterations:
-        """Return items with their numbers, which may begin with another one than 0."""
-        given = [*node.args, *(part.value for part in node.keywords if part.arg == "start")]
-        if len(given) != len(node.args) + len(node.keywords) or len(given) not in (1, 2):
-            raise NotSupportedError(f"`{shortened(node)}`", node.lineno)
-        items = self._from_zero(self._iterated(given[0]))
-        if len(given) == 1:
-            return _Iterations(
-                items.start,
-                items.stop,
-                items.step,
-                lambda k: _row([_itself(k), items.item(k)]),
-                is_numbered=True,
-            )
-        first = self._bound_of_range(given[1])
-        low, high = int_ranges.bounds(first)
-        if low < MIN + 1 or high > MAX - _high(items.stop):
-            test = f"_add_overflows({first.code}, {items.stop.code})"
-            self.bail_if(test, node.lineno, "numbers of more than 63 bits")
-        stop = self.one(integer(low, high + _high(items.stop)), f"{first.code} + {items.stop.code}")
-        _, last = _counted(items)
-
-        def item(k: One) -> Result:
-            place = self.one(integer(0, last), f"{k.code} - {first.code}")
-            return _row([_itself(k), items.item(place)])
-
-        return _Iterations(first, stop, items.step, item, is_numbered=True)
-
-    def _from_zero(self, iterations: _Iterations) -> _Iterations:
-        """Return the same items, counted from 0 in steps of 1."""
-        start, stop, step = iterations.start, iterations.stop, iterations.step
-        if start.code == "0" and step.code == "1":
-            return iterations
-        size = self.one(integer(0, MAX), f"_range_size({start.code}, {stop.code}, {step.code})")
-        low, high = _counted(iterations)
-
-        def item(k: One) -> Result:
-            return iterations.item(
-                self.one(integer(low, high), f"{start.code} + {k.code} * {step.code}")
-            )
-
-        return _Iterations(constant(0).ones[0], size, constant(1).ones[0], item)
-
-    def _elements(self, owner: Value, node: ast.expr) -> _Iterations:
-        array = self._copied(array_access.array(owner, node))
-        kind = array.ones[0].type
-        assert isinstance(kind, Array)
-        if kind.ndim == 0:
-            raise NotSupportedError("a loop over an array without dimensions", node.lineno)
-        return _Iterations(
-            constant(0).ones[0],
-            array_access.size(self, array, 0).ones[0],
-            constant(1).ones[0],
-            lambda k: array_access.load(self, (array, [f"_uint64({k.code})"])),
-        )
-
-    def _items(self, owner: Value) -> _Iterations:
-        """Return the items of a list or string; the loop mustn't change how many there are."""
-        kind = sequences.sequence(owner)
-        if isinstance(kind, List):
-            self._iterated_lists.append(kind.origin)
-            if self.program.items.get(kind.origin) is None:
-                zero = constant(0).ones[0]
-                return _Iterations(zero, zero, constant(1).ones[0], lambda _: constant(0))
-        stop = sequences.length(self, owner).ones[0]
-        return _Iterations(
-            constant(0).ones[0],
-            stop,
-            constant(1).ones[0],
-            lambda k: sequences.item(self, owner, k),
-        )
-
-    # Results
-
-    def _return(self, node: ast.Return) -> None:
-        if self.is_nest:
-            raise NotSupportedError("`return` in the loop", node.lineno)
-        self.leave(node.value, node.lineno)
-
-    def leave(self, node: ast.expr | None, line: int) -> None:
-        """Write that a user's function returns an expression, or None."""
-        result = Static(None) if node is None else self.expression(node)
-        if isinstance(result, Static) and result.value is None:
-            result = Value((One(Other("None", is_none=True), ""),))
-        if isinstance(result, Static):
-            raise NotSupportedError("a return of what isn't a number", line)
-        values = [result] if isinstance(result, Value) else list(result.items)
-        single = isinstance(result, Value)
-        if self.returned is not None and self.single is not None and single != self.single:
-            raise NotSupportedError("returns of one value and of several", line)
-        self.single = single
-        for value in values:
-            if not isinstance(value, Value) or any(isinstance(k, Array) for k in value.types):
-                raise NotSupportedError("a return of an array or a nested tuple", line)
-        self.give_back([value for value in values if isinstance(value, Value)], line)
-        self.env = None
-
-    def give_back(self, values: Sequence[Value], line: int) -> None:
-        """Write the return of values, and note their types."""
-        if self.returned is None:
-            self.returned = [value.types for value in values]
-        if len(values) != len(self.returned):
-            raise NotSupportedError("returns of tuples of different lengths", line)
-        self.returned = [
-            join(known, value.types) for known, value in zip(self.returned, values, strict=True)
-        ]
-        codes: list[str] = []
-        for kinds, value in zip(self.returned, values, strict=True):
-            given = {storage_name("", one.type): one.code for one in value.ones}
-            codes += [given.get(name, zero) for name, zero in layout(kinds).items()]
-            codes.append(value.tag or str(self.program.tag(value.ones[0].type)))
-        self.put(f"return ({', '.join(codes or ['0'])},)")
-
-    def failed(self) -> str:
-        """Return the line that makes what `FAILED` returns."""
-        zeros: list[str] = []
-        for kinds in self.returned or []:
-            zeros += [*layout(kinds).values(), "0"]
-        return f"_z = ({', '.join(zeros)},)" if zeros else "_z = (0,)"
-
-
-def zero(dtype: DType) -> str:
-    """Return code for a zero of a dtype."""
-    plain = {"int64": "0", "float64": "0.0", "complex128": "0j", "bool": "False"}
-    return plain.get(dtype.name) or cast("0", dtype)
-
-
-def layout(kinds: Types) -> dict[str, str]:
-    """Return where the numbers of a returned value stand, and zeros for them."""
-    return {
-        storage_name("", kind): zero(kind.storage)
-        for kind in kinds
-        if isinstance(kind, Py | Np | Character)
-    }
-
 
 def _replayed(node: ast.stmt) -> str:
     """Return a raise or assert statement that needs nothing of the nest, as text."""
@@ -642,53 +386,6 @@ def _replayed(node: ast.stmt) -> str:
     if isinstance(node, ast.Assert):
         return f"assert False, {ast.unparse(node.msg)}" if node.msg else "assert False"
     return ast.unparse(node)
-
-
-def _is_lenient(keyword: ast.keyword) -> bool:
-    """Whether a keyword is ``strict=False``, as `zip` is without it."""
-    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
-    return keyword.arg == "strict" and value is False
-
-
-def _itself(k: One) -> Value:
-    return Value((k,))
-
-
-def _numbered(target: ast.expr, iterations: _Iterations) -> str | None:
-    """Return the name that a loop gives its count, if it has one."""
-    if iterations.is_numbered:
-        target = target.elts[0] if isinstance(target, ast.Tuple | ast.List) else target
-    elif iterations.item is not _itself:
-        return None
-    return target.id if isinstance(target, ast.Name) else None
-
-
-def _row(items: Sequence[Result]) -> Items:
-    return Items(tuple(item for item in items if not isinstance(item, Static)))
-
-
-def _high(one: One) -> int:
-    assert isinstance(one.type, Py)
-    return one.type.high
-
-
-def _counted(iterations: _Iterations) -> tuple[int, int]:
-    """Return the bounds of what a loop counts."""
-    start, stop, step = (one.type for one in (iterations.start, iterations.stop, iterations.step))
-    assert isinstance(start, Py) and isinstance(stop, Py) and isinstance(step, Py)  # noqa: PT018
-    up = (start.low, max(start.low, stop.high - 1))
-    down = (min(start.high, stop.low + 1), start.high)
-    if step.low > 0:
-        return up
-    return down if step.high < 0 else (min(up[0], down[0]), max(up[1], down[1]))
-
-
-def _is_never_empty(iterations: _Iterations) -> bool:
-    start, stop, step = (one.type for one in (iterations.start, iterations.stop, iterations.step))
-    assert isinstance(start, Py) and isinstance(stop, Py) and isinstance(step, Py)  # noqa: PT018
-    if step.low > 0:
-        return start.high < stop.low
-    return step.high < 0 and start.low > stop.high
 
 
 def _covers(outer: Env, inner: Env) -> bool:

@@ -16,14 +16,14 @@ import numpy as np
 DType: TypeAlias = np.dtype[Any]
 
 MIN, MAX = -(2**63), 2**63 - 1
-#: Why code with an int beyond them isn't compiled.
+#: Reason why code with an int beyond them isn't compiled.
 TOO_LONG = "an int that int64 can't hold"
 BOOL = np.dtype(np.bool_)
 UINT32 = np.dtype(np.uint32)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
-#: What is compiled. Numba has no float16 on CPUs.
+#: Dtypes that are compiled. Numba has no float16 on CPUs.
 DTYPES = frozenset(
     np.dtype(name)
     for name in (
@@ -128,7 +128,7 @@ class Array:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unbound:
-    """Not assigned yet."""
+    """Type of what isn't assigned yet."""
 
     def __str__(self) -> str:
         return "unbound name"

@@ -1,4 +1,4 @@
-"""Where slices of a loop nest's arrays begin, and how long they are."""
+"""Starts and lengths of slices of a loop nest's arrays."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _where(rewriting: Bounds, condition: ast.expr, yes: ast.expr, no: ast.expr) 
     return Expression(lengths, element, tuple(v for part in parts for v in part.views))
 
 
-#: What writes a function, by the number of its arguments.
+#: Writers of functions, by the number of arguments.
 _FUNCTIONS: dict[tuple[Any, int], Callable[..., Expression]] = {
     (np.copy, 1): expression,
     (np.zeros_like, 1): _filled(0.0),
@@ -453,24 +453,24 @@ class _Numbers(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """A part of it isn't computed: nothing may be written before it."""
+        """Check parts of which one isn't computed: nothing may be written before it."""
         self._check_later(node.test, node.body, node.orelse)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """Only the first part is surely computed: nothing may be written before for the others."""
+        """Visit parts: only the first is surely computed, for the others nothing may be written."""
         first, *rest = node.values
         node.values = [self.visit(first), *rest]
         self._check_later(*rest)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """Only the first two sides are surely computed."""
+        """Visit sides of which only the first two are surely computed."""
         self._check_later(*node.comparators[1:])
         return self.generic_visit(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        """It is computed later."""
+        """Check a body that is computed later."""
         self._check_later(node.body)
         return node
 

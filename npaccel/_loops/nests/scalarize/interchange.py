@@ -130,7 +130,7 @@ class _Checking:
         self.loops = loops
         self.names = names
         self.stored = set(dataflow.stores(loops))
-        #: Of the loop that is looked at.
+        #: Counter of the loop that is looked at.
         self.index = ""
         self.assigned: set[str] = set()
         self.viewed: set[str] = set()

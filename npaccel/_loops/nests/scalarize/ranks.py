@@ -1,4 +1,4 @@
-"""How many dimensions expressions of a loop nest have, told from their text and its arrays."""
+"""Ranks of expressions of a loop nest, inferred from their text and its arrays."""
 
 from __future__ import annotations
 

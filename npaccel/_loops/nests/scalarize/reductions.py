@@ -144,7 +144,7 @@ def _max(rewriting: Bounds, lengths: Sequence[str], element: Element) -> ast.exp
 
 
 def _require_elements(rewriting: Bounds, lengths: Sequence[str]) -> None:
-    """Of no elements Python says that there are none."""
+    """Require that there are elements: of none, Python raises its own error."""
     for length in lengths:
         rewriting.require(ast.Compare(name_of(length), [ast.Gt()], [ast.Constant(0)]))
 

@@ -16,7 +16,7 @@ SMALL = 1 << 14
 SMALL_IF_CHANGING = 1 << 18
 SET = "0set_{}"
 
-#: What a length is at most: the lengths of axes of arrays.
+#: Upper bounds of a length: the lengths of axes of arrays.
 Bound: TypeAlias = "frozenset[tuple[str, int]]"
 
 

@@ -13,7 +13,7 @@ from npaccel._loops.nests.intrinsics import Intrinsic, called, name_of
 from npaccel._loops.nests.resolve import builtin
 from npaccel._loops.nests.scalarize.ranks import REDUCTIONS
 
-#: What can be added to any place without an overflow.
+#: Maximum that can be added to any place without an overflow.
 _SMALL = 1 << 31
 _VIEWED = frozenset({"shape", "size", "ndim", "dtype"})
 

@@ -279,7 +279,7 @@ def assign(tx: Any, name: str, array: Any, value: Any) -> bool:
 
 
 def _refusal(error: BaseException | None) -> str | None:
-    """What an implementation says of arguments that it can't compute, if that's the error."""
+    """Return what an implementation says of arguments that it can't compute, if it raises that."""
     while error is not None:
         if isinstance(error, NotImplementedError):
             return " ".join(str(error).split())

@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from npaccel._numpy.core import table
 from npaccel._runtime.torch.symbolic_sizes import share_memory
-from npaccel._torch.dynamo.numpy.operations import INPLACE, RELAID
+from npaccel._torch.dynamo.numpy.operations import INPLACE, RESTRIDED
 
 #: Calls that give a view of any array; others look at its strides.
 ALWAYS_VIEWS = frozenset(
@@ -101,7 +101,7 @@ def is_surely_new(node: torch.fx.Node) -> bool:
     if str(getattr(node.target, "name", "")) not in _COPIES or first.op != "placeholder":
         return False
     own = first.meta["example_value"]
-    is_lost = bool(first.meta.get(RELAID)) and share_memory(own, value)
+    is_lost = bool(first.meta.get(RESTRIDED)) and share_memory(own, value)
     return is_lost and all(statically_known_true(size > 1) for size in own.shape)
 
 
@@ -134,7 +134,7 @@ def _sizes(node: torch.fx.Node) -> list[int | torch.SymInt]:
 
 def _found(node: torch.fx.Node) -> bool:
     if node.op == "placeholder":
-        return not node.meta.get(RELAID)
+        return not node.meta.get(RESTRIDED)
     name, first = str(getattr(node.target, "name", "")), node.args[0] if node.args else None
     out = node.kwargs.get("out")
     if isinstance(out, torch.fx.Node):

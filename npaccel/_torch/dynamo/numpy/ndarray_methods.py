@@ -42,7 +42,7 @@ from npaccel._torch.patching import Patch
 _CONSTANT_ATTRIBUTES = frozenset(
     {"device", "dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"}
 )
-#: What tells arrays that own their memory from others.
+#: Attributes that tell arrays that own their memory from others.
 _OF_OWNERS = frozenset({"base", "flags", "resize"})
 _DUNDERS: dict[str, Callable[..., Any]] = {
     "__getitem__": operator.getitem,
@@ -158,7 +158,7 @@ def _rounded(self: Any, tx: Any) -> Any:
 
 
 def _attribute(self: Any, tx: Any, name: str) -> Any:
-    if name == "strides" and active.relaid:
+    if name == "strides" and active.restrided:
         refuse("the strides of a reversed array", "", "compiled code has the array with others")
     if name == "strides" and not numpy_layouts.is_kept(self.as_proxy().node):
         refuse("the strides of a computed array", "", "compiled code may have it with others")

@@ -1,4 +1,4 @@
-"""Let NumPy make the reversed views that leave a graph: torch's tensors can't be reversed.
+"""Reversed views that leave a graph are made by NumPy: torch's tensors can't be reversed.
 
 A graph has a copy for `a[::-1]`. Where such an array leaves it, the array that it's a view of
 leaves in its place, and what the function did to it is done by NumPy. So the result shares memory
@@ -21,18 +21,18 @@ from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._runtime import outputs
 from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS
-from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RELAID, is_scalar
+from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RESTRIDED, is_scalar
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.fx_passes.alias_checks import FLIPS, is_view_in_numpy, memory_of, written
 from npaccel._torch.patching import Patch
 
-#: In a node's meta: how NumPy makes the array.
+#: Key of a node's meta: how NumPy makes the array.
 _REMADE = "npaccel_remade"
 
 
 @dataclasses.dataclass(frozen=True)
 class _Remade:
-    """How a view is made.
+    """Recipe of a view.
 
     Parameters
     ----------
@@ -65,7 +65,9 @@ def note_view(found: Any, name: str, args: list[Any], kwargs: dict[str, Any]) ->
         if not _is_array(one) or one.as_proxy().node is base.as_proxy().node:
             continue
         node = one.as_proxy().node
-        if not (_REMADE in meta or meta.get(RELAID) or (not is_several and is_view_in_numpy(node))):
+        if not (
+            _REMADE in meta or meta.get(RESTRIDED) or (not is_several and is_view_in_numpy(node))
+        ):
             return
         source = _source(name, args[1:], kwargs)
         if source is not None:
@@ -143,7 +145,7 @@ def _is_as_it_was_made(graph: torch.fx.Graph, node: torch.fx.Node) -> bool:
     while _REMADE in node.meta:
         memory.add(memory_of(node))
         node = node.meta[_REMADE].base.as_proxy().node
-    if node.meta.get(RELAID):  # What is written to its copy is written to the array, too.
+    if node.meta.get(RESTRIDED):  # What is written to its copy is written to the array, too.
         memory.discard(memory_of(node))
     if None in memory or memory_of(node) in memory:
         return False

@@ -25,16 +25,16 @@ from npaccel._torch.dynamo.numpy.calls import call_row, refuse
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch, is_release
 
-#: By id: these objects can't all be hashed.
+#: Helpers by id: they can't all be hashed.
 _INDEX_HELPERS = {
     id(getattr(np, name)): name for name in ("c_", "index_exp", "mgrid", "ogrid", "r_", "s_")
 }
-#: What evaluates a polynomial at points: traced, as it only calls functions of the table.
+#: Functions that evaluate a polynomial at points: traced, as they only call functions of the table.
 _EVALUATIONS: set[Any] = {np.polynomial.Polynomial.__call__}
 if is_release("2.12-"):
     # torch 2.11 takes the item "coeffs" of an object's dict for its property, which asks for that.
     _EVALUATIONS |= {np.poly1d.__call__, np.poly1d.coeffs.fget, np.poly1d._coeffs.fget}
-#: Why other settings break the graph.
+#: Reason why other settings break the graph.
 HAS_EFFECT = "compiled code raises and calls nothing where NumPy would; use 'ignore' or 'warn'"
 
 

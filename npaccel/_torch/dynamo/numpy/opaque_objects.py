@@ -39,7 +39,7 @@ CATEGORIES = {
 }
 _PACKAGE = re.compile(r"site-packages[/\\\\](\w+)")
 _KINDS = {category: kind for kind, category in CATEGORIES.items()}
-#: What is asked of a variable, besides the slots of Python's types, all called ``..._impl``.
+#: Methods that a variable is asked for, besides the slots of Python's types, all ``..._impl``.
 _ASKED = frozenset(
     {"as_proxy", "call_function", "call_method", "call_obj_hasattr", "generic_getattr", "mp_length"}
     | {"method_setattr_standard", "next_variable", "sq_contains", "sq_length", GETATTR}
@@ -78,7 +78,7 @@ def _refuse(variable: Any, *_: Any, **__: Any) -> Any:
 
 
 def _name(source: Any) -> str:
-    """What the user calls an object; empty for one that only Dynamo has named."""
+    """Return what the user calls an object; empty for one that only Dynamo has named."""
     text = "" if source is None else source.name
     text = text() if callable(text) else text  # A method up to torch 2.9.
     text = re.sub(r"[GL]\['(\w+)'\]", r"\1", text).replace(".cell_contents", "")

@@ -1,4 +1,4 @@
-"""What stands in a graph for a call of NumPy, and whether its result is a NumPy scalar."""
+"""Nodes that stand in a graph for calls of NumPy, and whether a result is a NumPy scalar."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _ARRAY_FROM_SCALAR = frozenset({"flatten", "ravel", "repeat"})
 INPLACE = frozenset(f"operator.{op.__name__}" for op in operators.INPLACE)
 #: The end of the name of the operation by which an array is shuffled.
 IN_PLACE = "in_place"
-#: In a node's meta: whether NumPy has a scalar there, not an array.
+#: Key of a node's meta: whether NumPy has a scalar there, not an array.
 SCALAR = python_numbers.SCALAR
-#: In the meta of ``a.flat``: the variable of a.
+#: Key of the meta of ``a.flat``: the variable of a.
 FLAT_OF = "npaccel_flat_of"
-#: In an input's meta: whether it's a copy of the caller's array, with other strides.
-RELAID = "npaccel_relaid"
+#: Key of an input's meta: whether it's a copy of the caller's array, with other strides.
+RESTRIDED = "npaccel_restrided"
 
 
 class Operation:

@@ -43,7 +43,7 @@ def statement(tx: Any, call: HostCall, args: Any, kwargs: Any) -> torch.fx.Node:
 
 
 def _proxy(tx: Any, variable: Any) -> Any:
-    """What stands for an argument; a generator that the function makes is a node."""
+    """Return what stands for an argument; a generator that the function makes is a node."""
     found = variable.as_proxy()
     if isinstance(found, torch.fx.Node):
         return torch.fx.Proxy(found, tx.output.current_tracer)
@@ -135,7 +135,7 @@ class Draw:
         return value
 
     def choice(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Of an array: positions are drawn, and taken from it in the graph."""
+        """Sample an array: positions are drawn, and taken from it in the graph."""
         given = self.given(args, kwargs)
         a = given.get("a")
         if not is_array(a):

@@ -154,7 +154,7 @@ def _owner(node: Any) -> Any:
     return node
 
 
-#: What nodes give that is known before the graph runs.
+#: Types of results of nodes that are known before the graph runs.
 _KNOWN: tuple[type, ...] = (tuple, list, int, float, torch.SymInt, torch.SymFloat)
 
 

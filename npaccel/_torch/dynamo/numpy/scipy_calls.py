@@ -34,7 +34,7 @@ _ON_ARRAYS = "SciPy computes it on NumPy's arrays"
 
 
 def _is_numpy(original: Any) -> Any:
-    """Let SciPy's functions be found where Dynamo looks for NumPy's."""
+    """Accept SciPy's functions where Dynamo looks for NumPy's."""
 
     def is_numpy(obj: Any) -> bool:
         return original(obj) or (bool(active.depth) and is_scipy(obj))
@@ -82,7 +82,7 @@ def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any])
     if row is None or row.implementation is None:
         reason = (row.reason if row is not None else "") or _ON_ARRAYS
         return refuse(row.name if row is not None else name, f"args: {args}", reason)
-    if why := _why_hosted(row, args, kwargs):
+    if why := _host_reason(row, args, kwargs):
         return refuse(f"this call of {row.name}", f"args: {args}", why)
     if row.written_in == "numpy":
         function = VariableTracker.build(tx, row.implementation)
@@ -130,9 +130,9 @@ class _UnknownError(Exception):
     """An argument of which only Dynamo knows something."""
 
 
-def _why_hosted(row: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
+def _host_reason(row: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
     """Return why SciPy has to compute a call, as far as its arguments are known without values."""
-    if row.hosted is None:
+    if row.host_reason is None:
         return ""
     try:
         given = [_stand_in(arg) for arg in args]
@@ -141,7 +141,7 @@ def _why_hosted(row: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
     except (_UnknownError, TypeError):  # SciPy says what is wrong with the arguments
         return ""
     bound.apply_defaults()
-    return row.hosted(bound.arguments)  # type: ignore[no-any-return]
+    return row.host_reason(bound.arguments)  # type: ignore[no-any-return]
 
 
 def _stand_in(value: Any) -> Any:

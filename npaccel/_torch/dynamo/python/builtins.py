@@ -65,7 +65,7 @@ _DIVISIONS = frozenset(
     for name in ("truediv", "floordiv", "mod")
 ) | {divmod}
 _POWERS = frozenset({operator.pow, operator.ipow})
-#: What Dynamo writes in Python, by operators that do something else with arrays.
+#: Operators that Dynamo writes in Python with others that do something else with arrays.
 _OF_SEQUENCES = frozenset({operator.concat, operator.countOf, operator.iconcat})
 _SHIFTS = frozenset({operator.lshift, operator.rshift, operator.ilshift, operator.irshift})
 #: Other operators of numbers.
@@ -330,7 +330,7 @@ def rounded(tx: Any, function: Any, x: Any) -> Any:
 
 @functools.cache
 def _error_of_arrays(function: Any) -> TypeError | None:
-    """What `float`, `int` or `operator.index` raises for an array that has dimensions."""
+    """Return what `float`, `int` or `operator.index` raises for an array that has dimensions."""
     with thread_warnings.ignored():  # NumPy before 2.4 warns.
         try:
             function(np.ones(1, np.int64))
@@ -529,7 +529,7 @@ PATCHES = (
     ),
 )  # fmt: skip
 
-#: After all patches of `BuiltinVariable.call_function`, which it holds.
+#: Patches after all those of `BuiltinVariable.call_function`, which they hold.
 LAST_PATCHES = (
     Patch(
         symbolic_convert, "compare_op_handlers", _compare_handlers,

@@ -28,7 +28,7 @@ class GrowingListVariable(ListVariable):
     length, as Dynamo has it from the start.
     """
 
-    #: What Dynamo doesn't go through: results that hold the list have guards on nothing in it.
+    #: Fields that Dynamo leaves out: results that hold the list have guards on nothing in it.
     _nonvar_fields: ClassVar[set[str]] = {"before", *ListVariable._nonvar_fields}
 
     before: list[Any]
@@ -78,7 +78,7 @@ def _remove_guards(guards: Any, source: Any) -> None:
 
 
 def _wrap_listlike(original: Any) -> Any:
-    """Let a list from outside grow."""
+    """Allow a list from outside to grow."""
 
     @functools.wraps(original)
     def wrap_listlike(self: Any, value: Any) -> Any:

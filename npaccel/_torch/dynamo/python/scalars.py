@@ -31,14 +31,14 @@ from npaccel._numpy.core.dtypes import to_numpy
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
-#: In a node's meta: whether NumPy has a scalar there, not an array.
+#: Key of a node's meta: whether NumPy has a scalar there, not an array.
 SCALAR = "numpy_scalar"
-#: In a node's meta: whether it is a number of Python's, as a tensor.
+#: Key of a node's meta: whether it is a number of Python's, as a tensor.
 NUMBER = "npaccel_number"
 
 #: The dtypes in which numbers leave a graph.
 _DTYPES: dict[type, torch.dtype] = {int: torch.int64, float: torch.float64}
-#: Why a graph ends at a branch.
+#: Reason why a graph ends at a branch.
 _OF_DATA = "which way to go depends on a number that only the data give, such as a size"
 #: Operators that never raise on Python floats.
 _NEVER_RAISE = frozenset({operator.add, operator.sub, operator.mul, operator.neg})
@@ -89,7 +89,7 @@ def _as_scalar(tx: Any, element: Any) -> Any:
 
 
 def _call(original: Any) -> Any:
-    """Let numbers leave a frame through `npaccel._runtime.outputs`."""
+    """Make numbers leave a frame through `npaccel._runtime.outputs`."""
 
     def call(self: Any, value: Any, allow_cache: bool = True) -> None:
         if not (active.depth and type(value) is SymNodeVariable and _is_computed(self, value)):
@@ -110,7 +110,7 @@ def _call(original: Any) -> Any:
 
 
 def _is_specialization_case(original: Any) -> Any:
-    """Let ints of modules and classes change, as those of arguments may."""
+    """Allow ints of modules and classes to change, as those of arguments may."""
 
     def is_specialized(value: Any, source: Any) -> bool:
         if active.depth and not -(2**63) <= value < 2**63:

@@ -54,7 +54,7 @@ def _is_complex_on_gpu(x: Any) -> bool:
 
 @contextlib.contextmanager
 def complex_copies_by_torch() -> Iterator[None]:
-    """Let code that is generated meanwhile copy complex numbers on a GPU by torch's kernels."""
+    """Generate code meanwhile that copies complex numbers on a GPU by torch's kernels."""
     state = _State()
     with patched([patch.given(state) for patch in PATCHES]):
         yield

@@ -15,7 +15,7 @@ import torch.fx.graph
 
 from npaccel._torch.patching import Patch
 
-#: Where numbers are written into code, by `repr` of what they are.
+#: Modules that write numbers into code, by `repr` of what they are.
 _WRITERS = (torch.fx.graph, torch._inductor.codegen.wrapper)
 
 

@@ -90,7 +90,7 @@ def _loading(original: Any) -> Any:
 
 @contextlib.contextmanager
 def loads_of_pairs() -> Iterator[None]:
-    """Let kernels that are generated meanwhile load pairs by vectors, however many there are.
+    """Generate kernels meanwhile that load pairs by vectors, however many there are.
 
     What is left after whole vectors is computed number by number.
     """
@@ -100,7 +100,7 @@ def loads_of_pairs() -> Iterator[None]:
 
 
 def _along(original: Any) -> Any:
-    """Let vectors go along pairs as they go along numbers that follow each other."""
+    """Load pairs by vectors, like numbers that follow each other."""
 
     def select_tiling_indices(self: Any, *args: Any) -> Any:
         pairs: list[bool] = []

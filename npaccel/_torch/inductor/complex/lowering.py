@@ -293,5 +293,5 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     _aten.conj_physical.default: _conjugate,
     _aten._conj_physical.default: _conjugate,
 }
-#: What is worth taking a graph apart for.
+#: Operators that are worth taking a graph apart for.
 _COMPUTED = _HANDLERS.keys() - LEFT_ALONE

@@ -28,7 +28,7 @@ def _axis(at: Splitting, x: Node, axis: int, more: int = 0) -> int:
 
 # -- Views and copies ---------------------------------------------------------------
 
-#: What makes the arguments for pairs from those for complex numbers.
+#: Functions that make the arguments for pairs from those for complex numbers.
 _Change = Callable[..., "Sequence[Any] | None"]
 
 
@@ -128,7 +128,7 @@ def _cloned(at: Splitting, x: Node, **kwargs: Any) -> Any:
 
 
 def _as_pairs(at: Splitting, x: Node) -> Any:
-    """What sees the parts along a last axis may read or replace one of them."""
+    """Move pairs: what sees the parts along a last axis may read or replace one of them."""
     if not is_complex(x):
         return NotImplemented
     array = at.memory(x)
@@ -180,7 +180,7 @@ def _put(at: Splitting, x: Node, indices: Any, values: Node, accumulate: bool = 
 
 
 def _copied(at: Splitting, x: Node, source: Node, *args: Any) -> Any:
-    """All of an array gets other elements."""
+    """Replace all elements of an array."""
     if is_complex(x) and is_complex(source) and source not in at.made:
         array = at.memory_for(source, value_of(x).dtype.to_real())
         return InMemory(at.emit(_aten.copy.default, at.memory(x), array, *args))
@@ -277,7 +277,7 @@ def _if_made(op: Any) -> Callable[..., Any]:
     return apply
 
 
-#: What does the same to both parts, and which arguments are complex.
+#: Operators that do the same to both parts, and the arguments that are complex.
 _OF_PARTS: dict[Any, tuple[int, ...]] = {
     _aten.diagonal.default: (0,),
     _aten.flip.default: (0,),
@@ -288,7 +288,7 @@ _OF_PARTS: dict[Any, tuple[int, ...]] = {
     _aten.scatter.src: (0, 3),
     _prims.rev.default: (0,),
 }
-#: What torch does sooner to complex numbers in memory than a loop to their parts.
+#: Operators that torch does sooner to complex numbers in memory than a loop to their parts.
 _FASTER_WHOLE = (
     _aten.cat.default,
     _aten.cumsum.default,
@@ -318,7 +318,7 @@ MOVES: dict[Any, Callable[..., Any]] = {
     _aten._to_copy.default: _cast,
     _prims.convert_element_type.default: _cast,
 }
-#: What isn't worth taking a graph apart for: views, and what torch does as well.
+#: Operators that aren't worth taking a graph apart for: views, and what torch does as well.
 LEFT_ALONE = frozenset(
     {
         *_VIEWS,

@@ -29,12 +29,12 @@ Real: TypeAlias = "Node | float"
 #: The real and the imaginary part.
 Pair: TypeAlias = tuple[Real, Real]
 
-#: What a node knows of its own result.
+#: Keys of a node's meta on its own result.
 _OF_RESULT = ("val", "tensor_meta", "eager_input_vals", "unbacked_bindings")
 
 
 class InMemory(NamedTuple):
-    """What a complex array is in memory: a real one with the parts along its last axis."""
+    """Memory of a complex array: a real one with the parts along its last axis."""
 
     array: Node
 
@@ -90,7 +90,7 @@ class Splitting:
         self._memory: dict[Node, Node] = {}
         self._wholes: dict[Node, Node] = {}
         self.node: Node = next(iter(graph.nodes))
-        #: Where the writes to arguments begin, behind all that may read them. Only views for the
+        #: Start of the writes to arguments, behind all that may read them. Only views for the
         #: results may follow.
         writes = graph.find_nodes(op="call_function", target=_aten.copy_.default, sort=True)
         ends = [node for node in writes if node.args[0].op == "placeholder"]
@@ -108,7 +108,7 @@ class Splitting:
                     self._replace(node)
 
     def _take_inputs(self) -> None:
-        """Let complex inputs be real ones, and what reads them read them as complex numbers."""
+        """Make complex inputs real ones, and what reads them read them as complex numbers."""
         *_, last = self.graph.find_nodes(op="placeholder") or [None]
         for node in list(self.graph.find_nodes(op="placeholder")):
             if not is_complex(node):

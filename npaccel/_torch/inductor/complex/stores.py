@@ -46,9 +46,9 @@ pairs_of = operator(
     (torch.Tag.pt2_compliant_tag,),
     device="CompositeExplicitAutograd",
 )
-#: How the stores of first and of second parts are marked.
+#: Marks of the stores of first and of second parts.
 _MODES: tuple[Any, Any] = ("npaccel_first", "npaccel_second")
-#: What a kernel holds of a pair of which it has met the first part only.
+#: Attribute of a kernel for a pair of which it has met the first part only.
 _HELD = "_npaccel_first_part"
 
 _STORE = """[&]() {{
@@ -125,7 +125,7 @@ def _pairs(device: Any, dtype: torch.dtype, ranges: Sequence[Any], *parts: Any) 
 
 @contextlib.contextmanager
 def stores_of_pairs() -> Iterator[None]:
-    """Let code that is generated meanwhile store pairs as such."""
+    """Generate code meanwhile that stores pairs as such."""
     with registered(lowering.lowerings, {pairs_of: _lowered}), patched(PATCHES):
         yield
 
@@ -146,7 +146,7 @@ def _lowered(real: Any, imaginary: Any) -> Any:
 
 
 def _in_order(original: Any) -> Any:
-    """Both parts of a pair lie side by side, in whatever order the loops would rather store."""
+    """Order stores so that both parts of a pair lie side by side, whatever the loops prefer."""
 
     def get_fill_order(self: Any) -> Any:
         return None if isinstance(self.data, _Pairs) else original(self)
@@ -178,7 +178,7 @@ def _written_as_pairs(original: Any) -> Any:
 
 
 def _recorded(original: Any) -> Any:
-    """To the scheduler a part's store is one like any other."""
+    """Record a part's store, which the scheduler takes for one like any other."""
 
     def store(self: Any, name: str, index: Any, value: Any, mode: Any = None) -> Any:
         return original(self, name, index, value, None if mode in _MODES else mode)

@@ -1,4 +1,4 @@
-"""Let Inductor know what a view of complex numbers is a view of.
+"""Tell Inductor what a view of complex numbers is a view of.
 
 It leaves whatever is complex to torch, views as well, and takes each for an array of its own: a
 write to one of two views may then come before or after a read of the other. A view needs no code
@@ -61,7 +61,7 @@ _VIEWS = frozenset(
 
 @contextlib.contextmanager
 def seen_as_real(names: Collection[str]) -> Iterator[None]:
-    """Let code that is generated meanwhile take complex arguments as pairs of real numbers.
+    """Generate code meanwhile that takes complex arguments as pairs of real numbers.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _write_args(names: Collection[str], original: Any) -> Any:
 
 @contextlib.contextmanager
 def known_as_views() -> Iterator[None]:
-    """Let graphs that are lowered meanwhile have Inductor's own views of complex numbers."""
+    """Lower graphs meanwhile with Inductor's own views of complex numbers."""
     known: Any = lowering.lowerings
     constraints: Any = lowering._maybe_layout_constraints
     target = _aten.view_as_complex.default

@@ -25,7 +25,7 @@ from torch._inductor.codegen.cpp import CppKernel, CppKernelProxy, KernelGroup, 
 
 from npaccel._torch.patching import Patch, patched
 
-#: How many bytes a thread must have at least: it computes 10,000 in a microsecond, and threads take
+#: Minimum number of bytes for a thread: it computes 10,000 in a microsecond, and threads take
 #: some to meet, or milliseconds where others run on their cores.
 _CHUNK = 1 << 17
 _BYTES = frozenset((torch.uint8, torch.int8, torch.bool))
@@ -35,7 +35,7 @@ _VECTORIZED = '__attribute__((optimize("tree-loop-vectorize"))) '
 
 @contextlib.contextmanager
 def vectorized_by_gcc() -> Iterator[None]:
-    """Let g++ vectorize the loops over bytes in kernels that are generated meanwhile."""
+    """Leave the loops over bytes in kernels that are generated meanwhile to g++'s vectorizer."""
     if not cpp_builder.is_gcc():
         yield
         return
@@ -51,7 +51,7 @@ class _Found:
         self.is_last = self.is_any = False
 
     def selected(self, original: Any) -> Any:
-        """Let `select_tiling` leave a loop over bytes that lie side by side without vectors."""
+        """Make `select_tiling` leave a loop over bytes that lie side by side without vectors."""
 
         def select_tiling(tiling: Any, fn_list: Any, var_sizes_list: Any) -> Any:
             factors, indices, *rest = original(tiling, fn_list, var_sizes_list)
@@ -64,7 +64,7 @@ class _Found:
         return select_tiling
 
     def marked(self, original: Any) -> Any:
-        """Let `codegen_functions` mark a loop over bytes."""
+        """Make `codegen_functions` mark a loop over bytes."""
 
         def codegen_functions(proxy: Any, *args: Any) -> None:
             self.is_last = False
@@ -74,7 +74,7 @@ class _Found:
         return codegen_functions
 
     def written(self, original: Any) -> Any:
-        """Let `codegen_group` allow vectors in a function with loops over bytes."""
+        """Make `codegen_group` allow vectors in a function with loops over bytes."""
 
         def codegen_group(group: Any, *args: Any, **kwargs: Any) -> str:
             code: str = original(group, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Let threads share loops by the sizes that they have, not by those that code was generated for.
+"""Share loops among threads by the sizes that they have, not by those of the code's hints.
 
 Inductor decides by the sizes of the call that it compiles for whether threads share a loop, and
 which. Code that is made for all sizes keeps to that: one that was compiled for 20 elements stays on
@@ -28,7 +28,7 @@ from npaccel._torch.patching import Patch, patched
 
 #: Minimum number of iterations a thread of a loop that is shared evenly enough.
 _EVENLY = 8
-#: Where a kernel's loops, and a loop, keep what this module knows of them.
+#: Attributes of a kernel's loops, and of a loop, for what this module knows of them.
 _WORK, _NEST, _CONDITIONS = "_npaccel_work", "_npaccel_nest", "_npaccel_conditions"
 _PRAGMA = "#pragma omp parallel"
 _CHOICE = """const int npaccel_shared = [&]() {{
@@ -45,7 +45,7 @@ _CHOICE = """const int npaccel_shared = [&]() {{
 
 @contextlib.contextmanager
 def loops_shared_by_size() -> Iterator[None]:
-    """Let code for all sizes that is generated meanwhile decide in each call what threads share."""
+    """Generate code for all sizes meanwhile that decides in each call what threads share."""
     with patched(PATCHES):
         yield
 

@@ -20,7 +20,7 @@ from npaccel._torch.patching import registered
 
 @contextlib.contextmanager
 def element_functions_inlined() -> Iterator[None]:
-    """Let graphs that are lowered meanwhile have them in their loops."""
+    """Lower graphs meanwhile with such functions in their loops."""
     lowered = {operator: _lowered(one) for operator, one in ELEMENT_FUNCTIONS.items()}
     with registered(lowering.lowerings, lowered):
         yield

@@ -21,13 +21,13 @@ from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512, pick_vec_isa
 
 from npaccel._torch.patching import Patch, patched
 
-#: How ATen is asked, up to the arguments: the type of the elements, and the number of vectors.
+#: Call of ATen, up to the arguments: the type of the elements, and the number of vectors.
 _ATEN = re.compile(r"at::vec::vec_reduce_all<(double|int(?:8|16|32|64)_t|uint8_t), (\d+)>\(")
 
 
 @contextlib.contextmanager
 def lanes_reduced_by_halves() -> Iterator[None]:
-    """Let reductions that are generated meanwhile end by halves of a vector."""
+    """Generate reductions meanwhile that end by halves of a vector."""
     if not isinstance(pick_vec_isa(), (VecAVX2, VecAVX512)):
         yield
         return
@@ -54,7 +54,7 @@ PATCHES = (
     Patch(
         CppVecKernel, "reduction", _reduction,
         "ATen reduces the lanes of a vector one by one",
-        "tests/torch_layer/inductor/test_lane_folds.py",
+        "tests/torch_layer/inductor/test_lane_reductions.py",
     ),
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from npaccel._torch.patching import Patch, patched
 
 @contextlib.contextmanager
 def fast_mask_stores() -> Iterator[None]:
-    """Let kernels that are generated meanwhile store truth values fast."""
+    """Generate kernels meanwhile that store truth values fast."""
     with patched(PATCHES):
         yield
 

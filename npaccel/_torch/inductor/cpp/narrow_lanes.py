@@ -20,13 +20,13 @@ from torch._inductor.codegen.cpp import CppOverrides, CppVecKernel
 from npaccel._torch.patching import Patch, patched
 
 _BYTES = (torch.int8, torch.uint8)
-_FOLDS = ("min", "max", "sum", "prod", "xor_sum")
+_REDUCTIONS = ("min", "max", "sum", "prod", "xor_sum")
 _INTEGERS = (*_BYTES, torch.int16, torch.uint16, torch.int32, torch.int64)
 
 
 @contextlib.contextmanager
 def narrow_as_written() -> Iterator[None]:
-    """Let kernels that are generated meanwhile compute narrow integers as they are."""
+    """Generate kernels meanwhile that compute narrow integers as they are."""
     with patched(PATCHES):
         yield
 
@@ -34,7 +34,7 @@ def narrow_as_written() -> Iterator[None]:
 def _combined(original: Any) -> Any:
     def reduction_combine_vec(self: Any, reduction_type: str, *args: Any, **kwargs: Any) -> Any:
         is_bytes = kwargs.get("src_dtype") in _BYTES
-        if not is_bytes or reduction_type not in _FOLDS or self.tail_size:
+        if not is_bytes or reduction_type not in _REDUCTIONS or self.tail_size:
             return original(self, reduction_type, *args, **kwargs)
         self.tail_size = self.tiling_factor
         try:

@@ -26,7 +26,7 @@ from npaccel._torch.patching import Patch, patched
 #: Copies the bits of one vector into another type of as many lanes; the compiler drops it.
 _MOVED = "[&]() {{ {to} bits; std::memcpy(&bits, &{x}, sizeof(bits)); return bits; }}()"
 _BITS = {torch.float64: torch.int64, torch.float32: torch.int32}
-#: What AVX512 converts a vector at a time, into one of as many lanes.
+#: Conversions that AVX512 does a vector at a time, into one of as many lanes.
 _CONVERSIONS = {(torch.int64, torch.float64), (torch.int32, torch.float32)}
 _BYTES = (torch.uint8, torch.int8)
 
@@ -215,7 +215,7 @@ def _counting(original: Any) -> Any:
 
 @contextlib.contextmanager
 def fast_vector_operations() -> Iterator[None]:
-    """Let kernels that are generated meanwhile compute these by vectors."""
+    """Generate kernels meanwhile that compute these by vectors."""
     patches = PATCHES if isinstance(pick_vec_isa(), VecAVX512) else _OF_ALL
     with patched(patches):
         yield
@@ -236,7 +236,7 @@ _OF_ALL = (
     ),
     Patch(CppVecKernel, "arange", _counting, _BY_LANES, _TEST),
 )
-#: Where the processor has AVX512.
+#: Functions for processors with AVX512.
 _OF_AVX512 = (
     Patch(CppVecKernel, "get_to_dtype_expr", _converted, _BY_LANES, _TEST),
     Patch(CppVecKernel, "_get_mask_cast", _casting_mask, _BY_LANES, _TEST),

@@ -22,7 +22,7 @@ from npaccel._numpy.host.kernels import chosen_each
 from npaccel._torch.inductor.kernels.registration import define_kernel, written_in_place_of
 
 _BLOCK = 4096
-#: What is copied as a whole, by its bytes. Complex numbers needn't be known as such.
+#: Types that are copied as a whole, by their bytes. Complex numbers needn't be known as such.
 _TYPES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t", 16: "Wide"}
 _COUNT = f"""
 #include <torch/csrc/inductor/cpp_prefix.h>

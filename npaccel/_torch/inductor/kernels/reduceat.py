@@ -26,7 +26,7 @@ TYPES = {
     torch.float64: "double",
     torch.float32: "float",
 }
-#: How two vectors, or two elements, are combined.
+#: Code that combines two vectors, or two elements.
 _STEPS = {
     "add": "a + b",
     "bitwise_and": "a & b",

@@ -63,7 +63,7 @@ _REDUCED_IN_VECTORS = {
     "any_masked_reduce", "max_masked_reduce", "min_masked_reduce", "prod_masked_reduce",
     "sum_masked_reduce", "xor_sum_masked_reduce",
 }  # fmt: skip
-#: What torch has computed lane by lane since 2.14, or 2.15, where there is AVX2 alone.
+#: Functions that torch computes lane by lane from 2.14, or 2.15, on, where there is AVX2 alone.
 _OTHERS_IN_AVX2 = {"acosh", "cosh", "expm1", "sinh"}
 #: A mask for lanes of another size, from torch 2.15 on.
 MASK_CAST = "inductor_vec_mask_cast"
@@ -124,7 +124,7 @@ _FUNCTIONS = {
     "div_floor_floating_vec", MASK_CAST,
     "omp_get_max_threads", "omp_get_num_threads", "omp_get_thread_num",
 }  # fmt: skip
-#: What C++ itself has of such a form.
+#: Names of such a form that C++ itself has.
 _KEYWORDS = {
     *_INTEGERS, "alignas", "alignof", "bool", "catch", "char", "const", "constexpr", "decltype",
     "double", "float", "for", "if", "int", "kernel", "long", "operator", "optimize",
@@ -141,7 +141,7 @@ _LOCAL_NAME = re.compile(
     r"(?:\b(?!(?:return|else|throw|case)\b)\w+|[>*&])[*&\s]*\s[*&]*([A-Za-z_]\w*)\s*[=;,()\[{]"
 )
 _OTHER_NAME = re.compile(r"\b(?:_mm\w+|__m\w+|half|bfloat16|float8\w*|new|goto|asm)\b")
-#: What ATen has its own ways for: floats as integers of fewer bits, rows of 32-bit numbers; and
+#: Types that ATen treats apart: floats as integers of fewer bits, rows of 32-bit numbers; and
 #: vectors of 8 and 16 bits, which g++ widens and narrows lane by lane: to four times slower.
 _OTHER_WAY = re.compile(
     r"\b(?:convert|Vectorized|VectorizedN)<u?int(?:8|16)_t\b"

@@ -37,7 +37,7 @@ class _OtherCodeError(Exception):
 
 @dataclasses.dataclass
 class _Body:
-    """What generated code for a body does.
+    """Code that is generated for a body.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ def _dot(first: torch.Tensor, second: torch.Tensor) -> Any:
     return (first * second).sum() if _is_small(first, second) else NotImplemented
 
 
-#: By operators, for `make_fx`.
+#: Decompositions by operators, for `make_fx`.
 SMALL_PRODUCTS: dict[Any, Callable[..., Any]] = {
     _aten.dot.default: _dot,
     _aten.mm.default: _mm,

@@ -278,7 +278,7 @@ def _most(length: Any) -> int | None:
 
 
 class _Interpreter(torch.fx.Interpreter):
-    """Runs a body with the number of the iteration as an integer."""
+    """Interpreter of a body with the number of the iteration as an integer."""
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if target is _aten._local_scalar_dense.default and not isinstance(args[0], torch.Tensor):

@@ -135,7 +135,7 @@ def _minus(
     return [x - factor * y for x, y in zip(row, other, strict=True)]
 
 
-#: By operators, for `make_fx` and Inductor.
+#: Decompositions by operators, for `make_fx` and Inductor.
 SMALL_SYSTEMS: dict[Any, Callable[..., Any]] = {
     _aten._linalg_solve_ex.default: _solve,
     _aten.linalg_lu_solve.default: _lu_solve,

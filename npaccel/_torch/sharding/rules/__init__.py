@@ -1,6 +1,9 @@
-"""How ATen's operations go along the axes of sharded arrays, a module for each kind.
+"""Rules of ATen's operations along the axes of sharded arrays, a module for each kind.
 
-`plan` first. What has no rule here is computed on whole arrays.
+In: an operation and its operands. Out: a `Plan`: which axes go together, and what is reduced.
+
+`plan` first. `elements`, `axes`, `reductions`, `products`, `views` and `indices` register rules;
+what has none is computed on whole arrays.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _fft(op: Operation) -> Plan | None:
     return None if plan is None else plan.for_some()
 
 
-#: Of matrices in the last two axes, with axes of a stack before.
+#: Operators on matrices in the last two axes, with axes of a stack before.
 @rule(
     aten.linalg_inv_ex, aten.linalg_cholesky_ex, aten._linalg_det, aten._linalg_slogdet,
     aten._linalg_svd, aten._linalg_eigh, aten.linalg_qr, aten.linalg_lu_factor_ex,

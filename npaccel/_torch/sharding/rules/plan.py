@@ -1,4 +1,4 @@
-"""What a rule says of an operation: which axes of its arrays go together.
+"""Plans, as a rule makes them of an operation: which axes of its arrays go together.
 
 Axes that go together have one label, as in `numpy.einsum`. A label may be cut: each rank then
 computes its part of it. Axes without a label are needed whole. Labels that no result has are
@@ -17,7 +17,7 @@ from npaccel._torch.sharding.layout import Shape, Spread
 
 #: Labels of an array's axes, None for axes that are needed whole.
 Labels = tuple[Any, ...]
-#: From where to where each rank has an axis.
+#: Bounds of each rank's part of an axis.
 Cuts = list[tuple[int, int]]
 #: Returns from where to where a rank has a label.
 Bounds = Callable[[Any], tuple[int, int]]
@@ -50,14 +50,14 @@ class Exchange:
     compute: Callable[[list[torch.Tensor], list[Shape], Bounds], Any]
 
     def wanted(self, cuts: Cuts, most: int) -> Cuts:
-        """Return what each rank needs of the operand's elements, of which there are so many."""
+        """Return what each rank needs of the operand's elements, whose number is given."""
         shifted = [(low + self.shift, high + self.shift) for low, high in cuts]
         return [(min(max(low, 0), most), min(max(high, 0), most)) for low, high in shifted]
 
 
 @dataclasses.dataclass
 class Plan:
-    """How an operation goes along axes.
+    """Plan of how an operation goes along axes.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Operation:
 
 
 Rule = Callable[[Operation], Plan | None]
-#: By overload of an operation.
+#: Rules by overload of an operation.
 RULES: dict[Any, Rule] = {}
 
 

@@ -46,7 +46,7 @@ def recomputing(checkpoint: bool | int) -> Iterator[None]:
 
 
 _numbers = itertools.count()
-#: What the operator's number stands for; a body lives as long as the graph that names it.
+#: Bodies by the operator's number; a body lives as long as the graph that names it.
 _bodies: weakref.WeakValueDictionary[int, Body] = weakref.WeakValueDictionary()
 
 
@@ -62,7 +62,7 @@ def bodies_in(graph: torch.fx.Graph) -> list[Body]:
 
 
 class Body:
-    """What a scan computes in each iteration.
+    """Body of a scan: what it computes in each iteration.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Body:
 
     @property
     def outputs(self) -> list[Any]:
-        """What stands for carry and results of an iteration: fake tensors."""
+        """Fake tensors that stand for carry and results of an iteration."""
         return [node.meta["val"] for node in self._output_nodes()]
 
     def _output_nodes(self) -> list[torch.fx.Node]:

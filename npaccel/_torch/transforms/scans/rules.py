@@ -27,7 +27,7 @@ from npaccel._torch.transforms.scans.segments import in_segments, segment_size
 
 
 class Interpreter(torch.fx.Interpreter):
-    """Runs a graph that may be differentiated and batched, with its scans and own derivatives."""
+    """Interpreter of a graph to be differentiated and batched, with scans and own derivatives."""
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if target is OF_ELEMENTS:
@@ -420,7 +420,7 @@ def _spread(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
 
 
 def _parts(values: Sequence[Any], counts: Sequence[int]) -> list[list[Any]]:
-    """Return so many values, and so many, and so on, and the rest."""
+    """Return values in groups of the given numbers, and the rest."""
     left = list(values)
     found = []
     for count in counts:

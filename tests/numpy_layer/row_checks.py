@@ -1,4 +1,4 @@
-"""How the chapters' tests call a row and compare it with the NumPy that is installed."""
+"""Check rows: call one as traced code would, and compare it with the NumPy that is installed."""
 
 import warnings
 

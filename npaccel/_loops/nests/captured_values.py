@@ -20,7 +20,7 @@ from npaccel._syntax import dataflow
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """Where a value comes from: a name, and attributes of what it means."""
+    """Origin of a value: a name, and attributes of what it means."""
 
     root: str
     attributes: tuple[str, ...]

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from npaccel._loops.driver.driver import Driver
 
 
-def make_engine(function: types.FunctionType, options: Options, log: Log) -> Dispatcher | Driver:
+def make_dispatcher(
+    function: types.FunctionType, options: Options, log: Log
+) -> Dispatcher | Driver:
     """Return what runs a function under options.
 
     Parameters
