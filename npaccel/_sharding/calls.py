@@ -29,10 +29,10 @@ from npaccel._numpy.core.context import tracing
 from npaccel._process.progress import notice
 from npaccel._report import Graph
 from npaccel._report.details import Details
-from npaccel._runtime import arguments, error_translation
+from npaccel._runtime import agreement, arguments, error_translation
+from npaccel._runtime.callables import read_by
 from npaccel._runtime.error_translation import CompiledCodeError
 from npaccel._runtime.runner import MISS, Runner, make_check
-from npaccel._sharding import agreement
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo.capture_errors import CaptureError
 from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
@@ -40,7 +40,6 @@ from npaccel._torch.leftovers import forgotten
 from npaccel._torch.sharding import compile as sharding
 from npaccel._torch.sharding.failures import Place, place_of
 from npaccel._torch.sharding.stand_ins import stand_in
-from npaccel._verify.copies import read_by
 from npaccel.errors import MixedDevicesError, NotCompiledError, UnsupportedArrayError
 
 _REMEDY = "compile the parts of the function before and after this line as functions of their own"

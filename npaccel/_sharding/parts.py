@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +12,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
+from npaccel._runtime import agreement, checkpoints
 from npaccel._runtime.callables import is_jitted
-from npaccel._sharding import agreement
 from npaccel._sklearn.parts.engine import (
     Combine,
     Kernel,
@@ -151,15 +150,8 @@ class RankParts(Parts):
         return [found for _, found in everyone]
 
     def _everyones(self, told: Any) -> list[Any]:
-        everyone = [told]
-        try:
-            for axis in reversed(self._axes):
-                found: list[Any] = [None] * self._mesh.size(axis)
-                dist.all_gather_object(found, everyone, group=self._mesh.get_group(axis))
-                everyone = list(itertools.chain.from_iterable(found))
-        except RuntimeError as error:
-            raise agreement.waited(error, self.who, "in a reduction of an estimator") from error
-        return everyone
+        where = "in a reduction of an estimator"
+        return agreement.gathered(self._mesh, told, self.who, where, reversed(self._axes))
 
     @staticmethod
     def _raise_first(everyone: Sequence[tuple[Exception | None, Any]]) -> None:
@@ -206,12 +198,10 @@ class RankParts(Parts):
         return tuple(map(queries._spread_rows, mine))
 
     def of_first(self, function: Callable[[], Any]) -> Any:
-        is_first = self._mesh.get_rank() == int(self._mesh.mesh.min())
-        everyone = self._gathered(lambda: (is_first, function() if is_first else None))
-        return next((found for first, found in everyone if first), None)
+        return agreement.of_first(self._mesh, function, self.who)
 
     def of_checkpoints(self) -> dict[str, Any]:
-        return {"process_group": self._mesh.get_group() if self._mesh.ndim == 1 else None}
+        return checkpoints.words_of(self._mesh)
 
     # -- Whole arrays -------------------------------------------------------------
 

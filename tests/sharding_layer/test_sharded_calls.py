@@ -151,7 +151,7 @@ def test_waiting_in_vain(told):
         ("ends", "eager", "return y - y.mean(axis=0)"),
         ("ends", "inductor", "return y - y.mean(axis=0)"),
         ("waits", "inductor", "return y - y.mean(axis=0)"),
-        ("compiles", "eager", "before it is compiled"),
+        ("compiles", "eager", "before it begins"),
     ],
 )
 def test_a_rank_that_does_not_come(fault, backend, where):
