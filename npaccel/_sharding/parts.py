@@ -66,7 +66,8 @@ class RankParts(Parts):
             local = value.to_local().detach()
             return layout.moved(local, value.shape, self._mesh, old, self._placements)
         start, stop = layout.local_bounds(self.shape[:1], self._mesh, self._placements)[0]
-        rows = np.asarray(value)[start:stop]
+        rows = np.asarray(value if not isinstance(value, range) else value[start:stop])
+        rows = rows if isinstance(value, range) else rows[start:stop]
         return torch.from_numpy(np.ascontiguousarray(rows)) if rows.dtype.kind in "biuf" else rows
 
     # -- Kernels ----------------------------------------------------------------
@@ -194,7 +195,7 @@ class RankParts(Parts):
             rows = queries.collect(_first, each=each)[part]
             found = self.reduce(kernel, combine, rows, *constants)
             if part == queries._index():
-                mine = finish(found, *constants)
+                mine = finish(found, *map(_on_host, queries._arrays[1:]), *constants)
         return tuple(map(queries._spread_rows, mine))
 
     def of_first(self, function: Callable[[], Any]) -> Any:
