@@ -12,8 +12,9 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
-from npaccel._runtime import agreement, checkpoints
 from npaccel._runtime.callables import is_jitted
+from npaccel._runtime.ranks import agreement, checkpoints
+from npaccel._runtime.torch import layout
 from npaccel._sklearn.parts.engine import (
     Combine,
     Kernel,
@@ -22,7 +23,6 @@ from npaccel._sklearn.parts.engine import (
     check_rows,
     sums,
 )
-from npaccel._torch.sharding import layout
 
 
 class RankParts(Parts):

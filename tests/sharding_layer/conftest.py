@@ -42,6 +42,7 @@ def ranks(request):
         for item in request.session.items
         if item.module.__name__ == "test_sharded_calls" and "told" in item.fixturenames
     }
+    checks |= {"compiled"} if "test_sharded_calls" in modules else set()
     known = {"functions": CALLS, "estimators": NAMES, "calls": sorted(checks - {"waiting_in_vain"})}
     if not FULL:
         known["calls"] = [name for name in known["calls"] if name != "compiled_in_parts"]

@@ -21,6 +21,7 @@ import npaccel
 RANK, COUNT = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 CHECKS = {}
 SCALE = 2.0
+UNIT = 1.0
 #: Another one on each rank.
 GENERATOR = np.random.default_rng(RANK)
 
@@ -54,32 +55,41 @@ def kinds(report):
     ]
 
 
-@check
-def compiled(mesh):
-    def step(x, means, share):
-        labels = np.argmin(((x[:, None] - means) ** 2).sum(axis=2), axis=1)
-        ones = labels[:, None] == np.arange(len(means))
-        sums = (ones[:, :, None] * x[:, None]).sum(axis=0)
-        found = sums / np.maximum(ones.sum(axis=0), 1)[:, None]
-        return share * found + (1 - share) * means, labels
+def step(x, means, share):
+    labels = np.argmin(((x[:, None] - means) ** 2).sum(axis=2), axis=1)
+    ones = labels[:, None] == np.arange(len(means))
+    sums = (ones[:, :, None] * x[:, None]).sum(axis=0)
+    found = sums / np.maximum(ones.sum(axis=0), 1)[:, None]
+    return share * found + (1 - share) * means * UNIT, labels, x[1:] - x[:-1]
 
+
+def called(mesh):
+    """Return a jitted function, and what three calls of it have given."""
     points, means = array(1001, 2), array(5, 2)
     jitted = npaccel.jit(step)  # With the option's default, "auto".
     x = npaccel.shard(points, mesh)
     for share in (1.0, 0.5, 0.25):
         result = jitted(x, means, share)
-    placements = [str(one.placements) for one in result]
+    return jitted, result
+
+
+def told(jitted, result):
+    """Return what is to be said of them."""
     report = jitted.report()
+    wanted = step(array(1001, 2), array(5, 2), 0.25)
     return {
-        "close": all(
-            np.allclose(got, wanted)
-            for got, wanted in zip(npaccel.gather(result), step(points, means, 0.25), strict=True)
-        ),
-        "placements": placements,
-        "graphs": len(report.graphs),
+        "close": all(np.allclose(*p) for p in zip(npaccel.gather(result), wanted, strict=True)),
+        "placements": [str(one.placements) for one in result],
+        "graphs": [graph.loaded for graph in report.graphs],
+        "not kept": [graph.not_kept for graph in report.graphs],
         "collectives": kinds(report),
         "text": str(report),
     }
+
+
+@check
+def compiled(mesh):
+    return told(*called(mesh))
 
 
 @check
@@ -388,8 +398,13 @@ def waiting_in_vain(mesh):
 
     jitted, x = jit(centred), npaccel.shard(array(4, 2), mesh)
     jitted(x)
+    return raised_in_vain(mesh, lambda: jitted(x))
+
+
+def raised_in_vain(mesh, call):
+    """Return the error of a call that the first rank makes alone."""
     dist.barrier()
     if RANK:
         return "none", ""
     dist.distributed_c10d._set_pg_timeout(dt.timedelta(seconds=2), mesh.get_group())
-    return raised(jitted, x)
+    return raised(call)

@@ -24,12 +24,12 @@ import torch
 from torch.distributed.tensor import DTensor, Replicate, empty
 
 from npaccel._loops.control_flow.carry import leaves, mapped, spec_of
-from npaccel._runtime import agreement
 from npaccel._runtime.callables import read_by, underlying
-from npaccel._runtime.checkpoints import KEPT, Folder, words_of
 from npaccel._runtime.guard_serialization import code_digest
+from npaccel._runtime.ranks import agreement
+from npaccel._runtime.ranks.checkpoints import KEPT, Folder, words_of
+from npaccel._runtime.torch.fingerprints import fingerprint
 from npaccel._syntax.loop_detection import is_users
-from npaccel._torch.sharding.fingerprints import fingerprint
 from npaccel.errors import PerformanceWarning, UnsupportedArrayError
 
 #: Letters of a digest.

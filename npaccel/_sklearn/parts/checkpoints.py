@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._runtime.checkpoints import Folder
+from npaccel._runtime.ranks.checkpoints import Folder
 from npaccel._sklearn.dispatch import state as dispatch_state
 from npaccel._sklearn.parts.engine import Parts
 

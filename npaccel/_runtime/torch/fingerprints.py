@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.distributed.tensor import DTensor, Partial, Shard
 
-from npaccel._torch.sharding import layout
+from npaccel._runtime.torch import layout
 
 #: By the size of elements: integers with the same bits.
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
