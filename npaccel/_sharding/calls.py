@@ -25,6 +25,7 @@ from npaccel._report import Graph
 from npaccel._runtime import arguments, error_translation
 from npaccel._runtime.callables import read_by
 from npaccel._runtime.error_translation import CompiledCodeError
+from npaccel._runtime.plan import Plan
 from npaccel._runtime.ranks import agreement
 from npaccel._runtime.runner import MISS, OVERLAP, TO_NUMPY, Compiled, Runner, make_runner
 from npaccel._runtime.torch.loader import GENERATED, Code
@@ -94,8 +95,20 @@ class ShardedCalls:
         agreement.agree(mesh, told, self.spec.name)
         if self.spec.options.verify:
             self.spec.log.add_note("`verify` compares nothing in calls with DTensors")
+        if any(map(_asks_for_gradients, _dtensors(values))):
+            gradients = load("npaccel._sharding.gradients")
+            runner = gradients.Differentiated(self.spec, self, self._effects)
+            self._runners[key] = [runner]
+            return runner(values)
         result = self._from_disk(values, key, mesh)
         return self._compiled(values, key, mesh) if result is MISS else result
+
+    def _effects(self, values: Sequence[Any]) -> str | None:
+        """Return why a call that was made can't be computed again; "" if it can; None for none."""
+        runners = self._runners.get(tuple(map(_token, values)))
+        if not runners:
+            return None
+        return getattr(runners[0], "effects", "it can't be captured as one graph")
 
     # -- Disk -----------------------------------------------------------------
 
@@ -116,7 +129,7 @@ class ShardedCalls:
         call = decoded(kept.more["interface"]).on_dtensors(lambda *given: whole(list(given)), mesh)
         run = make_runner(kept.plan, Code(boxed(call)), kept.guards, self.spec.scope)
         lines = lines_in(kept, self.spec.function.__code__)
-        runner = self._told(run, functools.partial(_place_in_lines, lines))
+        runner = self._told(run, functools.partial(_place_in_lines, lines), kept.plan)
         result = runner(values)
         if result is MISS:
             return MISS
@@ -157,7 +170,7 @@ class ShardedCalls:
             raise self._declined()
         artifact: str | None = None
         if compiled is not None:
-            runners[0] = self._told(self._bound(compiled), told)
+            runners[0] = self._told(self._bound(compiled), told, compiled.plan)
             if self._is_kept():
                 artifact, not_kept = self._stored.store_part(
                     compiled, made.details, key, mesh, part.interface, part.places, part.digest()
@@ -181,7 +194,10 @@ class ShardedCalls:
         return make_runner(compiled.plan, compiled.code, compiled.guards, self.spec.scope)
 
     def _told(
-        self, run: Callable[..., Any], place_of: Callable[[Exception], Place | None]
+        self,
+        run: Callable[..., Any],
+        place_of: Callable[[Exception], Place | None],
+        plan: Plan | None = None,
     ) -> Callable[..., Any]:
         """Return a function that raises errors of compiled code in the user's words."""
 
@@ -195,6 +211,8 @@ class ShardedCalls:
                 raise self._declined()
             return result
 
+        if plan is not None:
+            call.effects = _effects_of(plan)  # type: ignore[attr-defined]
         return call
 
     def _declined(self) -> NotCompiledError:
@@ -248,11 +266,20 @@ class ShardedCalls:
         return arguments.map_leaves(result, spread)
 
 
+def _effects_of(plan: Plan) -> str:
+    """Return what a call changes that another one would see; "" if it's nothing."""
+    if plan.written:
+        return "it writes to an argument"
+    if plan.draws.lines:
+        return "it draws random numbers, and would draw others on the way back"
+    return ""
+
+
 def _token(value: Any) -> Any:
     """Return the part of the key for an argument."""
     if isinstance(value, DTensor):
         local = value.to_local()
-        grad = value.requires_grad and torch.is_grad_enabled()
+        grad = _asks_for_gradients(value)
         layout = (value.device_mesh, value.placements, value.shape)
         return (DTensor, *layout, grad, arguments.token(local))
     if type(value) is float:
@@ -262,6 +289,10 @@ def _token(value: Any) -> Any:
         items = value.values() if type(value) is dict else value
         return (type(value), names, *map(_token_of_part, items))
     return arguments.token(value)
+
+
+def _asks_for_gradients(value: DTensor) -> bool:
+    return value.requires_grad and torch.is_grad_enabled()
 
 
 def _token_of_part(value: Any) -> Any:
@@ -282,18 +313,11 @@ def _mesh_of(values: Sequence[Any], spec: FunctionSpec) -> Any:
     ------
     MixedDevicesError
         If there are several.
-    UnsupportedArrayError
-        If a DTensor asks for gradients.
     """
     meshes: list[Any] = []
     for one in _dtensors(values):
         if all(one.device_mesh != mesh for mesh in meshes):
             meshes.append(one.device_mesh)
-        if one.requires_grad and torch.is_grad_enabled():
-            raise UnsupportedArrayError(
-                f"{spec.name}: a DTensor requires gradients, which aren't computed through "
-                "collectives; call it under torch.no_grad(), or differentiate with npaccel.grad"
-            )
     if len(meshes) > 1:
         raise MixedDevicesError(
             f"{spec.name}: the DTensors of one call lie on the meshes {meshes[0]} and {meshes[1]}; "

@@ -12,11 +12,11 @@ from torch.distributed.tensor import (
     Partial,
     Replicate,
     Shard,
-    distribute_tensor,
     init_device_mesh,
 )
 
 import npaccel
+from npaccel._runtime.transform_leaves import flatten
 
 RANK, COUNT = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 CHECKS = {}
@@ -273,6 +273,112 @@ def derivatives(mesh):
     return np.allclose(npaccel.gather(result), wanted), str(result.placements)
 
 
+def regression(x, w):
+    return np.tanh(x @ w) * 0.5, (x * w).mean(axis=0), np.argmax(x, axis=1), x.shape
+
+
+def standardised(x, w):
+    y = (x - x.mean(axis=0)) / x.std(axis=0)
+    return np.where(y > 0, y, y * w)
+
+
+def halo(x, w):
+    return (x[1:] - x[:-1]) ** 2 * w
+
+
+def normalised(x, w):
+    e = np.exp(x - x.max(axis=0))
+    return {"shares": e / e.sum(axis=0), "same": x, "wide": [np.cumsum(x * w, axis=1)]}
+
+
+def gathered(x, *more, scale=2.0, **others):
+    return np.sort(x, axis=0) * more[0] * scale + x[3]
+
+
+def gradients_of(function, x, w):
+    """Return the gradients of a function's results, each weighted, by torch's autograd."""
+    found = jit(function)(x * 1.5, w)
+    leaves = []
+    flatten(found, leaves)
+    total = 0.0
+    for one in leaves:
+        if isinstance(one, torch.Tensor) and one.dtype.is_floating_point:
+            total = total + (one * one + one).sum()
+    total.backward()
+    return x.grad, w.grad
+
+
+@check
+def gradients(mesh):
+    found = {}
+    for function in (regression, standardised, halo, normalised, gathered):
+        for axis in (0, 1):
+            plain = [torch.from_numpy(array(*size)).requires_grad_() for size in ((7, 3), (3,))]
+            wanted = gradients_of(function, *plain)
+            x = npaccel.shard(array(7, 3), mesh, [Shard(axis)]).requires_grad_()
+            w = npaccel.shard(array(3), mesh, [Replicate()]).requires_grad_()
+            got = gradients_of(function, x, w)
+            same = [np.allclose(npaccel.gather(a), b) for a, b in zip(got, wanted, strict=True)]
+            found[function.__name__, axis] = same, [str(one.placements) for one in got]
+    return found
+
+
+@check
+def gradients_in_part(mesh):
+    def two(x, y, table):
+        return x * y + table, x - y
+
+    x = npaccel.shard(array(4, 2), mesh).requires_grad_()
+    y, table = npaccel.shard(array(4, 2), mesh), np.ones(2)
+    first, second = jit(two)(x, y, table)
+    table[:] = np.nan  # What is computed again is of what it was.
+    first.sum().backward(retain_graph=True)
+    is_same = np.allclose(npaccel.gather(x.grad), npaccel.gather(y))
+    with torch.no_grad():
+        y.copy_(x)
+    return is_same, second.requires_grad, raised(second.sum().backward)
+
+
+@check
+def second_derivatives(mesh):
+    def cubes(x, w):
+        return (x**3 * w).sum(axis=0)
+
+    plain, weights = array(5, 2), array(2)
+    x = npaccel.shard(plain, mesh).requires_grad_()
+    w = npaccel.shard(weights, mesh, [Replicate()]).requires_grad_()
+    (first,) = torch.autograd.grad(jit(cubes)(x, w).sum(), x, create_graph=True)
+    (first * first).sum().backward()
+    wanted = [36 * plain**3 * weights**2, (18 * plain**4 * weights).sum(axis=0)]
+    return [np.allclose(npaccel.gather(a.grad), b) for a, b in zip((x, w), wanted, strict=True)]
+
+
+@check
+def gradients_that_are_refused(mesh):
+    def writes(x):
+        x += 1
+        return x * 2
+
+    def draws(x):
+        return x + np.random.normal(size=x.shape)  # noqa: NPY002
+
+    def draws_there(x):
+        return x + np.random.default_rng(3).normal(size=x.shape)
+
+    def branches(x):
+        return x * 2 if x.sum() > 0 else x
+
+    def adds(x, y):
+        return x + y
+
+    x = npaccel.shard(array(4, 2), mesh).requires_grad_()
+    given = {one: raised(jit(one), x) for one in (writes, draws, branches)}
+    given[adds] = raised(jit(adds), x, torch.ones(2, dtype=torch.float64).requires_grad_())
+    given[draws_there] = raised(jit(draws_there, rng="device"), x)
+    told = {one.__name__: text for one, text in given.items()}
+    return told, np.array_equal(npaccel.gather(x.detach()), array(4, 2))
+
+
 @check
 def nan_and_signs(mesh):
     def extremes(x):
@@ -320,10 +426,8 @@ def errors(mesh):
     x = npaccel.shard(array(4, 2), mesh)
     other = npaccel.shard(array(4, 2), init_device_mesh("cpu", (1, COUNT)))
     given = npaccel.shard(array(4, 2), mesh)
-    grad = distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)]).requires_grad_()
     return {
         "meshes": raised(jit(lambda x, y: x + y), x, other),
-        "gradients": raised(jit(lambda x: x + 1), grad),
         "outside": raised(jit(lambda y: y + given), x),
         "shapes": raised(jit(lambda x, y: x + y), x, np.ones(3))[0],
         "number": raised(npaccel.shard, array(4, 2), mesh, [Shard(0), Shard(1)]),

@@ -116,6 +116,40 @@ def test_derivatives(told):
     assert all(one == (True, "(Replicate(),)") for one in told)
 
 
+def test_gradients(told):
+    for one in told:
+        for (name, axis), (same, placements) in one.items():
+            assert all(same), name
+            assert placements == [f"(Shard(dim={axis}),)", "(Replicate(),)"], name
+
+
+def test_gradients_in_part(told):
+    for same, asks, (name, text) in told:
+        assert same
+        assert asks
+        assert name == "RuntimeError"
+        assert "modified by an inplace operation" in text
+
+
+def test_second_derivatives(told):
+    assert all(all(one) for one in told)
+
+
+def test_gradients_that_are_refused(told):
+    for refused, same in told:
+        for name, why in {
+            "writes": "it writes to an argument",
+            "draws": "it draws random numbers",
+            "draws_there": "it draws random numbers",
+            "branches": "it can't be captured as one graph",
+            "adds": "so does a tensor that isn't a DTensor",
+        }.items():
+            error, text = refused[name]
+            assert error == "UnsupportedArrayError", text
+            assert why in text
+        assert same  # Nothing was written to it.
+
+
 def test_nan_and_signs(told):
     assert all(told)
 
@@ -128,7 +162,6 @@ def test_dtypes(told):
 def test_errors(told):
     for one in told:
         assert one["meshes"][0] == "MixedDevicesError"
-        assert one["gradients"][0] == "UnsupportedArrayError"
         assert one["outside"][0] == "UnsupportedArrayError"
         assert "'given' is a DTensor that isn't an argument" in one["outside"][1]
         assert one["shapes"] == "ValueError"

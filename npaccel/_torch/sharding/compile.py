@@ -42,6 +42,8 @@ class Part:
         Of the rank's part, to be compiled.
     mesh : DeviceMesh
     interface : Interface
+    written : tuple of int
+        The inputs that it writes to.
     collectives : tuple of Collective
     places : dict
         The user's lines of collectives, by the names of their nodes.
@@ -50,6 +52,7 @@ class Part:
     capture: Capture
     mesh: Any
     interface: Interface
+    written: tuple[int, ...]
     collectives: tuple[Collective, ...]
     places: dict[str, Place]
 
@@ -100,11 +103,12 @@ def partition(capture: Capture, mesh: Any, inputs: Sequence[DTensor | None]) -> 
         made = make_fx(run, tracing_mode="real", _allow_non_fake_inputs=True)(*local)
     for i, place in _written_outputs(whole).items():
         outputs[i] = place
+    written = tuple(sorted({*_written(whole).values()}))
     part = dataclasses.replace(capture, graph=made, example_inputs=local, fake_mode=mode)
     found = (*_before(capture, inputs), *partitioner.collectives)
     drawn = len(capture.draws.inputs)
     interface = Interface(placements, drawn, outputs)
-    return Part(part, mesh, interface, found, places_of(made))
+    return Part(part, mesh, interface, written, found, places_of(made))
 
 
 def _before(capture: Capture, inputs: Sequence[DTensor | None]) -> Iterator[Collective]:
@@ -171,6 +175,14 @@ def _local(
 
 def _written_outputs(module: torch.fx.GraphModule) -> dict[int, int]:
     """Return the outputs that are inputs which are written to."""
+    written = _written(module)
+    (results,) = module.graph.output_node().args
+    found = results if isinstance(results, list | tuple) else [results]
+    return {i: written[one] for i, one in enumerate(found) if one in written}
+
+
+def _written(module: torch.fx.GraphModule) -> dict[torch.fx.Node, int]:
+    """Return the nodes that are written to inputs, as results or sources, and which inputs."""
     nodes = list(module.graph.find_nodes(op="placeholder"))
     copies = module.graph.find_nodes(op="call_function", target=aten.copy_.default)
     written: dict[Any, int] = {}
@@ -178,9 +190,7 @@ def _written_outputs(module: torch.fx.GraphModule) -> dict[int, int]:
         if copy.args[0] in nodes:
             place = nodes.index(copy.args[0])
             written |= {copy: place, copy.args[1]: place}
-    (results,) = module.graph.output_node().args
-    found = results if isinstance(results, list | tuple) else [results]
-    return {i: written[one] for i, one in enumerate(found) if one in written}
+    return written
 
 
 def compiled(part: Part, backend: str, scratch: Path) -> CompiledGraph:
@@ -195,7 +205,7 @@ def compiled(part: Part, backend: str, scratch: Path) -> CompiledGraph:
     """
     made = compile_graph(part.capture, backend, scratch)
     inner, why = None, made.not_portable
-    if not why and (made.mutated or made.views):
+    if not why and (part.written or made.views):
         why = "it writes to an argument, or gives one back"
     elif made.inner is not None:
         whole = made.inner
@@ -206,6 +216,7 @@ def compiled(part: Part, backend: str, scratch: Path) -> CompiledGraph:
         full=part.interface.on_dtensors(made.full, part.mesh),
         inner=inner,
         on_arrays=None,
+        mutated=part.written,
         kernels=made.kernels if inner is not None else None,
         not_portable=why,
         views=(),
