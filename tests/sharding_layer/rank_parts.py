@@ -100,7 +100,9 @@ def checkpoints(mesh):
             with failing(mesh, 10**9) as rest:
                 model = accelerate(model, checkpoint=folder).fit(x, y)
             attribute = "coef_" if hasattr(model, "coef_") else "cluster_centers_"
-            same = np.array_equal(getattr(model, attribute), getattr(plain, attribute))
+            # First reductions are in the order of ranks, and later ones the library's.
+            tolerance = 0.0 if mesh.size() == 2 else 1e-9
+            same = np.allclose(getattr(model, attribute), getattr(plain, attribute), tolerance, 0.0)
             found[name] = same, model.n_iter_ == plain.n_iter_, sum(rest) / sum(whole)
         dist.barrier()
     return found
