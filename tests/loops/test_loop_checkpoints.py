@@ -163,6 +163,8 @@ def test_another_value_that_is_read_is_told(tmp_path):
 def test_what_is_refused(tmp_path):
     with pytest.raises(ValueError, match="every is 0; pass after how many"):
         npaccel.scan(lambda c, x: (c, x), 0.0, X, checkpoint=tmp_path, every=0)
+    with pytest.raises(TypeError, match="init holds an object that can't be saved in a checkpoint"):
+        npaccel.fori_loop(0, 2, lambda i, v: v, (0.0, lambda: 1), checkpoint=tmp_path)
     path = tmp_path
 
     def total(w):

@@ -77,9 +77,14 @@ class LoopCheckpoints:
     """
 
     def __init__(
-        self, primitive: str, function: Any, init: Any, others: dict[str, Any], folder: Any,
+        self,
+        primitive: str,
+        function: Any,
+        init: Any,
+        others: dict[str, Any],
+        folder: Any,
         every: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.primitive, self._init = primitive, init
         self._every = operator.index(every)
         if self._every < 1:
@@ -100,8 +105,14 @@ class LoopCheckpoints:
         )
         kinds = {name: spec_of(value).text for name, value in ({"init": init} | others).items()}
         agreement.agree(self._mesh, {"function": code} | kinds, primitive)
-        told = {"function": code, "init": _digest(init)}
-        told |= {name: _digest(value) for name, value in others.items()}
+        try:
+            told = {"function": code, "init": _digest(init)}
+            told |= {name: _digest(value) for name, value in others.items()}
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise TypeError(
+                f"{primitive}: init holds an object that can't be saved in a checkpoint ({error}); "
+                "carry arrays, numbers and what can be pickled"
+            ) from error
         of_read = {name: _digest(value, is_state=False) for name, value in read.items()}
         self._told = told | {f"what it reads as {name!r}": one for name, one in of_read.items()}
         agreement.agree(self._mesh, self._told, primitive)

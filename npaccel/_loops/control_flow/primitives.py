@@ -257,7 +257,8 @@ def scan(
     loop begins anew. What else `f` changes isn't saved: carry a generator of random numbers, for
     one. In a program of several ranks all of them call the function, and see the folder; DTensors
     are saved in parts, and what isn't a DTensor is to be the same on all ranks. Another number of
-    ranks may go on. Nothing removes the folder.
+    ranks may go on. Nothing removes the folder. What is read there is unpickled: let nobody else
+    write to it.
 
     Examples
     --------
