@@ -324,6 +324,19 @@ def gradients(mesh):
 
 
 @check
+def sizes_that_data_decide(mesh):
+    def positive(x):
+        return x[x > 0.1] * 2
+
+    plain = array(6, 4)
+    x = npaccel.shard(plain, mesh).requires_grad_()
+    found = jit(positive)(x)
+    (found * found).sum().backward()
+    chosen = plain > 0.1
+    return found.shape[0] == chosen.sum(), np.allclose(npaccel.gather(x.grad), 8 * plain * chosen)
+
+
+@check
 def gradients_in_part(mesh):
     def two(x, y, table):
         return x * y + table, x - y

@@ -126,6 +126,10 @@ def test_gradients(told):
             assert placements == [placed, "(Replicate(),)"], name
 
 
+def test_sizes_that_data_decide(told):
+    assert all(all(one) for one in told)
+
+
 def test_gradients_in_part(told):
     for same, asks, (name, text) in told:
         assert same

@@ -30,7 +30,7 @@ class Interface:
         How many of the last inputs NumPy draws.
     outputs : list
         Shapes and placements of outputs that are tensors, else None; or the number of the input
-        that an output is.
+        that an output is. Sizes that data decide are -1.
     """
 
     inputs: list[Placements | None]
@@ -117,6 +117,8 @@ def _given_back(one: Any, own: Any, inputs: Sequence[Any], mesh: Any) -> Any:
     if isinstance(own, int):
         return inputs[own]
     shape, placements = own
+    # Along these axes nothing is cut.
+    shape = tuple(found if size < 0 else size for size, found in zip(shape, one.shape, strict=True))
     return layout.dtensor_of(one, shape, mesh, placements)
 
 

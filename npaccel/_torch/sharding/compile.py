@@ -95,7 +95,8 @@ def partition(capture: Capture, mesh: Any, inputs: Sequence[DTensor | None]) -> 
         results = partitioner.run(*given)
         found = list(results) if isinstance(results, list | tuple) else [results]
         outputs[:] = [
-            (one.shape, one.placements) if isinstance(one, Spread) else None for one in found
+            (_known(one.shape), one.placements) if isinstance(one, Spread) else None
+            for one in found
         ]
         return [one.local if isinstance(one, Spread) else one for one in found]
 
@@ -122,6 +123,11 @@ def _before(capture: Capture, inputs: Sequence[DTensor | None]) -> Iterator[Coll
     for one in capture.example_inputs[count - len(capture.draws.inputs) :]:
         if isinstance(one, torch.Tensor):
             yield Collective("broadcast", one.nbytes, "random numbers", file, line)
+
+
+def _known(shape: Sequence[Any]) -> Shape:
+    """Return sizes, with -1 for those that data decide."""
+    return tuple(size if isinstance(size, int) else -1 for size in shape)
 
 
 def _in_aten(capture: Capture) -> torch.fx.GraphModule:
