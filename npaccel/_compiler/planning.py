@@ -126,7 +126,7 @@ def _run_and_plan(
 
 def _planned(first: FirstRun, has_moved: Callable[[], bool]) -> CompiledCall | Uncompiled:
     call, frame, result = first.call, first.frame, first.result
-    compiled, why = _plan(first)
+    compiled, why = plan_of(first)
     if compiled is not None:
         frame.release_graph()
         if has_moved():  # What the result is made of may be from after that.
@@ -248,7 +248,7 @@ def _details(call: Call, frame: Frame, result: Any) -> Details:
     )
 
 
-def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
+def plan_of(first: FirstRun) -> tuple[Compiled | None, str]:
     """Plan later calls without the frame; or say why the frame is needed."""
     call, frame, result, run = first.call, first.frame, first.result, first.run
     capture, compiled = frame.capture, frame.compiled
@@ -290,11 +290,12 @@ def _plan(first: FirstRun) -> tuple[Compiled | None, str]:
         and part is known.get(argument)
         and type(part) not in runtime_outputs.CONSTANTS
     ]
-    views = _views(first, made)
+    # DTensors have no memory of their own, and sizes of sharded arrays are in the key.
+    views = frozenset[int]() if call.is_sharded else _views(first, made)
     if views is None:
         return None, "its result is a view of an array that had to be copied"
-    sizes = shape_guard(call, capture)
-    if sizes is None and capture.shape_guard is not None:
+    sizes = None if call.is_sharded else shape_guard(call, capture)
+    if sizes is None and capture.shape_guard is not None and not call.is_sharded:
         return None, "it depends on sizes that only Dynamo can check"
     called, boxed = _callable(first, compiled)
     used = {output.index for output in runtime_outputs.outputs_of(made)}

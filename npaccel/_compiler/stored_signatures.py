@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -87,9 +87,22 @@ class StoredSignatures:
                 yield artifact
 
     def store(
-        self, compiled: Compiled, details: Details, key: Key, rank_key: Key
+        self,
+        compiled: Compiled,
+        details: Details,
+        key: Key,
+        rank_key: Key,
+        pack: Callable[[str], tuple[str, Any]] | None = None,
     ) -> tuple[str | None, str]:
         """Store a compiled signature.
+
+        Parameters
+        ----------
+        compiled : Compiled
+        details : Details
+        key, rank_key : tuple
+        pack : callable, optional
+            Takes the portable code; returns it as it is kept, and what else is.
 
         Returns
         -------
@@ -103,9 +116,12 @@ class StoredSignatures:
         try:
             texts = self._texts(key, rank_key)
             text = texts[-1] if compiled.plan.is_dynamic else texts[0]
-            encoded = artifacts.encode_details(details, self.spec.function.__code__)
-            source = portable_source(compiled.source)
-            entry = artifacts.store(default_cache(), self.group(), text, compiled, source, encoded)
+            kept = artifacts.encode_details(details, self.spec.function.__code__)
+            source, more = portable_source(compiled.source), None
+            if pack is not None:
+                source, more = pack(source)
+            cache, group = default_cache(), self.group()
+            entry = artifacts.store(cache, group, text, compiled, source, kept, more)
         except (UncacheableError, NotPortableError) as error:
             return None, str(error)
         except MemoryError:  # The call is made, and its result known.

@@ -70,10 +70,11 @@ class BlockParts(Parts):
             elif value.numblocks[0] != len(rows):
                 raise WholeArraysError("sizes of blocks aren't known, and their numbers differ")
             return self._blocks(value)
-        value = np.asarray(value)
         lengths = rows if is_known else self.lengths()
         check_rows(sum(lengths), len(value))
-        return np.split(value, np.cumsum(lengths)[:-1])
+        if isinstance(value, range):
+            return self._blocks(da.arange(len(value), chunks=(tuple(map(int, lengths)),)))
+        return np.split(np.asarray(value), np.cumsum(lengths)[:-1])
 
     # -- Kernels ----------------------------------------------------------------
 
@@ -146,9 +147,9 @@ class BlockParts(Parts):
         assert isinstance(queries, BlockParts)
         ended = delayed(finish, pure=False)
         tuples = []
-        for block in queries._arrays[0]:
+        for block, *others in zip(*queries._arrays, strict=True):
             found = self._tasks(kernel, (block, *constants), [()] * len(self._arrays[0]))
-            tuples.append(ended(_tree(combine, found), *constants))
+            tuples.append(ended(_tree(combine, found), *others, *constants))
         return queries._arrays_of(tuples, like)
 
     def of_first(self, function: Callable[[], Any]) -> Any:

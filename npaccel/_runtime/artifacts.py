@@ -41,7 +41,7 @@ from npaccel._version import __version__
 from npaccel.errors import CacheError
 
 if TYPE_CHECKING:
-    from npaccel._report.details import Details, LineCode, Narrowed
+    from npaccel._report.details import Collective, Details, LineCode, Narrowed
 
 _CODE = "code.py"
 #: Errors of reading metadata that another program, or another version, wrote.
@@ -163,6 +163,8 @@ class Artifact:
     source : str
         The generated code.
     details : Details
+    more : object
+        What else was stored with it.
     """
 
     plan: Plan
@@ -171,10 +173,17 @@ class Artifact:
     entry: Entry
     source: str
     details: Details
+    more: Any
 
 
 def store(
-    cache: DiskCache, group: str, key: str, compiled: Compiled, source: str, details: Any
+    cache: DiskCache,
+    group: str,
+    key: str,
+    compiled: Compiled,
+    source: str,
+    details: Any,
+    more: Any = None,
 ) -> Entry | None:
     """Keep a compiled signature.
 
@@ -190,6 +199,8 @@ def store(
         Its code, for processes without the compiler.
     details : list
         As `encode_details` returns them.
+    more : object
+        What else goes with it, as JSON.
 
     Raises
     ------
@@ -204,6 +215,7 @@ def store(
         "files": compiled.files,
         "kernels": len(compiled.kernels),
         "details": details,
+        "more": more,
     }
     code = source.encode()
     payload: dict[str, bytes | os.PathLike[str]] = {_CODE: code}
@@ -241,7 +253,8 @@ def find(
         loaded = _load(entry)
         if loaded is not None:
             logs.cache.debug("%s: hit: %s", scope.function.__qualname__, entry.folder)
-            yield Artifact(*decoded, code=loaded[0], entry=entry, source=loaded[1], details=details)
+            more = entry.metadata["more"]
+            yield Artifact(*decoded, loaded[0], entry, loaded[1], details=details, more=more)
     logs.cache.debug("%s: no entry for %s", scope.function.__qualname__, key)
 
 
@@ -289,7 +302,7 @@ def _decode_guards(
 def encode_details(details: Details, code: types.CodeType) -> list[Any]:
     """Return details as JSON; lines of the function itself are counted from its first."""
 
-    def place(item: LineCode | Narrowed) -> tuple[str, int]:
+    def place(item: LineCode | Narrowed | Collective) -> tuple[str, int]:
         is_own = item.file == code.co_filename
         return ("", item.line - code.co_firstlineno) if is_own else (item.file, item.line)
 
@@ -297,22 +310,32 @@ def encode_details(details: Details, code: types.CodeType) -> list[Any]:
         [[*place(one), *one.code] for one in details.lines],
         [[*place(one), one.wide, one.narrow] for one in details.narrowed],
         [details.to_device, details.to_host],
+        [
+            [*place(one), one.kind, one.nbytes, one.operation, one.text, one.is_gather]
+            for one in details.collectives
+        ],
     ]
 
 
 def decode_details(item: Any, code: types.CodeType) -> Details:
     """Read details that `encode_details` made."""
     load("npaccel._report.details")
-    from npaccel._report.details import Details, LineCode, Narrowed
+    from npaccel._report.details import Collective, Details, LineCode, Narrowed
 
     def place(file: str, line: int) -> tuple[str, int]:
         return (file, line) if file else (code.co_filename, code.co_firstlineno + line)
 
-    lines, narrowed, copied = item
+    def collective(one: Any) -> Collective:
+        kind, nbytes, operation, text, is_gather = one[2:]
+        return Collective(kind, nbytes, operation, *place(*one[:2]), text, is_gather)
+
+    lines, narrowed, copied, collectives = item
     return Details(
         tuple(LineCode(*place(*one[:2]), tuple(one[2:])) for one in lines),
         tuple(Narrowed(*place(*one[:2]), *one[2:]) for one in narrowed),
-        *copied,
+        to_device=copied[0],
+        to_host=copied[1],
+        collectives=tuple(map(collective, collectives)),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,3 +52,56 @@ def underlying(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     if isinstance(method, types.FunctionType) and not isinstance(function, type):
         return method, (function,), {}
     return function, (), {}
+
+
+def read_by(
+    function: types.FunctionType,
+    enters: Callable[[types.FunctionType], bool] | None = None,
+    functions: dict[types.FunctionType, None] | None = None,
+) -> dict[str, Any]:
+    """Return the globals and closure cells that a function names, and its defaults.
+
+    Functions that it names are looked into.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+    enters : callable, optional
+        Whether a function is looked into; without it all are.
+    functions : dict, optional
+        Gets as keys those that are looked into, the first one too.
+    """
+    found: dict[str, Any] = {}
+    _read_by(function, found, {} if functions is None else functions, enters)
+    return found
+
+
+def _read_by(
+    function: types.FunctionType,
+    found: dict[str, Any],
+    seen: dict[types.FunctionType, None],
+    enters: Callable[[types.FunctionType], bool] | None,
+) -> None:
+    if function in seen:
+        return
+    seen[function] = None
+    names = {name: function.__globals__[name] for name in _names(function.__code__)
+             if name in function.__globals__}  # fmt: skip
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for name, cell in cells:
+        with contextlib.suppress(ValueError):  # A cell that isn't filled yet.
+            names[name] = cell.cell_contents
+    for i, value in enumerate(function.__defaults__ or ()):
+        names[f"{function.__name__}.__defaults__[{i}]"] = value
+    for name, value in names.items():
+        inner = getattr(value, "__wrapped__", value)
+        if isinstance(inner, types.FunctionType):
+            if enters is None or enters(inner):
+                _read_by(inner, found, seen, enters)
+        elif not isinstance(value, types.ModuleType | type):
+            found.setdefault(name, value)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return set(code.co_names).union(*map(_names, inner))

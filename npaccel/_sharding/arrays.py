@@ -10,7 +10,7 @@ import torch
 from torch.distributed.tensor import DTensor, Placement, Replicate, Shard
 
 from npaccel._runtime import arguments
-from npaccel._torch.sharding import layout
+from npaccel._runtime.torch import layout
 from npaccel.errors import UnsupportedArrayError, UnsupportedDtypeError
 
 

@@ -7,40 +7,30 @@ can't be captured as one graph is computed on whole arrays, on each rank, and th
 from __future__ import annotations
 
 import dataclasses
-import re
+import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
 
-from npaccel._compiler import compile as compiler_compile
 from npaccel._compiler import fallback
-from npaccel._compiler.call_arguments import Call
 from npaccel._compiler.dispatcher import MAX_CAPTURES
-from npaccel._compiler.fallback import DeclinedError
-from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._compiler.scratch import scratch_folder
 from npaccel._loops.make_dispatcher import make_dispatcher
-from npaccel._numpy.core.context import tracing
-from npaccel._process.progress import notice
+from npaccel._process.imports import load
 from npaccel._report import Graph
-from npaccel._report.details import Details
 from npaccel._runtime import arguments, error_translation
+from npaccel._runtime.callables import read_by
 from npaccel._runtime.error_translation import CompiledCodeError
-from npaccel._runtime.runner import MISS, Runner, make_check
-from npaccel._sharding import agreement
-from npaccel._torch.dynamo import capture as dynamo
-from npaccel._torch.dynamo.capture_errors import CaptureError
-from npaccel._torch.dynamo.reads import ATTEMPTS, MovedError
-from npaccel._torch.leftovers import leftovers_released
-from npaccel._torch.sharding import compile as sharding
-from npaccel._torch.sharding.failures import Place, place_of
-from npaccel._torch.sharding.stand_ins import stand_in
-from npaccel._verify.copies import read_by
+from npaccel._runtime.plan import Plan
+from npaccel._runtime.ranks import agreement
+from npaccel._runtime.runner import MISS, OVERLAP, TO_NUMPY, Compiled, Runner, make_runner
+from npaccel._runtime.torch.loader import GENERATED, Code
+from npaccel._runtime.torch.local_parts import boxed, decoded, with_groups
+from npaccel._sharding.stored import Place, StoredParts, lines_in
 from npaccel.errors import MixedDevicesError, NotCompiledError, UnsupportedArrayError
 
 _FIX = "compile the parts of the function before and after this line as functions of their own"
@@ -78,6 +68,7 @@ class ShardedCalls:
         self._runners: dict[Any, list[Runner]] = {}
         self._lock = threading.RLock()
         self._dispatcher: Any = None
+        self._stored = StoredParts(spec)
 
     def __call__(self, values: Sequence[Any]) -> Any:
         """Make a call."""
@@ -104,114 +95,136 @@ class ShardedCalls:
         agreement.agree(mesh, told, self.spec.name)
         if self.spec.options.verify:
             self.spec.log.add_note("`verify` compares nothing in calls with DTensors")
-        with (
-            dynamo.lock,
-            leftovers_released(),
-            notice(f"{self.spec.name}({self.spec.describe(values)})"),
-        ):
-            for _ in range(ATTEMPTS):
-                try:
-                    return self._compiled(values, key, mesh)
-                except MovedError:
-                    continue
-        return self._gathered(values, "what it reads was changed while it was captured", {})
+        if any(map(_asks_for_gradients, _dtensors(values))):
+            gradients = load("npaccel._sharding.gradients")
+            runner = gradients.Differentiated(self.spec, self, self._effects)
+            self._runners[key] = [runner]
+            return runner(values)
+        result = self._from_disk(values, key, mesh)
+        return self._compiled(values, key, mesh) if result is MISS else result
+
+    def _effects(self, values: Sequence[Any]) -> str | None:
+        """Return why a call that was made can't be computed again; "" if it can; None for none."""
+        runners = self._runners.get(tuple(map(_token, values)))
+        if not runners:
+            return None
+        return getattr(runners[0], "effects", "it can't be captured as one graph")
+
+    # -- Disk -----------------------------------------------------------------
+
+    def _is_kept(self) -> bool:
+        options = self.spec.options
+        return options.cache and options.backend == "inductor"
+
+    def _from_disk(self, values: Sequence[Any], key: Any, mesh: Any) -> Any:
+        """Make a call with code of an earlier process, if all ranks have it; else `MISS`."""
+        start = time.perf_counter()
+        kept = self._stored.found(values, key) if self._is_kept() else None
+        told = "" if kept is None else kept.more["digest"]
+        everyone = agreement.gathered(mesh, told, self.spec.name, "before its code is loaded")
+        if kept is None or any(one != told for one in everyone):
+            return MISS
+        with_groups(kept.code.call, mesh)
+        whole = kept.code.call
+        call = decoded(kept.more["interface"]).on_dtensors(lambda *given: whole(list(given)), mesh)
+        run = make_runner(kept.plan, Code(boxed(call)), kept.guards, self.spec.scope)
+        lines = lines_in(kept, self.spec.function.__code__)
+        runner = self._told(run, functools.partial(_place_in_lines, lines), kept.plan)
+        result = runner(values)
+        if result is MISS:
+            return MISS
+        self._runners.setdefault(key, []).insert(0, runner)
+        self.spec.log.add_graph(
+            Graph(
+                signature=self.spec.describe(values),
+                dynamic=False,
+                backend=self.spec.options.backend,
+                seconds=(seconds := time.perf_counter() - start),
+                loaded=True,
+                artifact=str(kept.entry.folder),
+                source=kept.source,
+                stages={"load": seconds},
+                details=kept.details,
+            )
+        )
+        return result
+
+    # -- Compilation ----------------------------------------------------------
 
     def _compiled(self, values: Sequence[Any], key: Any, mesh: Any) -> Any:
         spec, start = self.spec, time.perf_counter()
         if len(self._runners) >= MAX_CAPTURES:
             why = f"{MAX_CAPTURES} signatures with DTensors were compiled already"
             return self._gathered(values, why, {})
-        given = _ShardedCall(spec, values, spec.device_for(values))
-        outcome = self._part(given, mesh)
-        is_part = isinstance(outcome, tuple)
-        told = outcome[0].digest() if is_part else f"no graph: {outcome}"
-        agreement.agree(mesh, {"what is computed": told}, spec.name)
-        if not is_part:
-            return self._gathers(values, key, outcome)
-        part, capture, settings = outcome
-        captured = time.perf_counter() - start
-        with tracing(settings):
-            compiled = sharding.compiled(part, spec.options.backend, scratch_folder())
-            frame = Frame(given, capture, compiled, settings)
-            check = _check(given, frame)
-        agreement.agree(mesh, {"what is compiled": "yes"}, spec.name)
-        runner = self._runner(frame, check, part.places)
-        self._runners.setdefault(key, []).insert(0, runner)
+        made = load("npaccel._sharding.compilation").compile_part(spec, values, mesh)
+        if made is None:
+            return self._gathered(values, "what it reads was changed while it was captured", {})
+        if not hasattr(made, "part"):
+            return self._gathers(values, key, made.reason, made.place)
+        part, graph = made.part, made.graph
+        told = functools.partial(_place_in_source, part.places, graph.source)
+        runners = self._runners.setdefault(key, [])
+        runners.insert(0, self._told(made.runner, told))
+        result, compiled, uncacheable = self._told(made.first, told)(values)
+        if result is OVERLAP:
+            raise self._declined()
+        artifact: str | None = None
+        if compiled is not None:
+            runners[0] = self._told(self._bound(compiled), told, compiled.plan)
+            if self._is_kept():
+                artifact, uncacheable = self._stored.store_part(
+                    compiled, made.details, key, mesh, part.interface, part.places, part.digest()
+                )
         spec.log.add_graph(
             Graph(
                 signature=spec.describe(values),
                 dynamic=False,
                 backend=spec.options.backend,
                 seconds=time.perf_counter() - start,
-                uncacheable=compiled.not_portable,
-                source=compiled.source,
-                stages={"capture": captured} | compiled.stages,
-                details=Details(compiled.lines, capture.narrowed, collectives=part.collectives),
+                artifact=artifact,
+                uncacheable=uncacheable,
+                source=graph.source,
+                stages=made.stages,
+                details=made.details,
             )
         )
-        result = runner(values)
-        given.release()
-        capture.release()
         return result
 
-    def _part(self, given: Call, mesh: Any) -> Any:
-        """Return a rank's part of a captured call; or why there is none: reason, place, advice."""
-        spec = given.spec
-        varying = [name for name, value in given.arguments.items() if type(value) is float]
-        try:
-            capture, settings = compiler_compile.capture_call(
-                given, dynamo.SizeHistory(varying), None
-            )
-            if varying and _depends_on_numbers(capture):
-                capture, settings = compiler_compile.capture_call(
-                    given, dynamo.SizeHistory(), False
-                )
-        except CaptureError as error:
-            frame = error.stack[-1]
-            place = {
-                "file": frame.filename,
-                "line": frame.lineno or 0,
-                "text": frame.line or "",
-            }
-            return _Uncaptured(error.reason, place)
-        if capture.graph is None:
-            return _Uncaptured("it computes nothing on arrays", {})
-        inputs = [
-            given.known.get(spec.scope.expression(one.expression, capture.imports))
-            for one in capture.inputs
-        ]
-        drawn = len(capture.example_inputs) - len(inputs)
-        known = [one if isinstance(one, DTensor) else None for one in inputs] + [None] * drawn
-        with tracing(settings):
-            return sharding.partition(capture, mesh, known), capture, settings
+    def _bound(self, compiled: Compiled) -> Runner:
+        return make_runner(compiled.plan, compiled.code, compiled.guards, self.spec.scope)
 
-    def _runner(
-        self, frame: Frame, check: Callable[[Sequence[Any]], bool], places: dict[str, Place]
-    ) -> Runner:
-        spec = self.spec
-        source = frame.compiled.source if frame.compiled else ""
+    def _told(
+        self,
+        run: Callable[..., Any],
+        place_of: Callable[[Exception], Place | None],
+        plan: Plan | None = None,
+    ) -> Callable[..., Any]:
+        """Return a function that raises errors of compiled code in the user's words."""
 
-        def runner(values: Sequence[Any]) -> Any:
-            if not check(values):
-                return MISS
+        def call(values: Sequence[Any]) -> Any:
             try:
-                return frame.run_frame(values, frame.new_run())
-            except MovedError:
-                return MISS
-            except DeclinedError:
-                raise NotCompiledError(
-                    f"{spec.name}: the function writes to an array that is read-only, or shares "
-                    "memory with another argument; pass copies"
-                ) from None
+                result = run(values)
             except CompiledCodeError as failure:
-                raise _translated(failure.error, spec.name, places, source) from failure.error
+                error = failure.error
+                raise _translated(error, self.spec.name, place_of(error)) from error
+            if result is OVERLAP or result is TO_NUMPY:
+                raise self._declined()
+            return result
 
-        return runner
+        if plan is not None:
+            call.effects = _effects_of(plan)  # type: ignore[attr-defined]
+        return call
+
+    def _declined(self) -> NotCompiledError:
+        return NotCompiledError(
+            f"{self.spec.name}: the function writes to an array that is read-only, or shares "
+            "memory with another argument; pass copies"
+        )
 
     # -- On whole arrays ------------------------------------------------------
 
-    def _gathers(self, values: Sequence[Any], key: Any, why: _Uncaptured) -> Any:
-        self._runners[key] = [lambda values: self._gathered(values, why.reason, why.place)]
+    def _gathers(self, values: Sequence[Any], key: Any, reason: str, place: dict[str, Any]) -> Any:
+        self._runners[key] = [lambda values: self._gathered(values, reason, place)]
         return self._runners[key][0](values)
 
     def _gathered(self, values: Sequence[Any], reason: str, place: dict[str, Any]) -> Any:
@@ -253,85 +266,20 @@ class ShardedCalls:
         return arguments.map_leaves(result, spread)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Uncaptured:
-    """Reason why a function can't be captured as one graph, and where."""
-
-    reason: str
-    place: dict[str, Any]
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-class _ShardedCall(Call):
-    """The arguments of a call, with stand-ins of the whole shape for DTensors."""
-
-    is_sharded = True
-
-    def _converted(self, value: Any) -> torch.Tensor:
-        if not isinstance(value, DTensor):
-            return super()._converted(value)
-        return self._alone.setdefault(id(value), (value, stand_in(value)))[1]
-
-    def in_key(self, is_dynamic: bool, expression: str, kind: str) -> bool:
-        """Whether the signature key holds what a guard would check."""
-        if isinstance(self.known.get(expression), DTensor):
-            return kind not in ("DUPLICATE_INPUT", "OBJECT_ALIASING")
-        return super().in_key(is_dynamic, expression, kind)
-
-
-#: Guards on sizes, which the key holds.
-_OF_SIZES = re.compile(r"L\['t\d+'\]\.(size|stride|storage_offset)\(\)(\[\d+\])? == \d+")
-
-
-def _depends_on_numbers(capture: Any) -> bool:
-    """Whether a capture is for some numbers only."""
-    if capture.shape_guard is None:
-        return False
-    text, _ = capture.shape_guard()
-    return any(not _OF_SIZES.fullmatch(part) for part in text.split(" and "))
-
-
-def _check(given: Call, frame: Frame) -> Callable[[Sequence[Any]], bool]:
-    """Return what says whether a frame is the one for a call with the same key."""
-    frame.guard(given)
-    known = frame.guards is not None
-    taken = {one.expression for one in frame.inputs if one.conversion == "number"}
-    fixed = [
-        (i, value)
-        for i, (name, value) in enumerate(given.arguments.items())
-        if type(value) is float and f"a_{name}" not in taken
-    ]
-    if known:
-        rest = make_check(frame.guards or [], given.spec.scope)
-    else:
-        frame.guard_unplanned(given)
-        found = frame.check
-        assert found is not None
-
-        def rest(values: Sequence[Any]) -> bool:
-            return found([arguments.map_leaves(value, _standing_in) for value in values])
-
-    def check(values: Sequence[Any]) -> bool:
-        return all(_is_same(values[i], value) for i, value in fixed) and rest(values)
-
-    return check
-
-
-def _standing_in(leaf: Any) -> Any:
-    return stand_in(leaf) if isinstance(leaf, DTensor) else leaf
-
-
-def _is_same(one: float, other: float) -> bool:
-    return repr(one) == repr(other)
+def _effects_of(plan: Plan) -> str:
+    """Return what a call changes that another one would see; "" if it's nothing."""
+    if plan.written:
+        return "it writes to an argument"
+    if plan.draws.lines:
+        return "it draws random numbers, and would draw others on the way back"
+    return ""
 
 
 def _token(value: Any) -> Any:
     """Return the part of the key for an argument."""
     if isinstance(value, DTensor):
         local = value.to_local()
-        grad = value.requires_grad and torch.is_grad_enabled()
+        grad = _asks_for_gradients(value)
         layout = (value.device_mesh, value.placements, value.shape)
         return (DTensor, *layout, grad, arguments.token(local))
     if type(value) is float:
@@ -341,6 +289,10 @@ def _token(value: Any) -> Any:
         items = value.values() if type(value) is dict else value
         return (type(value), names, *map(_token_of_part, items))
     return arguments.token(value)
+
+
+def _asks_for_gradients(value: DTensor) -> bool:
+    return value.requires_grad and torch.is_grad_enabled()
 
 
 def _token_of_part(value: Any) -> Any:
@@ -361,18 +313,11 @@ def _mesh_of(values: Sequence[Any], spec: FunctionSpec) -> Any:
     ------
     MixedDevicesError
         If there are several.
-    UnsupportedArrayError
-        If a DTensor asks for gradients.
     """
     meshes: list[Any] = []
     for one in _dtensors(values):
         if all(one.device_mesh != mesh for mesh in meshes):
             meshes.append(one.device_mesh)
-        if one.requires_grad and torch.is_grad_enabled():
-            raise UnsupportedArrayError(
-                f"{spec.name}: a DTensor requires gradients, which aren't computed through "
-                "collectives; call it under torch.no_grad(), or differentiate with npaccel.grad"
-            )
     if len(meshes) > 1:
         raise MixedDevicesError(
             f"{spec.name}: the DTensors of one call lie on the meshes {meshes[0]} and {meshes[1]}; "
@@ -395,13 +340,27 @@ def _in_words(value: Any) -> str:
     return type(value).__qualname__
 
 
-def _translated(error: Exception, name: str, places: dict[str, Place], source: str) -> Exception:
+def _translated(error: Exception, name: str, place: Place | None) -> Exception:
     """Return what a call raises for an error of compiled code."""
-    place = place_of(error, places, source)
     if place is None:
         return error_translation.as_numpy_error(error) or error
     file, line, text = place
     return agreement.waited(error, name, f"at {file}:{line}: {text}")
+
+
+def _place_in_source(places: Mapping[str, Place], source: str, error: Exception) -> Place | None:
+    found: Place | None = load("npaccel._torch.sharding.failures").place_of(error, places, source)
+    return found
+
+
+def _place_in_lines(lines: Mapping[int, Place], error: Exception) -> Place | None:
+    """Return the user's line at which loaded code has failed; None if it's no collective's."""
+    entry, found = error.__traceback__, None
+    while entry is not None:
+        if entry.tb_frame.f_code.co_filename == GENERATED:
+            found = lines.get(entry.tb_lineno)
+        entry = entry.tb_next
+    return found
 
 
 __all__ = ["call"]

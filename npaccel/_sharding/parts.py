@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,8 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
 from npaccel._runtime.callables import is_jitted
-from npaccel._sharding import agreement
+from npaccel._runtime.ranks import agreement, checkpoints
+from npaccel._runtime.torch import layout
 from npaccel._sklearn.parts.engine import (
     Combine,
     Kernel,
@@ -23,7 +23,6 @@ from npaccel._sklearn.parts.engine import (
     check_rows,
     sums,
 )
-from npaccel._torch.sharding import layout
 
 
 class RankParts(Parts):
@@ -67,7 +66,8 @@ class RankParts(Parts):
             local = value.to_local().detach()
             return layout.moved(local, value.shape, self._mesh, old, self._placements)
         start, stop = layout.local_bounds(self.shape[:1], self._mesh, self._placements)[0]
-        rows = np.asarray(value)[start:stop]
+        rows = np.asarray(value if not isinstance(value, range) else value[start:stop])
+        rows = rows if isinstance(value, range) else rows[start:stop]
         return torch.from_numpy(np.ascontiguousarray(rows)) if rows.dtype.kind in "biuf" else rows
 
     # -- Kernels ----------------------------------------------------------------
@@ -151,15 +151,8 @@ class RankParts(Parts):
         return [found for _, found in everyone]
 
     def _everyones(self, told: Any) -> list[Any]:
-        everyone = [told]
-        try:
-            for axis in reversed(self._axes):
-                found: list[Any] = [None] * self._mesh.size(axis)
-                dist.all_gather_object(found, everyone, group=self._mesh.get_group(axis))
-                everyone = list(itertools.chain.from_iterable(found))
-        except RuntimeError as error:
-            raise agreement.waited(error, self.who, "in a reduction of an estimator") from error
-        return everyone
+        where = "in a reduction of an estimator"
+        return agreement.gathered(self._mesh, told, self.who, where, reversed(self._axes))
 
     @staticmethod
     def _raise_first(everyone: Sequence[tuple[Exception | None, Any]]) -> None:
@@ -202,16 +195,14 @@ class RankParts(Parts):
             rows = queries.collect(_first, each=each)[part]
             found = self.reduce(kernel, combine, rows, *constants)
             if part == queries._index():
-                mine = finish(found, *constants)
+                mine = finish(found, *map(_on_host, queries._arrays[1:]), *constants)
         return tuple(map(queries._spread_rows, mine))
 
     def of_first(self, function: Callable[[], Any]) -> Any:
-        is_first = self._mesh.get_rank() == int(self._mesh.mesh.min())
-        everyone = self._gathered(lambda: (is_first, function() if is_first else None))
-        return next((found for first, found in everyone if first), None)
+        return agreement.of_first(self._mesh, function, self.who)
 
     def of_checkpoints(self) -> dict[str, Any]:
-        return {"process_group": self._mesh.get_group() if self._mesh.ndim == 1 else None}
+        return checkpoints.words_of(self._mesh)
 
     # -- Whole arrays -------------------------------------------------------------
 

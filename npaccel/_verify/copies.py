@@ -19,6 +19,7 @@ import torch
 from npaccel._compiler.snapshot import Snapshot
 from npaccel._runtime.arguments import distinct
 from npaccel._runtime.array_copies import copy_arrays
+from npaccel._runtime.callables import read_by
 
 _ATOMS = (
     *(bool, int, float, complex, str, bytes, type(None), type, types.ModuleType, range),
@@ -106,41 +107,6 @@ def _copy_tensor(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
 
 
 # -- What a function reads besides its arguments --------------------------------
-
-
-def read_by(function: types.FunctionType) -> dict[str, Any]:
-    """Return the globals and closure cells that a function names, and its defaults.
-
-    Functions that it names are looked into.
-    """
-    found: dict[str, Any] = {}
-    _read_by(function, found, set())
-    return found
-
-
-def _read_by(function: types.FunctionType, found: dict[str, Any], seen: set[int]) -> None:
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    names = {name: function.__globals__[name] for name in _names(function.__code__)
-             if name in function.__globals__}  # fmt: skip
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    for name, cell in cells:
-        with contextlib.suppress(ValueError):  # A cell that isn't filled yet.
-            names[name] = cell.cell_contents
-    for i, value in enumerate(function.__defaults__ or ()):
-        names[f"{function.__name__}.__defaults__[{i}]"] = value
-    for name, value in names.items():
-        inner = getattr(value, "__wrapped__", value)
-        if isinstance(inner, types.FunctionType):
-            _read_by(inner, found, seen)
-        elif not isinstance(value, types.ModuleType | type):
-            found.setdefault(name, value)
-
-
-def _names(code: types.CodeType) -> set[str]:
-    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
 
 
 class Surroundings:

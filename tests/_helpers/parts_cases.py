@@ -1,10 +1,12 @@
 """Estimators that are fitted on rows in parts, and what is compared with scikit-learn's."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.cluster import DBSCAN, KMeans, MiniBatchKMeans
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -26,6 +28,8 @@ class Case:
     dtype: str = "float64"
     is_whole: bool = False
     rows: int = 201
+    #: Where `partial_fit` is called, with the rows before and from there: none for `fit`.
+    batches: tuple[int, ...] = ()
     tolerance: float | None = None
 
 
@@ -51,8 +55,15 @@ def data(case):
 
 def fitted(case, model, rows, y, weights):
     """Fit an estimator, and return it."""
-    words = {} if weights is None else {"sample_weight": weights}
-    return model.fit(rows, y, **words)
+    if not case.batches:
+        return model.fit(rows, y, **({} if weights is None else {"sample_weight": weights}))
+    words = {"classes": np.arange(4, 9)} if is_classifier(model) else {}
+    for start, stop in itertools.pairwise((0, *case.batches, case.rows)):
+        if weights is not None:
+            words["sample_weight"] = weights[start:stop]
+        model.partial_fit(rows[start:stop], y[start:stop], **words)
+        words.pop("classes", None)
+    return model
 
 
 def wanted(case):
@@ -64,6 +75,8 @@ def wanted(case):
 
 
 def _called(model, name, x, y):
+    if name == "kneighbors of itself":
+        return model.kneighbors()
     return getattr(model, name)(x, y) if name == "score" else getattr(model, name)(x)
 
 
@@ -129,6 +142,21 @@ CASES = {
     "StandardScaler, weights": Case(lambda _: StandardScaler(), _SCALED, is_weighted=True),
     # A rank, and all blocks but one, have nothing.
     "StandardScaler, one row": Case(lambda _: StandardScaler(), _SCALED, ("transform",), rows=1),
+    "StandardScaler, batches": Case(
+        lambda _: StandardScaler(), _SCALED, ("transform",), batches=(40, 41, 150)
+    ),
+    "StandardScaler, weighted batches": Case(
+        lambda _: StandardScaler(with_mean=False),
+        _SCALED,
+        batches=(100,),
+        is_weighted=True,
+        dtype="float32",
+    ),
+    "StandardScaler, numbers of rows": Case(
+        lambda _: StandardScaler(with_mean=False, with_std=False),
+        ("n_samples_seen_", "mean_", "scale_"),
+        batches=(100,),
+    ),
     "PCA": Case(lambda _: PCA(2), _COMPONENTS, ("transform", "fit_transform")),
     "PCA, whitened": Case(lambda _: PCA(0.9, whiten=True), _COMPONENTS, ("transform",)),
     "PCA, float32": Case(
@@ -174,6 +202,9 @@ CASES = {
     "Ridge, weights": Case(
         lambda _: Ridge(0.5, fit_intercept=False), _LINE, target="several", is_weighted=True
     ),
+    "Ridge, a penalty for each": Case(
+        lambda _: Ridge(np.array([0.5, 20.0])), _LINE, ("predict", "score"), target="several"
+    ),
     "Ridge by SVD": Case(lambda _: Ridge(0.5, solver="svd"), _LINE, ("predict",), is_whole=True),
     "GaussianNB": Case(
         lambda _: GaussianNB(),
@@ -183,6 +214,11 @@ CASES = {
     ),
     "GaussianNB, weights": Case(
         lambda _: GaussianNB(), _BAYES, ("predict",), target="labels", is_weighted=True
+    ),
+    # One of the classes has no rows.
+    "GaussianNB, batches": Case(lambda _: GaussianNB(), _BAYES, target="labels", batches=(30, 150)),
+    "GaussianNB, weighted batches": Case(
+        lambda _: GaussianNB(), _BAYES, target="labels", batches=(150,), is_weighted=True
     ),
     "KMeans": Case(
         lambda rows: KMeans(3, init=rows[:3].copy()), _CLUSTERS, ("predict", "transform", "score")
@@ -214,6 +250,18 @@ CASES = {
     ),
     "MiniBatchKMeans, few rows": Case(
         lambda _: MiniBatchKMeans(3, random_state=0, max_iter=5), _CLUSTERS, dtype="float32"
+    ),
+    "MiniBatchKMeans, batches": Case(
+        lambda _: MiniBatchKMeans(3, random_state=0, init_size=40, reassignment_ratio=0.5),
+        ("cluster_centers_", "labels_", "inertia_", "n_steps_"),
+        ("predict",),
+        batches=(60, 61, 90, 100, 150),
+    ),
+    "MiniBatchKMeans, weighted batches": Case(
+        lambda rows: MiniBatchKMeans(3, random_state=1, init="random"),
+        ("cluster_centers_", "labels_", "inertia_", "n_steps_"),
+        batches=(100,),
+        is_weighted=True,
     ),
     "LogisticRegression": Case(
         lambda _: LogisticRegression(tol=1e-6),
@@ -254,7 +302,7 @@ CASES = {
     "NearestNeighbors": Case(
         lambda _: NearestNeighbors(n_neighbors=4, algorithm="brute", metric="manhattan"),
         ("n_samples_fit_", "effective_metric_"),
-        ("kneighbors",),
+        ("kneighbors", "kneighbors of itself"),
     ),
     "KNeighborsClassifier": Case(
         lambda _: KNeighborsClassifier(5, algorithm="brute"),
@@ -286,6 +334,8 @@ CASES = {
 SAMPLE = (
     *("StandardScaler, weights", "StandardScaler, one row", "PCA, whitened", "TruncatedSVD"),
     *("LinearRegression, weights", "Ridge", "GaussianNB", "KMeans, k-means++"),
+    *("StandardScaler, batches", "GaussianNB, batches", "MiniBatchKMeans, batches"),
+    *("NearestNeighbors", "Ridge, a penalty for each"),
     *("MiniBatchKMeans", "LogisticRegression", "LogisticRegression of two, weights"),
     *("KNeighborsClassifier", "DBSCAN", "pipeline"),
 )

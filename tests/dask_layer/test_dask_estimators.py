@@ -179,10 +179,17 @@ def test_neighbours_of_rows_in_parts_and_whole_ones():
     assert of_parts.score(queries, plain.predict(queries)) == 1.0
     with pytest.raises(ValueError, match="n_neighbors = 300"):
         of_parts.kneighbors(queries, 300)
-    # Each row's own neighbours aren't found by parts: the rows are made whole first.
-    with pytest.warns(npaccel.errors.PerformanceWarning, match="X is None"):
-        own = of_parts.kneighbors()[1]
-    np.testing.assert_array_equal(own, plain.kneighbors()[1])
+    with pytest.raises(ValueError, match="Expected n_neighbors < n_samples_fit, but n_neighbors ="):
+        of_parts.kneighbors(n_neighbors=len(X))
+
+
+def test_rows_that_are_the_same():
+    rows = np.repeat(X[:20], 4, axis=0)
+    found = accelerate(NearestNeighbors(n_neighbors=2)).fit(in_blocks(rows)).kneighbors()
+    apart, which = (one.compute() for one in found)
+    assert (apart == 0.0).all()
+    assert (which != np.arange(80)[:, None]).all()
+    np.testing.assert_array_equal(which // 4, np.repeat(np.arange(20), 4)[:, None].repeat(2, 1))
 
 
 def test_compiled_and_under_other_schedulers():

@@ -42,10 +42,11 @@ def ranks(request):
         for item in request.session.items
         if item.module.__name__ == "test_sharded_calls" and "told" in item.fixturenames
     }
+    checks |= {"compiled"} if "test_sharded_calls" in modules else set()
     known = {"functions": CALLS, "estimators": NAMES, "calls": sorted(checks - {"waiting_in_vain"})}
     if not FULL:
         known["calls"] = [name for name in known["calls"] if name != "compiled_in_parts"]
-    known["parts"] = ["metrics", "placements", "errors", "checkpoints"]
+    known["parts"] = ["metrics", "placements", "errors", "checkpoints", "loops"]
     parts = {part: names for part, names in known.items() if f"test_sharded_{part}" in modules}
     found = Ranks("run_parts.py", request.param, json.dumps(parts), timeout=900)
     assert not any(found.codes), "\n".join(found.outputs)

@@ -12,15 +12,16 @@ from torch.distributed.tensor import (
     Partial,
     Replicate,
     Shard,
-    distribute_tensor,
     init_device_mesh,
 )
 
 import npaccel
+from npaccel._runtime.transform_leaves import flatten
 
 RANK, COUNT = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 CHECKS = {}
 SCALE = 2.0
+UNIT = 1.0
 #: Another one on each rank.
 GENERATOR = np.random.default_rng(RANK)
 
@@ -54,32 +55,41 @@ def kinds(report):
     ]
 
 
-@check
-def compiled(mesh):
-    def step(x, means, share):
-        labels = np.argmin(((x[:, None] - means) ** 2).sum(axis=2), axis=1)
-        ones = labels[:, None] == np.arange(len(means))
-        sums = (ones[:, :, None] * x[:, None]).sum(axis=0)
-        found = sums / np.maximum(ones.sum(axis=0), 1)[:, None]
-        return share * found + (1 - share) * means, labels
+def step(x, means, share):
+    labels = np.argmin(((x[:, None] - means) ** 2).sum(axis=2), axis=1)
+    ones = labels[:, None] == np.arange(len(means))
+    sums = (ones[:, :, None] * x[:, None]).sum(axis=0)
+    found = sums / np.maximum(ones.sum(axis=0), 1)[:, None]
+    return share * found + (1 - share) * means * UNIT, labels, x[1:] - x[:-1]
 
+
+def called(mesh):
+    """Return a jitted function, and what three calls of it have given."""
     points, means = array(1001, 2), array(5, 2)
     jitted = npaccel.jit(step)  # With the option's default, "auto".
     x = npaccel.shard(points, mesh)
     for share in (1.0, 0.5, 0.25):
         result = jitted(x, means, share)
-    placements = [str(one.placements) for one in result]
+    return jitted, result
+
+
+def told(jitted, result):
+    """Return what is to be said of them."""
     report = jitted.report()
+    wanted = step(array(1001, 2), array(5, 2), 0.25)
     return {
-        "close": all(
-            np.allclose(got, wanted)
-            for got, wanted in zip(npaccel.gather(result), step(points, means, 0.25), strict=True)
-        ),
-        "placements": placements,
-        "graphs": len(report.graphs),
+        "close": all(np.allclose(*p) for p in zip(npaccel.gather(result), wanted, strict=True)),
+        "placements": [str(one.placements) for one in result],
+        "graphs": [graph.loaded for graph in report.graphs],
+        "not kept": [graph.not_kept for graph in report.graphs],
         "collectives": kinds(report),
         "text": str(report),
     }
+
+
+@check
+def compiled(mesh):
+    return told(*called(mesh))
 
 
 @check
@@ -263,6 +273,125 @@ def derivatives(mesh):
     return np.allclose(npaccel.gather(result), wanted), str(result.placements)
 
 
+def regression(x, w):
+    return np.tanh(x @ w) * 0.5, (x * w).mean(axis=0), np.argmax(x, axis=1), x.shape
+
+
+def standardised(x, w):
+    y = (x - x.mean(axis=0)) / x.std(axis=0)
+    return np.where(y > 0, y, y * w)
+
+
+def halo(x, w):
+    return (x[1:] - x[:-1]) ** 2 * w
+
+
+def normalised(x, w):
+    e = np.exp(x - x.max(axis=0))
+    return {"shares": e / e.sum(axis=0), "same": x, "wide": [np.cumsum(x * w, axis=1)]}
+
+
+def gathered(x, *more, scale=2.0, **others):
+    return np.sort(x, axis=0) * more[0] * scale + x[3]
+
+
+def gradients_of(function, x, w):
+    """Return the gradients of a function's results, each weighted, by torch's autograd."""
+    found = jit(function)(x * 1.5, w)
+    leaves = []
+    flatten(found, leaves)
+    total = 0.0
+    for one in leaves:
+        if isinstance(one, torch.Tensor) and one.dtype.is_floating_point:
+            total = total + (one * one + one).sum()
+    total.backward()
+    return x.grad, w.grad
+
+
+@check
+def gradients(mesh):
+    found = {}
+    for function in (regression, standardised, halo, normalised, gathered):
+        for axis in (0, 1):
+            plain = [torch.from_numpy(array(*size)).requires_grad_() for size in ((7, 3), (3,))]
+            wanted = gradients_of(function, *plain)
+            x = npaccel.shard(array(7, 3), mesh, [Shard(axis)]).requires_grad_()
+            w = npaccel.shard(array(3), mesh, [Replicate()]).requires_grad_()
+            got = gradients_of(function, x, w)
+            same = [np.allclose(npaccel.gather(a), b) for a, b in zip(got, wanted, strict=True)]
+            found[function.__name__, axis] = same, [str(one.placements) for one in got]
+    return found
+
+
+@check
+def sizes_that_data_decide(mesh):
+    def positive(x):
+        return x[x > 0.1] * 2
+
+    plain = array(6, 4)
+    x = npaccel.shard(plain, mesh).requires_grad_()
+    found = jit(positive)(x)
+    (found * found).sum().backward()
+    chosen = plain > 0.1
+    return found.shape[0] == chosen.sum(), np.allclose(npaccel.gather(x.grad), 8 * plain * chosen)
+
+
+@check
+def gradients_in_part(mesh):
+    def two(x, y, table):
+        return x * y + table, x - y
+
+    x = npaccel.shard(array(4, 2), mesh).requires_grad_()
+    y, table = npaccel.shard(array(4, 2), mesh), np.ones(2)
+    first, second = jit(two)(x, y, table)
+    table[:] = np.nan  # What is computed again is of what it was.
+    first.sum().backward(retain_graph=True)
+    is_same = np.allclose(npaccel.gather(x.grad), npaccel.gather(y))
+    with torch.no_grad():
+        y.copy_(x)
+    return is_same, second.requires_grad, raised(second.sum().backward)
+
+
+@check
+def second_derivatives(mesh):
+    def cubes(x, w):
+        return (x**3 * w).sum(axis=0)
+
+    plain, weights = array(5, 2), array(2)
+    x = npaccel.shard(plain, mesh).requires_grad_()
+    w = npaccel.shard(weights, mesh, [Replicate()]).requires_grad_()
+    (first,) = torch.autograd.grad(jit(cubes)(x, w).sum(), x, create_graph=True)
+    (first * first).sum().backward()
+    wanted = [36 * plain**3 * weights**2, (18 * plain**4 * weights).sum(axis=0)]
+    return [np.allclose(npaccel.gather(a.grad), b) for a, b in zip((x, w), wanted, strict=True)]
+
+
+@check
+def gradients_that_are_refused(mesh):
+    def writes(x):
+        x += 1
+        return x * 2
+
+    def draws(x):
+        return x + np.random.normal(size=x.shape)  # noqa: NPY002
+
+    def draws_there(x):
+        return x + np.random.default_rng(3).normal(size=x.shape)
+
+    def branches(x):
+        return x * 2 if x.sum() > 0 else x
+
+    def adds(x, y):
+        return x + y
+
+    x = npaccel.shard(array(4, 2), mesh).requires_grad_()
+    given = {one: raised(jit(one), x) for one in (writes, draws, branches)}
+    given[adds] = raised(jit(adds), x, torch.ones(2, dtype=torch.float64).requires_grad_())
+    given[draws_there] = raised(jit(draws_there, rng="device"), x)
+    told = {one.__name__: text for one, text in given.items()}
+    return told, np.array_equal(npaccel.gather(x.detach()), array(4, 2))
+
+
 @check
 def nan_and_signs(mesh):
     def extremes(x):
@@ -310,10 +439,8 @@ def errors(mesh):
     x = npaccel.shard(array(4, 2), mesh)
     other = npaccel.shard(array(4, 2), init_device_mesh("cpu", (1, COUNT)))
     given = npaccel.shard(array(4, 2), mesh)
-    grad = distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)]).requires_grad_()
     return {
         "meshes": raised(jit(lambda x, y: x + y), x, other),
-        "gradients": raised(jit(lambda x: x + 1), grad),
         "outside": raised(jit(lambda y: y + given), x),
         "shapes": raised(jit(lambda x, y: x + y), x, np.ones(3))[0],
         "number": raised(npaccel.shard, array(4, 2), mesh, [Shard(0), Shard(1)]),
@@ -388,8 +515,13 @@ def waiting_in_vain(mesh):
 
     jitted, x = jit(centred), npaccel.shard(array(4, 2), mesh)
     jitted(x)
+    return raised_in_vain(mesh, lambda: jitted(x))
+
+
+def raised_in_vain(mesh, call):
+    """Return the error of a call that the first rank makes alone."""
     dist.barrier()
     if RANK:
         return "none", ""
     dist.distributed_c10d._set_pg_timeout(dt.timedelta(seconds=2), mesh.get_group())
-    return raised(jitted, x)
+    return raised(call)

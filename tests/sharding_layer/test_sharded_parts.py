@@ -54,15 +54,49 @@ def test_checkpoints(found):
             assert part < 0.8
 
 
+def assert_scanned(found):
+    """Compare what a scan found with the loop in NumPy."""
+    u, rows = rank_parts.X, []
+    for t in range(8):
+        u = rank_parts.diffused.__wrapped__(u)
+        rows.append(u * t)
+    np.testing.assert_allclose(found[0], u, 1e-12)
+    assert found[1] == 8
+    np.testing.assert_allclose(found[2][0], rows, 1e-12)
+    np.testing.assert_array_equal(found[2][1], np.arange(8.0))
+
+
+def test_loops(found):
+    for whole, (goes_on, steps), (other, no_steps), told in found:
+        assert_scanned(whole)
+        assert_scanned(goes_on)
+        assert_scanned(other)  # The same rows, placed otherwise.
+        assert (steps, no_steps) == (4, 0)
+        assert "fori_loop: ranks disagree on what it reads as 'read'" in told
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not sweep.FULL, reason="ranks start twice: NPACCEL_TEST_SWEEP=full")
-def test_rank_that_is_killed(tmp_path):
+@pytest.mark.parametrize("what", ["fit", "scan"])
+def test_rank_that_is_killed(tmp_path, what):
+    told = told_by(2, tmp_path, what)
+    assert told["restarts"] == 1
+    if what == "fit":
+        model = clone(rank_parts.ITERATED["KMeans"]).fit(rank_parts.iterated())
+        np.testing.assert_allclose(told["found"], model.cluster_centers_, 1e-9)
+        return
+    assert_scanned(told["found"])
+    assert told["count"] == 4
+    again = told_by(1, tmp_path, what)  # Another number of ranks reads it all.
+    assert_scanned(again["found"])
+    assert again["count"] == 0
+
+
+def told_by(ranks, folder, what):
+    """Return what a program tells of which torchrun runs so many ranks."""
     here = Path(__file__).parent
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    command += ["--max-restarts=1", str(here / "run_restarts.py"), str(tmp_path)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--max-restarts=1"]
+    command += [f"--nproc-per-node={ranks}", str(here / "run_restarts.py"), str(folder), what]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(here), *sys.path])}
     subprocess.run(command, env=env, check=True, timeout=300)
-    told = json.loads((tmp_path / "answer").read_text())
-    model = clone(rank_parts.ITERATED["KMeans"]).fit(rank_parts.iterated())
-    np.testing.assert_allclose(told["centres"], model.cluster_centers_, 1e-9)
-    assert told["restarts"] == 1
+    return json.loads((folder / "answer").read_text())

@@ -93,7 +93,7 @@ class PrimitiveCalls:
             self._report(line, "Python" if why else kind, why)
             if primitive is primitives.scan:
                 wide = self.spec.options.default_float == "float64"
-                return primitives.scanned(*bound.args, wide=wide)
+                return primitives.scanned(*bound.args, **bound.kwargs, wide=wide)
             return primitive(*bound.args, **bound.kwargs)
 
         return call

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 import operator
+import os
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,12 +20,23 @@ from npaccel._loops.control_flow.carry import Carry, Node, described, leaves, ma
 from npaccel._runtime.arguments import is_array
 from npaccel._syntax import loop_detection
 
+if TYPE_CHECKING:
+    from npaccel._loops.control_flow.checkpoints import LoopCheckpoints
+
 T = TypeVar("T")
 
 _FLOATS = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val: T) -> T:
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[int, T], T],
+    init_val: T,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int = 1,
+) -> T:
     """Call a function for every integer of a range, each time on what it returned last.
 
     Means ``for i in range(lower, upper): val = body_fun(i, val)``, with `val`
@@ -42,6 +54,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
         namedtuple, nested as you like.
     init_val : object
         The first `val`: arrays, tensors and numbers in such structures.
+    checkpoint : path-like, optional
+        Folder in which what is carried is saved. A program that begins again goes on from there,
+        see Notes.
+    every : int, default 1
+        After how many iterations there is a checkpoint. There is one after the last, too.
 
     Returns
     -------
@@ -54,6 +71,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
         If `body_fun` returns another structure, shape or dtype than it was
         given, naming the leaf; if a bound isn't an integer. A number of
         Python's may become a NumPy scalar of its kind (0.0 a ``float32``).
+    ValueError
+        If `every` is less than 1.
 
     See Also
     --------
@@ -63,7 +82,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
     Notes
     -----
     As ``jax.lax.fori_loop``, but `body_fun` may write into `val` in place,
-    which then writes into the arrays of `init_val`, as in Python.
+    which then writes into the arrays of `init_val`, as in Python. For `checkpoint` see `scan`.
 
     Examples
     --------
@@ -81,9 +100,20 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, T], T], init_val:
     _check_callable("fori_loop", "body_fun", body_fun)
     indices = range(_index("lower", lower), _index("upper", upper))
     carry = Carry("fori_loop", "body_fun", body_fun, "init_val", init_val)
-    value, body = init_val, _prepared(body_fun, carry)
-    for i in indices:
+    value, body, first = init_val, _prepared(body_fun, carry), 0
+    kept = None
+    if checkpoint is not None:
+        others = {"bounds": (indices.start, indices.stop)}
+        kept = _checkpoints("fori_loop", body_fun, init_val, others, checkpoint, every)
+        found = kept.load()
+        if found is not None:
+            value, first = carry.checked(found.value), found.count
+    for i in indices[first:]:
         value = carry.checked(body(i, value))
+        if kept is not None:
+            done = i - indices.start + 1
+            if kept.is_due(done, len(indices)):
+                kept.save(done, value, ())
     return value
 
 
@@ -153,6 +183,9 @@ def scan(
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int = 1,
 ) -> tuple[Any, Any]:
     """Go over the items of arrays with a carry, and stack a result of every iteration.
 
@@ -182,6 +215,11 @@ def scan(
     reverse : bool, default False
         Go from the last item to the first. The results of the iterations are in
         the order of the items all the same.
+    checkpoint : path-like, optional
+        Folder in which what is carried, and recorded, is saved. A program that begins again goes
+        on from there, see Notes.
+    every : int, default 1
+        After how many iterations there is a checkpoint. There is one after the last, too.
 
     Returns
     -------
@@ -198,7 +236,9 @@ def scan(
         structure, shape or dtype, naming the leaf.
     ValueError
         If the arrays of `xs` aren't as long as each other and as `length`
-        says, or if nothing says how long.
+        says, or if nothing says how long; if `every` is less than 1.
+    npaccel.errors.RankMismatchError
+        With `checkpoint`: if ranks have other functions or values.
 
     See Also
     --------
@@ -210,6 +250,15 @@ def scan(
     may write into its arrays in place. Without items, `f` is called once, on
     copies and on zeros, to find out what `y` looks like; what it computes is
     thrown away.
+
+    Checkpoints are written by `torch.distributed.checkpoint`, and taken where the loop is the same:
+    the code of `f` and of functions of yours that it calls, the numbers and arrays that they read,
+    `init`, `xs`, `length` and `reverse`. Where they read another value a warning names it, and the
+    loop begins anew. What else `f` changes isn't saved: carry a generator of random numbers, for
+    one. In a program of several ranks all of them call the function, and see the folder; DTensors
+    are saved in parts, and what isn't a DTensor is to be the same on all ranks. Another number of
+    ranks may go on. Nothing removes the folder. What is read there is unpickled: let nobody else
+    write to it.
 
     Examples
     --------
@@ -223,7 +272,7 @@ def scan(
     >>> smooth(np.array([4.0, 0.0, 2.0]))
     (np.float64(2.0), array([4., 2., 2.]))
     """
-    return scanned(f, init, xs, length, reverse, wide=True)
+    return scanned(f, init, xs, length, reverse, checkpoint=checkpoint, every=every, wide=True)
 
 
 def scanned(
@@ -233,6 +282,8 @@ def scanned(
     length: int | None,
     reverse: bool,
     *,
+    checkpoint: Any,
+    every: Any,
     wide: bool,
 ) -> tuple[Any, Any]:
     """Do what `scan` does; `wide` says whether floats of Python's make float64 arrays."""
@@ -242,12 +293,26 @@ def scanned(
     count = _length(items, xs, length)
     carry = Carry("scan", "f", f, "init", init)
     results = Results(count, f, wide)
-    value, body = init, _prepared(f, carry)
-    for i in reversed(range(count)) if reverse else range(count):
+    value, body, first, last = init, _prepared(f, carry), 0, 0
+    indices = range(count)[::-1] if reverse else range(count)
+    kept = None
+    if checkpoint is not None:
+        others = {"xs": xs, "length": count, "reverse": bool(reverse)}
+        kept = _checkpoints("scan", f, init, others, checkpoint, every)
+        found = kept.load()
+        if found is not None:
+            value, first = carry.checked(found.value), found.count
+            last = first
+            for i, y in zip(indices, found.results, strict=False):
+                results.put(i, y)
+    for done, i in enumerate(indices[first:], first + 1):
         x = mapped(items, iter([array if array is None else array[i] for array in arrays]))
         new, y = _pair(body(value, x), f)
         value = carry.checked(new)
         results.put(i, y)
+        if kept is not None and kept.is_due(done, count):
+            kept.save(done, value, [results.at(k) for k in indices[last:done]])
+            last = done
     if not count:
         results.like(_tried(f, init, items, arrays))
     return value, results.stacked()
@@ -379,6 +444,12 @@ class Results:
                 stored = self.columns[column] = stored.astype(leaf.dtype)
             stored[i] = leaf
 
+    def at(self, i: int) -> Any:
+        """Return the result of iteration i."""
+        assert self.carry is not None
+        row = [None if column is None else column[i] for column in self.columns]
+        return mapped(self.carry.spec, iter(row))
+
     def stacked(self) -> Any:
         """Return the structure of the results with an array for every leaf."""
         assert self.carry is not None
@@ -394,6 +465,12 @@ def _prepared(function: Any, carry: Carry) -> Any:
     """Return what calls a function; a compiled one knows what its carry looks like."""
     prepared = getattr(function, "npaccel_prepared", None)
     return function if prepared is None else prepared(carry)
+
+
+def _checkpoints(*args: Any) -> LoopCheckpoints:
+    from npaccel._loops.control_flow import checkpoints  # It imports torch's checkpoints.
+
+    return checkpoints.LoopCheckpoints(*args)
 
 
 def _check_callable(primitive: str, parameter: str, value: Any) -> None:

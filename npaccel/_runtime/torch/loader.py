@@ -25,6 +25,8 @@ from npaccel._runtime.torch.libraries import load_kernels, path_of
 
 #: Pattern of code that calls an operator of npaccel's.
 _OPERATOR = "torch.ops.npaccel."
+#: Name of the file that generated code says it is in.
+GENERATED = "<npaccel generated code>"
 #: Module that registers npaccel's operators.
 HOST_MODULE = "npaccel._numpy.host.kernels"
 
@@ -133,7 +135,7 @@ def load_module(source: str, kernels: Sequence[Path]) -> Code:
     scope: dict[str, Any] = STAND_INS | ndarray_runtime.names()
     scope["AsyncCompile"] = lambda: _Kernels(kernels)
     scope["__name__"] = "npaccel_generated"
-    exec(compile(source, "<npaccel generated code>", "exec"), scope)
+    exec(compile(source, GENERATED, "exec"), scope)
     use_huge_pages(scope, source)
     return Code(scope["call"], scope.get(ndarray_runtime.ON_ARRAYS))
 

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from npaccel._runtime import host_rng
+from npaccel._runtime.callables import read_by
 from npaccel._syntax.loop_detection import LIBRARIES, is_users
-from npaccel._verify.copies import read_by
 
 #: SciPy's parameters without which it draws from NumPy's global state.
 _OF_DRAWS = {"rng", "random_state", "seed", "qrng"}

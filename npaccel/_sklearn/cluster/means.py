@@ -229,17 +229,8 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         first = not hasattr(self, "cluster_centers_")
         X = self._validated(X, dtype=FLOATS, reset=first)
-        if not hasattr(self, "_random_state"):
-            self._random_state = check_random_state(self.random_state)
         weights = self._weights(sample_weight, X)
-        self.n_steps_ = getattr(self, "n_steps_", 0)
-        if first:
-            given = self._npaccel_checked(X)
-            self.cluster_centers_ = self._npaccel_seeds(
-                X, weights, self._random_state, given, self._init_size
-            )
-            self._counts = torch.zeros(self.n_clusters, dtype=X.dtype, device=X.device)
-            self._n_since_last_reassign = 0
+        self._npaccel_begin(X, weights)
         # A reader's array may share the memory of the centres: they are never written into.
         self.cluster_centers_, _ = self._npaccel_step(
             X, weights, self.cluster_centers_.to(X.dtype), self._random_state
@@ -249,6 +240,20 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
         self.n_steps_ += 1
         self._n_features_out = len(self.cluster_centers_)
         return self
+
+    def _npaccel_begin(self, X: Any, weights: torch.Tensor | None) -> None:
+        """Find where batches that the caller gives begin, at the first one: a tensor or `Rows`."""
+        if not hasattr(self, "_random_state"):
+            self._random_state = check_random_state(self.random_state)
+        self.n_steps_ = getattr(self, "n_steps_", 0)
+        if hasattr(self, "cluster_centers_"):
+            return
+        given = self._npaccel_checked(X)
+        self.cluster_centers_ = self._npaccel_seeds(
+            X, weights, self._random_state, given, self._init_size
+        )
+        self._counts = torch.zeros(self.n_clusters, dtype=X.dtype, device=X.device)
+        self._n_since_last_reassign = 0
 
     def _npaccel_start(self, X: Any, weights: Any, random: Any, given: Any) -> torch.Tensor:
         """Return the best centres of several starts, by their inertia on a part of the rows."""
@@ -272,14 +277,23 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
         self, X: torch.Tensor, weights: Any, centers: torch.Tensor, random: Any
     ) -> tuple[torch.Tensor, float]:
         """Move the centres by one batch, and return the inertia before."""
-        # As scikit-learn does: which are due is asked before the batch is counted.
-        counts = self._counts
-        reassign = self._random_reassign() and self.reassignment_ratio > 0
         labels = nearest(X, centers)
         inertia = means.inertia(X, weights, centers, labels)
         sums = means.Sums(means.points(X, len(centers)), weights, len(centers))
         mass = sums.weights_of_clusters(labels)
         added = sums.update(labels, labels, len(labels) + 1)
+        return self._npaccel_moved(X, centers, added, mass, random), inertia
+
+    def _npaccel_moved(
+        self, X: Any, centers: torch.Tensor, added: Any, mass: Any, random: Any
+    ) -> torch.Tensor:
+        """Return the centres with the sums and weights of a batch's rows, which are added to each.
+
+        Of X, a tensor or `Rows`, no more is read than clusters restart with.
+        """
+        # As scikit-learn does: which are due is asked before the batch is counted.
+        counts = self._counts
+        reassign = self._random_reassign() and self.reassignment_ratio > 0
         after = counts.double() + mass
         moved = (centers.double() * counts[:, None] + added) / torch.where(mass > 0, after, 1.0)[
             :, None
@@ -288,11 +302,9 @@ class MiniBatchKMeans(_Means, Accelerated, cluster.MiniBatchKMeans):  # type: ig
         self._counts = after.to(X.dtype)
         if reassign:
             new = self._npaccel_reassigned(X, new, random)
-        return new, inertia
+        return new
 
-    def _npaccel_reassigned(
-        self, X: torch.Tensor, centers: torch.Tensor, random: Any
-    ) -> torch.Tensor:
+    def _npaccel_reassigned(self, X: Any, centers: torch.Tensor, random: Any) -> torch.Tensor:
         """Restart clusters of very little weight; few numbers, decided on the host."""
         counts = transfers.to_host(self._counts).copy()
         due = counts < self.reassignment_ratio * counts.max()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.parts import moments
@@ -17,7 +18,7 @@ from npaccel._sklearn.parts.calls import (
     to_fit,
     weights_of,
 )
-from npaccel._sklearn.parts.engine import WholeArraysError, kernel
+from npaccel._sklearn.parts.engine import Parts, WholeArraysError, kernel
 
 
 @kernel
@@ -63,19 +64,59 @@ def _labels(X: Any, mean: Any, variance: Any, prior: Any, classes: Any) -> Any:
 
 @by_parts("naive_bayes.GaussianNB", "fit")
 def _fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    parts = to_fit(self, X, y, weights_of(sample_weight))
+    classes = labels_of(self, y)
+    found = _counted(self, parts, classes)
+    if (found[0] == 0.0).any():
+        raise WholeArraysError("the rows of a class have no weight")
+    self.classes_ = classes
+    return _set(self, parts, *found)
+
+
+@by_parts("naive_bayes.GaussianNB", "partial_fit")
+def _partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    weights = weights_of(sample_weight)
+    is_first = getattr(self, "classes_", None) is None
+    parts = to_fit(self, X, y, weights) if is_first else fitted(self, X, y, weights)
+    if is_first and classes is None:
+        raise ValueError("classes must be passed on the first call to partial_fit.")
+    known = np.unique(classes) if is_first else array(self.classes_)
+    labels = labels_of(self, y)
+    if not np.isin(labels, known).all():
+        raise ValueError(
+            f"The target label(s) {labels[~np.isin(labels, known)]} in y do not exist in the "
+            f"initial classes {known}"
+        )
+    mass, mean, squares, epsilon = _counted(self, parts, known)
+    _check_partial_fit_first_call(self, classes)
+    if is_first:
+        return _set(self, parts, mass, mean, squares, epsilon)
+    old, theta, variance = map(array, (self.class_count_, self.theta_, self.var_))
+    # As scikit-learn does: the new number is taken off what the old one was added to.
+    before = (variance.astype(np.float64) - epsilon) * old[:, None]
+    mass, mean, squares = moments.by_group((old, theta, before), (mass, mean, squares))
+    _set(self, parts, mass, mean, squares, epsilon)
+    nothing = mass == 0.0
+    self.theta_[nothing], self.var_[nothing] = theta[nothing], variance[nothing]
+    return self
+
+
+def _counted(self: Any, parts: Parts, classes: Any) -> tuple[Any, Any, Any, Any]:
+    """Return weights, means and sums of squares of classes, and what is added to variances."""
     if self.priors is not None:
         raise WholeArraysError("priors are given")
-    parts = to_fit(self, X, y, weights_of(sample_weight))
-    self.classes_ = labels_of(self, y)
-    mass, mean, squares = parts.reduce(_by_class, moments.by_group, self.classes_)
+    mass, mean, squares = parts.reduce(_by_class, moments.by_group, classes)
     check_finite(self, parts, mean, squares)
-    if (mass == 0.0).any():
-        raise WholeArraysError("the rows of a class have no weight")
-    variance = (squares / mass[:, None]).astype(parts.dtype)
-    self.epsilon_ = self.var_smoothing * variance[-1].max()
-    self.class_count_ = mass[:-1].astype(parts.dtype)
-    self.theta_ = mean[:-1].astype(parts.dtype)
-    self.var_ = variance[:-1] + self.epsilon_
+    epsilon = self.var_smoothing * (squares[-1] / mass[-1]).astype(parts.dtype).max()
+    return mass[:-1], mean[:-1], squares[:-1], epsilon
+
+
+def _set(self: Any, parts: Parts, mass: Any, mean: Any, squares: Any, epsilon: Any) -> Any:
+    self.epsilon_ = epsilon
+    self.class_count_ = mass.astype(parts.dtype)
+    self.theta_ = mean.astype(parts.dtype)
+    variance = squares / np.where(mass > 0.0, mass, 1.0)[:, None]
+    self.var_ = variance.astype(parts.dtype) + epsilon
     self.class_prior_ = self.class_count_ / self.class_count_.sum()
     return self
 

@@ -357,19 +357,54 @@ def _score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
 
 @by_parts("cluster.MiniBatchKMeans", "fit")
 def _fit_batches(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    if callable(self.init) or self.verbose:
-        raise WholeArraysError("init is a function, or what is computed is to be printed")
+    _check_batches(self)
     given = weights_of(sample_weight)
     parts = to_fit(self, X, given)
     mass, mean, squares = parts.reduce(_spread, moments.squares)
     check_finite(self, parts, mean, squares)
     with on_device(self, X) as device:
         rows = Rows(parts, squares / mass, device)
-        weights = None if given is None else torch.from_numpy(weights_of_all(parts)).to(device)
+        weights = _weights_on(device, parts, given)
         kept = Checkpoints(self, parts, (mass, mean, squares))
         self._npaccel_fit(rows, weights, kept.load(), kept.save)
+    return _label(self, parts)
+
+
+@by_parts("cluster.MiniBatchKMeans", "partial_fit")
+def _partial_fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    _check_batches(self)
+    given, is_first = weights_of(sample_weight), not hasattr(self, "cluster_centers_")
+    parts = to_fit(self, X, given) if is_first else fitted(self, X, given)
+    mass, mean, squares = parts.reduce(_spread, moments.squares)
+    check_finite(self, parts, mean, squares)
+    with on_device(self, X) as device:
+        rows = Rows(parts, squares / mass, device)
+        self._npaccel_begin(rows, _weights_on(device, parts, given) if is_first else None)
+        centres, mean = array(self.cluster_centers_).astype(parts.dtype), mean.astype(parts.dtype)
+        found, members = parts.reduce(_step, sums, mean, centres - mean)
+        added = torch.from_numpy(found + members[:, None] * mean).to(device)
+        now = torch.from_numpy(centres).to(device)
+        self.cluster_centers_ = self._npaccel_moved(
+            rows, now, added, torch.from_numpy(members).to(device), self._random_state
+        )
+    self.n_steps_ += 1
+    self._n_features_out = self.n_clusters
+    return _label(self, parts)
+
+
+def _check_batches(self: Any) -> None:
+    if callable(self.init) or self.verbose:
+        raise WholeArraysError("init is a function, or what is computed is to be printed")
+
+
+def _weights_on(device: torch.device, parts: Parts, weights: Any) -> torch.Tensor | None:
+    return None if weights is None else torch.from_numpy(weights_of_all(parts)).to(device)
+
+
+def _label(self: Any, parts: Parts) -> Any:
+    """Set labels and inertia, if they are wanted."""
     if self.compute_labels:
-        centres = array(self.cluster_centers_)
+        centres = array(self.cluster_centers_).astype(parts.dtype)
         nothing = np.zeros_like(centres[0])
         self.labels_ = parts.map(_labels, nothing, centres)
         self.inertia_ = float(parts.reduce(_ended, sums, nothing, centres)[0])

@@ -42,7 +42,7 @@ class Parts(abc.ABC):
     array : distributed array
         X, with 2 dimensions, or 1.
     others : sequence
-        Arrays with as many rows, distributed or not, or None.
+        Arrays with as many rows, distributed or not, ranges, or None.
     who : str
         The method, for errors.
 
@@ -124,8 +124,8 @@ class Parts(abc.ABC):
             Takes a part of each array, one of the queries, and the constants.
         combine : callable
         finish : callable
-            Takes the combined result, and the constants; returns a tuple of arrays with the rows
-            of the queries.
+            Takes the combined result, parts of the queries' other arrays, and the constants;
+            returns a tuple of arrays with the rows of the queries.
         like : sequence of ndarray
             Arrays of one row with their dtypes and sizes.
         *constants : object

@@ -61,8 +61,11 @@ def _fit_least_squares(self: Any, X: Any, y: Any, sample_weight: Any = None) -> 
 
 @by_parts("linear_model.Ridge", "fit")
 def _fit_ridge(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    if self.solver not in ("auto", "cholesky") or self.positive or np.ndim(self.alpha):
-        raise WholeArraysError("a solver besides Cholesky's, positive=True or several alphas")
+    if self.solver not in ("auto", "cholesky") or self.positive:
+        raise WholeArraysError("a solver besides Cholesky's, or positive=True")
+    alphas = np.ravel(array(self.alpha)).astype(np.float64)
+    if len(alphas) not in (1, y.shape[1] if getattr(y, "ndim", 1) == 2 else 1):
+        raise WholeArraysError(f"alpha has {len(alphas)} numbers, and y other columns")
     parts, _ = _to_fit(self, X, y, sample_weight)
     width = parts.shape[1]
     if parts.lengths().sum() < width:
@@ -71,13 +74,21 @@ def _fit_ridge(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     check_finite(self, parts, products)
     if not self.fit_intercept:
         products = products + mass * np.outer(mean, mean)
-    gram = products[:width, :width] + np.eye(width) * float(self.alpha)
+    gram, targets = products[:width, :width], products[:width, width:]
     try:
-        coef = linalg.solve(gram, products[:width, width:], assume_a="pos")
+        if len(alphas) == 1:
+            coef = _solved(gram, alphas[0], targets)
+        else:
+            each = zip(alphas, targets.T, strict=True)
+            coef = np.stack([_solved(gram, alpha, one) for alpha, one in each], axis=1)
     except linalg.LinAlgError as error:
         raise WholeArraysError("columns depend on each other") from error
     self.n_iter_, self.solver_ = None, "cholesky"
     return _set(self, parts, y, coef, mean)
+
+
+def _solved(gram: Any, alpha: float, targets: Any) -> Any:
+    return linalg.solve(gram + np.eye(len(gram)) * alpha, targets, assume_a="pos")
 
 
 @by_parts("linear_model.LinearRegression linear_model.Ridge", "predict")

@@ -64,6 +64,15 @@ def _both(found: Any, *constants: Any) -> Any:
     return found[0], found[1]
 
 
+def _others(found: Any, numbers: Any, *constants: Any) -> Any:
+    """Return the nearest rows but the row itself; or but the first of many that are the same."""
+    apart, which, *_ = found
+    kept = which != numbers[:, None]
+    kept[kept.all(axis=1), 0] = False
+    shape = len(which), max(which.shape[1] - 1, 0)
+    return apart[kept].reshape(shape), which[kept].reshape(shape)
+
+
 def _votes(found: Any, weights: Any, classes: Any) -> Any:
     """Return the weight of each class for each query."""
     apart, _, y, *_ = found
@@ -211,8 +220,26 @@ def _kneighbors(
 ) -> Any:
     count = _count(self, n_neighbors)
     likes = np.empty((1, count)), np.empty((1, count), np.int64)
-    found = _across(self, X, "kneighbors", count, _both, likes)
+    if X is None:
+        found = _of_rows_themselves(self, count, likes)
+    else:
+        found = _across(self, X, "kneighbors", count, _both, likes)
     return found if return_distance else found[1]
+
+
+def _of_rows_themselves(self: Any, count: int, likes: Any) -> Any:
+    """Return the nearest rows of each that was fitted, which isn't one of its own."""
+    check_is_fitted(self, "_fit_method")
+    rows, size = vars(self)["_fit_X"], self.n_samples_fit_
+    if count >= size:
+        raise ValueError(
+            f"Expected n_neighbors < n_samples_fit, but n_neighbors = {count}, n_samples_fit = "
+            f"{size}, n_samples = {size}"
+        )
+    parts = parts_of(self, "of what was fitted", rows, (None,))
+    numbered = parts_of(self, "of what was fitted", rows, (range(size),))
+    settings = _settings(self)
+    return parts.across(numbered, _near, _nearer, _others, likes, count + 1, settings)
 
 
 def _of_classes(self: Any, X: Any, name: str, finish: Any, like: Any) -> Any:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.parts import moments
 from npaccel._sklearn.parts.calls import array, by_parts, check_finite, fitted, to_fit, weights_of
-from npaccel._sklearn.parts.engine import WholeArraysError, kernel
+from npaccel._sklearn.parts.engine import Parts, WholeArraysError, kernel
 
 
 @kernel
@@ -26,12 +26,32 @@ def _unscaled(X: Any, mean: Any, scale: Any) -> Any:
 @by_parts("preprocessing.StandardScaler", "fit")
 def _fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     weights = weights_of(sample_weight)
-    parts = to_fit(self, X, weights)
-    mass, mean, squares = parts.reduce(moments.of_columns, moments.squares)
-    check_finite(self, parts, mean, squares, nan=True)
+    return _learn(self, to_fit(self, X, weights), weights is not None, None)
+
+
+@by_parts("preprocessing.StandardScaler", "partial_fit")
+def _partial_fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    if not hasattr(self, "n_samples_seen_"):
+        return _fit(self, X, sample_weight=sample_weight)
+    weights = weights_of(sample_weight)
+    self._validate_params()
+    parts = fitted(self, X, weights)
+    mass = np.broadcast_to(array(self.n_samples_seen_), parts.shape[1:]).astype(np.float64)
+    # Without a scale nothing is asked of variances, and maybe none were kept.
+    nothing = np.zeros(parts.shape[1])
+    mean = nothing if self.mean_ is None else array(self.mean_)
+    squares = nothing if self.var_ is None else array(self.var_) * mass
+    return _learn(self, parts, weights is not None, (mass, mean, squares))
+
+
+def _learn(self: Any, parts: Parts, is_weighted: bool, before: Any) -> Any:
+    """Set means and variances of rows, and of those before: their number, mean and squares."""
+    found = parts.reduce(moments.of_columns, moments.squares)
+    check_finite(self, parts, *found[1:], nan=True)
+    mass, mean, squares = found if before is None else moments.squares(before, found)
     if (mass == 0).any():
         raise WholeArraysError("a column has no values")
-    mass = mass.astype(np.int64 if weights is None else parts.dtype)
+    mass = mass.astype(parts.dtype if is_weighted else np.int64)
     variance = squares / mass
     self.n_samples_seen_ = mass[0] if mass.min() == mass.max() else mass
     self.mean_ = mean if self.with_mean or self.with_std else None

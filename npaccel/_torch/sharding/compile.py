@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor import DTensor
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.fx.traceback import preserve_node_meta
 
 from npaccel._report.details import Collective
+from npaccel._runtime.torch import layout
+from npaccel._runtime.torch.layout import Placements, Shape, Spread
+from npaccel._runtime.torch.local_parts import Interface, boxed, entering
 from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.inductor.compile import CompiledGraph, compile_graph
 from npaccel._torch.leftovers import in_copied_context
-from npaccel._torch.sharding import layout
 from npaccel._torch.sharding.decompositions import DECOMPOSITIONS
 from npaccel._torch.sharding.failures import Place, places_of
-from npaccel._torch.sharding.layout import Placements, Shape, Spread
 from npaccel._torch.sharding.partitioner import Partitioner
 
 aten = torch.ops.aten
@@ -40,13 +41,9 @@ class Part:
     capture : Capture
         Of the rank's part, to be compiled.
     mesh : DeviceMesh
-    inputs : list
-        Placements of inputs that are tensors, else None.
-    drawn : int
-        How many of the last inputs NumPy draws.
-    outputs : list
-        Shapes and placements of outputs that are tensors, else None; or the number of the input
-        that an output is.
+    interface : Interface
+    written : tuple of int
+        The inputs that it writes to.
     collectives : tuple of Collective
     places : dict
         The user's lines of collectives, by the names of their nodes.
@@ -54,16 +51,15 @@ class Part:
 
     capture: Capture
     mesh: Any
-    inputs: list[Placements | None]
-    drawn: int
-    outputs: list[tuple[Shape, Placements] | int | None]
+    interface: Interface
+    written: tuple[int, ...]
     collectives: tuple[Collective, ...]
     places: dict[str, Place]
 
     def digest(self) -> str:
         """Return what ranks have to agree on, in few letters."""
         told = [(one.kind, one.operation, one.nbytes) for one in self.collectives]
-        return hashlib.sha256(repr((told, self.outputs)).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr((told, self.interface.outputs)).encode()).hexdigest()[:16]
 
 
 @in_copied_context
@@ -99,7 +95,8 @@ def partition(capture: Capture, mesh: Any, inputs: Sequence[DTensor | None]) -> 
         results = partitioner.run(*given)
         found = list(results) if isinstance(results, list | tuple) else [results]
         outputs[:] = [
-            (one.shape, one.placements) if isinstance(one, Spread) else None for one in found
+            (_known(one.shape), one.placements) if isinstance(one, Spread) else None
+            for one in found
         ]
         return [one.local if isinstance(one, Spread) else one for one in found]
 
@@ -107,10 +104,12 @@ def partition(capture: Capture, mesh: Any, inputs: Sequence[DTensor | None]) -> 
         made = make_fx(run, tracing_mode="real", _allow_non_fake_inputs=True)(*local)
     for i, place in _written_outputs(whole).items():
         outputs[i] = place
+    written = tuple(sorted({*_written(whole).values()}))
     part = dataclasses.replace(capture, graph=made, example_inputs=local, fake_mode=mode)
     found = (*_before(capture, inputs), *partitioner.collectives)
     drawn = len(capture.draws.inputs)
-    return Part(part, mesh, placements, drawn, outputs, found, places_of(made))
+    interface = Interface(placements, drawn, outputs)
+    return Part(part, mesh, interface, written, found, places_of(made))
 
 
 def _before(capture: Capture, inputs: Sequence[DTensor | None]) -> Iterator[Collective]:
@@ -126,11 +125,9 @@ def _before(capture: Capture, inputs: Sequence[DTensor | None]) -> Iterator[Coll
             yield Collective("broadcast", one.nbytes, "random numbers", file, line)
 
 
-def entering(given: DTensor) -> Placements:
-    """Return the placements that an argument is computed with."""
-    if layout.is_plain(given.placements):
-        return tuple(given.placements)
-    return layout.replicated(given.device_mesh)
+def _known(shape: Sequence[Any]) -> Shape:
+    """Return sizes, with -1 for those that data decide."""
+    return tuple(size if isinstance(size, int) else -1 for size in shape)
 
 
 def _in_aten(capture: Capture) -> torch.fx.GraphModule:
@@ -184,6 +181,14 @@ def _local(
 
 def _written_outputs(module: torch.fx.GraphModule) -> dict[int, int]:
     """Return the outputs that are inputs which are written to."""
+    written = _written(module)
+    (results,) = module.graph.output_node().args
+    found = results if isinstance(results, list | tuple) else [results]
+    return {i: written[one] for i, one in enumerate(found) if one in written}
+
+
+def _written(module: torch.fx.GraphModule) -> dict[torch.fx.Node, int]:
+    """Return the nodes that are written to inputs, as results or sources, and which inputs."""
     nodes = list(module.graph.find_nodes(op="placeholder"))
     copies = module.graph.find_nodes(op="call_function", target=aten.copy_.default)
     written: dict[Any, int] = {}
@@ -191,9 +196,7 @@ def _written_outputs(module: torch.fx.GraphModule) -> dict[int, int]:
         if copy.args[0] in nodes:
             place = nodes.index(copy.args[0])
             written |= {copy: place, copy.args[1]: place}
-    (results,) = module.graph.output_node().args
-    found = results if isinstance(results, list | tuple) else [results]
-    return {i: written[one] for i, one in enumerate(found) if one in written}
+    return written
 
 
 def compiled(part: Part, backend: str, scratch: Path) -> CompiledGraph:
@@ -207,56 +210,25 @@ def compiled(part: Part, backend: str, scratch: Path) -> CompiledGraph:
         As of `compile_graph`.
     """
     made = compile_graph(part.capture, backend, scratch)
+    inner, why = None, made.not_portable
+    if not why and (part.written or made.views):
+        why = "it writes to an argument, or gives one back"
+    elif made.inner is not None:
+        whole = made.inner
+        called = part.interface.on_dtensors(lambda *given: whole(list(given)), part.mesh)
+        inner = boxed(called)
     return dataclasses.replace(
         made,
-        full=_on_dtensors(made.full, part),
-        inner=None,
+        full=part.interface.on_dtensors(made.full, part.mesh),
+        inner=inner,
         on_arrays=None,
-        kernels=None,
-        not_portable="collectives are for these ranks",
+        mutated=part.written,
+        kernels=made.kernels if inner is not None else None,
+        not_portable=why,
         views=(),
         returned=(),
         undoes=False,
     )
-
-
-def _on_dtensors(full: Callable[..., Any], part: Part) -> Callable[..., Any]:
-    """Return a graph that takes and gives DTensors."""
-    mesh, places, made = part.mesh, part.inputs, part.outputs
-    known = len(places) - part.drawn
-
-    def call(*inputs: Any) -> list[Any]:
-        given = [
-            _entered(one, own) if isinstance(one, DTensor) else one
-            for one, own in zip(inputs[:known], places, strict=False)
-        ]
-        # Ranks have generators of their own: the first one's numbers are for all.
-        given += [_of_first(one, mesh) for one in inputs[known:]]
-        return [
-            _given_back(one, own, inputs, mesh) for one, own in zip(full(*given), made, strict=True)
-        ]
-
-    return call
-
-
-def _entered(given: DTensor, own: Placements | None) -> torch.Tensor:
-    assert own is not None
-    if tuple(given.placements) != own:
-        given = given.redistribute(given.device_mesh, own)
-    return given.to_local()
-
-
-def _of_first(given: torch.Tensor, mesh: Any) -> torch.Tensor:
-    return distribute_tensor(given, mesh, layout.replicated(mesh)).to_local()
-
-
-def _given_back(one: Any, own: Any, inputs: Sequence[Any], mesh: Any) -> Any:
-    if own is None:
-        return one
-    if isinstance(own, int):
-        return inputs[own]
-    shape, placements = own
-    return layout.dtensor_of(one, shape, mesh, placements)
 
 
 __all__ = ["Part", "compiled", "partition"]

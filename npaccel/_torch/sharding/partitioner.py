@@ -19,9 +19,9 @@ import torch
 from torch.distributed.tensor import Replicate, Shard
 
 from npaccel._report.details import Collective
+from npaccel._runtime.torch import layout
+from npaccel._runtime.torch.layout import Placements, Shape, Spread
 from npaccel._torch.dynamo.source_lines import frames_of
-from npaccel._torch.sharding import layout
-from npaccel._torch.sharding.layout import Placements, Shape, Spread
 from npaccel._torch.sharding.reducers import REDUCERS, place_of_extreme
 from npaccel._torch.sharding.rules import Labels, Operation, Plan, rule_of
 from npaccel._torch.sharding.rules.plan import Bounds

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from npaccel._torch.sharding import layout
+from npaccel._runtime.torch import layout
 
 #: Integers that libraries of collectives don't take, and those that stand for them.
 _WIDER = {torch.int16: torch.int32, torch.uint16: torch.int32, torch.uint32: torch.int64}

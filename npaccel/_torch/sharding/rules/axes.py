@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from npaccel._torch.sharding.layout import Shape
+from npaccel._runtime.torch.layout import Shape
 from npaccel._torch.sharding.rules.plan import (
     Bounds,
     Exchange,

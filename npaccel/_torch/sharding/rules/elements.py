@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from npaccel._torch.sharding.layout import Shape, Spread
+from npaccel._runtime.torch.layout import Shape, Spread
 from npaccel._torch.sharding.rules.plan import Labels, Operation, Plan, rule
 
 aten = torch.ops.aten

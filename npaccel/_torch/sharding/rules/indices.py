@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._torch.sharding.layout import Spread
+from npaccel._runtime.torch.layout import Spread
 from npaccel._torch.sharding.rules.elements import aligned
 from npaccel._torch.sharding.rules.plan import Labels, Operation, Plan, rule
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from npaccel._torch.sharding.layout import Shape, Spread
+from npaccel._runtime.torch.layout import Shape, Spread
 
 #: Labels of an array's axes, None for axes that are needed whole.
 Labels = tuple[Any, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from npaccel._torch.sharding.layout import Shape
+from npaccel._runtime.torch.layout import Shape
 from npaccel._torch.sharding.rules.elements import aligned, pointwise
 from npaccel._torch.sharding.rules.plan import Bounds, Fits, Operation, Plan, axes_of, rule
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.distributed._functional_collectives import all_to_all_single
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
+from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 
 Shape = tuple[int, ...]
 Placements = tuple[Placement, ...]
@@ -219,9 +220,10 @@ def dtensor_of(
     placements : sequence of Placement
     """
     size = torch.Size(shape)
-    return DTensor.from_local(
-        local, mesh, placements, run_check=False, shape=size, stride=contiguous_strides(size)
-    )
+    meta = TensorMeta(size, contiguous_strides(size), local.dtype)
+    spec = DTensorSpec(mesh, tuple(placements), tensor_meta=meta)
+    # Its `__init__`, which does nothing, would import Dynamo.
+    return DTensor.__new__(DTensor, local, spec, requires_grad=False)  # type: ignore[call-arg]
 
 
 def reduced(local: torch.Tensor, mesh: Any, axes: Sequence[int], how: str) -> torch.Tensor:
