@@ -81,7 +81,7 @@ def told(jitted, result):
         "close": all(np.allclose(*p) for p in zip(npaccel.gather(result), wanted, strict=True)),
         "placements": [str(one.placements) for one in result],
         "graphs": [graph.loaded for graph in report.graphs],
-        "not kept": [graph.not_kept for graph in report.graphs],
+        "not kept": [graph.uncacheable for graph in report.graphs],
         "collectives": kinds(report),
         "text": str(report),
     }

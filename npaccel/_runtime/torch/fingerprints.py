@@ -7,7 +7,7 @@ from torch.distributed.tensor import DTensor, Partial, Shard
 
 from npaccel._runtime.torch import layout
 
-#: By the size of elements: integers with the same bits.
+#: Integers with the same bits, by the size of elements.
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 #: Odd numbers of 64 bits, as in the finaliser of MurmurHash3, less 2**64.
 _ODD = -0xAE502812AA7333, -0x3B314601E57A13AD
