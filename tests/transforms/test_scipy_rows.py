@@ -51,6 +51,7 @@ def comparison(call, values):
     return again / scale, total / scale
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CHOSEN)
 def test_derivatives_are_those_of_differences(name):
@@ -74,6 +75,7 @@ def test_derivatives_are_those_of_differences(name):
 POINTS = np.array([-7.3, -2.0, -1.0, -0.4, -0.0, 1e-9, 0.3, 1.0, 2.0, 4.9, 8.0, 31.0, 250.0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "name", ["k0", "k1", "k0e", "k1e", "i0", "i1e", "j0", "y1", "lambertw", "erfcx", "log_ndtr"]
 )
@@ -140,6 +142,7 @@ def slopes(function, x):
     return found, known & np.isfinite(found)
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ufuncs() if FULL else ONCE_WRONG_AT_POINTS)
 def test_derivatives_where_formulas_change(name):
