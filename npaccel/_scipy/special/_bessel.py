@@ -89,12 +89,19 @@ def _hankel(x: Tensor, p: tuple[float, ...], q: tuple[float, ...]) -> tuple[Tens
     return root * chebyshev(place, p), root * inverse * chebyshev(place, q)
 
 
+def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Clip x to up to 8 and from 8 on; at 8 the first has the derivative, as it's chosen there."""
+    near = x <= 8
+    return torch.where(near, x, 8.0), torch.where(near, 8.0, x)
+
+
 def bessel_0(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return J0(x) and Y0(x) for x >= 0."""
-    place = torch.clamp(x, max=8) ** 2 / 32 - 1
+    low, high = _parts(x)
+    place = low**2 / 32 - 1
     near = chebyshev(place, _J0)
-    singular = _TWO_OVER_PI * torch.log(torch.clamp(x, max=8)) * near + chebyshev(place, _Y0)
-    p, q = _hankel(torch.clamp(x, min=8), _P0, _Q0)
+    singular = _TWO_OVER_PI * torch.log(low) * near + chebyshev(place, _Y0)
+    p, q = _hankel(high, _P0, _Q0)
     sine, cosine = torch.sin(x), torch.cos(x)
     plus, minus = sine + cosine, sine - cosine
     j = torch.where(x <= 8, near, p * plus - q * minus)
@@ -104,12 +111,12 @@ def bessel_0(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def bessel_1(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return J1(x) and Y1(x) for x >= 0."""
-    low = torch.clamp(x, max=8)
+    low, high = _parts(x)
     place = low**2 / 32 - 1
     near = low * chebyshev(place, _J1)
     singular = _TWO_OVER_PI * (torch.log(low) * near - 1 / low) + low * chebyshev(place, _Y1)
     singular = torch.where(x == 0, -math.inf, singular)
-    p, q = _hankel(torch.clamp(x, min=8), _P1, _Q1)
+    p, q = _hankel(high, _P1, _Q1)
     sine, cosine = torch.sin(x), torch.cos(x)
     plus, minus = sine + cosine, sine - cosine
     j = torch.where(x <= 8, near, p * minus + q * plus)
