@@ -9,6 +9,7 @@ import pytest
 from row_derivatives import compared_in_a_domain
 from sweep import FULL
 
+import npaccel
 from npaccel import _numpy
 from npaccel._numpy.core.derivatives import NO_DERIVATIVES, without_derivative
 from npaccel._numpy.core.table import rows
@@ -104,3 +105,20 @@ def test_reasons():
         for pattern in one.rows.split():
             alone = type(one)(one.kind, one.reason, pattern)
             assert any(alone.holds(name) for name in COMPILED), pattern
+
+
+@pytest.mark.parametrize(
+    ("function", "first", "second"),
+    [
+        (np.sinc, lambda x: 0 * x, lambda x: 0 * x - np.pi**2 / 3),
+        (lambda x: np.logaddexp2(x, x * 0), lambda x: 0 * x + 0.5, lambda x: 0 * x + np.log(2) / 4),
+        (lambda x: np.modf(x)[0] ** 2 + np.modf(x)[0], lambda x: 0 * x + 1, lambda x: 0 * x + 2),
+    ],
+    ids=["sinc", "logaddexp2", "modf"],
+)
+def test_derivatives_where_formulas_change(function, first, second):
+    x = np.array([0.0, -0.0, 1e-12])
+    gradient = npaccel.grad(npaccel.jit(lambda x: np.sum(function(x)), backend="eager"))
+    np.testing.assert_allclose(gradient(x), first(x), atol=1e-10)
+    found = npaccel.jvp(gradient, (x,), (np.ones_like(x),))[1]
+    np.testing.assert_allclose(found, second(x), rtol=1e-9)

@@ -11,6 +11,7 @@ import torch
 from torch.nn.functional import pad
 
 from npaccel._numpy.core.axes import axis_of, call
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.core.dtypes import (
     COMPLEX128,
     FLOAT64,
@@ -27,6 +28,7 @@ from npaccel._numpy.core.dtypes import (
 )
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._numpy.linalg.norms import as_inexact
 from npaccel._numpy.linalg.products import promoted
 from npaccel._numpy.statistics.cumulative import diff, sliced
@@ -247,10 +249,32 @@ def _at_least_float32(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float32) if x.dtype == torch.float16 else x
 
 
+def _sinc_slope(x: torch.Tensor) -> torch.Tensor:
+    """Return the derivative of sinc: around 0 by its series, as a difference loses all digits."""
+    near = torch.abs(x) < 0.25
+    inside, far = torch.where(near, x, 0.0), torch.where(near, 1.0, x)
+    square, series = inside * inside, torch.zeros_like(x)
+    for k in range(9, 0, -1):
+        factor = 2 * k * (-(math.pi**2)) ** k / math.factorial(2 * k + 1)
+        series = series * square + factor
+    return torch.where(near, inside * series, (torch.cos(math.pi * far) - real_sinc(far)) / far)
+
+
+@with_slopes(_sinc_slope)
+def real_sinc(x: torch.Tensor) -> torch.Tensor:
+    """Return sin(pi x) / (pi x)."""
+    return _sinc(x)
+
+
 @implements(np.sinc, zero_d="scalar")
 def sinc(x: Any) -> torch.Tensor:
     """`numpy.sinc`, sin(pi x) / (pi x)."""
-    at = call(np.multiply, as_inexact(x), math.pi)
+    given = as_inexact(x)
+    return real_sinc(given) if wants_gradients(given) and not given.is_complex() else _sinc(given)
+
+
+def _sinc(x: Any) -> torch.Tensor:
+    at = call(np.multiply, x, math.pi)
     nowhere = at == 0
     at = torch.where(nowhere, 1, at)
     found: torch.Tensor = torch.where(nowhere, 1, call(np.divide, call(np.sin, at), at))

@@ -17,6 +17,9 @@ from npaccel._numpy.ufuncs.kernel_selection import in_float32
 def modf(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the fraction and the whole part, both with the operand's sign."""
     whole = torch.trunc(x)
+    if wants_gradients(x):  # Of a fraction of 0 `copysign` has none.
+        none = torch.copysign(torch.zeros_like(x), x)
+        return torch.where(torch.isinf(x), none, torch.fmod(x, 1.0)), whole
     fraction = torch.where(torch.isinf(x), torch.zeros_like(x), x - whole)
     return torch.copysign(fraction, x), whole
 

@@ -18,6 +18,7 @@ import torch
 
 from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.host import kernels as host
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._numpy.host.registration import as_array
 from npaccel._numpy.ufuncs import integers
 from npaccel._numpy.ufuncs.integers import Compute, Operand, dtype_of_first, is_integral
@@ -372,12 +373,17 @@ sinh = or_by_numpy("sinh", complex_or(torch.sinh, in_float32(_float_sinh)))
 tanh = or_by_numpy("tanh", torch.tanh)
 
 
+def _share(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the derivative of `logaddexp2` by a."""
+    return torch.sigmoid((a - b) * math.log(2.0))
+
+
 @in_float32
+@with_slopes(_share, lambda a, b: _share(b, a))
 def logaddexp2(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return ``log2(2**a + 2**b)``."""
     size = torch.log1p(torch.exp2(-torch.abs(a - b))) * math.log2(math.e)
-    equal = 0.5 * a + 0.5 * b + 1 if wants_gradients(a, b) else a + 1
-    return torch.where(a == b, equal, torch.maximum(a, b) + size)
+    return torch.where(a == b, a + 1, torch.maximum(a, b) + size)
 
 
 @in_float32
