@@ -313,7 +313,7 @@ def _riemann(s: Tensor, less: float) -> Tensor:
     right = _zeta_less_one(torch.clamp(torch.where(turned, 1 - s, s), max=1e3))
     size = gamma_of_positive(torch.where(turned, torch.clamp(1 - s, max=1e3), 1.0), 2 * math.pi)
     left = sin_pi(s / 2) * torch.clamp(size, max=1.7e308) * 2 * (1 + right)
-    left = torch.where(torch.remainder(s, 2) == 0, 0.0, left)
+    left = left + 0.0  # At its zeros 0, not -0, with their derivative.
     found = torch.where(turned, left - less, right + (1 - less))
     found = torch.where(s == 1, math.inf, torch.where(s > 1e3, 1 - less, found))
     return torch.where(s == -math.inf, math.nan, found)
