@@ -439,19 +439,9 @@ class Dispatcher:
         self._loaded.setdefault(rank_key, runtime_arguments.sizes(self.spec.binding.names, values))
         if artifact.plan.is_dynamic:
             self._dynamic.setdefault(rank_key, []).append(artifact)
-        self.spec.log.add_graph(
-            Graph(
-                signature=self.spec.describe(values),
-                dynamic=artifact.plan.is_dynamic,
-                backend=self.spec.options.backend,
-                seconds=(seconds := time.perf_counter() - start),
-                loaded=True,
-                artifact=str(artifact.entry.folder),
-                source=artifact.source,
-                stages={"load": seconds},
-                details=artifact.details,
-            )
-        )
+        stored = self._stored()
+        assert stored is not None  # The artifact comes from there.
+        self.spec.log.add_graph(stored.graph(values, artifact, time.perf_counter() - start))
         return result
 
     # -- Capture and compilation ----------------------------------------------

@@ -11,6 +11,7 @@ from npaccel._cache.store import cache_key, default_cache
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import signals
 from npaccel._process.imports import load
+from npaccel._report import Graph
 from npaccel._report.details import Details
 from npaccel._runtime import artifacts
 from npaccel._runtime.artifacts import Artifact
@@ -33,6 +34,29 @@ class StoredSignatures:
     def __init__(self, spec: FunctionSpec) -> None:
         self.spec = spec
         self._known_group = ""
+
+    def graph(self, values: Sequence[Any], artifact: Artifact, seconds: float) -> Graph:
+        """Return what the report says of code that was found here.
+
+        Parameters
+        ----------
+        values : sequence
+            Of the call.
+        artifact : Artifact
+        seconds : float
+            Time that loading it and the first call took.
+        """
+        return Graph(
+            signature=self.spec.describe(values),
+            dynamic=artifact.plan.is_dynamic,
+            backend=self.spec.options.backend,
+            seconds=seconds,
+            loaded=True,
+            artifact=str(artifact.entry.folder),
+            source=artifact.source,
+            stages={"load": seconds},
+            details=artifact.details,
+        )
 
     def group(self) -> str:
         """Return the key of the function under its options, in all of the cache."""

@@ -60,7 +60,7 @@ class TracedScipy:
 @functools.cache
 def _implementation(row: Any) -> Callable[..., Any]:
     """Have lists be arrays, as SciPy takes them, and no conjugation of results be left to do."""
-    from npaccel._scipy.dispatch.conversion import mapped, tensors
+    from npaccel._scipy.dispatch.conversion import as_array, mapped, tensors
 
     signature = inspect.signature(row.implementation)
 
@@ -70,8 +70,8 @@ def _implementation(row: Any) -> Callable[..., Any]:
         device = next((one.device for one in tensors((args, kwargs))), None)
         for name in row.arrays:
             value = bound.arguments.get(name)
-            if isinstance(value, tuple | list) and not tensors(value):
-                bound.arguments[name] = torch.tensor(np.asarray(value), device=device)
+            if isinstance(value, tuple | list):
+                bound.arguments[name] = as_array(value, device)
         found = row.implementation(*bound.args, **bound.kwargs)
         if isinstance(found, tuple) and type(found) is not tuple and not hasattr(found, "_make"):
             raise NotImplementedError("its result is an object of SciPy's, not a plain tuple")

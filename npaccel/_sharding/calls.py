@@ -134,19 +134,8 @@ class ShardedCalls:
         if result is MISS:
             return MISS
         self._runners.setdefault(key, []).insert(0, runner)
-        self.spec.log.add_graph(
-            Graph(
-                signature=self.spec.describe(values),
-                dynamic=False,
-                backend=self.spec.options.backend,
-                seconds=(seconds := time.perf_counter() - start),
-                loaded=True,
-                artifact=str(kept.entry.folder),
-                source=kept.source,
-                stages={"load": seconds},
-                details=kept.details,
-            )
-        )
+        seconds = time.perf_counter() - start
+        self.spec.log.add_graph(self._stored.graph(values, kept, seconds))
         return result
 
     # -- Compilation ----------------------------------------------------------

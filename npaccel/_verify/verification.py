@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from npaccel._runtime.options import Options
 
 
-#: Callbacks for every signature that is verified: dispatcher, values, differences.
+#: Callbacks, called with the dispatcher, values and differences of each verified call.
 listeners: list[Callable[[Dispatcher, Sequence[Any], list[Difference]], None]] = []
 
 

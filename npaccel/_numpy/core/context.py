@@ -49,7 +49,7 @@ class TraceSettings:
         return self.default_float == "float32"
 
 
-#: Callback for every dtype that ``default_float`` narrows, and into which; captures set it.
+#: Callback, called with a dtype that ``default_float`` narrows and the narrower one, in a capture.
 on_narrow: Callable[[Any, Any], None] | None = None
 
 _settings: contextvars.ContextVar[TraceSettings] = contextvars.ContextVar(

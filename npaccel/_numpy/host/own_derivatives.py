@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from npaccel._numpy.core.context import settings, tracing
+from npaccel._numpy.core.context import settings, tracing, wants_gradients
 from npaccel._numpy.host.registration import operator
 from npaccel._runtime.torch.transform_levels import is_differentiated, is_transformed
 
@@ -25,6 +25,7 @@ Tensor = torch.Tensor
 #: Takes the function's tensors and returns the derivative by one of them, which has one itself.
 Slope = Callable[..., Tensor]
 Steps = TypeVar("Steps", bound=Callable[..., Tensor])
+Pair = TypeVar("Pair", bound=Callable[..., tuple[Tensor, Tensor]])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +113,43 @@ def with_slopes(*slopes: Slope | None) -> Callable[[Steps], Steps]:
     return declare
 
 
+def pair_with_slopes(*slopes: Slope | None) -> Callable[[Pair], Pair]:
+    """Give a function of two results that add to 1 the derivatives of the first.
+
+    Parameters
+    ----------
+    *slopes : callable or None
+        As in `OwnDerivative`.
+    """
+    of_second = [slope and _negated(slope) for slope in slopes]
+
+    def declare(steps: Pair) -> Pair:
+        def first(*tensors: Tensor) -> Tensor:
+            return steps(*tensors)[0]
+
+        def second(*tensors: Tensor) -> Tensor:
+            return steps(*tensors)[1]
+
+        for one in (first, second):
+            one.__module__ = steps.__module__
+            one.__qualname__ = f"{steps.__qualname__}.{one.__name__}"
+        results = with_slopes(*slopes)(first), with_slopes(*of_second)(second)
+
+        @functools.wraps(steps)
+        def call(*tensors: Tensor) -> tuple[Tensor, Tensor]:
+            if wants_gradients(*tensors):
+                return results[0](*tensors), results[1](*tensors)
+            return steps(*tensors)
+
+        return call  # type: ignore[return-value]
+
+    return declare
+
+
+def _negated(slope: Slope) -> Slope:
+    return lambda *tensors: -slope(*tensors)
+
+
 def _function(name: str, slopes: Sequence[Slope | None]) -> Any:
     def slope_of(i: int, tensors: Sequence[Tensor]) -> Tensor:
         slope = slopes[i]
@@ -172,4 +210,4 @@ def _aligned(tensor: Tensor, rank: int) -> Tensor:
     return tensor.reshape(tensor.shape[:1] + ones + tensor.shape[1:])
 
 
-__all__ = ["OF_ELEMENTS", "OwnDerivative", "of_name", "with_slopes"]
+__all__ = ["OF_ELEMENTS", "OwnDerivative", "of_name", "pair_with_slopes", "with_slopes"]

@@ -11,7 +11,6 @@ import torch
 from torch.nn.functional import pad
 
 from npaccel._numpy.core.axes import axis_of, call
-from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.core.dtypes import (
     COMPLEX128,
     FLOAT64,
@@ -257,28 +256,25 @@ def _sinc_slope(x: torch.Tensor) -> torch.Tensor:
     for k in range(9, 0, -1):
         factor = 2 * k * (-(math.pi**2)) ** k / math.factorial(2 * k + 1)
         series = series * square + factor
-    return torch.where(near, inside * series, (torch.cos(math.pi * far) - real_sinc(far)) / far)
-
-
-@with_slopes(_sinc_slope)
-def real_sinc(x: torch.Tensor) -> torch.Tensor:
-    """Return sin(pi x) / (pi x)."""
-    return _sinc(x)
+    return torch.where(near, inside * series, (torch.cos(math.pi * far) - _real_sinc(far)) / far)
 
 
 @implements(np.sinc, zero_d="scalar")
 def sinc(x: Any) -> torch.Tensor:
     """`numpy.sinc`, sin(pi x) / (pi x)."""
     given = as_inexact(x)
-    return real_sinc(given) if wants_gradients(given) and not given.is_complex() else _sinc(given)
+    return _sinc(given) if given.is_complex() else _real_sinc(given)
 
 
-def _sinc(x: Any) -> torch.Tensor:
+def _sinc(x: torch.Tensor) -> torch.Tensor:
     at = call(np.multiply, x, math.pi)
     nowhere = at == 0
     at = torch.where(nowhere, 1, at)
     found: torch.Tensor = torch.where(nowhere, 1, call(np.divide, call(np.sin, at), at))
     return found
+
+
+_real_sinc = with_slopes(_sinc_slope)(_sinc)
 
 
 @implements(np.i0)

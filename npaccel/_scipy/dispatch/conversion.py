@@ -85,7 +85,7 @@ def to_host(value: Any) -> Any:
     return to_array(tensor)
 
 
-def to_device(value: Any, device: torch.device) -> Any:
+def to_device(value: Any, device: torch.device | None) -> Any:
     """Return NumPy's array or scalar as a tensor; other values as they are."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         if not value.dtype.isnative or any(step < 0 for step in value.strides):
@@ -96,6 +96,25 @@ def to_device(value: Any, device: torch.device) -> Any:
     if isinstance(value, np.number | np.bool_):
         return torch.from_numpy(_known(np.asarray(value))).to(device)
     return value
+
+
+def as_array(value: Any, device: torch.device | None) -> Any:
+    """Return an argument as a tensor; Python's numbers and None as they are."""
+    if isinstance(value, tuple | list):
+        if tensors(value):
+            parts = [
+                as_array(part, device)
+                if isinstance(part, tuple | list)
+                else torch.as_tensor(part, device=device)
+                for part in value
+            ]
+            return torch.stack(torch.broadcast_tensors(*parts))
+        array = np.asarray(value)
+        # Also where a graph is traced, which `from_numpy` is no part of.
+        return torch.tensor(_known(array), device=device) if array.dtype.kind in "biufc" else array
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    return to_device(value, device)
 
 
 def _known(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -123,7 +123,7 @@ def _native(row: Row, args: Any, kwargs: Any, device: torch.device, width: conve
     if why:
         return through_host(row, args, kwargs, device, width, why)
     for name in row.arrays:
-        bound.arguments[name] = _as_array(bound.arguments[name], device)
+        bound.arguments[name] = conversion.as_array(bound.arguments[name], device)
     target = _apart(bound, row.arrays)
     before = _random_states(row, args, kwargs)
 
@@ -226,18 +226,6 @@ def _not_native(row: Row, bound: inspect.BoundArguments) -> str:
         except TypeError:
             return f"`{name}` is a {type(value).__name__}"
     return row.host_reason(bound.arguments) if row.host_reason is not None else ""
-
-
-def _as_array(value: Any, device: torch.device) -> Any:
-    """Return an argument as a tensor; Python's numbers and None as they are."""
-    if isinstance(value, tuple | list):
-        if conversion.tensors(value):
-            parts = [torch.as_tensor(part, device=device) for part in value]
-            return torch.stack(torch.broadcast_tensors(*parts))
-        value = np.asarray(value)
-    if isinstance(value, torch.Tensor) and value.device != device:
-        return value.to(device)
-    return conversion.to_device(value, device)
 
 
 def _as_scipy_would(

@@ -92,6 +92,10 @@ _by_object: dict[int, Row] = {}
 def _declare(row: Row) -> None:
     if row.name in _declared:
         raise ValueError(f"table: {row.name} has a row already; change that one")
+    if row.implementation is not None:
+        unknown = set(row.arrays) - set(inspect.signature(row.implementation).parameters)
+        if unknown:
+            raise ValueError(f"table: {row.name} has no parameter {', '.join(sorted(unknown))}")
     _declared[row.name] = row
     _by_object[id(row.scipy)] = row
 
@@ -157,9 +161,6 @@ def _native(
         original = listing.find(name)
         if original is None:
             return function
-        unknown = set(arrays) - set(inspect.signature(function).parameters)
-        if unknown:
-            raise ValueError(f"table: {name} has no parameter {', '.join(sorted(unknown))}")
         _declare(
             Row(
                 f"scipy.{name}",

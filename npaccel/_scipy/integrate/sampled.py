@@ -9,34 +9,20 @@ import numpy as np
 from npaccel._scipy.dispatch.table import traced
 
 
+def _areas(y: Any, x: Any, dx: Any) -> Any:
+    """Return the areas between samples along the last axis."""
+    steps = dx if x is None else np.diff(x)
+    return steps * (y[..., 1:] + y[..., :-1]) / 2.0
+
+
 @traced("integrate.trapezoid", arrays=("y", "x", "dx"))
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The trapezoidal rule, in floats as wide as y's."""
-    y = np.moveaxis(np.asarray(y), axis, -1)
-    if x is not None:
-        x = np.asarray(x)
-        if x.ndim > 1:
-            x = np.broadcast_to(x, np.moveaxis(y, -1, axis).shape)
-            x = np.moveaxis(x, axis, -1)
-        dx = x[..., 1:] - x[..., :-1]
+    y, x = np.asarray(y), None if x is None else np.asarray(x)
+    if x is not None and x.ndim > 1:
+        x = np.moveaxis(np.broadcast_to(x, y.shape), axis, -1)
     wide = y.dtype if y.dtype.kind in "fc" else np.float64
-    return np.sum(dx * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1, dtype=wide)
-
-
-def _steps(y: Any, x: Any, dx: Any, axis: int) -> Any:
-    """Return the distances of samples, to broadcast."""
-    if x is None:
-        return dx
-    x = np.asarray(x)
-    if x.ndim not in (1, y.ndim):
-        raise ValueError("If given, shape of x must be 1-D or the same as y.")
-    place = axis % y.ndim if x.ndim > 1 else 0
-    if x.shape[place] != y.shape[axis]:
-        raise ValueError("If given, length of x along axis must be the same as y.")
-    steps = np.diff(x, axis=place)
-    if x.ndim == 1:
-        steps = steps.reshape(tuple(-1 if i == axis % y.ndim else 1 for i in range(y.ndim)))
-    return steps
+    return np.sum(_areas(np.moveaxis(y, axis, -1), x, dx), axis=-1, dtype=wide)
 
 
 @traced("integrate.cumulative_trapezoid", arrays=("y", "x", "dx"))
@@ -44,16 +30,19 @@ def cumulative_trapezoid(
     y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
 ) -> Any:
     """The integrals up to each sample."""
-    y = np.asarray(y)
-    if y.shape[axis] == 0:
+    y = np.moveaxis(np.asarray(y), axis, -1)
+    if y.shape[-1] == 0:
         raise ValueError("At least one point is required along `axis`.")
     if initial is not None and initial != 0:
         raise ValueError("`initial` must be `None` or `0`.")
-    moved = np.moveaxis(y, axis, -1)
-    steps = _steps(y, x, dx, axis)
     if x is not None:
-        steps = np.moveaxis(steps, axis, -1)
-    found = np.cumsum(steps * (moved[..., 1:] + moved[..., :-1]) / 2.0, axis=-1)
+        x = np.asarray(x)
+        if x.ndim not in (1, y.ndim):
+            raise ValueError("If given, shape of x must be 1-D or the same as y.")
+        x = np.moveaxis(x, axis, -1) if x.ndim > 1 else x
+        if x.shape[-1] != y.shape[-1]:
+            raise ValueError("If given, length of x along axis must be the same as y.")
+    found = np.cumsum(_areas(y, x, dx), axis=-1)
     if initial is not None:
         found = np.concatenate([np.zeros_like(found, shape=(*found.shape[:-1], 1)), found], axis=-1)
     return np.moveaxis(found, -1, axis)

@@ -96,12 +96,17 @@ def log_ratio(x: Tensor, m: Tensor) -> Tensor:
     return found + stirling_error(sum_) - stirling_error(x)
 
 
-def _digamma_less(a: Tensor, b: Tensor) -> Tensor:
+def digamma_difference(x: Tensor, y: Tensor) -> Tensor:
+    """The derivative of ln(Gamma(x) / Gamma(y)) by both; NaN at poles of Gamma."""
+    return torch.special.digamma(x) - torch.special.digamma(y)
+
+
+def log_beta_slope(a: Tensor, b: Tensor) -> Tensor:
     """The derivative of ln B(a, b) by a."""
-    return torch.special.digamma(a) - torch.special.digamma(a + b)
+    return digamma_difference(a, a + b)
 
 
-@with_slopes(_digamma_less, lambda a, b: _digamma_less(b, a))
+@with_slopes(log_beta_slope, lambda a, b: log_beta_slope(b, a))
 def log_beta_of_positive(a: Tensor, b: Tensor) -> Tensor:
     """Return ln B(a, b) for positive numbers (DiDonato and Morris 1992)."""
     low, high = torch.minimum(a, b), torch.maximum(a, b)
@@ -118,7 +123,7 @@ def log_beta_of_positive(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _beta_slope(a: Tensor, b: Tensor) -> Tensor:
-    return beta_of_positive(a, b) * _digamma_less(a, b)
+    return beta_of_positive(a, b) * log_beta_slope(a, b)
 
 
 @with_slopes(_beta_slope, lambda a, b: _beta_slope(b, a))

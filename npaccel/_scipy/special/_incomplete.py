@@ -12,8 +12,7 @@ import math
 
 import torch
 
-from npaccel._numpy.core.context import wants_gradients
-from npaccel._numpy.host.own_derivatives import with_slopes
+from npaccel._numpy.host.own_derivatives import pair_with_slopes, with_slopes
 from npaccel._scipy.special._common import (
     HALF_LOG_2PI,
     Tensor,
@@ -101,28 +100,13 @@ def _small_upper(a: Tensor, x: Tensor, p: Tensor) -> Tensor:
     return torch.where((a < 0.9) & (x > 0), series, 1 - p)
 
 
-def incomplete_gamma(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return P(a, x) and Q(a, x), with their limits; they have no derivative by a."""
-    if wants_gradients(a, x):
-        return _gamma_below(a, x), _gamma_above(a, x)
-    return _incomplete_gamma(a, x)
-
-
 def _gamma_slope(a: Tensor, x: Tensor) -> Tensor:
     return torch.exp(xlogy(a - 1, x) - x - torch.lgamma(a))
 
 
-@with_slopes(None, _gamma_slope)
-def _gamma_below(a: Tensor, x: Tensor) -> Tensor:
-    return _incomplete_gamma(a, x)[0]
-
-
-@with_slopes(None, lambda a, x: -_gamma_slope(a, x))
-def _gamma_above(a: Tensor, x: Tensor) -> Tensor:
-    return _incomplete_gamma(a, x)[1]
-
-
-def _incomplete_gamma(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+@pair_with_slopes(None, _gamma_slope)
+def incomplete_gamma(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return P(a, x) and Q(a, x), with their limits; they have no derivative by a."""
     a, x = torch.broadcast_tensors(a, x)
     ordinary = (a > 0) & (a < math.inf) & (x >= 0) & (x < math.inf)
     p, q = gamma_tails(torch.where(ordinary, a, 1), torch.where(ordinary, x, 1))
@@ -171,16 +155,6 @@ def beta_tails(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tens
     return torch.where(below, found, 1 - found), torch.where(below, 1 - found, found)
 
 
-def incomplete_beta(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return I_x(a, b) and 1 - I_x(a, b), with their limits, where x + y = 1.
-
-    They have no derivative by a and b, and that by x has y's in it.
-    """
-    if wants_gradients(a, b, x, y):
-        return _beta_below(a, b, x, y), _beta_above(a, b, x, y)
-    return _incomplete_beta(a, b, x, y)
-
-
 def _beta_slope(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return torch.exp(xlogy(a - 1, x) + xlogy(b - 1, y) - log_beta_of_positive(a, b))
 
@@ -190,17 +164,12 @@ def no_slope(*tensors: Tensor) -> Tensor:
     return torch.zeros_like(tensors[-1])
 
 
-@with_slopes(None, None, _beta_slope, no_slope)
-def _beta_below(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    return _incomplete_beta(a, b, x, y)[0]
+@pair_with_slopes(None, None, _beta_slope, no_slope)
+def incomplete_beta(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return I_x(a, b) and 1 - I_x(a, b), with their limits, where x + y = 1.
 
-
-@with_slopes(None, None, lambda a, b, x, y: -_beta_slope(a, b, x, y), no_slope)
-def _beta_above(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    return _incomplete_beta(a, b, x, y)[1]
-
-
-def _incomplete_beta(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    They have no derivative by a and b, and that by x has y's in it.
+    """
     a, b, x, y = torch.broadcast_tensors(a, b, x, y)
     ordinary = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf) & (x >= 0) & (y >= 0)
     safe = [

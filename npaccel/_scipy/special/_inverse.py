@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from npaccel._numpy.core.context import wants_gradients
-from npaccel._numpy.host.own_derivatives import with_slopes
+from npaccel._numpy.host.own_derivatives import pair_with_slopes, with_slopes
 from npaccel._scipy.special._common import Tensor, xlogy
 from npaccel._scipy.special._gamma import beta_density, log_beta_of_positive
 from npaccel._scipy.special._incomplete import beta_tails, gamma_density, gamma_tails, no_slope
@@ -87,29 +86,14 @@ def _beta_guess(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> Tensor:
     return torch.where((a > 8) & (b > 8), middle, other)
 
 
-def beta_quantile(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the x at which I_x(a, b) = p, where q = 1 - p, and 1 - x."""
-    if wants_gradients(a, b, p, q):
-        return _lower_quantile(a, b, p, q), _upper_quantile(a, b, p, q)
-    return _beta_quantile(a, b, p, q)
-
-
 def _beta_quantile_slope(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    x, y = _lower_quantile(a, b, p, q), _upper_quantile(a, b, p, q)
+    x, y = beta_quantile(a, b, p, q)
     return torch.exp(log_beta_of_positive(a, b) - xlogy(a - 1, x) - xlogy(b - 1, y))
 
 
-@with_slopes(None, None, _beta_quantile_slope, no_slope)
-def _lower_quantile(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    return _beta_quantile(a, b, p, q)[0]
-
-
-@with_slopes(None, None, lambda *given: -_beta_quantile_slope(*given), no_slope)
-def _upper_quantile(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    return _beta_quantile(a, b, p, q)[1]
-
-
-def _beta_quantile(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+@pair_with_slopes(None, None, _beta_quantile_slope, no_slope)
+def beta_quantile(a: Tensor, b: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the x at which I_x(a, b) = p, where q = 1 - p, and 1 - x."""
     a, b, p, q = torch.broadcast_tensors(a, b, p, q)
     inside = (a > 0) & (b > 0) & (p > 0) & (q > 0)
     a, b, p, q = (torch.where(inside, t, 0.5) for t in (a, b, p, q))

@@ -14,10 +14,12 @@ from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.special._common import Tensor, elementwise, floats, integer, on_cpu, sin_pi
 from npaccel._scipy.special._gamma import (
     beta_of_positive,
+    digamma_difference,
     gamma_of_positive,
     gamma_of_real,
     is_pole,
     log_beta_of_positive,
+    log_beta_slope,
     log_ratio,
     reciprocal_gamma,
     sign_of_gamma,
@@ -77,17 +79,10 @@ def _log_beta(a: Tensor, b: Tensor) -> Tensor:
     return torch.lgamma(low) + torch.where(large, -ratio, near)
 
 
-def _digamma_less(x: Tensor, less: Tensor) -> Tensor:
-    return torch.special.digamma(x) - torch.special.digamma(less)
-
-
-# NaN at poles of Gamma, where digamma has none.
-
-
 @elementwise("beta", host_reason=on_cpu)
 @with_slopes(
-    lambda a, b: beta(a, b) * _digamma_less(a, a + b),
-    lambda a, b: beta(a, b) * _digamma_less(b, a + b),
+    lambda a, b: beta(a, b) * log_beta_slope(a, b),
+    lambda a, b: beta(a, b) * log_beta_slope(b, a),
 )
 def beta(a: Tensor, b: Tensor) -> Tensor:
     """Gamma(a) Gamma(b) / Gamma(a + b)."""
@@ -106,7 +101,7 @@ def beta(a: Tensor, b: Tensor) -> Tensor:
 
 
 @elementwise("betaln", host_reason=on_cpu)
-@with_slopes(lambda a, b: _digamma_less(a, a + b), lambda a, b: _digamma_less(b, a + b))
+@with_slopes(log_beta_slope, lambda a, b: log_beta_slope(b, a))
 def betaln(a: Tensor, b: Tensor) -> Tensor:
     """Return ln |B(a, b)|."""
     positive = log_beta_of_positive(torch.where(a > 0, a, 1), torch.where(b > 0, b, 1))
@@ -132,8 +127,8 @@ def _product(n: Tensor, k: Tensor) -> Tensor:
 
 @elementwise("binom", host_reason=on_cpu)
 @with_slopes(
-    lambda n, k: binom(n, k) * _digamma_less(n + 1, n - k + 1),
-    lambda n, k: binom(n, k) * _digamma_less(n - k + 1, k + 1),
+    lambda n, k: binom(n, k) * digamma_difference(n + 1, n - k + 1),
+    lambda n, k: binom(n, k) * digamma_difference(n - k + 1, k + 1),
 )
 def binom(n: Tensor, k: Tensor) -> Tensor:
     """The binomial coefficient of real numbers."""
@@ -169,7 +164,7 @@ def _outside(n: Tensor, k: Tensor) -> Tensor:
 
 @elementwise("poch", host_reason=on_cpu)
 @with_slopes(
-    lambda z, m: poch(z, m) * _digamma_less(z + m, z),
+    lambda z, m: poch(z, m) * digamma_difference(z + m, z),
     lambda z, m: poch(z, m) * torch.special.digamma(z + m),
 )
 def poch(z: Tensor, m: Tensor) -> Tensor:
