@@ -1,20 +1,24 @@
 """Measure compiled blocks against plain Dask, alternating, with two workers of one thread each.
 
     python asv_benches/dask_cluster.py chain --gigabytes 4
+    python asv_benches/dask_cluster.py chain --gigabytes 4 --source drawn
     python asv_benches/dask_cluster.py stencil
 
-``chain`` is a chain of 12 operations and a mean over the first axis of random numbers, which each
-block draws its own. ``stencil`` takes 50 steps of a 9-point stencil, ten at once by
-``map_overlap``. Answers are compared before a time is printed. The first round compiles, or loads
-from disk.
+``chain`` is a chain of 12 operations and a mean over the first axis of numbers that lie in a file
+which blocks map, or that each block draws. The time for the numbers alone, which both sides take,
+is printed beside it. ``stencil`` takes 50 steps of a 9-point stencil, ten at once by
+``map_overlap``, of numbers of a file. Answers are compared before a time is printed. The first
+round compiles, or loads from disk.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -26,6 +30,7 @@ import npaccel.dask
 
 MEMORY_LIMIT = "1.5GB"
 STEPS, AT_ONCE = 50, 10
+COLUMNS, BLOCK = 1000, 8000
 
 
 def chain(x: Any) -> Any:
@@ -52,11 +57,29 @@ def steps(u: Any) -> Any:
     return u
 
 
+def shape_of(gigabytes: float) -> tuple[int, int]:
+    """Return the shape of an array of float64, whose rows are 8 kB."""
+    return int(gigabytes * 1e9 / 8 / COLUMNS), COLUMNS
+
+
 def drawn(gigabytes: float, seed: int) -> Any:
     """Return random numbers in blocks of 64 MB, none of which is stored."""
-    columns = 1000
-    rows, block = int(gigabytes * 1e9 / 8 / columns), 8000
-    return da.random.default_rng(seed).random((rows, columns), chunks=(block, columns))
+    return da.random.default_rng(seed).random(shape_of(gigabytes), chunks=(BLOCK, COLUMNS))
+
+
+def stored(shape: tuple[int, int], path: Path, chunks: tuple[int, int]) -> Any:
+    """Return random numbers of a file, which is written; each block maps its part of it."""
+    rng = np.random.default_rng(0)
+    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape)
+    for start in range(0, len(file), chunks[0]):
+        rng.random(out=file[start : start + chunks[0]])
+    file.flush()
+
+    def block_of(block_info: Any = None) -> Any:
+        of_block = tuple(slice(*ends) for ends in block_info[None]["array-location"])
+        return np.load(path, mmap_mode="r")[of_block]
+
+    return da.map_blocks(block_of, chunks=da.core.normalize_chunks(chunks, shape), dtype=np.float64)
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -71,25 +94,26 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
-def measure_chain(client: Client, options: argparse.Namespace) -> None:
-    """Print times of the chain and of the random numbers alone."""
+def measure_chain(
+    client: Client, options: argparse.Namespace, source: Callable[[int], Any]
+) -> None:
+    """Print times of the chain and of the numbers alone."""
     jitted = npaccel.jit(chain, compile=options.compile)
     for seed in range(options.rounds):
-        x = drawn(options.gigabytes, seed)
+        x = source(seed)
         firsts = x.map_blocks(lambda block: block[:1], chunks=((1,) * x.numblocks[0], x.chunks[1]))
         alone, _ = seconds(lambda array=firsts: array.compute())
         plain, expected = seconds(lambda array=x: chain(array).compute())
         ours, found = seconds(lambda array=x: jitted(array).compute())
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         most = max(client.run(peak).values())
-        print(f"random numbers alone {alone:.2f} s", end=", ")
+        print(f"numbers alone {alone:.2f} s", end=", ")
         report(plain, ours, f", at most {most:.2f} GB in a worker")
 
 
-def measure_stencil(_: Client, options: argparse.Namespace) -> None:
+def measure_stencil(options: argparse.Namespace, x: Any) -> None:
     """Print times of the stencil."""
-    whole = np.random.default_rng(0).random((options.size, options.size))
-    x = da.from_array(whole, chunks=options.size // 2)
+    whole = x.compute()
     for _ in range(STEPS):
         whole = step(whole)
 
@@ -119,14 +143,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=["chain", "stencil"])
     parser.add_argument("--gigabytes", type=float, default=4.0)
+    parser.add_argument("--source", choices=["file", "drawn"], default="file")
     parser.add_argument("--size", type=int, default=3000, help="rows and columns of the stencil's")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--compile", choices=["auto", "now"], default="auto")
     options = parser.parse_args()
     workers: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1}
     workers |= {"memory_limit": MEMORY_LIMIT, "dashboard_address": None}
-    with LocalCluster(**workers) as cluster, Client(cluster) as client:
-        (measure_chain if options.what == "chain" else measure_stencil)(client, options)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(**workers) as cluster,
+        Client(cluster) as client,
+    ):
+        path = Path(folder, "numbers.npy")
+        if options.what == "stencil":
+            shape, chunks = (options.size, options.size), (options.size // 2, options.size // 2)
+            measure_stencil(options, stored(shape, path, chunks))
+        elif options.source == "drawn":
+            measure_chain(client, options, lambda seed: drawn(options.gigabytes, seed))
+        else:
+            x = stored(shape_of(options.gigabytes), path, (BLOCK, COLUMNS))
+            measure_chain(client, options, lambda _: x)
 
 
 if __name__ == "__main__":

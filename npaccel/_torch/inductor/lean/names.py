@@ -121,6 +121,7 @@ _MEMBERS = {
 _FUNCTIONS = {
     *set().union(*SCALAR_PARTS.values()), *_EXTREMES_IN_VECTORS, *_REDUCED_IN_VECTORS,
     "C10_LIKELY", "C10_UNLIKELY", "TORCH_CHECK", "_Pragma", "__attribute__",
+    "__builtin_prefetch",
     "div_floor_floating_vec", MASK_CAST,
     "omp_get_max_threads", "omp_get_num_threads", "omp_get_thread_num",
 }  # fmt: skip
