@@ -81,7 +81,7 @@ def _loading(original: Any) -> Any:
             start = self.args.input(name)
             for line in range(0, self.tiling_factor * dtype.itemsize, _CACHE_LINE):
                 ahead = place + _AHEAD * to_next + line // dtype.itemsize
-                where = f"{start} + {cexpr_index(ahead)}"
+                where = f"{start} + {cexpr_index(ahead)}"  # type: ignore[no-untyped-call]
                 self.loads.writeline(_WhereCostly(self, f"__builtin_prefetch({where});"))
         return found
 
