@@ -168,3 +168,21 @@ def test_that_parts_of_arrays_have_second_derivatives(function, backend):
         np.testing.assert_allclose(gradient(x), values, rtol=1e-6, atol=1e-7)
         rows = [(gradient(x + h * e) - gradient(x - h * e)) / (2 * h) for e in np.eye(4)]
         np.testing.assert_allclose(npaccel.hessian(function)(x), rows, rtol=1e-5, atol=1e-6)
+
+
+def masks_of_masked(x):
+    y = x[x > 5]  # none of them: its size is known while the code runs
+    z = y * y
+    y[y <= 1] = y[y <= 1] + 3
+    positive = x[x > 0]
+    positive[positive > 1] = positive[positive > 1] ** 2
+    return np.sum(y) + np.sum(z) + np.sum(positive**2)
+
+
+def test_masks_of_what_a_mask_has_chosen(backend):
+    with npaccel.options(backend=backend):
+        gradient = npaccel.grad(masks_of_masked)
+        x = np.array([0.4, 6.0, -0.7, 1.3])
+        np.testing.assert_allclose(gradient(x), [0.8, 877.0, 0, 8.788])
+        x = np.array([0.4, 1.2, -0.7, 1.3])
+        np.testing.assert_allclose(gradient(x), [0.8, 6.912, 0, 8.788])

@@ -69,8 +69,13 @@ def _filled(view: torch.Tensor, mask: torch.Tensor, after: int) -> torch.Tensor:
         return view
     wide = wide_mask(mask, after)
     first = view.ndim - after - mask.ndim
-    place = torch.argmax(mask.reshape(-1).to(torch.uint8)).reshape(1)
-    chosen = view.flatten(first, first + mask.ndim - 1).index_select(first, place)
+    flat, elements = mask.reshape(-1), view.flatten(first, first + mask.ndim - 1)
+    if not all(surely(size != 0) for size in mask.shape):  # There may be none to take.
+        flat = torch.cat([flat, flat.new_ones(1)])
+        one = (*elements.shape[:first], 1, *elements.shape[first + 1 :])
+        elements = torch.cat([elements, elements.new_full(one, _NOTHING_CHOSEN)], first)
+    place = torch.argmax(flat.to(torch.uint8)).reshape(1)
+    chosen = elements.index_select(first, place)
     chosen = torch.where(torch.any(mask), chosen, _NOTHING_CHOSEN)
     shape = chosen.shape[:first] + (1,) * mask.ndim + chosen.shape[first + 1 :]
     return torch.where(wide, view, chosen.reshape(shape))

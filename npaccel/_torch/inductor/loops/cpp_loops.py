@@ -148,6 +148,8 @@ def loop_in_cpp(
         for i, (one, place) in enumerate(zip(inputs, places, strict=False))
     ]
     wrapper.writeline(f"{name} = [{', '.join(last)}]")
+    if loop.made:
+        wrapper.writeline(f"del {', '.join(loop.made)}")
     for one in _DEFINED.findall(code):  # Nothing defines them now.
         wrapper.src_to_kernel.pop(sources[one], None)
     return True
@@ -175,6 +177,8 @@ class _Loop:
         Of its kernel: type, name, and Python for what it's given.
     statements : list of str
         C++ before the calls of an iteration.
+    made : list of str
+        Variables of Python's for arrays that none but the loop has.
     """
 
     wrapper: Any
@@ -185,6 +189,7 @@ class _Loop:
     parameters: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     statements: list[str] = dataclasses.field(default_factory=list)
     done: set[str] = dataclasses.field(default_factory=set)
+    made: list[str] = dataclasses.field(default_factory=list)
 
     def carry(self, i: int, one: str, place: str) -> None:
         """Have an array go on in two others, in turn."""
@@ -192,6 +197,7 @@ class _Loop:
         arrays = f"{self.name}_next{i}"
         made = self.body.allocated[place]
         self.wrapper.writeline(f"{arrays} = ({made}, {made})")
+        self.made.append(arrays)
         turns = [f"next{i}_0", f"next{i}_1"]
         for turn, parameter in enumerate(turns):
             self.parameters.append((kind, parameter, f"{arrays}[{turn}]"))
@@ -211,6 +217,7 @@ class _Loop:
             python = self.given.get(argument, f"{self.name}_{argument}")
             if argument in self.body.allocated:
                 self.wrapper.writeline(f"{python} = {self.body.allocated[argument]}")
+                self.made.append(python)
             self.parameters.append((kind, argument, python))
 
 

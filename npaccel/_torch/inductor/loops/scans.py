@@ -107,12 +107,33 @@ class ScanLoop(ir.ExternKernel):
             return
         wrapper.define_subgraph_launcher_fn(graph.name, _Code(code))
         wrapper.writeline(f"{name} = [{', '.join(start)}]")
+        for one in self._last_used():  # Or the first carry would live as long as the loop runs.
+            wrapper.writeline(f"del {one}")
+            wrapper.freed.add(one)
         steps = f"reversed(range({length}))" if self.reverse else f"range({length})"
         wrapper.writeline(f"for {name}_i in {steps}:")
         given = [f"{name}_i", *current, *rest, *sizes]
         wrapper.writeline(f"    {graph.name}_args = [{', '.join(given)}]")
         taken = f"{name}[:] = " if current else ""
         wrapper.writeline(f"    {taken}{graph.name}({graph.name}_args)")
+        if current and not self._is_read():
+            wrapper.writeline(f"del {name}")
+
+    def _last_used(self) -> list[str]:
+        """Return names of what begins as carry, and which nothing reads besides."""
+        last = cast("Any", V.graph.scheduler.current_node).last_usage
+        others = {one.get_name() for one in self.rest} | V.graph.constants.keys()
+        names = dict.fromkeys(
+            one.get_name() for one in self.carry if one.codegen_reference() == one.get_name()
+        )
+        return [
+            one for one in names if one in last and one not in others | V.graph.constants.keys()
+        ]
+
+    def _is_read(self) -> bool:
+        """Whether anything reads the last carry."""
+        users = V.graph.scheduler.name_to_buf[self.get_name()].users
+        return any(not user.is_weak for user in users)
 
     def _body_code(self, wrapper: Any) -> str:
         """Return Python for the body, a function."""
