@@ -42,6 +42,7 @@ from rows import Row, implemented, in_turn
 from scipy_rows import scipy_rows
 from sklearn_rows import sklearn_rows
 from table_rows import Pieces, table_rows
+from transform_rows import transform_rows
 
 
 def check_answers(benchmark: Benchmark, implementation: str, *parameters: Any) -> None:
@@ -211,6 +212,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "loops": loops,
     "masks": masks,
     "gradients": gradients,
+    "transforms": transform_rows,
     "rows": table_rows,
     "scipy": scipy_rows,
     "sklearn": sklearn_rows,

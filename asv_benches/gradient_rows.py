@@ -1,8 +1,14 @@
-"""The lines about `value_and_grad`: programs as they stand, against JAX's idiom, jitted."""
+"""The lines about `value_and_grad`: programs as they stand, against JAX's idiom, jitted.
+
+HIPS autograd takes those without writes in place.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +16,7 @@ import numpy as np
 from benchmarks.common import side_by_side
 from rows import Row
 
-_ASKED_EACH, _ASKED_MEAN = 0.8, 1.2
+_ASKED_EACH, _ASKED_MEAN, _ASKED_AUTOGRAD = 0.8, 1.2, 20.0
 
 
 def logistic_regression(w: Any, x: Any, y: Any) -> Any:
@@ -102,8 +108,6 @@ def _arguments() -> dict[Callable[..., Any], tuple[Any, ...]]:
 
 def _jax_programs() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the programs in JAX's idiom: its own NumPy, `scan`, no writes in place."""
-    import types
-
     import jax
     import jax.numpy as jnp
 
@@ -144,6 +148,24 @@ def _jax_programs() -> dict[Callable[..., Any], Callable[..., Any]]:
     }
 
 
+def _autograd_programs() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Return value and gradient by autograd of the programs that write nothing in place."""
+    try:
+        import autograd
+        import autograd.numpy
+    except ImportError:
+        print("  left out: autograd isn't installed", file=sys.stderr)
+        return {}
+    scope = {**globals(), "np": autograd.numpy}
+
+    def translated(function: Any) -> Any:
+        return types.FunctionType(function.__code__, scope, function.__name__)
+
+    scope["_normal"] = translated(_normal)
+    taken = (logistic_regression, n_body_energy, two_layer_network, kalman_likelihood)
+    return {one: autograd.value_and_grad(translated(one)) for one in (*taken, black_scholes)}
+
+
 def _close(ours: Any, theirs: Any) -> bool:
     if isinstance(ours, tuple):
         return all(_close(a, b) for a, b in zip(ours, theirs, strict=True))
@@ -157,8 +179,8 @@ def gradients() -> list[Row]:
 
     import npaccel
 
-    theirs = _jax_programs()
-    rows, ratios = [], []
+    theirs, by_autograd = _jax_programs(), _autograd_programs()
+    rows, ratios, slower = [], [], []
     for function, given in _arguments().items():
         ours = npaccel.value_and_grad(function)
         jitted = jax.jit(jax.value_and_grad(theirs[function]))
@@ -171,7 +193,19 @@ def gradients() -> list[Row]:
 
         if not _close(own(), peer()):
             raise AssertionError(f"compare: the gradient of {function.__name__} isn't JAX's")
-        taken = side_by_side({"npaccel": own, "jax": peer})
+        calls = {"npaccel": own, "jax": peer}
+        if function in by_autograd:
+            differentiated = by_autograd[function]
+            if not _close(own(), differentiated(*given)):
+                raise AssertionError(f"compare: that of {function.__name__} isn't autograd's")
+            calls["autograd"] = functools.partial(differentiated, *given)
+        taken = side_by_side(calls)
+        if "autograd" in taken:
+            slower.append(taken["autograd"] / taken["npaccel"])
+            asked = f">= {_ASKED_AUTOGRAD:.0f} x autograd"
+            met = slower[-1] >= _ASKED_AUTOGRAD
+            measured = f"{slower[-1]:.1f} x"
+            rows.append(Row(f"gradient: {function.__name__}", asked, measured, met, taken))
         ratio = taken["jax"] / taken["npaccel"]
         ratios.append(ratio)
         rows.append(

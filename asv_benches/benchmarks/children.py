@@ -6,6 +6,8 @@
     python children.py peak_memory IMPLEMENTATION DTYPE
     python children.py estimator_memory CASE IMPLEMENTATION
     python children.py compile_loop STEPS
+    python children.py compile_gradient STEPS
+    python children.py gradient_memory
     python children.py first_nest PROGRAM
     python children.py first_ten PROGRAM
     python children.py regret PROGRAM
@@ -143,6 +145,43 @@ def compile_loop(steps: str) -> dict[str, Any]:
     return {"seconds": taken[0] - taken[1], "running": taken[1]}
 
 
+def compile_gradient(steps: str) -> dict[str, Any]:
+    """Return the seconds that the first call of a loop's gradient takes longer than the second."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    import numpy as np
+
+    import npaccel
+    from benchmarks.loop_programs.diffusion import nonlinear_heat
+
+    npaccel.grad(lambda x: np.sum(x**2))(np.ones(3))  # imports the compiler
+    call = npaccel.grad(nonlinear_heat)
+    taken = []
+    for _ in range(2):
+        u = np.random.default_rng(0).normal(size=(64, 64))
+        start = time.perf_counter()
+        call(u, int(steps))
+        taken.append(time.perf_counter() - start)
+    return {"seconds": taken[0] - taken[1]}
+
+
+def gradient_memory() -> dict[str, Any]:
+    """Return how many states gradients of 200 steps with checkpoints keep at their peak."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    import numpy as np
+
+    import npaccel
+    from benchmarks.loop_programs.diffusion import heat, nonlinear_heat
+
+    found = {}
+    for name, function in (("linear", heat), ("nonlinear", nonlinear_heat)):
+        gradient = npaccel.grad(function, checkpoint=True)
+        u = np.random.default_rng(0).normal(size=(1024, 1024))
+        gradient(u, 200)
+        nbytes, _ = _peak_above(lambda gradient=gradient, u=u: gradient(u, 200))
+        found[name] = nbytes / u.nbytes
+    return found
+
+
 def first_nest(program: str) -> dict[str, Any]:
     """Return the seconds that Numba's import and the first call of a program's loop take.
 
@@ -196,7 +235,9 @@ def main(task: str, *arguments: str) -> None:
         "first_call": first_call,
         "peak_memory": peak_memory,
         "estimator_memory": estimator_memory,
+        "compile_gradient": compile_gradient,
         "compile_loop": compile_loop,
+        "gradient_memory": gradient_memory,
         "first_nest": first_nest,
         "first_ten": first_ten,
         "regret": regret,
