@@ -187,3 +187,24 @@ def test_that_numbers_made_of_elements_meet_complex_arrays(number, dtype):
     for got, wanted in zip(jitted(z, x), function(z, x), strict=True):
         assert got.dtype == wanted.dtype
         np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def products_of_one(c):
+    v = c[c > 0]
+    return (
+        np.delete(v, 0),  # asserts that there is one
+        *(np.einsum("i,i", v, v), np.einsum("i,j", v, v), np.einsum("i,i->i", v, v)),
+        *(np.einsum("i->", v), np.einsum("ij,j", np.ones((2, 1)), v), np.einsum("i,j->j", v, c)),
+        *(v @ v, np.inner(v, v), np.vdot(v, v), np.outer(v, v), np.tensordot(v, v, 1)),
+    )
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_products_of_what_must_have_one_element(backend):
+    c = np.array([3.0])
+    jitted = npaccel.jit(products_of_one, backend=backend, strict=True, compile="now")
+    for ours, numpys in zip(jitted(c), products_of_one(c), strict=True):
+        assert type(ours) is type(numpys)
+        assert np.shape(ours) == np.shape(numpys)
+        np.testing.assert_allclose(ours, numpys)

@@ -15,7 +15,7 @@ from npaccel._numpy.core.dtypes import as_dtype, cast, check_cast, to_numpy
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.linalg.products import promoted
 from npaccel._numpy.ufuncs.gufuncs import from_zero
-from npaccel._runtime.torch.symbolic_sizes import surely
+from npaccel._runtime.torch.symbolic_sizes import is_proven, surely
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -107,6 +107,13 @@ def _check_sizes(terms: list[list[str]], tensors: list[torch.Tensor]) -> None:
                 )
 
 
+def _with_plain_ones(x: torch.Tensor) -> torch.Tensor:
+    """Have sizes that must be 1 say so: torch.einsum keeps the axis of a symbol that is."""
+    if all(type(size) is int for size in x.shape):
+        return x
+    return x.reshape([1 if is_proven(size == 1) else size for size in x.shape])
+
+
 def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor]) -> torch.Tensor:
     """Return the sum by torch.einsum, in a dtype that it has kernels for."""
     labels = sorted({label for term in terms for label in term})
@@ -114,6 +121,7 @@ def _einsum_same(terms: list[list[str]], output: list[str], x: list[torch.Tensor
     text = ",".join("".join(letter[i] for i in term) for term in terms)
     text += "->" + "".join(letter[i] for i in output)
     own = x[0].dtype
+    x = [_with_plain_ones(part) for part in x]
     if len(x) == 1 and sorted(terms[0]) == sorted(output):  # a view
         return x[0].permute([terms[0].index(label) for label in output])
     if len(x) == 1 and len(set(terms[0])) == len(terms[0]):  # torch.einsum asks which sizes are 1

@@ -38,6 +38,15 @@ def surely(condition: Any) -> bool:
     return bool(guard_or_false(condition))
 
 
+def is_proven(condition: Any) -> bool:
+    """Whether a condition on sizes follows from what the graph asserts of them, without a guard."""
+    if not isinstance(condition, torch.SymBool):
+        return bool(condition)
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return bool(statically_known_true(condition))
+
+
 def assume(condition: Any, otherwise: str) -> None:
     """Compile for sizes of which a condition holds; NumPy runs calls for which it doesn't.
 
@@ -158,6 +167,7 @@ __all__ = [
     "assume",
     "depends_on_data",
     "holds_here",
+    "is_proven",
     "is_traced",
     "leave_unbound",
     "raise_refusal",
