@@ -6,8 +6,16 @@ how to load it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """What stands for a tensor of an object that is without its tensors."""
+
+    index: int
 
 
 class ForeignTable(Protocol):
@@ -25,6 +33,18 @@ class ForeignTable(Protocol):
     def implementation(self, row: Any) -> Callable[..., Any]:
         """Return what computes a row's calls in a graph."""
 
+    def makes_objects(self, row: Any) -> bool:
+        """Return whether what a row's calls give may be an object whose methods compute."""
+
+    def apart(self, obj: Any) -> tuple[list[Any], Any] | None:
+        """Return the tensors of an object of the table's, and it without them; None for others."""
+
+    def method(self, obj: Any, name: str, count: int) -> Callable[..., Any] | None:
+        """Return a method of an object without its tensors; the first arguments are these."""
+
+    def attributes(self, obj: Any) -> dict[str, Any]:
+        """Return the public attributes of an object without its tensors."""
+
 
 _load: Callable[[], ForeignTable] | None = None
 
@@ -41,4 +61,4 @@ def table() -> ForeignTable:
     return _load()
 
 
-__all__ = ["ForeignTable", "hand_in", "table"]
+__all__ = ["ForeignTable", "Place", "hand_in", "table"]

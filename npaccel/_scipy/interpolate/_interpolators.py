@@ -452,7 +452,9 @@ def grid_of(points: Any, values: Any) -> tuple[tuple[Tensor, ...], Tensor]:
         steps = torch.diff(line)
         up, down = (steps > 0).all(), (steps < 0).all()
         checks.holds(up | down, "The points must be strictly ascending or descending")
-        if line.device.type != "meta" and not bool(up):
+        if not readable(up):
+            line, values = (torch.where(up, v, v.flip(d)) for v, d in ((line, 0), (values, i)))
+        elif not bool(up):
             line, values = line.flip(0), values.flip(i)
         lines.append(line.contiguous())
     return tuple(lines), values

@@ -74,8 +74,9 @@ def pearsonr(
     n = first.shape[-1]
     r = _correlation(first, second)
     p = _p_value(r, n, alternative)
+    size = torch.full((), n, dtype=r.dtype, device=r.device)
     return result("PearsonRResult")(
-        statistic=r, pvalue=p, n=n, alternative=alternative, x=first, y=second, axis=-1
+        statistic=r, pvalue=p, n=size, alternative=alternative, x=first, y=second, axis=-1
     )
 
 
@@ -100,9 +101,7 @@ def pointbiserialr(
 
 
 def _correlated(r: Any, p: Any) -> Any:
-    found = result("SignificanceResult")(r, p)
-    found.correlation = r
-    return found
+    return result("SignificanceResult")(r, p).adding(correlation=r)
 
 
 @on_tensors(
