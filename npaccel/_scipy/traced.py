@@ -89,6 +89,7 @@ class TracedScipy:
 @functools.cache
 def _implementation(row: Any) -> Callable[..., Any]:
     """Have lists be arrays, as SciPy takes them, and no conjugation of results be left to do."""
+    from npaccel._scipy.dispatch.checks import in_a_graph
     from npaccel._scipy.dispatch.conversion import as_array, mapped, tensors
     from npaccel._scipy.objects.computed import Computed
 
@@ -102,7 +103,8 @@ def _implementation(row: Any) -> Callable[..., Any]:
             value = bound.arguments.get(name)
             if isinstance(value, tuple | list):
                 bound.arguments[name] = as_array(value, device)
-        found = row.implementation(*bound.args, **bound.kwargs)
+        with in_a_graph():
+            found = row.implementation(*bound.args, **bound.kwargs)
         if isinstance(found, Recipe):
             return Recipe(found.form, mapped(found.values, _resolved))
         if isinstance(found, Computed):

@@ -67,7 +67,8 @@ def floats(*samples: Any) -> list[Tensor]:
     dtypes = [s.dtype for s in samples if isinstance(s, torch.Tensor)]
     if any(dtype.is_complex for dtype in dtypes):
         raise TypeError("This function does not support complex data")
-    narrow = all(d.is_floating_point and d is not torch.float64 for d in dtypes)
+    numbers = [dtype for dtype in dtypes if dtype is not torch.bool] or dtypes
+    narrow = all(d.is_floating_point and d is not torch.float64 for d in numbers)
     dtype = torch.float32 if narrow else torch.float64
     device = next(s.device for s in samples if isinstance(s, torch.Tensor))
     return [as_float(s, dtype, device) for s in samples]

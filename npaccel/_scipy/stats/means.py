@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch.arguments import on_a_cpu
+from npaccel._scipy.dispatch.checks import left_to_scipy
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.stats._samples import (
@@ -29,6 +30,16 @@ from npaccel._scipy.stats._samples import (
 
 #: Tensors.
 Tensor = Any
+#: Reason why SciPy makes a call whose degrees of freedom are integers.
+_OTHER_DTYPE = "a value is NaN, for which SciPy's degrees of freedom are floats"
+
+
+def _spread(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and variance along the last axis; SciPy warns where nothing is left of it."""
+    centre = mean(x)
+    size = (x - centre.unsqueeze(-1)).abs().amax(-1) / centre.abs()
+    left_to_scipy(size < 10 * torch.finfo(x.dtype).eps, "the data are nearly identical")
+    return centre, variance(x)
 
 
 def _tested(
@@ -41,6 +52,8 @@ def _tested(
 ) -> Any:
     """Return SciPy's result of a t-test."""
     axis, keepdims, like = keep
+    if not t.numel():
+        raise ValueError("SciPy knows")
     dtype = torch.int64 if isinstance(df, int) else t.dtype
     df = torch.as_tensor(df, dtype=dtype, device=t.device).expand(t.shape)
     found = [t, student(t, df.to(t.dtype), alternative), df, error, estimate]
@@ -77,8 +90,9 @@ def ttest_1samp(
     n = x.shape[-1]
     if n < 2:
         raise ValueError("SciPy knows")
-    centre = mean(x)
-    error = torch.sqrt(variance(x) / n)
+    left_to_scipy(torch.isnan(x).any(), _OTHER_DTYPE)
+    centre, spread = _spread(x)
+    error = torch.sqrt(spread / n)
     apart = centre - expected
     return _tested(apart / error, n - 1, error, centre, alternative, (axis, keepdims, a))
 
@@ -99,6 +113,7 @@ def ttest_rel(
     if n != second.shape[-1] or n < 2:
         raise ValueError("SciPy knows")
     apart = first - second
+    left_to_scipy(torch.isnan(apart).any(), _OTHER_DTYPE)
     centre = mean(apart)
     error = torch.sqrt(variance(apart) / n)
     return _tested(centre / error, n - 1, error, centre, alternative, (axis, keepdims, a))
@@ -126,8 +141,10 @@ def ttest_ind(
     n, m = first.shape[-1], second.shape[-1]
     if n < 2 or m < 2:
         raise ValueError("SciPy knows")
-    df, error = _error(variance(first), n, variance(second), m, equal_var)
-    apart = mean(first) - mean(second)
+    (centre, spread), (other, others) = _spread(first), _spread(second)
+    df, error = _error(spread, n, others, m, equal_var)
+    apart = centre - other
+    df = torch.where(torch.isnan(apart), math.nan, df)
     return _tested(apart / error, df, error, apart, alternative, (axis, keepdims, a))
 
 
