@@ -107,6 +107,11 @@ def in_a_graph() -> Iterator[None]:
         _graph.is_entered = before
 
 
+def is_in_a_graph() -> bool:
+    """Whether a function computes as a part of a graph."""
+    return _graph.is_entered
+
+
 def readable(x: torch.Tensor) -> bool:
     """Whether a tensor's values can be read now."""
     return not is_traced(x) and x.device.type != "meta"
