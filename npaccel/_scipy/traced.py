@@ -142,10 +142,26 @@ def _class_row(kind: type) -> Any:
     @functools.wraps(build)
     def made(*args: Any, **kwargs: Any) -> Any:
         given = conversion.tensors((args, kwargs))
-        # SciPy's are of 64 bits, whatever they are given.
-        width = conversion.Width([], torch.float64)
-        return build(*args, **kwargs).named(kind, name, given[0].device, width)
+        found = build(*args, **kwargs)
+        narrow, found._keeps_dtype = _is_narrow(inspect.signature(build).bind(*args, **kwargs))
+        # Others are of 64 bits, whatever they are given.
+        width = conversion.Width([], torch.float32 if narrow else torch.float64)
+        return found.named(kind, name, given[0].device, width)
 
     arrays = tuple(n for n in ("x", "y", "c", "t", "dydx", "values")
                    if n in inspect.signature(build).parameters)  # fmt: skip
     return Row(name, kind, "native", made, "tensors", arrays)
+
+
+def _is_narrow(bound: inspect.BoundArguments) -> tuple[bool, bool]:
+    """Whether SciPy's interpolator computes in 32 bits, and does so at places of 64 bits, too."""
+    bound.apply_defaults()
+    given = bound.arguments
+    values = given.get("y" if "kind" in given else "values")
+    if getattr(values, "dtype", None) is not torch.float32:
+        return False, False
+    if "kind" not in given:
+        return given["method"] == "nearest", True
+    is_line = given["kind"] == "linear"
+    is_neighbour = given["kind"] in ("nearest", "nearest-up", "previous", "next")
+    return is_neighbour or (is_line and given["x"].dtype is torch.float32), not is_line

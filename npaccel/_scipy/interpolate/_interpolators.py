@@ -301,6 +301,7 @@ class Line(Computed):
             low, high = self._rule["ends"]
             found = torch.where(below.reshape(wide), low, found)
             found = torch.where(above.reshape(wide), high, found)
+        narrow = self._narrow if self._keeps_dtype else narrow
         return self._given(found, shape, self.axis if shape else 0, narrow)
 
     def _found(self, at: Tensor) -> Tensor:
@@ -402,7 +403,8 @@ class Grid(Computed):
             self.grid, self.values, points, method, self.bounds_error, self.fill_value
         )
         log.note(self._name, "native")
-        return narrowed(found) if self._narrow and wide.narrow else found
+        is_narrow = self._narrow and (self._keeps_dtype or wide.narrow)
+        return narrowed(found) if is_narrow else found
 
     def _moved(self, part: Any) -> Any:
         return conversion.to_device(part, self._device)

@@ -25,6 +25,8 @@ class Computed:
     _name = ""
     _device = torch.device("cpu")
     _narrow = False
+    #: Whether results are as wide as the values, whatever places are.
+    _keeps_dtype = False
     #: Attributes that methods of SciPy's object may change.
     _changing: tuple[str, ...] = ()
 
