@@ -418,6 +418,7 @@ def _decode_template(item: Sequence[Any]) -> outputs.Template:
     if item[0] == "built":
         kind, count, keywords, added, items = item[1:]
         form = Form(kind, count, tuple(keywords), tuple(added))
+        form.find()
         return outputs.Built(form, tuple(map(_decode_template, items)))
     kind = {"tuple": tuple, "list": list, "dict": dict}[item[0]]
     names = tuple(guard_serialization.decode_value(name) for name in item[1])

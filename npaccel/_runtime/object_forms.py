@@ -30,6 +30,19 @@ class Form:
     keywords: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
 
+    def find(self) -> None:
+        """Look up what is called.
+
+        Raises
+        ------
+        AttributeError
+            If the installed library doesn't have it.
+        """
+        try:
+            _called(self.kind)
+        except ImportError as error:
+            raise AttributeError(str(error)) from error
+
     def made(self, values: Sequence[Any]) -> Any:
         """Make the object of its values."""
         named = values[self.count : self.count + len(self.keywords)]

@@ -23,10 +23,6 @@ from npaccel.errors import NotCompiledError
 #: Why calls stay SciPy's, as the error says it, by patterns of names.
 LEFT_TO_SCIPY = {
     "cluster.vq.kmeans*": "until the values have settled",
-    "linalg.fractional_matrix_power": "until the values have settled",
-    "linalg.logm": "until the values have settled",
-    "linalg.signm": "until the values have settled",
-    "linalg.sqrtm": "until the values have settled",
     "ndimage.binary_fill_holes": "no compiled implementation",
     "ndimage.binary_propagation": "no compiled implementation",
     "ndimage.generic_*": "neither an array nor a number",

@@ -353,6 +353,7 @@ def interp1d(
         raise ValueError("x and y arrays must be equal in length along interpolation axis.")
     x = x.to(torch.float64)
     y = y if y.is_complex() else y.to(torch.float64)
+    checks.left_to_scipy(torch.isnan(x).any(), "a point is at NaN")
     if not assume_sorted:
         x, order = torch.sort(x, stable=True)
         y = y.index_select(axis, order)

@@ -56,7 +56,10 @@ def _tested(
         raise ValueError("SciPy knows")
     dtype = torch.int64 if isinstance(df, int) else t.dtype
     df = torch.as_tensor(df, dtype=dtype, device=t.device).expand(t.shape)
-    found = [t, student(t, df.to(t.dtype), alternative), df, error, estimate]
+    p = student(t, df.to(t.dtype), alternative)
+    if dtype.is_floating_point:
+        df = torch.where(torch.isnan(estimate), math.nan, df)
+    found = [t, p, df, error, estimate]
     t, p, df, error, estimate = (kept(v, axis, keepdims, like) for v in found)
     return result("TtestResult")(
         t,
@@ -144,7 +147,6 @@ def ttest_ind(
     (centre, spread), (other, others) = _spread(first), _spread(second)
     df, error = _error(spread, n, others, m, equal_var)
     apart = centre - other
-    df = torch.where(torch.isnan(apart), math.nan, df)
     return _tested(apart / error, df, error, apart, alternative, (axis, keepdims, a))
 
 
