@@ -313,3 +313,23 @@ def test_gradients(name):
         found = npaccel.grad(f)(x)
     wanted = [difference(f, x, place) for place in range(len(x))]
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["pearsonr", "linregress", "ttest_ind", "ttest_1samp", "spearmanr"])
+def test_results_for_other_sizes(name):
+    def f(x, y):
+        return RESULTS[name](x, y, 0)
+
+    call = npaccel.jit(f, backend="eager", strict=True, dynamic=True, **OPTIONS)
+    for n in (7, 9, 12):
+        assert_same(f(X[:n, 0], Y[:n, 0]), call(X[:n, 0].copy(), Y[:n, 0].copy()))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_results_that_scipy_makes_are_narrowed_as_compiled_ones():
+    call = npaccel.jit(lambda x, y: stats.linregress(x, y), backend="eager", compile="now")
+    x, y = (array[:, 0].astype("f") for array in (X, Y))
+    call(x, y)
+    found = call(np.ones_like(x) * np.nan, y)
+    assert type(found) is type(stats.linregress(x, y))
+    assert np.isnan(found.intercept_stderr)
