@@ -9,6 +9,7 @@ type only; what the function reads of them is guarded.
 from __future__ import annotations
 
 import enum
+import operator
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -273,7 +274,15 @@ def map_parts(value: Any, function: Callable[[Any], Any]) -> Any:
         for name, part in getattr(value, "__dict__", {}).items()
         if is_array(part)
     }
-    return with_items(value, [function(part) for part in value], attributes)
+    new = [function(part) for part in value]
+    if not _is_plain(type(value)) and all(map(operator.is_, new, value)):
+        return value  # What is known of an object is known by its identity.
+    return with_items(value, new, attributes)
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether a class of tuples or lists is made of the items alone, unlike SciPy's."""
+    return kind in (list, tuple) or hasattr(kind, "_make")
 
 
 def with_items(

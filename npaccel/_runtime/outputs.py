@@ -418,6 +418,8 @@ def _part(
         _, form, values = run.built[id(result)]
         found = [part_for(value) for value in values]
         return None if None in found else Built(form, tuple(found))
+    if isinstance(result, tuple) and hasattr(result, "__dict__") and vars(result):
+        return None  # An object that isn't made of its items alone.
     if is_container(result):
         names = tuple(result) if type(result) is dict else ()
         if any(id(name) in arguments for name in names):

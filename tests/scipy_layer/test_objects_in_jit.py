@@ -315,7 +315,7 @@ def test_gradients(name):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["pearsonr", "linregress", "ttest_ind", "ttest_1samp", "spearmanr"])
+@pytest.mark.parametrize("name", ["pearsonr", "linregress", "ttest_ind", "ttest_1samp"])
 def test_results_for_other_sizes(name):
     def f(x, y):
         return RESULTS[name](x, y, 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.dispatch.arguments import on_a_cpu
+from npaccel._scipy.dispatch.arguments import as_float, on_a_cpu
 from npaccel._scipy.dispatch.checks import left_to_scipy
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
@@ -54,8 +54,8 @@ def _tested(
     axis, keepdims, like = keep
     if not t.numel():
         raise ValueError("SciPy knows")
-    dtype = torch.int64 if isinstance(df, int) else t.dtype
-    df = torch.as_tensor(df, dtype=dtype, device=t.device).expand(t.shape)
+    dtype = torch.int64 if isinstance(df, int | torch.SymInt) else t.dtype
+    df = as_float(df, dtype, t.device).expand(t.shape)
     p = student(t, df.to(t.dtype), alternative)
     if dtype.is_floating_point:
         df = torch.where(torch.isnan(estimate), math.nan, df)
@@ -153,7 +153,7 @@ def ttest_ind(
 def _error(v: Any, n: Any, w: Any, m: Any, equal: bool) -> tuple[Any, Any]:
     """The degrees of freedom and the standard error of a difference of means."""
     if equal:
-        df = float(n + m - 2)
+        df = (n + m - 2) * 1.0
         pooled = ((n - 1) * v + (m - 1) * w) / df
         return df, torch.sqrt(pooled * (1 / n + 1 / m))
     first, second = v / n, w / m
