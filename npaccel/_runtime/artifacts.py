@@ -30,10 +30,10 @@ from npaccel._process.imports import load
 from npaccel._runtime import guard_serialization, guards, outputs
 from npaccel._runtime.arguments import FunctionKey
 from npaccel._runtime.error_translation import UncompiledForMemoryError, before_a_call
+from npaccel._runtime.foreign_table import Form
 from npaccel._runtime.guard_serialization import UncacheableError
 from npaccel._runtime.guards import Guard, Scope
 from npaccel._runtime.host_rng import Draws, Line
-from npaccel._runtime.object_forms import Form
 from npaccel._runtime.options import Options
 from npaccel._runtime.plan import InputPlan, Plan
 from npaccel._runtime.runner import Compiled

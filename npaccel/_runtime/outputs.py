@@ -14,7 +14,7 @@ import torch
 from npaccel._runtime import device_transfer
 from npaccel._runtime.arguments import COPYING, conversion_of, is_container, to_array, to_tensor
 from npaccel._runtime.error_translation import SHARED, CompiledCodeError
-from npaccel._runtime.object_forms import Form
+from npaccel._runtime.foreign_table import Form
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
 IsScalar = bool | Literal["python", "number"]

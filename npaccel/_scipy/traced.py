@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime.arguments import resolved
-from npaccel._runtime.object_forms import Recipe
+from npaccel._runtime.foreign_table import Recipe
 from npaccel._scipy.dispatch.listing import own
 
 #: Types of functions besides Python's: of several ufuncs, those that cache, and with backends of

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import options as runtime_options
-from npaccel._runtime.object_forms import Recipe
+from npaccel._runtime.foreign_table import Recipe
 from npaccel._runtime.torch import malloc
 from npaccel._scipy.dispatch import conversion, element_loops, log, native_tiers
 from npaccel._scipy.dispatch.callbacks import callback

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime.object_forms import Recipe, recipe
+from npaccel._runtime.foreign_table import Recipe, recipe
 from npaccel._scipy.dispatch import element_loops
 from npaccel._scipy.dispatch.arguments import as_float, free_for_scipy
 from npaccel._scipy.dispatch.checks import is_near

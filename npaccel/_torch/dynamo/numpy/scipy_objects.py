@@ -21,9 +21,8 @@ from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from npaccel._runtime import foreign_table, object_forms, outputs
-from npaccel._runtime.foreign_table import Place
-from npaccel._runtime.object_forms import Form, Recipe
+from npaccel._runtime import foreign_table, outputs
+from npaccel._runtime.foreign_table import Form, Place, Recipe
 from npaccel._torch.dynamo.numpy.calls import copied, emit, refuse, refuse_missing
 from npaccel._torch.dynamo.numpy.operations import Operation
 from npaccel._torch.dynamo.releases import GETATTR
@@ -289,7 +288,7 @@ class InterpolatorVariable(VariableTracker):
         if function is None:
             return refuse(f"{self.python_type().__name__}.{name}", f"args: {args}", _ON_ARRAYS)
         given = [ConstantVariable.create(name), self, *args]
-        form = Form(f"{object_forms.__name__}:method", len(given), tuple(kwargs))
+        form = Form(f"{foreign_table.__name__}:method", len(given), tuple(kwargs))
         made = form, [*given, *kwargs.values()]
         full, given = f"{self.name}.{name}", [*self.tensors, *args]
         return emit_call(tx, full, function, given, kwargs, made, is_scalar=False)
