@@ -471,6 +471,6 @@ def _constants_are_fixed(capture: Capture) -> bool:
         if instruction.opname == "LOAD_GLOBAL" and not is_own:
             return False
         looks = instruction.opname in ("LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD")
-        if looks and not was_own and name != "leave":
+        if looks and not was_own and name not in ("leave", "built"):
             return False
     return True

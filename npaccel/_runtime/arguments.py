@@ -9,9 +9,10 @@ type only; what the function reads of them is guarded.
 from __future__ import annotations
 
 import enum
+import operator
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -268,11 +269,42 @@ def map_parts(value: Any, function: Callable[[Any], Any]) -> Any:
     """Apply a function to what a container holds itself."""
     if type(value) is dict:
         return {name: function(part) for name, part in value.items()}
+    attributes = {
+        name: function(part)
+        for name, part in getattr(value, "__dict__", {}).items()
+        if is_array(part)
+    }
     new = [function(part) for part in value]
+    if not _is_plain(type(value)) and all(map(operator.is_, new, value)):
+        return value  # What is known of an object is known by its identity.
+    return with_items(value, new, attributes)
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether a class of tuples or lists is made of the items alone, unlike SciPy's."""
+    return kind in (list, tuple) or hasattr(kind, "_make")
+
+
+def with_items(
+    value: Any, items: list[Any], attributes: Mapping[str, Any] = types.MappingProxyType({})
+) -> Any:
+    """Return a list or a tuple of the same class with other items.
+
+    Parameters
+    ----------
+    value : list or tuple
+    items : list
+    attributes : mapping
+        Attributes that are others, too: SciPy's tuples have some.
+    """
     kind = type(value)
-    if kind is list:
-        return new
-    return kind(new) if kind is tuple else kind(*new)
+    if kind is list or kind is tuple:
+        return kind(items)
+    if hasattr(kind, "_make"):
+        return kind(*items)
+    found = tuple.__new__(kind, items)
+    found.__dict__.update({**vars(value), **attributes})
+    return found
 
 
 def rank_key(

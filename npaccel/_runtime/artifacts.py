@@ -30,6 +30,7 @@ from npaccel._process.imports import load
 from npaccel._runtime import guard_serialization, guards, outputs
 from npaccel._runtime.arguments import FunctionKey
 from npaccel._runtime.error_translation import UncompiledForMemoryError, before_a_call
+from npaccel._runtime.foreign_table import Form
 from npaccel._runtime.guard_serialization import UncacheableError
 from npaccel._runtime.guards import Guard, Scope
 from npaccel._runtime.host_rng import Draws, Line
@@ -395,6 +396,9 @@ def _encode_template(part: outputs.Template) -> list[Any]:
         return ["argument", part.expression]
     if isinstance(part, outputs.Constant):
         return ["constant", guard_serialization.encode_value(part.value)]
+    if isinstance(part, outputs.Built):
+        items = [_encode_template(item) for item in part.items]
+        return ["built", *dataclasses.astuple(part.form), items]
     kinds = {tuple: "tuple", list: "list", dict: "dict"}
     if part.kind not in kinds:
         raise UncacheableError(f"a result of type {part.kind.__qualname__}")
@@ -411,6 +415,11 @@ def _decode_template(item: Sequence[Any]) -> outputs.Template:
         return outputs.Argument(item[1])
     if item[0] == "constant":
         return outputs.Constant(guard_serialization.decode_value(item[1]))
+    if item[0] == "built":
+        kind, count, keywords, added, items = item[1:]
+        form = Form(kind, count, tuple(keywords), tuple(added))
+        form.find()
+        return outputs.Built(form, tuple(map(_decode_template, items)))
     kind = {"tuple": tuple, "list": list, "dict": dict}[item[0]]
     names = tuple(guard_serialization.decode_value(name) for name in item[1])
     return outputs.Container(kind, names, tuple(_decode_template(part) for part in item[2]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._runtime.arguments import is_container
+from npaccel._runtime.arguments import is_container, with_items
 
 
 def kinds_of(value: Any) -> Any:
@@ -28,5 +28,5 @@ def as_kinds(value: Any, kinds: Any) -> Any:
         if type(value) is dict:
             return {n: as_kinds(v, k) for (n, v), k in zip(value.items(), kinds[1:], strict=True)}
         new = [as_kinds(v, k) for v, k in zip(value, kinds[1:], strict=True)]
-        return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
+        return with_items(value, new)
     return value

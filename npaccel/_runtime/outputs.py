@@ -14,6 +14,7 @@ import torch
 from npaccel._runtime import device_transfer
 from npaccel._runtime.arguments import COPYING, conversion_of, is_container, to_array, to_tensor
 from npaccel._runtime.error_translation import SHARED, CompiledCodeError
+from npaccel._runtime.foreign_table import Form
 
 #: Whether NumPy returns a scalar: no, its own, or Python's; "number": so for tensors too.
 IsScalar = bool | Literal["python", "number"]
@@ -52,6 +53,8 @@ class Run:
         self.values: Sequence[Any] = ()
         self.remade: dict[str, Any] = {}
         self.views: dict[int, tuple[Any, str]] = {}
+        #: Objects that were made of outputs, by their id, with what they were made of.
+        self.built: dict[int, tuple[Any, Form, tuple[Any, ...]]] = {}
         #: Inputs on a device that are copies, and the caller's arrays.
         self.uploaded: tuple[list[torch.Tensor], list[torch.Tensor]] | None = None
         self.fetched: list[Any] = []
@@ -227,6 +230,23 @@ def remade(base: Any, source: str, name: str) -> Any:
     return _maker(source)(base) if run is None else run.remake(base, source, name)
 
 
+def built(kind: str, count: int, keywords: Any, added: Any, *values: Any) -> Any:
+    """Make an object that leaves a captured frame; called by the frame itself.
+
+    Parameters
+    ----------
+    kind, count, keywords, added
+        The fields of `Form`.
+    *values : object
+        What it's made of.
+    """
+    form = Form(kind, count, tuple(keywords), tuple(added))
+    found = form.made(values)
+    if _current.run is not None:
+        _current.run.built[id(found)] = found, form, values
+    return found
+
+
 def note_outputs(
     outputs: Sequence[Any],
     scalars: Sequence[IsScalar],
@@ -329,8 +349,16 @@ class Container:
     items: tuple[Any, ...]
 
 
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """An object of another library's that is made of results, as SciPy makes it."""
+
+    form: Form
+    items: tuple[Any, ...]
+
+
 #: Recipe of a result.
-Template = Output | View | Argument | Constant | Container
+Template = Output | View | Argument | Constant | Container | Built
 
 CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
 
@@ -386,6 +414,12 @@ def _part(
         return View(part, source) if isinstance(part, Output | View | Argument) else None
     if id(result) in arguments:
         return Argument(arguments[id(result)])
+    if id(result) in run.built:
+        _, form, values = run.built[id(result)]
+        found = [part_for(value) for value in values]
+        return None if None in found else Built(form, tuple(found))
+    if isinstance(result, tuple) and hasattr(result, "__dict__") and vars(result):
+        return None  # An object that isn't made of its items alone.
     if is_container(result):
         names = tuple(result) if type(result) is dict else ()
         if any(id(name) in arguments for name in names):
@@ -406,7 +440,7 @@ def outputs_of(part: Template) -> list[Output]:
         return [part]
     if isinstance(part, View):
         return outputs_of(part.base)
-    if isinstance(part, Container):
+    if isinstance(part, Container | Built):
         return [output for item in part.items for output in outputs_of(item)]
     return []
 
@@ -417,7 +451,7 @@ def arguments_of(part: Template) -> list[str]:
         return [part.expression]
     if isinstance(part, View):
         return arguments_of(part.base)
-    if isinstance(part, Container):
+    if isinstance(part, Container | Built):
         return [found for item in part.items for found in arguments_of(item)]
     return []
 
@@ -450,6 +484,10 @@ def template_code(
         names[name] = part.value
         return name
     items = [template_code(item, tensors, names, arrays=arrays) for item in part.items]
+    if isinstance(part, Built):
+        name = f"_k{len(names)}"
+        names[name] = part.form.made
+        return f"{name}(({''.join(item + ', ' for item in items)}))"
     if part.kind is dict:
         name = f"_k{len(names)}"
         names[name] = part.names

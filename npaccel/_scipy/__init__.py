@@ -21,6 +21,7 @@ MODULES = (
     "integrate.rules",
     "integrate.sampled",
     "interpolate.functions",
+    "linalg.banded",
     "linalg.eigen",
     "linalg.factors",
     "linalg.functions",

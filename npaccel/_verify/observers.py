@@ -16,6 +16,7 @@ import numpy as np
 
 from npaccel import _numpy
 from npaccel._numpy.core import table
+from npaccel._runtime.arguments import with_items
 from npaccel._runtime.callables import is_jitted
 from npaccel._verify.instrument import Attribute, Site, SourceError, instrument, is_users, site
 
@@ -242,10 +243,8 @@ def leaves(value: Any, depth: int = 3) -> Iterator[Any]:
 
 def rebuilt(value: Any, function: Callable[[Any], Any]) -> Any:
     """Apply a function to the parts of a result or of operands."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(rebuilt(part, function) for part in value))
     if isinstance(value, tuple | list):
-        return type(value)(rebuilt(part, function) for part in value)
+        return with_items(value, [rebuilt(part, function) for part in value])
     return function(value) if is_value(value) else value
 
 

@@ -23,12 +23,6 @@ from npaccel.errors import NotCompiledError
 #: Why calls stay SciPy's, as the error says it, by patterns of names.
 LEFT_TO_SCIPY = {
     "cluster.vq.kmeans*": "until the values have settled",
-    "interpolate.interpn": "no compiled implementation",
-    "interpolate.make_interp_spline": "no compiled implementation",
-    "linalg.fractional_matrix_power": "until the values have settled",
-    "linalg.logm": "until the values have settled",
-    "linalg.signm": "until the values have settled",
-    "linalg.sqrtm": "until the values have settled",
     "ndimage.binary_fill_holes": "no compiled implementation",
     "ndimage.binary_propagation": "no compiled implementation",
     "ndimage.generic_*": "neither an array nor a number",
@@ -39,15 +33,7 @@ LEFT_TO_SCIPY = {
     "signal.sepfir2d": "no compiled implementation",
     "spatial.distance.is_valid_y": "no compiled implementation",
     "spatial.distance.num_obs_*": "no compiled implementation",
-    "stats.combine_pvalues": "an object of SciPy's",
     "stats.ks*": "no compiled implementation|neither an array",
-    "stats.linregress": "no compiled implementation",
-    "stats.pearsonr": "no compiled implementation",
-    "stats.pointbiserialr": "an object of SciPy's",
-    "stats.spearmanr": "an object of SciPy's",
-    "stats.ttest_1samp": "no compiled implementation",
-    "stats.ttest_ind": "no compiled implementation",
-    "stats.ttest_rel": "no compiled implementation",
 }
 
 
@@ -62,6 +48,10 @@ def as_tensors(value):
         return torch.from_numpy(np.array(value))
     if isinstance(value, tuple | list):
         parts = [as_tensors(part) for part in value]
+        if hasattr(value, "_extra_fields"):  # SciPy's own kind of named tuple.
+            found = tuple.__new__(type(value), parts)
+            found.__dict__.update({name: as_tensors(one) for name, one in vars(value).items()})
+            return found
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 

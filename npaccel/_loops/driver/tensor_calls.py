@@ -25,6 +25,7 @@ from npaccel._runtime.emit import CallEmitter
 from npaccel._runtime.guards import Guard, check_code
 from npaccel._runtime.outputs import (
     Argument,
+    Built,
     Container,
     Output,
     Template,
@@ -327,6 +328,8 @@ def _one(part: Template, tensors: set[str], constants: dict[str, Any]) -> str:
         return part.expression
     if isinstance(part, View):
         raise NotOnTensorsError("a result is a reversed view")
+    if isinstance(part, Built):
+        raise NotOnTensorsError("a result is an object made of arrays")
     if any(name in expression for expression in arguments_of(part) for name in tensors):
         raise NotOnTensorsError("a result is a container of arrays")
     return template_code(part, False, constants)

@@ -23,6 +23,7 @@ from npaccel._numpy.host import (
     linalg,  # noqa: F401 (its kernels are in `direct`, too)
     polynomials,  # noqa: F401 (likewise)
     registration,
+    scipy_linalg,  # noqa: F401 (likewise)
 )
 from npaccel._numpy.host.registration import (
     Array,

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from npaccel._numpy.core.context import settings, wants_gradients
+from npaccel._runtime.torch.transform_levels import is_differentiated, is_transformed
 
 Array = np.ndarray[Any, Any]
 #: A result's shape and dtype.
@@ -178,3 +179,64 @@ def writing(schema: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         return found
 
     return declare
+
+
+#: Functions of torch's autograd that compute an operator, by operator.
+DIFFERENTIABLE: dict[Any, Any] = {}
+
+
+def with_derivative(
+    found: Operator,
+    tensors: int,
+    backward: Callable[..., Any],
+    batched: Callable[..., Any] | None = None,
+) -> Operator:
+    """Give an operator of one result its derivative.
+
+    Parameters
+    ----------
+    found : callable
+        The operator.
+    tensors : int
+        How many arguments are tensors: the first ones.
+    backward : callable
+        Takes a context and the result's cotangent. The context has the tensors among the
+        arguments, and the result, in `saved_tensors`, and the other arguments in `rest`.
+    batched : callable, optional
+        The rule for batches, as `torch.autograd.Function.vmap`.
+
+    Returns
+    -------
+    callable
+        Calls the operator, or computes it so that transforms have its derivative.
+    """
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(*args: Any) -> torch.Tensor:
+            return found(*args)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs[:tensors], output)
+            ctx.rest = inputs[tensors:]
+
+        @staticmethod
+        def backward(ctx: Any, cotangent: torch.Tensor) -> Any:
+            return backward(ctx, cotangent)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+            if batched is None:
+                raise NotImplementedError("it takes no batches")
+            return batched(info, in_dims, *args)
+
+    def call(*args: Any) -> torch.Tensor:
+        given = args[:tensors]
+        if any(is_differentiated(one) or is_transformed(one) for one in given):
+            made: torch.Tensor = Function.apply(*args)  # type: ignore[no-untyped-call]
+            return made
+        return found(*args)
+
+    DIFFERENTIABLE[found] = call
+    return call

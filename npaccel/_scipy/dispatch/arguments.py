@@ -16,6 +16,8 @@ def as_float(value: Any, dtype: torch.dtype, device: torch.device) -> Any:
     """Return a number, a list or a tensor as a tensor of that dtype."""
     if isinstance(value, torch.Tensor):
         return value.to(device=device, dtype=dtype)
+    if isinstance(value, torch.SymInt | torch.SymFloat):  # A size, which `as_tensor` would fix.
+        return torch.full((), value, dtype=dtype, device=device)  # type: ignore[call-overload]
     return torch.as_tensor(value, dtype=dtype, device=device)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
+
 import torch
 
 from npaccel._runtime.torch.symbolic_sizes import is_traced, refuse_where
@@ -67,6 +71,45 @@ def holds(condition: torch.Tensor, otherwise: str) -> None:
             raise ValueError(otherwise)
     else:
         refuse_where(~condition, ValueError(otherwise))
+
+
+def left_to_scipy(case: torch.Tensor, what: str) -> None:
+    """Have a graph leave values to SciPy, which warns of them or gives another dtype.
+
+    Code that is compiled warns of nothing, and has its dtypes beforehand. With tensors a function
+    goes on.
+
+    Parameters
+    ----------
+    case : torch.Tensor
+        Of dtype bool: whether it's such values.
+    what : str
+        What they are.
+    """
+    if _graph.is_entered:
+        refuse_where(case, ValueError(what))
+
+
+class _Graph(threading.local):
+    is_entered = False
+
+
+_graph = _Graph()
+
+
+@contextlib.contextmanager
+def in_a_graph() -> Iterator[None]:
+    """Say that a function computes as a part of a graph, while that is traced and when it runs."""
+    before, _graph.is_entered = _graph.is_entered, True
+    try:
+        yield
+    finally:
+        _graph.is_entered = before
+
+
+def is_in_a_graph() -> bool:
+    """Whether a function computes as a part of a graph."""
+    return _graph.is_entered
 
 
 def readable(x: torch.Tensor) -> bool:

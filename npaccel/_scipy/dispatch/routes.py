@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import options as runtime_options
+from npaccel._runtime.foreign_table import Recipe
 from npaccel._runtime.torch import malloc
 from npaccel._scipy.dispatch import conversion, element_loops, log, native_tiers
 from npaccel._scipy.dispatch.callbacks import callback
@@ -179,7 +180,8 @@ def _computed(row: Row, bound: inspect.BoundArguments, in_scipy: Callable[[], An
         jitted = _compiled(row.name)
     else:
         assert row.implementation is not None
-        return row.implementation(*args, **kwargs)
+        found = row.implementation(*args, **kwargs)
+        return found.made() if isinstance(found, Recipe) else found
     tiers = native_tiers.tiers_of(row.name, jitted, (*args, *kwargs.values()))
     return jitted(*args, **kwargs) if tiers is None else tiers.call(args, kwargs, in_scipy)
 

@@ -186,23 +186,36 @@ def traced(
     *,
     arrays: Iterable[str],
     host_reason: Callable[[dict[str, Any]], str] | None = None,
+    on_tensors: bool = False,
+    reason: str = "",
 ) -> Callable[[F], F]:
     """Declare a function in plain NumPy that jitted functions have in the place of SciPy's.
 
-    For functions that SciPy computes on tensors by itself: outside of a capture they stay so.
+    For functions that SciPy computes on tensors by itself, or on the host: outside of a capture
+    they stay so.
 
     Parameters
     ----------
     name, arrays, host_reason
         As in `in_numpy`.
+    on_tensors : bool
+        Whether it's written on tensors, not in NumPy.
+    reason : str
+        Why it goes through the host outside of a capture.
     """
+    written_in: Literal["numpy", "tensors"] = "tensors" if on_tensors else "numpy"
 
     def declare(function: F) -> F:
         for _, original in _found(name):
             row = _undeclared(f"scipy.{name}", original)
             _declare(
                 dataclasses.replace(
-                    row, implementation=function, arrays=tuple(arrays), host_reason=host_reason
+                    row,
+                    implementation=function,
+                    written_in=written_in,
+                    arrays=tuple(arrays),
+                    host_reason=host_reason,
+                    reason=reason,
                 )
             )
         return function

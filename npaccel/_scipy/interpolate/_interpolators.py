@@ -301,6 +301,7 @@ class Line(Computed):
             low, high = self._rule["ends"]
             found = torch.where(below.reshape(wide), low, found)
             found = torch.where(above.reshape(wide), high, found)
+        narrow = self._narrow if self._keeps_dtype else narrow
         return self._given(found, shape, self.axis if shape else 0, narrow)
 
     def _found(self, at: Tensor) -> Tensor:
@@ -352,6 +353,7 @@ def interp1d(
         raise ValueError("x and y arrays must be equal in length along interpolation axis.")
     x = x.to(torch.float64)
     y = y if y.is_complex() else y.to(torch.float64)
+    checks.left_to_scipy(torch.isnan(x).any(), "a point is at NaN")
     if not assume_sorted:
         x, order = torch.sort(x, stable=True)
         y = y.index_select(axis, order)
@@ -402,7 +404,8 @@ class Grid(Computed):
             self.grid, self.values, points, method, self.bounds_error, self.fill_value
         )
         log.note(self._name, "native")
-        return narrowed(found) if self._narrow and wide.narrow else found
+        is_narrow = self._narrow and (self._keeps_dtype or wide.narrow)
+        return narrowed(found) if is_narrow else found
 
     def _moved(self, part: Any) -> Any:
         return conversion.to_device(part, self._device)
@@ -452,7 +455,9 @@ def grid_of(points: Any, values: Any) -> tuple[tuple[Tensor, ...], Tensor]:
         steps = torch.diff(line)
         up, down = (steps > 0).all(), (steps < 0).all()
         checks.holds(up | down, "The points must be strictly ascending or descending")
-        if line.device.type != "meta" and not bool(up):
+        if not readable(up):
+            line, values = (torch.where(up, v, v.flip(d)) for v, d in ((line, 0), (values, i)))
+        elif not bool(up):
             line, values = line.flip(0), values.flip(i)
         lines.append(line.contiguous())
     return tuple(lines), values

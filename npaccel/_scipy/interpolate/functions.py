@@ -9,6 +9,7 @@ import torch
 
 import npaccel._scipy.objects.interpolators  # noqa: F401 (restores what SciPy gives)
 from npaccel._scipy.dispatch import conversion, listing, routes
+from npaccel._scipy.dispatch.checks import is_in_a_graph
 from npaccel._scipy.dispatch.table import on_tensors, through_host
 from npaccel._scipy.interpolate import _interpolators as interpolators
 
@@ -28,9 +29,11 @@ def interpn(
     fill_value: Any = math.nan,
 ) -> Any:
     """Values between those of a grid."""
+    keeps_dtype = is_in_a_graph() and method == "nearest" and values.dtype is torch.float32
     grid, values = interpolators.grid_of(points, values)
     places = interpolators._coordinates(xi, len(grid), values.device)
-    return interpolators.grid_values(grid, values, places, method, bounds_error, fill_value)
+    found = interpolators.grid_values(grid, values, places, method, bounds_error, fill_value)
+    return found.to(torch.float32) if keeps_dtype else found
 
 
 @on_tensors("interpolate.pchip_interpolate", arrays=("xi", "yi", "x"))
@@ -45,7 +48,10 @@ def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> 
 
 def _named(found: Any, kind: str, device: torch.device, *given: Any) -> Any:
     """Return an object that passes for SciPy's; its results are as wide as what was given."""
-    width = conversion.Width(list(given), routes._default_float())
+    # In a graph it's of 64 bits, as SciPy's.
+    width = conversion.Width([], torch.float64)
+    if not is_in_a_graph():
+        width = conversion.Width(list(given), routes._default_float())
     original = listing.find(f"interpolate.{kind}")
     return found.named(original, f"scipy.interpolate.{kind}", device, width)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from npaccel._numpy.host.scipy_linalg import matrix_function
 from npaccel._numpy.linalg.decompositions import prepared
 from npaccel._scipy.dispatch import checks
 from npaccel._scipy.dispatch.checks import readable
@@ -97,6 +98,11 @@ def tanhm(A: Any) -> Any:
     return torch.linalg.solve(up + down, up - down)
 
 
+def _by_scipy(a: torch.Tensor) -> bool:
+    """Whether SciPy computes on the host within a graph: the steps depend on the values."""
+    return checks.is_in_a_graph() and a.device.type == "cpu"
+
+
 def _no_disp(bound: dict[str, Any]) -> str:
     given = [bound.get(name) for name in ("disp", "blocksize")]
     return "" if all(value is None for value in given) else _DEPRECATED
@@ -114,6 +120,8 @@ def _accurate(a: torch.Tensor, again: torch.Tensor) -> None:
 def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Any:
     """Return the principal square roots; those of negative eigenvalues are SciPy's."""
     a = _square(A)
+    if _by_scipy(a):
+        return matrix_function(a, "sqrtm")
     found = square_root(a)
     _accurate(a, found @ found)
     return found
@@ -123,6 +131,8 @@ def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Any:
 def logm(A: Any, disp: Any = None) -> Any:
     """Return the principal logarithms; those of negative eigenvalues are SciPy's."""
     a = _square(A)
+    if _by_scipy(a):
+        return matrix_function(a, "logm")
     found = logarithm(a)
     _accurate(a, _exponential(found))
     return found
@@ -132,6 +142,8 @@ def logm(A: Any, disp: Any = None) -> Any:
 def signm(A: Any, disp: Any = None) -> Any:
     """Return the matrix signs."""
     a = _square(A)
+    if _by_scipy(a):
+        return matrix_function(a, "signm")
     found = sign(a)
     _accurate(found, found @ found @ found)
     return found
@@ -145,6 +157,8 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     if t == int(t):
         return _whole_power(A, int(t))
     a = _square(A)
+    if _by_scipy(a):
+        return matrix_function(a, "fractional_matrix_power", float(t))
     refuse_traced(a, "the logarithm goes on until the values have settled")
     whole = int(t // 1)
     if t < 0:  # The smaller of both neighbours, so that no power is inverted twice.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from npaccel._runtime.foreign_table import Place
 from npaccel._scipy.dispatch import conversion, log
 from npaccel._scipy.dispatch.arguments import as_float
 from npaccel._scipy.objects import held_objects
@@ -23,6 +25,8 @@ class Computed:
     _name = ""
     _device = torch.device("cpu")
     _narrow = False
+    #: Whether results are as wide as the values, whatever places are.
+    _keeps_dtype = False
     #: Attributes that methods of SciPy's object may change.
     _changing: tuple[str, ...] = ()
 
@@ -37,6 +41,13 @@ class Computed:
     def __class__(self) -> Any:
         """Class of SciPy's, which it passes for."""
         return type(self) if self._kind is None else self._kind
+
+    @classmethod
+    def computes(cls, method: str) -> bool:
+        """Whether a method is npaccel's own, on tensors."""
+        if method.startswith("_") and method != "__call__":
+            return False
+        return any(method in vars(base) for base in cls.__mro__ if base not in Computed.__mro__)
 
     def _like(self, other: Computed) -> Computed:
         other._kind, other._name = self._kind, self._name
@@ -94,6 +105,40 @@ class Computed:
 
     def __reduce__(self) -> Any:
         return _again, (type(self), self.__dict__)
+
+
+def without_tensors(obj: Computed) -> tuple[list[Tensor], Computed]:
+    """Return the tensors of an object, and a copy of it with places in their place."""
+    tensors: list[Tensor] = []
+
+    def change(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            tensors.append(value)
+            return Place(len(tensors) - 1)
+        return _changed(value, change)
+
+    found = _changed(obj, change)
+    return tensors, found
+
+
+def with_tensors(obj: Computed, tensors: Sequence[Tensor]) -> Computed:
+    """Return an object with tensors in their places again."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, Place):
+            return tensors[value.index]
+        return _changed(value, change)
+
+    found: Computed = _changed(obj, change)
+    return found
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of an object with its leaves changed; what isn't one as it is."""
+    if not isinstance(value, Computed):
+        return value
+    state = {name: conversion.mapped(part, change) for name, part in value.__dict__.items()}
+    return _again(type(value), state)
 
 
 def _again(kind: Any, state: dict[str, Any]) -> Any:

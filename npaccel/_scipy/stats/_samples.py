@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._runtime.foreign_table import Recipe, recipe
 from npaccel._scipy.dispatch import element_loops
 from npaccel._scipy.dispatch.arguments import as_float, free_for_scipy
 from npaccel._scipy.dispatch.checks import is_near
@@ -65,7 +67,8 @@ def floats(*samples: Any) -> list[Tensor]:
     dtypes = [s.dtype for s in samples if isinstance(s, torch.Tensor)]
     if any(dtype.is_complex for dtype in dtypes):
         raise TypeError("This function does not support complex data")
-    narrow = all(d.is_floating_point and d is not torch.float64 for d in dtypes)
+    numbers = [dtype for dtype in dtypes if dtype is not torch.bool] or dtypes
+    narrow = all(d.is_floating_point and d is not torch.float64 for d in numbers)
     dtype = torch.float32 if narrow else torch.float64
     device = next(s.device for s in samples if isinstance(s, torch.Tensor))
     return [as_float(s, dtype, device) for s in samples]
@@ -100,12 +103,17 @@ def kept(found: Tensor, axis: Any, keepdims: bool, like: Tensor) -> Tensor:
 
 
 def result(name: str) -> Any:
-    """Return SciPy's class of results of this name."""
+    """Return what makes SciPy's results of this name: a named tuple, or the recipe of an object."""
     for module in ("_result_classes", "_stats_py", "_morestats", "_binned_statistic"):
         found = getattr(importlib.import_module(f"scipy.stats.{module}"), name, None)
         if found is not None:
-            return found
+            is_plain = hasattr(found, "_make")
+            return found if is_plain else functools.partial(_recipe, f"scipy.stats.{module}:{name}")
     raise AttributeError(name)
+
+
+def _recipe(kind: str, *args: Any, **kwargs: Any) -> Recipe:
+    return recipe(kind, args, kwargs)
 
 
 # -- Ranks ----------------------------------------------------------------------------------

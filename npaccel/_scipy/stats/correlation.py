@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.dispatch.checks import is_near
+from npaccel._scipy.dispatch.checks import holds, is_near, left_to_scipy, readable
 from npaccel._scipy.dispatch.listing import scipy_since
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.stats._samples import (
@@ -26,10 +26,14 @@ from npaccel._scipy.stats._samples import (
 
 
 def _warn(*conditions: Any) -> None:
-    """Warn of constant samples, where that can be known without waiting for a device."""
+    """Warn of constant samples, where that can be known without waiting for a device.
+
+    Traced code leaves them to SciPy.
+    """
     import scipy.stats
 
     for condition in conditions:
+        left_to_scipy(condition, "an input array is constant")
         if is_near(condition) and bool(condition.any()):
             warnings.warn(
                 "An input array is constant; the correlation coefficient is not defined.",
@@ -41,9 +45,14 @@ def _warn(*conditions: Any) -> None:
 
 def _unit(sample: Any) -> Any:
     """Return a sample around its mean, of length 1; scaled first, so that squares are finite."""
-    apart = sample - mean(sample).unsqueeze(-1)
-    scaled = apart / apart.abs().amax(-1, keepdim=True)
-    return scaled / torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
+    centre = mean(sample).unsqueeze(-1)
+    apart = sample - centre
+    largest = apart.abs().amax(-1, keepdim=True)
+    scaled = apart / largest
+    length = torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
+    small = torch.finfo(sample.dtype).eps ** 0.75 * centre.abs()
+    left_to_scipy(length * largest < small, "an input array is nearly constant")
+    return scaled / length
 
 
 def _correlation(x: Any, y: Any) -> Any:
@@ -74,8 +83,9 @@ def pearsonr(
     n = first.shape[-1]
     r = _correlation(first, second)
     p = _p_value(r, n, alternative)
+    size = torch.full((), n, dtype=r.dtype, device=r.device)
     return result("PearsonRResult")(
-        statistic=r, pvalue=p, n=n, alternative=alternative, x=first, y=second, axis=-1
+        statistic=r, pvalue=p, n=size, alternative=alternative, x=first, y=second, axis=-1
     )
 
 
@@ -100,9 +110,7 @@ def pointbiserialr(
 
 
 def _correlated(r: Any, p: Any) -> Any:
-    found = result("SignificanceResult")(r, p)
-    found.correlation = r
-    return found
+    return result("SignificanceResult")(r, p).adding(correlation=r)
 
 
 @on_tensors(
@@ -147,17 +155,20 @@ def spearmanr(
     _warn(flat)
     apart = ranks(rows)
     apart = apart - apart.mean(-1, keepdim=True)
-    apart = apart / torch.linalg.vector_norm(apart, dim=-1, keepdim=True)
-    r = torch.clamp(apart @ apart.T, -1, 1)
+    products = apart @ apart.T / (n - 1)
+    # As `numpy.corrcoef` divides, so that ranks in the same order give exactly 1.
+    deviation = torch.sqrt(torch.diagonal(products))
+    r = torch.clamp(products / deviation[:, None] / deviation, -1, 1)
     t = r * torch.sqrt(torch.clamp((n - 2) / ((r + 1) * (1 - r)), min=0))
     p = student(t, n - 2, alternative)
     if rows.shape[0] == 2:
+        left_to_scipy(missing.any(), "a value is NaN, for which SciPy gives numbers of Python's")
         bad = missing.any() | flat
         return _correlated(*(torch.where(bad, math.nan, v[1, 0]) for v in (r, p)))
-    if bool(flat):
+    if readable(flat) and bool(flat):
         nothing = torch.full((), math.nan, dtype=r.dtype, device=r.device)
         return _correlated(nothing, nothing)
-    r = torch.where(missing[:, None] | missing, math.nan, r)
+    r, p = (torch.where(missing[:, None] | missing, math.nan, v) for v in (r, p))
     return _correlated(r, p)
 
 
@@ -185,12 +196,13 @@ def linregress(
     keepdims: bool = False,
 ) -> Any:
     """A line through points; batches of them along an axis."""
-    first, second = along(axis, *floats(x, y))
+    # Of floats of 32 bits, too, NumPy's products are of 64.
+    first, second = along(axis, *(v.to(torch.float64) for v in floats(x, y)))
     n = first.shape[-1]
     if n != second.shape[-1] or n < 3:
         raise ValueError("SciPy knows")
-    if not scipy_since(1, 18) and is_near(first) and bool(constant(first)[0].any()):
-        raise ValueError("all x values are identical")
+    if not scipy_since(1, 18):
+        holds(~constant(first)[0].any(), "all x values are identical")
     centres = mean(first), mean(second)
     dx, dy = first - centres[0].unsqueeze(-1), second - centres[1].unsqueeze(-1)
     xx, xy, yy = ((p * q).mean(-1) for p, q in ((dx, dx), (dx, dy), (dy, dy)))

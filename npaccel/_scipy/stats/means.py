@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from npaccel._scipy.dispatch.arguments import on_a_cpu
+from npaccel._scipy.dispatch.arguments import as_float, on_a_cpu
+from npaccel._scipy.dispatch.checks import left_to_scipy
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.stats._samples import (
@@ -29,6 +30,16 @@ from npaccel._scipy.stats._samples import (
 
 #: Tensors.
 Tensor = Any
+#: Reason why SciPy makes a call whose degrees of freedom are integers.
+_OTHER_DTYPE = "a value is NaN, for which SciPy's degrees of freedom are floats"
+
+
+def _spread(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and variance along the last axis; SciPy warns where nothing is left of it."""
+    centre = mean(x)
+    size = (x - centre.unsqueeze(-1)).abs().amax(-1) / centre.abs()
+    left_to_scipy(size < 10 * torch.finfo(x.dtype).eps, "the data are nearly identical")
+    return centre, variance(x)
 
 
 def _tested(
@@ -41,9 +52,14 @@ def _tested(
 ) -> Any:
     """Return SciPy's result of a t-test."""
     axis, keepdims, like = keep
-    dtype = torch.int64 if isinstance(df, int) else t.dtype
-    df = torch.as_tensor(df, dtype=dtype, device=t.device).expand(t.shape)
-    found = [t, student(t, df.to(t.dtype), alternative), df, error, estimate]
+    if not t.numel():
+        raise ValueError("SciPy knows")
+    dtype = torch.int64 if isinstance(df, int | torch.SymInt) else t.dtype
+    df = as_float(df, dtype, t.device).expand(t.shape)
+    p = student(t, df.to(t.dtype), alternative)
+    if dtype.is_floating_point:
+        df = torch.where(torch.isnan(estimate), math.nan, df)
+    found = [t, p, df, error, estimate]
     t, p, df, error, estimate = (kept(v, axis, keepdims, like) for v in found)
     return result("TtestResult")(
         t,
@@ -77,8 +93,9 @@ def ttest_1samp(
     n = x.shape[-1]
     if n < 2:
         raise ValueError("SciPy knows")
-    centre = mean(x)
-    error = torch.sqrt(variance(x) / n)
+    left_to_scipy(torch.isnan(x).any(), _OTHER_DTYPE)
+    centre, spread = _spread(x)
+    error = torch.sqrt(spread / n)
     apart = centre - expected
     return _tested(apart / error, n - 1, error, centre, alternative, (axis, keepdims, a))
 
@@ -99,6 +116,7 @@ def ttest_rel(
     if n != second.shape[-1] or n < 2:
         raise ValueError("SciPy knows")
     apart = first - second
+    left_to_scipy(torch.isnan(apart).any(), _OTHER_DTYPE)
     centre = mean(apart)
     error = torch.sqrt(variance(apart) / n)
     return _tested(centre / error, n - 1, error, centre, alternative, (axis, keepdims, a))
@@ -126,15 +144,16 @@ def ttest_ind(
     n, m = first.shape[-1], second.shape[-1]
     if n < 2 or m < 2:
         raise ValueError("SciPy knows")
-    df, error = _error(variance(first), n, variance(second), m, equal_var)
-    apart = mean(first) - mean(second)
+    (centre, spread), (other, others) = _spread(first), _spread(second)
+    df, error = _error(spread, n, others, m, equal_var)
+    apart = centre - other
     return _tested(apart / error, df, error, apart, alternative, (axis, keepdims, a))
 
 
 def _error(v: Any, n: Any, w: Any, m: Any, equal: bool) -> tuple[Any, Any]:
     """The degrees of freedom and the standard error of a difference of means."""
     if equal:
-        df = float(n + m - 2)
+        df = (n + m - 2) * 1.0
         pooled = ((n - 1) * v + (m - 1) * w) / df
         return df, torch.sqrt(pooled * (1 / n + 1 / m))
     first, second = v / n, w / m

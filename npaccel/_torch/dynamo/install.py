@@ -40,6 +40,7 @@ from npaccel._torch.dynamo.numpy import (
     opaque_objects,
     rng_tracing,
     scipy_calls,
+    scipy_objects,
 )
 from npaccel._torch.dynamo.python import (
     absent_attributes,
@@ -75,6 +76,7 @@ PATCHES: tuple[Patch, ...] = (
     *builtins.PATCHES,
     *caught_errors.PATCHES,
     *scipy_calls.PATCHES,
+    *scipy_objects.PATCHES,
     *nested_jit.PATCHES,
     *transform_marks.PATCHES,
     *loop_marks.PATCHES,

@@ -206,6 +206,11 @@ def _copied(tx: Any, variable: Any, is_scalar: bool = False) -> Any:
     return NumpyNdarrayVariable.create(tx, copied)
 
 
+def copied(tx: Any, variable: Any) -> Any:
+    """Return an array as it is now, a scalar as a scalar."""
+    return _copied(tx, variable, is_scalar=is_scalar_variable(variable))
+
+
 def _copied_scalar(tx: Any, variable: Any) -> Any:
     return _copied(tx, variable, is_scalar=True)
 

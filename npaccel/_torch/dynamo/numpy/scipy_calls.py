@@ -27,6 +27,7 @@ from torch._dynamo.variables.tensor import TensorVariable
 from npaccel._runtime import foreign_table
 from npaccel._torch.dynamo.numpy.calls import emit, inlined, refuse
 from npaccel._torch.dynamo.numpy.operations import Operation
+from npaccel._torch.dynamo.numpy.scipy_objects import emit_call, made_by
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -88,7 +89,10 @@ def _call(tx: Any, row: Any, name: str, args: list[Any], kwargs: dict[str, Any])
         function = VariableTracker.build(tx, row.implementation)
         return inlined(tx, function, row.name, args, kwargs)
     function = foreign_table.table().implementation(row)
-    return emit(tx, Operation(row.name, function, lambda node, flags: True), args, kwargs)
+    form = None
+    if foreign_table.table().makes_objects(row):
+        form = made_by(tx, row.scipy, args, kwargs)
+    return emit_call(tx, row.name, function, args, kwargs, form)
 
 
 _DTYPES = frozenset(map(np.dtype, "?bBhHiIlLfdFD"))

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from npaccel._numpy.host.own_derivatives import OF_ELEMENTS, of_name
+from npaccel._numpy.host.registration import DIFFERENTIABLE
 from npaccel._runtime.torch.transform_levels import is_differentiated, is_transformed
 from npaccel._torch.transforms.forward_formulas import load_forward_formulas
 from npaccel._torch.transforms.scans.body import (
@@ -33,6 +34,8 @@ class Interpreter(torch.fx.Interpreter):
         if target is OF_ELEMENTS:
             name, tensors = args
             return of_name(name)(*tensors)
+        if target in DIFFERENTIABLE:
+            return DIFFERENTIABLE[target](*args, **kwargs)
         if target is not SCAN:
             return super().call_function(target, args, kwargs)
         carry, items, constants, sizes, number, length, reverse = args
