@@ -106,7 +106,7 @@ def _float_remainder(rest_of: Compute, a: torch.Tensor, b: torch.Tensor) -> torc
 
 
 @with_slopes(
-    lambda a, b: torch.ones_like(a),  # noqa: ARG005
+    lambda a, b: torch.ones_like(a),
     lambda a, b: -_float_floor_divide(_fmod, a, b),
 )
 def _remainder_with_slopes(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -270,10 +270,23 @@ def _plain_square(x: torch.Tensor) -> torch.Tensor:
 square = integers.by_bits(_plain_square)
 
 
+def _cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the derivative of `hypot` by a; 0 at the origin, as of norms."""
+    found = _hypot_with_slopes(a, b)
+    return a / torch.where(found == 0, 1.0, found)
+
+
+@with_slopes(_cosine, lambda a, b: _cosine(b, a))
+def _hypot_with_slopes(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.hypot(a, b)
+
+
 def hypot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the hypotenuse; CUDA's is infinite already beside the largest number."""
+    if wants_gradients(a, b):
+        return _hypot_with_slopes(a, b)
     found = torch.hypot(a, b)
-    if a.device.type == "cpu" or wants_gradients(a, b):
+    if a.device.type == "cpu":
         return found
     a, b = torch.abs(a), torch.abs(b)
     large, small = torch.maximum(a, b), torch.minimum(a, b)
@@ -323,6 +336,7 @@ def heaviside(x: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
 
 
 @in_float32
+@with_slopes(lambda x: 1 / (3 * _float_cbrt(x) ** 2))
 def _float_cbrt(x: torch.Tensor) -> torch.Tensor:
     """Return the cube root: a power, then one step of Newton's for the last bits.
 
