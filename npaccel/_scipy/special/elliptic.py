@@ -280,7 +280,8 @@ def _at_one(u: Tensor, rest: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 @elementwise("ellipj", host_reason=on_cpu)
 def ellipj(u: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Jacobi's sn, cn, dn and am: by Landen's descending transformation."""
-    a, b = torch.ones_like(u + m), torch.sqrt(1 - m + 0 * u)
+    inner = torch.where(m == 1, 0.5, m)  # The root's derivative is infinite at 1.
+    a, b = torch.ones_like(u + m), torch.sqrt(1 - inner + 0 * u)
     ratios, scale = [], 1.0
     for _ in range(8):
         c = (a - b) / 2
@@ -293,7 +294,7 @@ def ellipj(u: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         before, angle = angle, (angle + torch.asin(ratio * torch.sin(angle))) / 2
     sine, cosine = torch.sin(angle), torch.cos(angle)
     apart = torch.cos(before - angle)
-    dn = torch.where(torch.abs(apart) < 0.1, torch.sqrt(1 - m * sine * sine), cosine / apart)
+    dn = torch.where(torch.abs(apart) < 0.1, torch.sqrt(1 - inner * sine * sine), cosine / apart)
     at_one = _at_one(u, 1 - m)
     sine, cosine = torch.where(m == 1, at_one[0], sine), torch.where(m == 1, at_one[1], cosine)
     dn, angle = torch.where(m == 1, at_one[2], dn), torch.where(m == 1, at_one[3], angle)
