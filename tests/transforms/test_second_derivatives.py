@@ -81,7 +81,7 @@ AROUND_0 = (0.0, -0.0, 0.3, -2.0)
 WHERE_FORMULAS_CHANGE = {
     "agm": (lambda x: scipy.special.agm(x, 2.0), lambda x: mpmath.agm(x, 2), (2.0, 0.3)),
     "cauchy.ppf": (
-        scipy.stats.cauchy.ppf,
+        lambda q: scipy.stats.cauchy.ppf(q),
         lambda q: mpmath.tan(mpmath.pi * (q - 0.5)),
         (0.5, 0.2),
     ),
@@ -102,16 +102,16 @@ WHERE_FORMULAS_CHANGE = {
     "j0": (scipy.special.j0, lambda x: mpmath.besselj(0, x), AROUND_0),
     "jv": (lambda x: scipy.special.jv(2, x), lambda x: mpmath.besselj(2, x), AROUND_0),
     "logistic.logcdf": (
-        scipy.stats.logistic.logcdf,
+        lambda x: scipy.stats.logistic.logcdf(x),
         lambda x: -mpmath.log(1 + mpmath.exp(-x)),
         AROUND_0,
     ),
     "logistic.logpdf": (
-        scipy.stats.logistic.logpdf,
+        lambda x: scipy.stats.logistic.logpdf(x),
         lambda x: mpmath.log(logistic(x)),
         AROUND_0,
     ),
-    "logistic.pdf": (scipy.stats.logistic.pdf, logistic, AROUND_0),
+    "logistic.pdf": (lambda x: scipy.stats.logistic.pdf(x), logistic, AROUND_0),
     "powm1": (lambda y: scipy.special.powm1(2.5, y), lambda y: 2.5**y - 1, (0.0, 0.3, 2.0)),
     "sinc": (scipy.special.sinc, mpmath.sincpi, AROUND_0),
     "spherical_in": (

@@ -118,7 +118,9 @@ def diric(x: Any, n: Any) -> Tensor:
     limit = torch.where(odd, -1.0, 1.0).to(x.dtype)
     if wants_gradients(x, n):  # The limit with its second derivative.
         limit = limit * (1 - (n * n - 1) * below * below / 6)
-    found = torch.where(torch.abs(below) < smallest, limit, torch.sin(n * half) / (n * below))
+    near = torch.abs(below) < smallest
+    far = torch.sin(n * half) / (n * torch.where(near, 1.0, below))
+    found = torch.where(near, limit, far)
     return torch.where((n <= 0) | (n != torch.floor(n)), math.nan, found)
 
 
