@@ -291,7 +291,8 @@ def compared_twice(call, values, *, jax_call=None, rtol=1e-4):
         theirs = jax_call and _jax_derivatives(jax_call, values, directions, value)
         if not theirs:
             return Outcome("equal", "", largest)
-        pairs = (first, theirs[0], 1e-12 * abs(value)), (second, theirs[1], 1e-9 * largest)
+        least = 1e-10 * max(1.0, abs(value), largest)
+        pairs = (first, theirs[0], least), (second, theirs[1], least)
         for order, (own, other, least) in enumerate(pairs, 1):
             apart = distance(own, other, least)
             if not apart <= 1e-6:

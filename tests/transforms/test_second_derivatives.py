@@ -73,7 +73,7 @@ def faddeeva(z):
 
 
 def dirichlet(x):
-    return mpmath.sin(2.5 * x) / (5 * mpmath.sin(x / 2)) if abs(x) > 1e-14 else mpmath.mpf(1)
+    return mpmath.sin(2.5 * x) / (5 * mpmath.sin(x / 2)) if x else mpmath.mpf(1)
 
 
 AROUND_0 = (0.0, -0.0, 0.3, -2.0)

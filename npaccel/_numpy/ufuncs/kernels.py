@@ -271,7 +271,7 @@ square = integers.by_bits(_plain_square)
 
 
 def _cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Return the derivative of `hypot` by a; 0 at the origin, as of norms."""
+    """Return the derivative of `hypot` by a; 0 at the origin, where it has none."""
     found = _hypot_with_slopes(a, b)
     return a / torch.where(found == 0, 1.0, found)
 

@@ -130,8 +130,9 @@ class Laplace(Continuous):
 
     def cdf(self, y: Any) -> Any:
         """The smaller tail, and 1 without it."""
-        tail = self.pdf(y)
-        return torch.where(y > 0, 1 - tail, tail)
+        above = y > 0
+        tail = torch.exp(-torch.where(above, y, -y)) * 0.5  # Its derivative at 0 is that below.
+        return torch.where(above, 1 - tail, tail)
 
     def sf(self, y: Any) -> Any:
         """The same from the right."""
